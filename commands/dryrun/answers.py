@@ -58,10 +58,10 @@ def give(
 
     opened = open_contexts(common, at=at, restarts=restarts)
     if len(opened.clusters) == 1:
-        for one in opened.each():
-            if isinstance(one, KafkactlError):
-                raise one
-            payload, verdict = play(one)
+        for result in opened.each():
+            if isinstance(result, KafkactlError):
+                raise result
+            payload, verdict = play(result)
             emit(kind, payload, render=show, exit_code=verdict.exit_code)
     _give_several(kind, play, show, opened)
 
@@ -88,13 +88,13 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
     release = None if common.kafka_version is None else find_release(common.kafka_version)
     static = read_static(common.config)
     clusters = open_clusters(_places(common), same_cluster=common.same_cluster, cluster_of=common.cluster_of)
-    tags = _tags([one.title for one in clusters])
+    tags = _tags([cluster.title for cluster in clusters])
     for tag in tags:
         check_html(tagged(common.html, tag))
     check_details(common.details, tags)
     engine = _engine(common, clusters)
     read = on_spark(engine.master) if engine.name == "spark" else in_process
-    chosen = [choose(one) for one in clusters]
+    chosen = [choose(cluster) for cluster in clusters]
 
     def each() -> Iterator[Opened | KafkactlError]:
         contexts = read_contexts(
@@ -106,12 +106,12 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
             past_damage=common.past_damage,
             engine=read,
         )
-        for one, tag, context in zip(chosen, tags, contexts, strict=True):
+        for cluster, tag, context in zip(chosen, tags, contexts, strict=True):
             if isinstance(context, KafkactlError):
                 yield context
             else:
-                frame = {"engine": engine.name, "source": _source(one, context.loaded)}
-                yield _opened(Opened(context, one, frame, tag), events, at)
+                frame = {"engine": engine.name, "source": _source(cluster, context.loaded)}
+                yield _opened(Opened(context, cluster, frame, tag), events, at)
 
     return Reading(chosen, engine.name, each)
 
@@ -206,11 +206,11 @@ def _give_several(kind: str, play: Play, show: Render, opened: Reading) -> NoRet
     answers: list[Mapping[str, Any]] = []
     verdicts: list[Verdict] = []
     failed: list[tuple[Chosen, KafkactlError]] = []
-    for chosen, one in zip(opened.clusters, opened.each(), strict=True):
+    for chosen, result in zip(opened.clusters, opened.each(), strict=True):
         try:
-            if isinstance(one, KafkactlError):
-                raise one
-            payload, verdict = play(one)
+            if isinstance(result, KafkactlError):
+                raise result
+            payload, verdict = play(result)
         except KafkactlError as error:
             failed.append((chosen, error))
         else:
@@ -239,7 +239,7 @@ def _give_several(kind: str, play: Play, show: Render, opened: Reading) -> NoRet
 def _none_answered(failed: Sequence[tuple[Chosen, KafkactlError]]) -> KafkactlError:
     """The first of the errors, its message told of every cluster: there is one object on stderr, and nothing else."""
     first = failed[0][1]
-    first.message = "; ".join(f"{chosen.cluster.title}: {one.message}" for chosen, one in failed)
+    first.message = "; ".join(f"{chosen.cluster.title}: {error.message}" for chosen, error in failed)
     return first
 
 
@@ -251,12 +251,14 @@ def _names(chosen: Chosen) -> dict[str, Any]:
 def _show_several(page: Page, answer: Mapping[str, Any], answers: Sequence[Mapping[str, Any]], show: Render) -> None:
     count = len(answers) + len(answer["failed"])
     page.heading(f"{count} clusters: {answer['verdict']}", TONES[answer["verdict"]])
-    rows = [(_title(one["source"]), Word(one["verdict"], TONES[one["verdict"]])) for one in answers]
-    rows += [(_title(one), Word(f"no answer: {one['error']['message']}", "bad")) for one in answer["failed"]]
+    rows = [(_title(each["source"]), Word(each["verdict"], TONES[each["verdict"]])) for each in answers]
+    rows += [
+        (_title(failure), Word(f"no answer: {failure['error']['message']}", "bad")) for failure in answer["failed"]
+    ]
     page.table(("cluster", "verdict"), rows)
-    for one in answers:
-        page.heading(_title(one["source"]))
-        show(page, one)
+    for each in answers:
+        page.heading(_title(each["source"]))
+        show(page, each)
 
 
 def _title(source: Mapping[str, Any]) -> str:
@@ -267,8 +269,11 @@ def _tags(titles: Sequence[str]) -> list[str]:
     """Words for file names, one a cluster and no two the same; none where there is but one cluster."""
     if len(titles) == 1:
         return [""]
-    plain = ["".join(one if one.isalnum() or one in "-_." else "-" for one in title).strip("-.") for title in titles]
-    return [one if one and plain.count(one) == 1 else f"{one}-{at + 1}" for at, one in enumerate(plain)]
+    plain = [
+        "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in title).strip("-.")
+        for title in titles
+    ]
+    return [tag if tag and plain.count(tag) == 1 else f"{tag}-{at + 1}" for at, tag in enumerate(plain)]
 
 
 def tagged(path: str | None, tag: str) -> str | None:

@@ -33,7 +33,7 @@ def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:
     source, partitions, appended = answer["source"], effects["partitions"], effects["records_appended"]
     paths = ", ".join(source["paths"])
     where = f"offset {source['last_offset']} of {paths}"
-    after = "; ".join(f"{one['scenario']} ({one['verdict']})" for one in answer["after"])
+    after = "; ".join(f"{earlier['scenario']} ({earlier['verdict']})" for earlier in answer["after"])
     rows: list[tuple[str, Any]] = [("log", where), ("after", after or None)]
     if effects["batches"] is not None:
         holds = ", ".join(
@@ -67,13 +67,13 @@ def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:
 def _changes(page: Page, effects: Effects) -> None:
     rows = [
         (
-            f"{one['topic']}-{one['partition']}",
-            _leaders(one),
-            f"{_ids(one['isr_before'])} → {_ids(one['isr_after'])}",
-            _ids(one["elr_after"]),
-            None if one["certain"] else Word(f"{len(one['alternatives'])} outcomes", "warn"),
+            f"{change['topic']}-{change['partition']}",
+            _leaders(change),
+            f"{_ids(change['isr_before'])} → {_ids(change['isr_after'])}",
+            _ids(change["elr_after"]),
+            None if change["certain"] else Word(f"{len(change['alternatives'])} outcomes", "warn"),
         )
-        for one in effects["changes"][:_SHOWN]
+        for change in effects["changes"][:_SHOWN]
     ]
     if rows:
         page.table(("partition", "leader", "ISR", "ELR then", "certain"), rows)
@@ -82,11 +82,11 @@ def _changes(page: Page, effects: Effects) -> None:
             page.line(Word(f"and {more} more (the first 1,000 with -o json)", "dim"))
 
 
-def _leaders(one: ChangeDict) -> Word:
-    before, after = (_leader(one[name]) for name in ("leader_before", "leader_after"))
-    if one["leader_after"] < 0:
+def _leaders(change: ChangeDict) -> Word:
+    before, after = (_leader(change[name]) for name in ("leader_before", "leader_after"))
+    if change["leader_after"] < 0:
         return Word(f"{before} → {after}", "bad")
-    mark = " recovering" if one["recovering_after"] and before != after else ""
+    mark = " recovering" if change["recovering_after"] and before != after else ""
     return Word(before if before == after else f"{before} → {after}{mark}", "warn" if mark else "plain")
 
 
@@ -95,7 +95,7 @@ def _leader(node_id: int) -> str:
 
 
 def _ids(ids: Sequence[int]) -> str:
-    return ",".join(str(one) for one in ids) or "-"
+    return ",".join(str(id) for id in ids) or "-"
 
 
 def _steps(page: Page, effects: Effects) -> None:
@@ -119,37 +119,50 @@ def _steps(page: Page, effects: Effects) -> None:
 def _worst(page: Page, effects: Effects) -> None:
     if effects["worst"] is not None:
         rows = [
-            (_ids(one["brokers"]), one["offline"], one["under_min_isr"], one["leader_changes"])
-            for one in effects["worst"]
+            (_ids(loss["brokers"]), loss["offline"], loss["under_min_isr"], loss["leader_changes"])
+            for loss in effects["worst"]
         ]
         page.line(Word(f"the worst of {effects['sets']} sets:", "strong"))
         page.table(("brokers lost", "lose their leader", "fall under min ISR", "change their leader"), rows)
 
 
 def _results(page: Page, effects: Effects) -> None:
-    failed = [one for one in effects["results"] if one["error_code"]]
+    failed = [result for result in effects["results"] if result["error_code"]]
     if failed:
-        rows = [(one["topic"], one["partition"], f"{one['error_code']} {one['error_name']}") for one in failed[:_SHOWN]]
+        rows = [
+            (result["topic"], result["partition"], f"{result['error_code']} {result['error_name']}")
+            for result in failed[:_SHOWN]
+        ]
         page.table(("topic", "partition", "Kafka answers"), rows)
 
 
 def _features(page: Page, effects: Effects) -> None:
     rows = [
-        (one["name"], one["from"], one["to"], one["kind"], one["verdict"], "yes" if one["reversible"] else "no")
-        for one in effects["features"]
+        (
+            feature["name"],
+            feature["from"],
+            feature["to"],
+            feature["kind"],
+            feature["verdict"],
+            "yes" if feature["reversible"] else "no",
+        )
+        for feature in effects["features"]
     ]
     if rows:
         page.table(("feature", "from", "to", "kind", "verdict", "can be undone"), rows)
-    for one in effects["features"]:
-        for text in one["consequences"]:
-            page.line(f"{one['name']}: {text}")
-        if one["server_error"] is not None:
-            page.line(Word(f"Kafka answers {one['server_error']['code']}: {one['server_error']['message']}", "bad"))
+    for feature in effects["features"]:
+        for text in feature["consequences"]:
+            page.line(f"{feature['name']}: {text}")
+        if feature["server_error"] is not None:
+            page.line(
+                Word(f"Kafka answers {feature['server_error']['code']}: {feature['server_error']['message']}", "bad")
+            )
 
 
 def _differences(page: Page, effects: Effects) -> None:
     rows = [
-        (one["from_offset"], one["part"], one["key"], one["change"]) for one in (effects["differences"] or [])[:_SHOWN]
+        (difference["from_offset"], difference["part"], difference["key"], difference["change"])
+        for difference in (effects["differences"] or [])[:_SHOWN]
     ]
     if rows:
         page.table(("start at", "part", "what", "is"), rows)

@@ -87,20 +87,20 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         ("scenario", "verdict", "blockers", "warnings", "first of them"),
         [
             (
-                title_of(one),
-                Word(one["verdict"], TONES[one["verdict"]]),
-                _count(one, "blocker"),
-                _count(one, "warning"),
-                heaviest(one["findings"]),
+                title_of(prediction),
+                Word(prediction["verdict"], TONES[prediction["verdict"]]),
+                _count(prediction, "blocker"),
+                _count(prediction, "warning"),
+                heaviest(prediction["findings"]),
             )
-            for one in answer["predictions"]
+            for prediction in answer["predictions"]
         ],
     )
     told = [
-        {**one, "subject": f"{title_of(played)}: {one['subject']}"}
+        {**finding, "subject": f"{title_of(played)}: {finding['subject']}"}
         for played in answer["predictions"]
-        for one in played["findings"]
-        if one["severity"] == "blocker"
+        for finding in played["findings"]
+        if finding["severity"] == "blocker"
     ]
     page.findings(told[:_SHOWN])
     if len(told) > _SHOWN:
@@ -113,4 +113,4 @@ _SHOWN = 8
 
 
 def _count(played: Mapping[str, Any], severity: str) -> int:
-    return sum(one["severity"] == severity for one in played["findings"])
+    return sum(finding["severity"] == severity for finding in played["findings"])

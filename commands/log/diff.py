@@ -101,13 +101,13 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         ("change", "part", "key", "before", "after"),
         (
             (
-                Word(one["change"], _TONES[one["change"]]),
-                one["part"],
-                one["key"],
-                _text(one["before"]),
-                _text(one["after"]),
+                Word(difference["change"], _TONES[difference["change"]]),
+                difference["part"],
+                difference["key"],
+                _text(difference["before"]),
+                _text(difference["after"]),
             )
-            for one in differences[:_SHOWN]
+            for difference in differences[:_SHOWN]
         ),
     )
     if len(differences) > _SHOWN:

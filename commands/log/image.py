@@ -106,7 +106,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     from kafkactl.commands.log.stream import time_text
 
     if answer["offset"] is None:
-        is_damaged = any(one["severity"] == "blocker" for one in answer["findings"])
+        is_damaged = any(finding["severity"] == "blocker" for finding in answer["findings"])
         page.heading("Nothing of the log could be read" if is_damaged else "The log is empty", "warn")
     else:
         page.heading(f"The state after offset {answer['offset']}, {time_text(answer['timestamp_ms'])} UTC")

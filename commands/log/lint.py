@@ -63,6 +63,6 @@ def command(
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
     findings, total = answer["findings"], sum(answer["records"].values())
     heading = f"{len(findings)} findings" if len(findings) != 1 else "1 finding"
-    tone = "bad" if any(one["severity"] == "blocker" for one in findings) else "warn" if findings else "good"
+    tone = "bad" if any(finding["severity"] == "blocker" for finding in findings) else "warn" if findings else "good"
     page.heading(f"{heading if findings else 'Nothing strange'} in {total} records", tone)
     page.findings(findings)

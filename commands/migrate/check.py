@@ -77,16 +77,22 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     page.heading(f"{answer['state']}: {answer['state_words']}. Findings: {', '.join(told)}", tone)
     findings = answer["findings"]
     for severity, title in (("blocker", "Stops the migration"), ("warning", "To be known before going on")):
-        _section(page, title, [one for one in findings if one["severity"] == severity and not is_unknown(one)])
-    unknowns(page, [one for one in findings if is_unknown(one) and one["severity"] == "warning"])
-    _section(page, "For information", [one for one in findings if one["severity"] == "info"])
+        _section(
+            page,
+            title,
+            [finding for finding in findings if finding["severity"] == severity and not is_unknown(finding)],
+        )
+    unknowns(page, [finding for finding in findings if is_unknown(finding) and finding["severity"] == "warning"])
+    _section(page, "For information", [finding for finding in findings if finding["severity"] == "info"])
     page.line(_verdict(answer))
 
 
 def _section(page: Page, title: str, findings: list[Mapping[str, Any]]) -> None:
     if findings:
         page.heading(title)
-        page.findings({**one, "subject": f"{one['evidence']['check']}  {one['subject']}"} for one in findings)
+        page.findings(
+            {**finding, "subject": f"{finding['evidence']['check']}  {finding['subject']}"} for finding in findings
+        )
 
 
 def _verdict(answer: Mapping[str, Any]) -> Word:

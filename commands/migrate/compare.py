@@ -74,7 +74,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     bad, total = answer["unexplained"], answer["differences_total"]
     copy = answer["copy"]
     bad_in_copy = 0 if copy is None else copy["unexplained"]
-    unknown = sum(one["unknown"] for one in answer["counts"].values()) + len(answer["copy_unknown"])
+    unknown = sum(count["unknown"] for count in answer["counts"].values()) + len(answer["copy_unknown"])
     told = f"; {unknown} unknown: their values are not shown" if unknown else ""
     if bad or bad_in_copy:
         where = [f"{bad} between ZooKeeper and KRaft"] if bad else []
@@ -107,16 +107,22 @@ def _show_differences(page: Page, differences: list[Mapping[str, Any]], total: i
     page.table(
         ("entity", "key", "ZooKeeper", "KRaft", "because"),
         (
-            (one["entity"], one["key"], _short(one["zookeeper"]), _short(one["kraft"]), _because(one))
-            for one in differences[:_SHOWN]
+            (
+                difference["entity"],
+                difference["key"],
+                _short(difference["zookeeper"]),
+                _short(difference["kraft"]),
+                _because(difference),
+            )
+            for difference in differences[:_SHOWN]
         ),
     )
     if total > _SHOWN:
         page.line(f"… and {total - _SHOWN} more; -o jsonl gives all of them")
 
 
-def _because(one: Mapping[str, Any]) -> Word:
-    return Word("unexplained", "bad") if one["explained"] is None else Word(one["rule"], "dim")
+def _because(difference: Mapping[str, Any]) -> Word:
+    return Word("unexplained", "bad") if difference["explained"] is None else Word(difference["rule"], "dim")
 
 
 def _short(value: Any) -> str | None:
@@ -124,7 +130,7 @@ def _short(value: Any) -> str | None:
     if value is None:
         return None
     if isinstance(value, Mapping):
-        text = ", ".join(f"{name} {_plain(one)}" for name, one in value.items())
+        text = ", ".join(f"{name} {_plain(part)}" for name, part in value.items())
     else:
         text = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
     return text if len(text) <= _WIDE else text[: _WIDE - 1] + "…"
@@ -146,7 +152,13 @@ def _show_copy(page: Page, copy: Mapping[str, Any], *, unknown: int) -> None:
     page.table(
         ("record", "key", "predicted", "copied", "because"),
         (
-            (one["entity"], one["key"], _short(one["zookeeper"]), _short(one["kraft"]), _because(one))
-            for one in copy["differences"][:_SHOWN]
+            (
+                difference["entity"],
+                difference["key"],
+                _short(difference["zookeeper"]),
+                _short(difference["kraft"]),
+                _because(difference),
+            )
+            for difference in copy["differences"][:_SHOWN]
         ),
     )

@@ -62,13 +62,13 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     page.table(
         ("id", "role", "answers", "release", "mode", "configuration"),
         [
-            (one["id"], one["role"], _yes(one["alive"]), one["kafka_version"], one["mode"], _yes(one["config"]))
-            for one in answer["nodes"]
+            (node["id"], node["role"], _yes(node["alive"]), node["kafka_version"], node["mode"], _yes(node["config"]))
+            for node in answer["nodes"]
         ],
     )
     page.table(
         ("log of", "from offset", "to", "epoch"),
-        [(one["id"], one["first_offset"], one["last_offset"], one["epoch"]) for one in answer["logs"]],
+        [(log["id"], log["first_offset"], log["last_offset"], log["epoch"]) for log in answer["logs"]],
     )
     page.findings(answer["findings"])
 

@@ -25,11 +25,11 @@ def status_page(page: Page, answer: Mapping[str, Any]) -> None:
     _both_sides(page, answer)
     _brokers(page, answer["observed"]["brokers"])
     _controllers(page, answer["observed"]["controllers"])
-    gates = [one for one in answer["gates"] if _severity(one) != "info"]
+    gates = [gate for gate in answer["gates"] if _severity(gate) != "info"]
     page.heading(_gate_words(answer["state"], is_open=not gates))
     page.findings(gates)
-    told = {_key(one) for one in gates}
-    page.findings([one for one in answer["findings"] if _key(one) not in told])
+    told = {_key(gate) for gate in gates}
+    page.findings([finding for finding in answer["findings"] if _key(finding) not in told])
     step = answer["next_action"]
     if step is not None:
         page.line(Word(f"Next: {step['action']} {step['target']}", "strong"))
@@ -55,13 +55,15 @@ def board_page(page: Page, answer: Mapping[str, Any]) -> None:
 
 def _troubles(page: Page, answer: Mapping[str, Any]) -> None:
     """What stands in the way or went wrong, a line each, the heaviest first."""
-    found = {_key(one): one for one in (*answer["gates"], *answer["findings"]) if _severity(one) != "info"}
-    heavy = sorted(found.values(), key=lambda one: _severity(one) != "blocker")
+    found = {
+        _key(finding): finding for finding in (*answer["gates"], *answer["findings"]) if _severity(finding) != "info"
+    }
+    heavy = sorted(found.values(), key=lambda finding: _severity(finding) != "blocker")
     if heavy:
         page.line()
-    for one in heavy[:_ON_BOARD]:
-        severity = _severity(one)
-        text = f"{glyph(severity)} {one['subject']}: {one['message']}"
+    for finding in heavy[:_ON_BOARD]:
+        severity = _severity(finding)
+        text = f"{glyph(severity)} {finding['subject']}: {finding['message']}"
         short = text if len(text) <= _LONG else f"{text[:_LONG].rpartition(' ')[0]} {glyph('more')}"
         page.line(Word(short, TONE_OF_SEVERITY[severity]))
     if len(heavy) > _ON_BOARD:
@@ -129,15 +131,15 @@ def _brokers(page: Page, brokers: list[Mapping[str, Any]]) -> None:
         ("broker", "runs as", "file", "znode", "registered", "tag 3", "observer"),
         [
             (
-                one["id"],
-                one["mode"] or (Word("down", "bad") if one["alive"] is False else None),
-                one["file"],
-                _seen(one["znode"]),
-                _registered(one),
-                _seen(one["tag"]),
-                _seen(one["observer"]),
+                broker["id"],
+                broker["mode"] or (Word("down", "bad") if broker["alive"] is False else None),
+                broker["file"],
+                _seen(broker["znode"]),
+                _registered(broker),
+                _seen(broker["tag"]),
+                _seen(broker["observer"]),
             )
-            for one in brokers
+            for broker in brokers
         ],
     )
 
@@ -146,17 +148,23 @@ def _controllers(page: Page, controllers: list[Mapping[str, Any]]) -> None:
     page.table(
         ("controller", "alive", "leads", "ready", "state"),
         [
-            (one["id"], _seen(one["alive"]), _seen(one["leader"]), _seen(one["ready"]), one["zk_migration_state"])
-            for one in controllers
+            (
+                controller["id"],
+                _seen(controller["alive"]),
+                _seen(controller["leader"]),
+                _seen(controller["ready"]),
+                controller["zk_migration_state"],
+            )
+            for controller in controllers
         ],
     )
 
 
-def _registered(one: Mapping[str, Any]) -> Word:
-    if not one["registered"]:
-        return _seen(one["registered"])
-    words = "migrating" if one["migrating"] else "kraft"
-    return Word(f"{words}, fenced" if one["fenced"] else words, "bad" if one["fenced"] else "plain")
+def _registered(node: Mapping[str, Any]) -> Word:
+    if not node["registered"]:
+        return _seen(node["registered"])
+    words = "migrating" if node["migrating"] else "kraft"
+    return Word(f"{words}, fenced" if node["fenced"] else words, "bad" if node["fenced"] else "plain")
 
 
 def _seen(value: bool | None) -> Word:
@@ -171,15 +179,15 @@ def plan_page(page: Page, answer: Mapping[str, Any]) -> None:
         ("", "step", "state", "done when"),
         [
             (
-                one["number"],
+                step["number"],
                 Word(
-                    f"{one['action']} {one['target']}{_file(one)}{', asks first' if one['barrier'] else ''}",
-                    "warn" if one["barrier"] else "plain",
+                    f"{step['action']} {step['target']}{_file(step)}{', asks first' if step['barrier'] else ''}",
+                    "warn" if step["barrier"] else "plain",
                 ),
-                Word(one["state"], "good" if one["state"] == "done" else "plain"),
-                one["gate"],
+                Word(step["state"], "good" if step["state"] == "done" else "plain"),
+                step["gate"],
             )
-            for one in answer["steps"]
+            for step in answer["steps"]
         ],
     )
     prediction = answer.get("prediction")
@@ -213,9 +221,12 @@ def unknowns(page: Page, findings: list[Mapping[str, Any]]) -> None:
         return
     page.heading("Unknown: the observation does not tell")
     page.table(("check", "about", "why"), [
-        (one["evidence"]["check"], one["subject"].partition(" ")[2], one["evidence"]["unknown"]) for one in findings
+        (finding["evidence"]["check"], finding["subject"].partition(" ")[2], finding["evidence"]["unknown"])
+        for finding in findings
     ])  # fmt: skip
-    names = " ".join(f"--accept {number}" for number in dict.fromkeys(one["evidence"]["number"] for one in findings))
+    names = " ".join(
+        f"--accept {number}" for number in dict.fromkeys(finding["evidence"]["number"] for finding in findings)
+    )
     page.line(Word(f"Look yourself, then: {names}", "dim"))
 
 
@@ -237,13 +248,13 @@ def drive_page(page: Page, answer: Mapping[str, Any]) -> None:
     page.heading(f"{outcome}: {state or 'no state'}{words}", _OUTCOMES.get(outcome, "warn"))
     shows_all = current_settings().verbose or outcome == "planned"
     steps = answer["steps"]
-    taken = [one for one in steps if one["state"] != "pending"]
-    _steps(page, steps if shows_all else taken if len(taken) <= _ROWS else [one for one in taken if _is_odd(one)])
+    taken = [step for step in steps if step["state"] != "pending"]
+    _steps(page, steps if shows_all else taken if len(taken) <= _ROWS else [act for act in taken if _is_odd(act)])
     if not shows_all:
         _counted(page, steps, taken)
     findings = answer["findings"]
-    page.findings([one for one in findings if not is_unknown(one)])
-    unknowns(page, [one for one in findings if is_unknown(one)])
+    page.findings([finding for finding in findings if not is_unknown(finding)])
+    unknowns(page, [finding for finding in findings if is_unknown(finding)])
     if answer["next_action"]:
         page.line(answer["next_action"])
     if answer["journal"]:
@@ -255,12 +266,12 @@ def _steps(page: Page, steps: list[Mapping[str, Any]]) -> None:
         ("", "step", "state", "done when"),
         [
             (
-                one["number"],
-                f"{one['action']} {one['target']}{_file(one)}",
-                Word(one["state"], _STEP_TONES.get(one["state"], "plain")),
-                one["gate"],
+                step["number"],
+                f"{step['action']} {step['target']}{_file(step)}",
+                Word(step["state"], _STEP_TONES.get(step["state"], "plain")),
+                step["gate"],
             )
-            for one in steps
+            for step in steps
         ],
     )
 
@@ -271,11 +282,11 @@ def _is_odd(step: Mapping[str, Any]) -> bool:
 
 def _counted(page: Page, steps: list[Mapping[str, Any]], taken: list[Mapping[str, Any]]) -> None:
     """Steps of which no row is shown, as numbers."""
-    done = [str(one["action"]) for one in taken if not _is_odd(one)]
+    done = [str(act["action"]) for act in taken if not _is_odd(act)]
     if len(taken) > _ROWS:
         kinds = ", ".join(f"{action} {done.count(action)}" for action in dict.fromkeys(done))
         page.line(f"{len(done)} steps done: {kinds}")
-    left = [one for one in steps if one["state"] == "pending"]
+    left = [step for step in steps if step["state"] == "pending"]
     if left:
         first = f"{left[0]['action']} {left[0]['target']}{_file(left[0])}"
         page.line(f"{counted(len(left), 'step')} left, the next: {first}")

@@ -79,7 +79,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         page.line(Word(f"{nodes}:", "strong"))
         for line in diff.splitlines()[2:]:  # without the names of the two files
             page.line(Word(line, _DIFF_TONES.get(line[:1], "plain")))
-    if not current_settings().verbose and len(shown) < sum(bool(one["diff"]) for one in answer["files"]):
+    if not current_settings().verbose and len(shown) < sum(bool(file["diff"]) for file in answer["files"]):
         page.line(Word("Nodes whose differences are alike, but for their ids, are shown as one; -v shows each.", "dim"))
     page.findings(answer["findings"])
 
@@ -88,9 +88,9 @@ def _table(page: Page, files: list[Mapping[str, Any]]) -> None:
     page.table(
         ("node", "phase", "file", "keys set", "keys removed"),
         (
-            (f"{one['role']} {one['id']}", one["phase"], _path(one), len(one["set"]), len(one["removed"]))
-            for one in files
-            if one["phase"] != "original" or one["sha256"] is None or current_settings().verbose
+            (f"{file['role']} {file['id']}", file["phase"], _path(file), len(file["set"]), len(file["removed"]))
+            for file in files
+            if file["phase"] != "original" or file["sha256"] is None or current_settings().verbose
         ),
     )
 
@@ -98,16 +98,16 @@ def _table(page: Page, files: list[Mapping[str, Any]]) -> None:
 def _different(files: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """The differences by the nodes that have them; alike are those of the same lines but for the node's own id."""
     found: dict[tuple[str, str], tuple[list[str], str]] = {}
-    for one in files:
-        if not one["diff"]:
+    for file in files:
+        if not file["diff"]:
             continue
-        lines = [line for line in one["diff"].splitlines()[2:] if line[:1] in "+-"]
-        same = re.sub(rf"\b{one['id']}\b", "ID", "\n".join(lines))
-        key = (f"{one['role']} {one['phase']}", same if not current_settings().verbose else f"{one['id']} {same}")
-        nodes, _ = found.setdefault(key, ([], one["diff"]))
-        nodes.append(f"{one['role']} {one['id']}")
+        lines = [line for line in file["diff"].splitlines()[2:] if line[:1] in "+-"]
+        same = re.sub(rf"\b{file['id']}\b", "ID", "\n".join(lines))
+        key = (f"{file['role']} {file['phase']}", same if not current_settings().verbose else f"{file['id']} {same}")
+        nodes, _ = found.setdefault(key, ([], file["diff"]))
+        nodes.append(f"{file['role']} {file['id']}")
     return [(f"{', '.join(nodes)}, {kind.partition(' ')[2]}", diff) for (kind, _), (nodes, diff) in found.items()]
 
 
-def _path(one: Mapping[str, Any]) -> str | None:
-    return "cannot be made" if one["sha256"] is None else one["path"]
+def _path(file: Mapping[str, Any]) -> str | None:
+    return "cannot be made" if file["sha256"] is None else file["path"]

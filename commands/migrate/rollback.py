@@ -71,7 +71,7 @@ def command(
 
         def ask(asked: Question) -> Finding | None:
             route, step = asked.route, asked.step
-            left = sum(one.state == "pending" for one in route.steps)
+            left = sum(step.state == "pending" for step in route.steps)
             question = (
                 f"Back from {route.state} to ZooKeeper in {left} steps, the first is {step.action} {step.target}?"
             )

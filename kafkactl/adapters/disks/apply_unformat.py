@@ -25,7 +25,8 @@ from kafkactl.storage.model import Applied, Progress
 def apply_unformat(plan: UnformatPlan, files: Filesystem) -> Applied:
     """Do what the plan says. Refusals and failures are answers; nothing is raised for what the disks do."""
     progress = {
-        one.path: Progress.NOT_STARTED if one.action == "unformat" else Progress.UNCHANGED for one in plan.directories
+        directory.path: Progress.NOT_STARTED if directory.action == "unformat" else Progress.UNCHANGED
+        for directory in plan.directories
     }
     if plan.outcome is not Outcome.PLANNED:
         return Applied(outcome=plan.outcome, progress=progress, findings=plan.findings)
@@ -33,7 +34,7 @@ def apply_unformat(plan: UnformatPlan, files: Filesystem) -> Applied:
     opened: dict[str, int] = {}
     try:
         with contextlib.ExitStack() as locks:
-            targets = [one for one in plan.directories if one.action == "unformat"]
+            targets = [directory for directory in plan.directories if directory.action == "unformat"]
             for target in targets:
                 at[0] = target.path
                 folder = _opened(target.path, None, files, locks)
@@ -48,7 +49,7 @@ def apply_unformat(plan: UnformatPlan, files: Filesystem) -> Applied:
         )
     except OSError as error:
         findings = (*plan.findings, failure_finding(error, at[0]), _what_stands(plan, progress))
-        begun = any(one in {Progress.DONE, Progress.HALF_DONE} for one in progress.values())
+        begun = any(state in {Progress.DONE, Progress.HALF_DONE} for state in progress.values())
         return Applied(outcome=Outcome.PARTIAL if begun else Outcome.FAILED, progress=progress, findings=findings)
     return Applied(outcome=Outcome.DONE, progress=progress, findings=plan.findings)
 

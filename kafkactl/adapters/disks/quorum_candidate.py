@@ -61,7 +61,9 @@ def read_candidate(file: str) -> Candidate:
     assert meta.directory_id is not None, "checked above"
     return Candidate(
         key=ReplicaKey(node_id=config.node_id, directory_id=meta.directory_id),
-        endpoints=tuple(replace(one, host=one.host or _LOCALHOST) for one in config.controller_endpoints),
+        endpoints=tuple(
+            replace(endpoint, host=endpoint.host or _LOCALHOST) for endpoint in config.controller_endpoints
+        ),
         cluster_id=meta.cluster_id,
     )
 

@@ -58,7 +58,9 @@ def _from_environment(settings: Mapping[str, str], _: str, key: str) -> str:
 
 def _read(settings: Mapping[str, str], path: Path) -> bytes:
     allowed = settings.get("allowed.paths")  # 3.8 and later; before, Kafka pays it no heed
-    if (allowed and not any(path.is_relative_to(one.strip()) for one in allowed.split(","))) or ".." in path.parts:
+    if (
+        allowed and not any(path.is_relative_to(folder.strip()) for folder in allowed.split(","))
+    ) or ".." in path.parts:
         raise LookupError(f"{path} is not in allowed.paths")
     try:
         return read_whole(path, InputKind.NODE_CONFIG)

@@ -40,8 +40,8 @@ def with_context(contexts: Contexts, name: str, changes: Mapping[str, str | None
             next_step="Use letters, digits, and . _ - @ behind the first of them.",
         )
     changes = dict(changes)
-    for one, other in (("bootstrap_server", "bootstrap_controller"), ("bootstrap_controller", "bootstrap_server")):
-        if changes.get(one):
+    for field, other in (("bootstrap_server", "bootstrap_controller"), ("bootstrap_controller", "bootstrap_server")):
+        if changes.get(field):
             changes.setdefault(other, None)
     changed = replace(contexts.by_name.get(name, Context()), **changes)
     return replace(contexts, by_name={**contexts.by_name, name: changed})
@@ -192,11 +192,11 @@ def _create(staged: Path, files: Filesystem) -> int:
 
 
 def _make_folders(folder: Path, files: Filesystem) -> None:
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
         with contextlib.suppress(FileExistsError):
-            files.mkdir(str(one))
-        files.fsync_directory(str(one.parent))
+            files.mkdir(str(path))
+        files.fsync_directory(str(path.parent))
 
 
 def _write(descriptor: int, data: bytes, files: Filesystem) -> None:

@@ -195,13 +195,13 @@ def _locked(files: Filesystem, path: str) -> int:
 
 
 def _make_folder(folder: Path, files: Filesystem) -> None:
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
         with contextlib.suppress(FileExistsError):
-            files.mkdir(str(one))
-            descriptor = files.open_folder(str(one))
+            files.mkdir(str(path))
+            descriptor = files.open_folder(str(path))
             try:
                 files.chmod(descriptor, 0o700)
             finally:
                 files.close(descriptor)
-            files.fsync_directory(str(one.parent))
+            files.fsync_directory(str(path.parent))

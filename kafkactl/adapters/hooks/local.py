@@ -81,10 +81,10 @@ def _format(node: InventoryNode, request: Request) -> HookRun:
     if plan.outcome is Outcome.NOTHING_TO_DO:
         return _done()
     if plan.outcome is not Outcome.PLANNED:
-        return _failed("; ".join(one.message for one in blockers(plan.findings)))
+        return _failed("; ".join(finding.message for finding in blockers(plan.findings)))
     applied = apply_plan(plan, OsFilesystem())
     if applied.outcome not in (Outcome.DONE, Outcome.NOTHING_TO_DO):
-        return _failed("; ".join(one.message for one in applied.findings))
+        return _failed("; ".join(finding.message for finding in applied.findings))
     return _done()
 
 
@@ -127,7 +127,7 @@ def _whose_else(path: Path, node: InventoryNode, cluster_id: str) -> str | None:
 def _probe(_node: InventoryNode, request: Request) -> HookRun:
     folders = request.extra["log_dirs"]
     lines = [
-        str(one) for folder in ((folders,) if isinstance(folders, str) else folders) for one in Path(folder).iterdir()
+        str(path) for folder in ((folders,) if isinstance(folders, str) else folders) for path in Path(folder).iterdir()
     ]  # fmt: skip
     return _done(("\n".join(sorted(lines)) + "\n").encode("utf-8", "surrogateescape"))
 

@@ -146,7 +146,7 @@ def read_client_config(data: bytes, *, file: str) -> ClientConfig:
     parsed = parse_properties(data, file=file)
     lines = key_lines(parsed)
     config = client_config_of(_resolved(parsed.mapping, file, lines), file=file, lines=lines)
-    return changed(config, findings=tuple(one.finding(file) for one in parsed.warnings) + config.findings)
+    return changed(config, findings=tuple(warning.finding(file) for warning in parsed.warnings) + config.findings)
 
 
 def client_config_of(given: Mapping[str, str], *, file: str, lines: Mapping[str, int] | None = None) -> ClientConfig:

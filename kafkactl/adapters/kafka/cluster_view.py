@@ -88,12 +88,12 @@ def cluster_view(body: Mapping[str, Any], *, role: Role, version: int) -> Cluste
     tells_fenced = version >= 2 and role is Role.BROKER
     nodes = tuple(
         Node(
-            id=one["BrokerId"],
-            address=Address(one["Host"], one["Port"]),
-            rack=one["Rack"],
-            fenced=one["IsFenced"] if tells_fenced else None,
+            id=broker["BrokerId"],
+            address=Address(broker["Host"], broker["Port"]),
+            rack=broker["Rack"],
+            fenced=broker["IsFenced"] if tells_fenced else None,
         )
-        for one in body["Brokers"]
+        for broker in body["Brokers"]
     )
     return ClusterView(
         cluster_id=body["ClusterId"],

@@ -132,7 +132,9 @@ def _configured(client: Client) -> Iterator[Place]:
             answer = client.ask_node(node.address, "DescribeConfigs", _configs_request(node.id))
         except KafkactlError:
             continue
-        values = {one["Name"]: one["Value"] or "" for result in answer.body["Results"] for one in result["Configs"]}
+        values = {
+            config["Name"]: config["Value"] or "" for result in answer.body["Results"] for config in result["Configs"]
+        }
         places = tuple(_parsed(values.get(_VOTERS_KEY, ""), values.get(_SERVERS_KEY, "")))
         if places:
             yield from places

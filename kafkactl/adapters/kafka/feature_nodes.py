@@ -15,7 +15,7 @@ from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.adapters.kafka.feature_places import Seat
-from kafkactl.adapters.kafka.quorum_visit import ROLES, Visit, visit
+from kafkactl.adapters.kafka.quorum_visit import ROLES, Visit, visit_node
 from kafkactl.adapters.net.transport import Address, connect
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError
@@ -42,7 +42,7 @@ def ask_nodes(
         for address in seat.addresses:
             expected.setdefault(address, seat.id)
     visits = _visits(client, expected, patience_ms)
-    stuck = [at for at, one in visits.items() if one.error is not None and one.error.id == "connection-timed-out"]
+    stuck = [at for at, visit in visits.items() if visit.error is not None and visit.error.id == "connection-timed-out"]
     taken = _takes_connections(client, [at for at in stuck if visits[at].versions is None])
     nodes: list[NodeSeen] = []
     findings: list[Finding] = []
@@ -56,12 +56,16 @@ def ask_nodes(
 def _visits(client: Client, expected: Mapping[Address, int], patience_ms: float) -> Visits:
     def ask(address: Address, deadline: Deadline) -> Visit:
         with client.open_connection(address, deadline) as connection:
-            return visit(connection, expected_id=expected[address], identify=True, ask_quorum=False, deadline=deadline)
+            return visit_node(
+                connection, expected_id=expected[address], identify=True, ask_quorum=False, deadline=deadline
+            )
 
     found = all_at_once(list(expected), ask, Deadline.after(patience_ms, client.clock))
     return {
-        address: one if isinstance(one, Visit) else Visit(address=address, expected_id=expected[address], error=one)
-        for address, one in found.items()
+        address: result
+        if isinstance(result, Visit)
+        else Visit(address=address, expected_id=expected[address], error=result)
+        for address, result in found.items()
     }
 
 

@@ -71,4 +71,4 @@ def _registered(known: Registrations | None) -> Iterator[tuple[Role, int, tuple[
 
 
 def _addresses(endpoints: Iterable[Endpoint]) -> list[Address]:
-    return [Address(one.host, one.port) for one in endpoints]
+    return [Address(endpoint.host, endpoint.port) for endpoint in endpoints]

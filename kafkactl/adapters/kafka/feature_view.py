@@ -247,13 +247,13 @@ class _Look:
                 cluster_id = client.cluster().cluster_id
             except UnreachableError:
                 return None
-        self.findings = [one for one in self.findings if one.id != "cluster-not-seen"]
+        self.findings = [finding for finding in self.findings if finding.id != "cluster-not-seen"]
         return cluster_id
 
     def _somebody_is_missing(self, found: Sequence[Seat]) -> bool:
         known = {seat.id for seat in found if seat.addresses}
         replicas = () if self.quorum is None else (*self.quorum.voters, *self.quorum.observers)
-        return self._client.role is Listener.CONTROLLER or any(one.id not in known for one in replicas)
+        return self._client.role is Listener.CONTROLLER or any(replica.id not in known for replica in replicas)
 
     def _active(self, found: Sequence[Seat]) -> int | None:
         if self.quorum is not None:
@@ -296,8 +296,10 @@ def _brokers(found: Iterable[Seat]) -> list[Address]:
 
 
 def _quorum_nodes(replicas: Iterable[Replica]) -> Iterator[QuorumNode]:
-    for one in replicas:
-        yield QuorumNode(id=one.id, directory_id=one.directory_id, fetching=one.alive, evidence=one.evidence)
+    for replica in replicas:
+        yield QuorumNode(
+            id=replica.id, directory_id=replica.directory_id, fetching=replica.alive, evidence=replica.evidence
+        )
 
 
 def _finalized(
@@ -313,7 +315,9 @@ def _finalized(
             return dict(versions.finalized), versions.finalized_epoch
     if telling:
         # Only brokers' epochs grow with what they have read.
-        _, versions = max(telling, key=lambda one: (one[0].role is Role.BROKER, one[1].finalized_epoch, -one[0].id))
+        _, versions = max(
+            telling, key=lambda answer: (answer[0].role is Role.BROKER, answer[1].finalized_epoch, -answer[0].id)
+        )
         return dict(versions.finalized), versions.finalized_epoch
     if registrations is None:
         return {}, None

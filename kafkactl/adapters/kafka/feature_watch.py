@@ -32,12 +32,12 @@ class Watched:
     @property
     def voters(self) -> tuple[QuorumNode, ...]:
         """The voters, with the evidence of their lives."""
-        return tuple(_node(one) for one in self.state.voters)
+        return tuple(_node(voter) for voter in self.state.voters)
 
     @property
     def observers(self) -> tuple[QuorumNode, ...]:
         """The same of the observers, brokers among them."""
-        return tuple(_node(one) for one in self.state.observers)
+        return tuple(_node(observer) for observer in self.state.observers)
 
 
 def watch_quorum(
@@ -50,7 +50,7 @@ def watch_quorum(
     """
     nodes = tuple(nodes)
     silent = {node.id for node in nodes if not node.answers} | whole
-    listed = {one.id: one.key for one in (*first.voters, *first.observers)}
+    listed = {replica.id: replica.key for replica in (*first.voters, *first.observers)}
     needed = [listed.get(node_id) or ReplicaKey(node_id=node_id, directory_id=ZERO_UUID) for node_id in sorted(whole)]
     needed += [key for node_id, key in listed.items() if node_id in silent - whole]
     with client.sibling(client.role, client.bootstrap, timeout_ms=_GLANCE_MS) as asked:
@@ -109,5 +109,7 @@ def _facts(nodes: Iterable[NodeSeen], cluster_id: str | None) -> Mapping[int, No
     }
 
 
-def _node(one: Replica) -> QuorumNode:
-    return QuorumNode(id=one.id, directory_id=one.directory_id, fetching=one.alive, evidence=one.evidence)
+def _node(replica: Replica) -> QuorumNode:
+    return QuorumNode(
+        id=replica.id, directory_id=replica.directory_id, fetching=replica.alive, evidence=replica.evidence
+    )

@@ -19,7 +19,7 @@ from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, is_not_the_leader
 from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, iterate_metadata_log
 from kafkactl.adapters.kafka.quorum_view import PATIENCE_MS, QuorumObserver, assembled, nodes_of
-from kafkactl.adapters.kafka.quorum_visit import Visit, visit
+from kafkactl.adapters.kafka.quorum_visit import Visit, visit_node
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
@@ -136,12 +136,12 @@ class LiveQuorum:
         if state.registrations is not None:
             known = state.registrations.controllers.get(node_id)
             return () if known is None else known.endpoints
-        names = {tuple(one.listener for one in voter.endpoints) for voter in state.voters}
+        names = {tuple(endpoint.listener for endpoint in voter.endpoints) for voter in state.voters}
         (name,) = names if len(names) == 1 else ((),)
         if len(name) != 1:
             return ()
-        for one in self._observer.visits:
-            node = one.view.node(node_id) if one.view is not None and one.role is Role.CONTROLLER else None
+        for visit in self._observer.visits:
+            node = visit.view.node(node_id) if visit.view is not None and visit.role is Role.CONTROLLER else None
             if node is not None:
                 return (Endpoint(listener=name[0], host=node.address.host, port=node.address.port),)
         return ()
@@ -180,8 +180,8 @@ class LiveQuorum:
         """The nodes named at the start, who led at the last look before who only answered, and both before the others:
         a node that hangs would otherwise cost the half of every call's time."""
         seen = (*self._observer.visits, *self._watcher.visits)
-        leads = [one.address for one in seen if one.answer is not None and one.role is self._client.role]
-        answers = [one.address for one in seen if one.answers and one.address in self._client.bootstrap]
+        leads = [visit.address for visit in seen if visit.answer is not None and visit.role is self._client.role]
+        answers = [visit.address for visit in seen if visit.answers and visit.address in self._client.bootstrap]
         return tuple(dict.fromkeys((*leads, *answers, *self._client.bootstrap)))
 
     def _near_the_leader(self) -> Client:
@@ -199,19 +199,26 @@ class LiveQuorum:
             state = replace(state, nodes={**self._brokers(), **state.nodes})
         if not self._endpoints:
             return state
-        wanted = {Address(one.host, one.port): id for id, several in self._endpoints.items() for one in several}
+        wanted = {
+            Address(endpoint.host, endpoint.port): id for id, several in self._endpoints.items() for endpoint in several
+        }
 
         def ask(address: Address, deadline: Deadline) -> Visit:
             with self._client.open_connection(address, deadline) as connection:
-                return visit(connection, expected_id=wanted[address], identify=True, deadline=deadline)
+                return visit_node(connection, expected_id=wanted[address], identify=True, deadline=deadline)
 
         found = all_at_once(list(wanted), ask, Deadline.after(self._patience_ms, self._client.clock))
         visits = [
-            one if isinstance(one, Visit) else Visit(address=address, expected_id=wanted[address], error=one)
-            for address, one in found.items()
+            visited
+            if isinstance(visited, Visit)
+            else Visit(address=address, expected_id=wanted[address], error=visited)
+            for address, visited in found.items()
         ]
         probes = [
-            _probe(one, endpoint) for one in visits for endpoint in self._at(one.address) if one.answers is not None
+            _probe(visit, endpoint)
+            for visit in visits
+            for endpoint in self._at(visit.address)
+            if visit.answers is not None
         ]
         return replace(
             state,
@@ -224,14 +231,17 @@ class LiveQuorum:
 
         found = observe_features(self._client, with_log=False, patience_ms=self._patience_ms).state.nodes
         return {
-            one.id: NodeFacts(id=one.id, answers=one.answers, is_controller=False, versions=one.versions)
-            for one in found
-            if one.role.value == "broker"
+            node.id: NodeFacts(id=node.id, answers=node.answers, is_controller=False, versions=node.versions)
+            for node in found
+            if node.role.value == "broker"
         }
 
     def _at(self, address: Address) -> list[Endpoint]:
         return [
-            one for several in self._endpoints.values() for one in several if Address(one.host, one.port) == address
+            endpoint
+            for several in self._endpoints.values()
+            for endpoint in several
+            if Address(endpoint.host, endpoint.port) == address
         ]
 
 
@@ -292,7 +302,7 @@ def _request(step: Step, cluster_id: str, endpoints: Sequence[Endpoint]) -> tupl
     voter = {"ClusterId": cluster_id, "VoterId": step.key.node_id, "VoterDirectoryId": step.key.directory_id}
     if step.action is Action.REMOVE:
         return "RemoveRaftVoter", voter
-    listeners = [{"Name": one.listener, "Host": one.host, "Port": one.port} for one in endpoints]
+    listeners = [{"Name": endpoint.listener, "Host": endpoint.host, "Port": endpoint.port} for endpoint in endpoints]
     # AckWhenCommitted stays at its default, true, in the versions that have it (4.2 on): answered when committed.
     return "AddRaftVoter", {**voter, "TimeoutMs": round(REQUEST_MS), "Listeners": listeners}
 

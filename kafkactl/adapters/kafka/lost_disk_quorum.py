@@ -44,7 +44,7 @@ def see_quorum(config: NodeConfig, way_in: ClientConfig, *, patience_ms: float =
         with Client(tuple(places), Role.CONTROLLER, access=way_in.access(), limits=limits) as client:
             answers = client.versions(tuple(places))
             seen = changed(seen, refused=_refused(places, answers))
-            if not any(isinstance(one, NodeVersions) for one in answers.values()):
+            if not any(isinstance(answer, NodeVersions) for answer in answers.values()):
                 return changed(seen, reason="; ".join(_messages(answers)))
             return changed(seen, state=_state(client, patience_ms), reason="")
     except KafkactlError as error:
@@ -53,10 +53,10 @@ def see_quorum(config: NodeConfig, way_in: ClientConfig, *, patience_ms: float =
 
 def _other_controllers(config: NodeConfig) -> Mapping[Address, int | None]:
     """Where the configuration has controllers that are not this node, and their ids where it names them."""
-    voters = {Address(one.host, one.port): one.node_id for one in config.static_voters}
+    voters = {Address(voter.host, voter.port): voter.node_id for voter in config.static_voters}
     if voters:
         return {address: node_id for address, node_id in voters.items() if node_id != config.node_id}
-    own = {Address(one.host or "localhost", one.port) for one in config.controller_endpoints}
+    own = {Address(endpoint.host or "localhost", endpoint.port) for endpoint in config.controller_endpoints}
     servers = [Address(*found) for text in config.bootstrap_servers if (found := parse_host_port(text)) is not None]
     return {address: None for address in servers if address not in own}
 
@@ -64,12 +64,14 @@ def _other_controllers(config: NodeConfig) -> Mapping[Address, int | None]:
 def _refused(
     places: Mapping[Address, int | None], answers: Mapping[Address, NodeVersions | KafkactlError]
 ) -> frozenset[int]:
-    refused = {at for at, one in answers.items() if isinstance(one, KafkactlError) and one.id == "connection-refused"}
+    refused = {
+        at for at, answer in answers.items() if isinstance(answer, KafkactlError) and answer.id == "connection-refused"
+    }
     return frozenset(node_id for address, node_id in places.items() if node_id is not None and address in refused)
 
 
 def _messages(answers: Mapping[Address, NodeVersions | KafkactlError]) -> list[str]:
-    return [one.message for one in answers.values() if isinstance(one, KafkactlError)]
+    return [answer.message for answer in answers.values() if isinstance(answer, KafkactlError)]
 
 
 def _state(client: Client, patience_ms: float) -> QuorumState:

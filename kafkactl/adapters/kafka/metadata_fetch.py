@@ -295,7 +295,7 @@ def _partition(client: Client, name: str, body: Mapping[str, Any]) -> Mapping[st
     response = client.ask_active_controller(name, body)
     _check_error(response.body["ErrorCode"], name)
     topics: Iterable[Mapping[str, Any]] = response.body["Responses" if name == "Fetch" else "Topics"]
-    partitions = [one for topic in topics for one in topic["Partitions"]]
+    partitions = [partition for topic in topics for partition in topic["Partitions"]]
     if len(partitions) != 1:
         codes = set(error_codes_in(response.body))
         raise unsound(f"{name} was answered for {len(partitions)} partitions, 1 was asked for ({codes or 'no error'})")

@@ -72,7 +72,9 @@ def _told(client: Client, node_id: int) -> Mapping[str, Any] | None:
             configs = describe_own(client, address, node_id, [MIN_INSYNC])
         except KafkactlError:
             continue
-        found = next((one for one in configs if one["Name"] == MIN_INSYNC and one["Value"] is not None), None)
+        found = next(
+            (config for config in configs if config["Name"] == MIN_INSYNC and config["Value"] is not None), None
+        )
         if found is not None:
             return found
     return None
@@ -82,7 +84,7 @@ def _of(told: Mapping[str, Any], source: int) -> str | None:
     """The value that comes from one source: of the file, of the cluster, of the single broker."""
     if told["ConfigSource"] == source:
         return str(told["Value"])
-    return next((str(one["Value"]) for one in told["Synonyms"] or () if one["Source"] == source), None)
+    return next((str(synonym["Value"]) for synonym in told["Synonyms"] or () if synonym["Source"] == source), None)
 
 
 def _topics(client: Client, view: FeatureView) -> tuple[int | None, int | None]:
@@ -91,7 +93,7 @@ def _topics(client: Client, view: FeatureView) -> tuple[int | None, int | None]:
     with client.sibling(Listener.BROKER, addresses) as asking:
         try:
             answer = asking.ask_any("Metadata", {"Topics": None, "AllowAutoTopicCreation": False})
-            names = iter([one["Name"] for one in answer.body["Topics"] if not one["ErrorCode"]])
+            names = iter([topic["Name"] for topic in answer.body["Topics"] if not topic["ErrorCode"]])
             without = own = 0
             while batch := tuple(islice(names, _TOPICS_AT_ONCE)):
                 told = _own_values(asking, batch)
@@ -109,7 +111,7 @@ def _own_values(client: Client, topics: Iterable[str]) -> list[bool]:
     ]
     answer = client.ask_any("DescribeConfigs", {"Resources": resources})
     return [
-        any(one["ConfigSource"] == _TOPIC_SOURCE for one in result["Configs"])
+        any(config["ConfigSource"] == _TOPIC_SOURCE for config in result["Configs"])
         for result in answer.body["Results"]
         if not result["ErrorCode"]
     ]

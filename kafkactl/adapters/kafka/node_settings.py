@@ -59,7 +59,7 @@ def observe_settings(
     client: Client, view: FeatureView, files: Iterable[NodeSettings] = (), *, patience_ms: float = PATIENCE_MS
 ) -> SettingsView:
     """Ask every node of `view` that answers; `files` stand in for nodes that could not be asked. Raises nothing."""
-    given = {(one.role, one.id): one for one in files}
+    given = {(settings.role, settings.id): settings for settings in files}
     nodes: list[NodeSettings] = []
     unread: list[Unread] = []
     for seat in view.seats:
@@ -88,7 +88,7 @@ def read_settings_file(path: str) -> tuple[NodeSettings, ...]:
         ).mapping.items()
     }
     node_id = parse_int(given.get("node.id", ""))
-    roles = [Role(one) for one in split_list(given.get("process.roles", "")) if one in set(Role)]
+    roles = [Role(role) for role in split_list(given.get("process.roles", "")) if role in set(Role)]
     if node_id is None or not roles:
         raise InputError(
             f"{path} has no node.id or no process.roles: which KRaft node it belongs to is not known",

@@ -34,36 +34,36 @@ def told_by_visits(state: QuorumState, visits: Sequence[Visit], disks: Sequence[
 def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
     """Addresses where somebody is, but would not speak with us; silent ones that nobody expected anything at."""
     if are_out_of_reach(visits):
-        away = [one for one in visits if one.expected_id is not None and one.error is not None]
+        away = [visit for visit in visits if visit.expected_id is not None and visit.error is not None]
         yield warning(
             "controllers-out-of-reach",
             "controllers",
             f"no controller can be asked from here ({away[0].error.message if away[0].error else ''}): the answer is "
             "what a broker forwarded, and the endpoints in the voter set were not tried",
             "Run this where the controllers can be reached; they may want other client settings than brokers.",
-            addresses=[str(one.address) for one in away],
-            errors=sorted({one.error.id for one in away if one.error}),
+            addresses=[str(visit.address) for visit in away],
+            errors=sorted({visit.error.id for visit in away if visit.error}),
         )
         return
-    closed = [one for one in visits if one.error is not None and one.answers is not False]
-    silent = [one for one in visits if one.answers is False and one.expected_id is None]
-    for one in closed + silent:
-        assert one.error is not None
+    closed = [visit for visit in visits if visit.error is not None and visit.answers is not False]
+    silent = [visit for visit in visits if visit.answers is False and visit.expected_id is None]
+    for visit in closed + silent:
+        assert visit.error is not None
         yield warning(
-            "controller-not-asked" if one in closed else "bootstrap-node-silent",
-            _name(one),
-            f"{_name(one)} could not be asked: {one.error.message}",
-            one.error.advice,
-            address=str(one.address),
-            error=one.error.id,
+            "controller-not-asked" if visit in closed else "bootstrap-node-silent",
+            _name(visit),
+            f"{_name(visit)} could not be asked: {visit.error.message}",
+            visit.error.advice,
+            address=str(visit.address),
+            error=visit.error.id,
         )
 
 
 def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
-    denied = {request: one for one in reversed(visits) for request in one.denied}
+    denied = {request: visit for visit in reversed(visits) for request in visit.denied}
     for request, (fact, right) in _RIGHTS.items():
         if request in denied:
-            where = [str(one.address) for one in visits if request in one.denied]
+            where = [str(visit.address) for visit in visits if request in visit.denied]
             yield Finding(
                 id="question-denied",
                 severity=Severity.INFO,
@@ -78,9 +78,9 @@ def _leader_out_of_sight(state: QuorumState, visits: Sequence[Visit]) -> Iterato
     """Somebody follows a controller that we could not ask: it may lead where we cannot see it."""
     if state.has_leader:
         return
-    followers = {one.leader_id: one for one in visits if one.leader_id is not None and one.leader_id >= 0}
+    followers = {visit.leader_id: visit for visit in visits if visit.leader_id is not None and visit.leader_id >= 0}
     for leader_id, follower in sorted(followers.items()):
-        reached = [one for one in visits if one.id == leader_id and one.answers]
+        reached = [visit for visit in visits if visit.id == leader_id and visit.answers]
         if not reached:
             yield warning(
                 "leader-not-reached",
@@ -110,7 +110,7 @@ def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterato
     Which listener that is, is known where the leader's own entry is found in the set. The log tells it for all
     listeners; where it was read (`state.registrations`) the guards compare.
     """
-    view = next((one.view for one in visits if one.answer and one.view and one.role is Role.CONTROLLER), None)
+    view = next((visit.view for visit in visits if visit.answer and visit.view and visit.role is Role.CONTROLLER), None)
     if view is None or state.registrations is not None:
         return
     registered = {node.id: node.address for node in view.nodes}
@@ -138,7 +138,9 @@ def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterato
 def _static_voters_differ(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
     if state.mode is not Mode.STATIC:
         return
-    told = {one.id: _ids(one) for one in visits if one.role is Role.CONTROLLER and one.settings.get(STATIC_VOTERS)}
+    told = {
+        visit.id: _ids(visit) for visit in visits if visit.role is Role.CONTROLLER and visit.settings.get(STATIC_VOTERS)
+    }
     if len(set(told.values())) > 1:
         yield warning(
             "configured-voters-differ",
@@ -150,8 +152,8 @@ def _static_voters_differ(state: QuorumState, visits: Sequence[Visit]) -> Iterat
         )
 
 
-def _ids(one: Visit) -> tuple[str, ...]:
-    entries = one.settings[STATIC_VOTERS].split(",")
+def _ids(visit: Visit) -> tuple[str, ...]:
+    entries = visit.settings[STATIC_VOTERS].split(",")
     return tuple(sorted(entry.strip().partition("@")[0] for entry in entries))
 
 
@@ -167,5 +169,5 @@ def _other_disks(state: QuorumState, disks: Sequence[DiskSeen]) -> Iterator[Find
             )
 
 
-def _name(one: Visit) -> str:
-    return str(one.address) if one.id is None else f"controller {one.id}"
+def _name(visit: Visit) -> str:
+    return str(visit.address) if visit.id is None else f"controller {visit.id}"

@@ -23,8 +23,8 @@ PING_MS = 1_000.0
 
 def leaders_visit(visits: Sequence[Visit]) -> Visit | None:
     """The visit whose answer is the newest word of a leader: of a controller's own rather than through a broker."""
-    answering = [one for one in visits if one.answer is not None]
-    return max(answering, key=lambda one: (_epoch(one), one.role is Role.CONTROLLER), default=None)
+    answering = [visit for visit in visits if visit.answer is not None]
+    return max(answering, key=lambda visit: (_epoch(visit), visit.role is Role.CONTROLLER), default=None)
 
 
 def glance(visits: Sequence[Visit], lines: MutableMapping[Address, Connection], clock: Clock) -> list[Visit] | None:
@@ -35,8 +35,8 @@ def glance(visits: Sequence[Visit], lines: MutableMapping[Address, Connection], 
     leader = leaders_visit(visits)
     if leader is None or leader.address not in lines:
         return None
-    asked = [one for one in visits if one.address in lines and (one.role is Role.CONTROLLER or one is leader)]
-    before: Mapping[Address, Visit] = {one.address: changed(one, answer=None) for one in asked}
+    asked = [visit for visit in visits if visit.address in lines and (visit.role is Role.CONTROLLER or visit is leader)]
+    before: Mapping[Address, Visit] = {visit.address: changed(visit, answer=None) for visit in asked}
 
     def ask(address: Address, deadline: Deadline) -> Visit:
         if address == leader.address:
@@ -46,12 +46,12 @@ def glance(visits: Sequence[Visit], lines: MutableMapping[Address, Connection], 
 
     found = all_at_once(list(before), ask, Deadline.after(PING_MS, clock))
     seen = {address: _now(before[address], answer) for address, answer in found.items()}
-    for address, one in seen.items():
-        if one.error is not None:
+    for address, visit in seen.items():
+        if visit.error is not None:
             lines.pop(address).close()
     if seen[leader.address].answer is None:
         return None
-    return [seen.get(one.address, changed(one, answer=None)) for one in visits]
+    return [seen.get(visit.address, changed(visit, answer=None)) for visit in visits]
 
 
 def _now(before: Visit, answer: Visit | KafkactlError) -> Visit:
@@ -61,5 +61,5 @@ def _now(before: Visit, answer: Visit | KafkactlError) -> Visit:
     return Visit(address=before.address, expected_id=before.id, error=answer)
 
 
-def _epoch(one: Visit) -> int:
-    return -1 if one.answer is None else one.answer.leader_epoch
+def _epoch(visit: Visit) -> int:
+    return -1 if visit.answer is None else visit.answer.leader_epoch

@@ -28,7 +28,7 @@ from kafkactl.adapters.kafka.quorum_visit import (
     Visit,
     are_out_of_reach,
     believed_leader,
-    visit,
+    visit_node,
 )
 from kafkactl.adapters.kafka.retries import is_transient
 from kafkactl.adapters.net.transport import Address
@@ -92,7 +92,7 @@ class QuorumObserver:
         first = self._start()
         self._check_start(first, has_disks=bool(disks))
         visits = self._tour(first)
-        if not any(one.answer for one in visits):
+        if not any(visit.answer for visit in visits):
             _check_allowed(visits)
             visits = self._beliefs(visits)
         self.visits, self._latest = tuple(visits), list(visits)
@@ -152,40 +152,45 @@ class QuorumObserver:
                 return visits
         _check_allowed(visits)
         # No broker knows a leader. What a broker is configured with tells where the controllers should be.
-        known = {one.address: None for one in visits if one.answers}
-        again = {one.address: one for one in self._visit_all(known, identify=True, ask_quorum=False)}
-        return [again.get(one.address, one) for one in visits]
+        known = {visit.address: None for visit in visits if visit.answers}
+        again = {visit.address: visit for visit in self._visit_all(known, identify=True, ask_quorum=False)}
+        return [again.get(visit.address, visit) for visit in visits]
 
     def _check_start(self, visits: Sequence[Visit], *, has_disks: bool) -> None:
-        for one in visits:
-            if one.versions is not None:
-                check_role(one.address, one.versions, self._client.role)
-        errors = [one.error for one in visits if one.error is not None]
+        for visit in visits:
+            if visit.versions is not None:
+                check_role(visit.address, visit.versions, self._client.role)
+        errors = [visit.error for visit in visits if visit.error is not None]
         if errors and not has_disks and len(errors) == len(visits):
             raise min(errors, key=is_transient)
 
     def _tour(self, visits: list[Visit]) -> list[Visit]:
         """Go on from those visited to those whom they name."""
         for _ in range(_ROUNDS):
-            seen = {one.address for one in visits}
+            seen = {visit.address for visit in visits}
             onwards = {address: id for address, id in expected_places(visits).items() if address not in seen}
             if not onwards:
                 break
             visits = visits + self._visit_all(onwards)
         places = expected_places(visits)
-        return [changed(one, expected_id=places.get(one.address)) if one.expected_id is None else one for one in visits]
+        return [
+            changed(visit, expected_id=places.get(visit.address)) if visit.expected_id is None else visit
+            for visit in visits
+        ]
 
     def _beliefs(self, visits: Sequence[Visit]) -> list[Visit]:
         """Nobody leads: ask each controller that answers whom it follows."""
         deadline = Deadline.after(self._patience_ms, self._clock)
-        asked = {one.address: one for one in visits if one.role is Role.CONTROLLER and one.address in self._lines}
+        asked = {
+            visit.address: visit for visit in visits if visit.role is Role.CONTROLLER and visit.address in self._lines
+        }
 
         def ask(address: Address, by: Deadline) -> Visit:
             return believed_leader(self._lines[address], asked[address], by)
 
         found = all_at_once(list(asked), ask, deadline)
-        answered = {address: one for address, one in found.items() if isinstance(one, Visit)}
-        return [answered.get(one.address, one) for one in visits]
+        answered = {address: visited for address, visited in found.items() if isinstance(visited, Visit)}
+        return [answered.get(visit.address, visit) for visit in visits]
 
     def _visit_all(self, places: Expected, *, identify: bool | None = None, ask_quorum: bool = True) -> list[Visit]:
         """Visit these addresses at once; one that is stuck does not keep the others."""
@@ -193,7 +198,7 @@ class QuorumObserver:
 
         def ask(address: Address, by: Deadline) -> Visit:
             line = self._line(address, by)
-            seen = visit(line, expected_id=places[address], identify=wanted, ask_quorum=ask_quorum, deadline=by)
+            seen = visit_node(line, expected_id=places[address], identify=wanted, ask_quorum=ask_quorum, deadline=by)
             self._keep(line, seen)
             return seen
 
@@ -201,8 +206,10 @@ class QuorumObserver:
             return []
         found = all_at_once(list(places), ask, Deadline.after(self._patience_ms, self._clock))
         return [
-            one if isinstance(one, Visit) else Visit(address=address, expected_id=places[address], error=one)
-            for address, one in found.items()
+            visited
+            if isinstance(visited, Visit)
+            else Visit(address=address, expected_id=places[address], error=visited)
+            for address, visited in found.items()
         ]
 
     def _line(self, address: Address, deadline: Deadline) -> Connection:
@@ -266,7 +273,7 @@ def _registrations(client: Client) -> tuple[Registrations | None, tuple[Finding,
 
 def _check_allowed(visits: Sequence[Visit]) -> None:
     """Nobody may be said to lead nothing where the question was refused."""
-    refused = [str(one.address) for one in visits if "DescribeQuorum" in one.denied]
+    refused = [str(visit.address) for visit in visits if "DescribeQuorum" in visit.denied]
     if refused:
         raise UnreachableError(
             f"{', '.join(refused)} does not let this user ask for the quorum: CLUSTER_AUTHORIZATION_FAILED",
@@ -286,10 +293,10 @@ def assembled(
 ) -> QuorumState:
     """The state that these visits, disks and registrations add up to."""
     cluster_id = _cluster_id(visits, disks)
-    same = [one for one in visits if one.view is None or cluster_id in (None, one.view.cluster_id)]
-    answers = [one.answer for one in same if one.answer is not None]
+    same = [visit for visit in visits if visit.view is None or cluster_id in (None, visit.view.cluster_id)]
+    answers = [visit.answer for visit in same if visit.answer is not None]
     # Where the way to all controllers is closed, their silence says nothing of them or of their endpoints.
-    telling = [one for one in visits if one.versions] if are_out_of_reach(visits) else visits
+    telling = [visit for visit in visits if visit.versions] if are_out_of_reach(visits) else visits
     state = quorum_state(
         cluster_id=cluster_id,
         answers=answers,
@@ -306,8 +313,8 @@ def assembled(
 
 def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
     """Where controllers should answer, and which: by the voter set, by registrations, by configurations."""
-    answers = [one.answer for one in visits if one.answer is not None]
-    best = max(answers, key=lambda one: one.leader_epoch, default=None)
+    answers = [visit.answer for visit in visits if visit.answer is not None]
+    best = max(answers, key=lambda answer: answer.leader_epoch, default=None)
     places: dict[Address, int | None] = {}
     for id, endpoint in () if best is None else _voter_endpoints(best):
         places.setdefault(Address(endpoint.host, endpoint.port), id)
@@ -320,11 +327,11 @@ def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
 def nodes_of(visits: Iterable[Visit]) -> Iterator[NodeFacts]:
     """What each node told, once a node: who answered before who did not, a controller's listener before a broker's."""
     best: dict[int, Visit] = {}
-    for one in visits:
+    for visit in visits:
         # Nobody can be told anything of a node whose address answers as another one.
-        id = one.id
-        if id is not None and (id not in best or _weight(one) > _weight(best[id])):
-            best[id] = one
+        id = visit.id
+        if id is not None and (id not in best or _weight(visit) > _weight(best[id])):
+            best[id] = visit
     for id, one in sorted(best.items()):
         yield NodeFacts(
             id=id,
@@ -344,15 +351,15 @@ def _weight(one: Visit) -> tuple[bool, bool, bool]:
 
 
 def _cluster_id(visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> str | None:
-    told = [one.view.cluster_id for one in visits if one.view is not None]
+    told = [visit.view.cluster_id for visit in visits if visit.view is not None]
     told += [disk.cluster_id for disk in disks if disk.cluster_id is not None]
     return told[0] if told else None
 
 
 def _probes(visits: Sequence[Visit], answers: Sequence[QuorumAnswer]) -> Iterator[Probe]:
     """What was found at the endpoints in the voter set; an endpoint where we were not let in says nothing."""
-    by_address = {one.address: one for one in visits}
-    best = max(answers, key=lambda one: one.leader_epoch, default=None)
+    by_address = {visit.address: visit for visit in visits}
+    best = max(answers, key=lambda answer: answer.leader_epoch, default=None)
     for _, endpoint in () if best is None else _voter_endpoints(best):
         one = by_address.get(Address(endpoint.host, endpoint.port))
         if one is not None and one.answers is not None:
@@ -367,9 +374,9 @@ def _probes(visits: Sequence[Visit], answers: Sequence[QuorumAnswer]) -> Iterato
 
 def _alive_within_ms(visits: Sequence[Visit]) -> int:
     """Twice the leader's fetch timeout, where its configuration is told."""
-    for one in visits:
-        leads = one.answer is not None and one.node_id == one.answer.leader_id
-        if leads and re.fullmatch("[0-9]{1,9}", text := one.settings.get(FETCH_TIMEOUT, "")):
+    for visit in visits:
+        leads = visit.answer is not None and visit.node_id == visit.answer.leader_id
+        if leads and re.fullmatch("[0-9]{1,9}", text := visit.settings.get(FETCH_TIMEOUT, "")):
             return max(ALIVE_WITHIN_MS, 2 * int(text))
     return ALIVE_WITHIN_MS
 
@@ -382,25 +389,25 @@ def _voter_endpoints(answer: QuorumAnswer) -> Iterator[tuple[int, Endpoint]]:
 
 def _registered(visits: Sequence[Visit], best: QuorumAnswer | None) -> Iterator[tuple[Address, int | None]]:
     """Registered controllers; while somebody leads only those that vote or fetch, for the others may be long gone."""
-    present = None if best is None else {one.id for one in (*best.voters, *best.observers)}
-    for one in visits:
-        if one.view is None or one.role is not Role.CONTROLLER:
+    present = None if best is None else {replica.id for replica in (*best.voters, *best.observers)}
+    for visit in visits:
+        if visit.view is None or visit.role is not Role.CONTROLLER:
             continue
-        for node in one.view.nodes:
+        for node in visit.view.nodes:
             if present is None or node.id in present:
                 yield node.address, node.id
 
 
 def _configured(visits: Sequence[Visit]) -> Iterator[tuple[Address, int | None]]:
     for read in (_static_voters, _bootstrap_servers):
-        for one in visits:
-            yield from read(one)
+        for visit in visits:
+            yield from read(visit)
 
 
 def _voters_configured(visits: Sequence[Visit]) -> Mapping[int, tuple[Endpoint, ...]]:
     """The voters as the first node configures them that tells; the listener is not named there."""
-    for one in visits:
-        places = [(id, Endpoint(listener="", host=at.host, port=at.port)) for at, id in _static_voters(one)]
+    for visit in visits:
+        places = [(id, Endpoint(listener="", host=at.host, port=at.port)) for at, id in _static_voters(visit)]
         found = {id: (endpoint,) for id, endpoint in places if id is not None}
         if found:
             return found

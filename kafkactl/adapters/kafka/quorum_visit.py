@@ -93,7 +93,7 @@ class Visit:
         return False if self.settings else None
 
 
-def visit(
+def visit_node(
     connection: Connection, *, expected_id: int | None, identify: bool, deadline: Deadline, ask_quorum: bool = True
 ) -> Visit:
     """Ask a node for the cluster, the quorum and, with `identify`, who it is and how it is set up.
@@ -116,8 +116,10 @@ def visit(
 
 def are_out_of_reach(visits: Sequence[Visit]) -> bool:
     """Whether somebody leads, as a broker says, and not one controller speaks with us: then it is the way there."""
-    controllers = [one for one in visits if one.expected_id is not None and one.role is not Role.BROKER]
-    return any(one.answer for one in visits) and bool(controllers) and not any(one.versions for one in controllers)
+    controllers = [visit for visit in visits if visit.expected_id is not None and visit.role is not Role.BROKER]
+    return (
+        any(visit.answer for visit in visits) and bool(controllers) and not any(visit.versions for visit in controllers)
+    )
 
 
 def believed_leader(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
@@ -130,7 +132,7 @@ def believed_leader(connection: Connection, seen: Visit, deadline: Deadline) -> 
         return seen
     if response.body["ErrorCode"] == _DENIED:
         return changed(seen, denied=(*seen.denied, "Fetch"))
-    leaders = [one["CurrentLeader"] for topic in response.body["Responses"] for one in topic["Partitions"]]
+    leaders = [partition["CurrentLeader"] for topic in response.body["Responses"] for partition in topic["Partitions"]]
     if not leaders or leaders[0]["LeaderEpoch"] < 0:
         return seen
     return changed(seen, leader_id=leaders[0]["LeaderId"], leader_epoch=leaders[0]["LeaderEpoch"])
@@ -193,7 +195,7 @@ def _identity(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
         result = _own_settings(connection, supposed, deadline)
         code, text = result["ErrorCode"], result["ErrorMessage"] or ""
         if not code:
-            settings = {one["Name"]: one["Value"] or "" for one in result["Configs"]}
+            settings = {config["Name"]: config["Value"] or "" for config in result["Configs"]}
             return changed(seen, node_id=supposed, settings=settings)
         if code == _DENIED:
             return changed(seen, denied=(*seen.denied, "DescribeConfigs"))

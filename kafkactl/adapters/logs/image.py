@@ -83,31 +83,31 @@ def load_image(source: LogSource, point: Point, *, whole: bool = False, past_dam
         return _from_snapshot(source, point, past_damage=past_damage)
     loaded = replay_files(_all_files(source), point, name=source.name, past_damage=past_damage)
     if loaded.cut_offset is not None and any(
-        not _is_first(one) and _reaches(one, point) and (one.base_offset or 0) >= loaded.cut_offset
-        for one in source.checkpoints
+        not _is_first(log_file) and _reaches(log_file, point) and (log_file.base_offset or 0) >= loaded.cut_offset
+        for log_file in source.checkpoints
     ):
         return _from_snapshot(source, point, past_damage=past_damage)
-    gaps = [one for one in loaded.findings if one.id == GAP]
+    gaps = [finding for finding in loaded.findings if finding.id == GAP]
     files = chosen_files(source, point) if gaps else []
-    stands_for = next((one.base_offset or 0 for one in files if one.kind == CHECKPOINT), 0)
-    if not gaps or any(max(one.evidence["first"], one.evidence["behind"]) > stands_for for one in gaps):
+    stands_for = next((log_file.base_offset or 0 for log_file in files if log_file.kind == CHECKPOINT), 0)
+    if not gaps or any(max(finding.evidence["first"], finding.evidence["behind"]) > stands_for for finding in gaps):
         return loaded
     again = replay_files(files, point, name=source.name, past_damage=past_damage)
-    return changed(again, findings=(*(covered_gap(one, stands_for) for one in gaps), *again.findings))
+    return changed(again, findings=(*(covered_gap(finding, stands_for) for finding in gaps), *again.findings))
 
 
 def _from_snapshot(source: LogSource, point: Point, *, past_damage: bool) -> LoadedImage:
     """Only the newest snapshot and what follows is replayed; the segments before it are searched for damage."""
     files = chosen_files(source, point)
-    names = {one.name for one in files}
-    before = () if past_damage else [one for one in source.segments if one.name not in names]
+    names = {log_file.name for log_file in files}
+    before = () if past_damage else [log_file for log_file in source.segments if log_file.name not in names]
     return _replayed(files, point, source.name, before=before, past_damage=past_damage)
 
 
 def chosen_files(source: LogSource, point: Point) -> list[LogFile]:
     """What has to be read: the first checkpoint for its voters, a snapshot, and the segments behind it."""
-    first = [one for one in source.checkpoints if _is_first(one)]
-    snapshots = [one for one in source.checkpoints if not _is_first(one) and _reaches(one, point)]
+    first = [log_file for log_file in source.checkpoints if _is_first(log_file)]
+    snapshots = [log_file for log_file in source.checkpoints if not _is_first(log_file) and _reaches(log_file, point)]
     snapshot = snapshots[-1:]
     since = (snapshot[0].base_offset or 0) if snapshot else 0
     if source.is_folder and source.segments and (source.segments[0].base_offset or 0) > since:
@@ -344,18 +344,20 @@ class _Loading:
 
 
 def _all_files(source: LogSource) -> list[LogFile]:
-    return [*(one for one in source.checkpoints if _is_first(one)), *history_files(source)]
+    return [*(log_file for log_file in source.checkpoints if _is_first(log_file)), *history_files(source)]
 
 
 def history_files(source: LogSource) -> list[LogFile]:
     """Everything that says how the present came to be: where the log does not begin at 0, the snapshot before it."""
     if not source.segments:
-        return [one for one in source.checkpoints if not _is_first(one)][-1:]
+        return [log_file for log_file in source.checkpoints if not _is_first(log_file)][-1:]
     begins = source.segments[0].base_offset or 0
     if begins == 0:
         return list(source.segments)
-    before = [one for one in source.checkpoints if (one.base_offset or 0) <= begins and not _is_first(one)]
-    after = [one for one in source.checkpoints if (one.base_offset or 0) > begins]
+    before = [
+        log_file for log_file in source.checkpoints if (log_file.base_offset or 0) <= begins and not _is_first(log_file)
+    ]
+    after = [log_file for log_file in source.checkpoints if (log_file.base_offset or 0) > begins]
     return [*(before[-1:] or after[:1]), *source.segments]
 
 
@@ -387,8 +389,8 @@ def joined(sources: Sequence[LogSource]) -> LogSource:
             id="several-logs",
             next_step="`kafkactl log verify` and `kafkactl log diff` compare the logs of several nodes.",
         )
-    segments = [one for source in sources for one in source.segments]
-    checkpoints = [one for source in sources for one in source.checkpoints]
+    segments = [log_file for source in sources for log_file in source.segments]
+    checkpoints = [log_file for source in sources for log_file in source.checkpoints]
     return LogSource(
         name=", ".join(source.name for source in sources),
         segments=tuple(sorted(segments, key=_by_offset)),

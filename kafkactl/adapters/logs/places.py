@@ -80,9 +80,9 @@ def fetched(master: str | None, sources: Sequence[str]) -> Iterator[dict[str, st
     from kafkactl.adapters.spark.session import spark_context
 
     with tempfile.TemporaryDirectory(prefix=FETCHED) as scratch:
-        found = plain_paths([one for one in sources if scheme_of(one) in (None, "file")])
+        found = plain_paths([source for source in sources if scheme_of(source) in (None, "file")])
         with spark_context(master) as spark:
-            for number, source in enumerate(one for one in sources if one not in found):
+            for number, source in enumerate(source for source in sources if source not in found):
                 found[source] = str(_copied(_Hadoop(spark, source), source, Path(scratch) / str(number)))
         yield found
 
@@ -116,7 +116,7 @@ class _Hadoop:
 
     def names(self, folder: Any) -> list[str]:
         """What is in a folder."""
-        return [one.getPath().getName() for one in self._called(lambda: self._system.listStatus(folder))]
+        return [status.getPath().getName() for status in self._called(lambda: self._system.listStatus(folder))]
 
     def copy(self, path: Any, to: Path) -> None:
         """A file to this machine, without Hadoop's own checksum file beside it."""

@@ -85,7 +85,7 @@ def open_source(path: str) -> LogSource:
 def segments_from(segments: Sequence[LogFile], offset: int) -> list[LogFile]:
     """The segments without those that end before an offset."""
     behind = itertools.zip_longest(segments, (later.base_offset for later in segments[1:]))
-    return [one for one, next_base in behind if next_base is None or next_base > offset]
+    return [file for file, next_base in behind if next_base is None or next_base > offset]
 
 
 def log_folder(path: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import Final
 from kafkactl.adapters.kafka.cluster_view import Role, role_of
 from kafkactl.adapters.kafka.connection import Connection
 from kafkactl.adapters.kafka.quorum_requests import empty_fetch
-from kafkactl.adapters.kafka.quorum_visit import Visit, visit
+from kafkactl.adapters.kafka.quorum_visit import Visit, visit_node
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.frozen import changed
@@ -33,7 +33,7 @@ def identify(
     """Who the node is, and why not all could be asked; `cluster_id` is the cluster that it should be of."""
     describes_itself = connection.versions.knows(message("DescribeConfigsRequest").api_key or 0)
     asks_quorum = role_of(connection.versions) is Role.CONTROLLER and not describes_itself
-    met = visit(connection, expected_id=expected_id, identify=True, deadline=deadline, ask_quorum=asks_quorum)
+    met = visit_node(connection, expected_id=expected_id, identify=True, deadline=deadline, ask_quorum=asks_quorum)
     seen = _identity(met)
     trouble = None if met.error is not None and met.error.id == _NOT_DESCRIBED else met.error  # that was an answer
     if trouble is None and met.role is Role.CONTROLLER and met.view is None and cluster_id is not None:
@@ -47,7 +47,7 @@ def _identity(met: Visit) -> IdentitySeen:
         role=None if met.role is None else _ROLES[met.role],
         cluster_id=None if met.view is None else met.view.cluster_id or None,
         node_id=met.node_id,
-        endpoints={one.id: str(one.address) for one in nodes},
+        endpoints={node.id: str(node.address) for node in nodes},
         denied=met.denied,
     )
 

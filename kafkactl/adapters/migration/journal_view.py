@@ -44,7 +44,7 @@ def _newest(inventory: Inventory | None) -> Path | None:
         return None
     folder = Path(inventory.file).parent / inventory.journal
     try:
-        files = [one for one in folder.iterdir() if one.is_file() and one.suffix == ".jsonl"]
-        return max(files, key=lambda one: one.stat().st_mtime_ns, default=None)
+        files = [path for path in folder.iterdir() if path.is_file() and path.suffix == ".jsonl"]
+        return max(files, key=lambda path: path.stat().st_mtime_ns, default=None)
     except OSError:
         return None

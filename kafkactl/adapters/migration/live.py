@@ -83,7 +83,7 @@ class LiveWorld:
             return run_locally(node, request)
         if command is None:
             self._tell(
-                "\n".join((f"{request.told} (on {node.host})", *(f"    {one}" for one in by_hand(node, request))))
+                "\n".join((f"{request.told} (on {node.host})", *(f"    {text}" for text in by_hand(node, request))))
             )
             return HookRun(end=HookEnd.ASKED)
         limits = HookLimits(timeout_ms=node.hooks.timeout_s * 1000)

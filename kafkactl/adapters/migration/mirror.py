@@ -25,7 +25,7 @@ def mirror_of(observation: Observation, logs: Mapping[int, LogSource]) -> Mirror
         return None
     if not 0 <= offset < (log.last_offset if log.last_change_offset is None else log.last_change_offset):
         return None
-    id = next((id for id, one in observation.logs.items() if one is log), None)
+    id = next((id for id, facts in observation.logs.items() if facts is log), None)
     source = None if id is None else logs.get(id)
     at = None if source is None else _loaded(source, Point(offset=offset))
     if at is None or at.position is None:

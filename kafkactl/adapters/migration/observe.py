@@ -66,7 +66,7 @@ def observe(
     cluster_id = (None if tree is None else _cluster_id(tree)) or inventory.cluster_id
     answers = looking.answers(asks_zookeeper_brokers=asks_zookeeper_brokers, cluster_id=cluster_id)
     places = look_at_places(inventory, timeout_ms=looking.share_ms)
-    nodes = tuple(looking.node(one, answers[one.id], places[one.id]) for one in inventory.nodes)
+    nodes = tuple(looking.node(node, answers[node.id], places[node.id]) for node in inventory.nodes)
     looking.compare_clusters(tree)
     logs = looking.logs(_of_this_cluster(nodes, cluster_id), places) if with_logs else {}
     connect, _, _ = inventory.zookeeper.connect.partition("/")
@@ -80,14 +80,14 @@ def observe(
         servers=looking.servers,
         lock=looking.lock,
         nodes=nodes,
-        findings=(*looking.findings, *(told for one in places.values() for told in one.findings)),
+        findings=(*looking.findings, *(told for place in places.values() for told in place.findings)),
     )
     return Captured(raw=raw, znodes=None if tree is None else _absolute(tree), logs=logs)
 
 
 def _of_this_cluster(nodes: tuple[RawNode, ...], cluster_id: str | None) -> tuple[RawNode, ...]:
     """Those whose own answers do not speak against it: nothing is fetched from a stranger."""
-    found = tuple(node_seen(one)[0] for one in nodes)
+    found = tuple(node_seen(node)[0] for node in nodes)
     names = identities_of(Observation(time_ms=0, nodes=found, cluster_id=cluster_id), None).names
     return tuple(raw for raw, seen in zip(nodes, found, strict=True) if seen.name not in names)
 
@@ -96,7 +96,7 @@ def _absolute(tree: Tree) -> tuple[Znode, ...]:
     """The znodes under their whole paths, as ZooKeeper has them."""
     if not tree.chroot:
         return tuple(tree.znodes.values())
-    return tuple(changed(one, path=(tree.chroot + path).rstrip("/")) for path, one in tree.znodes.items())
+    return tuple(changed(znode, path=(tree.chroot + path).rstrip("/")) for path, znode in tree.znodes.items())
 
 
 @frozen
@@ -151,8 +151,8 @@ class _Looking:
                 with contextlib.suppress(KafkactlError):  # one that may not be read is unknown, and its tree is not
                     self.lock = observe_lock(zookeeper)
                 self.servers = tuple(
-                    ServerSeen(address=str(one.address), mode=one.mode, version=one.version)
-                    for one in zookeeper.members()
+                    ServerSeen(address=str(member.address), mode=member.mode, version=member.version)
+                    for member in zookeeper.members()
                 )
         except UnreachableError as error:
             why = f" ({error.cause})" if error.cause else ""
@@ -160,7 +160,7 @@ class _Looking:
             subject = f"ZooKeeper {place.connect}"
             self.findings.append(warning("zookeeper-not-observed", subject, text, error.advice, reason=error.id))
             return None
-        self.findings += (one for one in tree.findings if one.id not in _OF_THE_TREE_ITSELF)
+        self.findings += (finding for finding in tree.findings if finding.id not in _OF_THE_TREE_ITSELF)
         return tree
 
     # --- nodes ---
@@ -173,7 +173,7 @@ class _Looking:
         """
         found: dict[int, NodeAnswers | _Unmet] = {}
         for nodes in (self._inventory.controllers, self._inventory.brokers):
-            places = {one.id: parse_addresses(one.address)[0] for one in nodes}
+            places = {node.id: parse_addresses(node.address)[0] for node in nodes}
             answers = ask_nodes(
                 {address: id for id, address in places.items()},
                 self._access[nodes[0].role],
@@ -245,11 +245,11 @@ class _Looking:
 
     def logs(self, nodes: Sequence[RawNode], places: Mapping[int, PlaceFacts]) -> dict[int, LogSource]:
         """The logs that can be read from here, and, fetched, that of the leader if it is not among them."""
-        found = {id: one.log for id, one in places.items() if one.log is not None}
-        met = {one.id: node_seen(one)[0].quorum for one in nodes if one.role is NodeRole.CONTROLLER and one.alive}
-        leaders = {one.leader_id for one in met.values() if one is not None and one.leader_id is not None}
+        found = {id: place.log for id, place in places.items() if place.log is not None}
+        met = {node.id: node_seen(node)[0].quorum for node in nodes if node.role is NodeRole.CONTROLLER and node.alive}
+        leaders = {quorum.leader_id for quorum in met.values() if quorum is not None and quorum.leader_id is not None}
         if met and not (leaders and leaders <= set(found)):
-            fetched = self._fetched([one for one in self._inventory.controllers if one.id in met])
+            fetched = self._fetched([controller for controller in self._inventory.controllers if controller.id in met])
             if fetched is not None:
                 found.setdefault(*fetched)
         return dict(sorted(found.items()))
@@ -257,7 +257,7 @@ class _Looking:
     def _fetched(self, controllers: Sequence[InventoryNode]) -> tuple[int, LogSource] | None:
         from kafkactl.adapters.kafka.metadata_fetch import fetch_metadata_log
 
-        addresses = [parse_addresses(one.address)[0] for one in controllers]
+        addresses = [parse_addresses(controller.address)[0] for controller in controllers]
         limits = Limits(timeout_ms=self.share_ms, request_timeout_ms=self.share_ms)
         client = Client(
             addresses, Role.CONTROLLER, access=self._access[NodeRole.CONTROLLER], limits=limits, clock=self._clock
@@ -277,7 +277,9 @@ class _Looking:
         if log.first_offset is not None:
             first = log.first_offset
             files.append(LogFile(name=f"{first:020}.log", kind=SEGMENT, base_offset=first, pieces=log.pieces))
-        segments, checkpoints = ([one for one in files if one.kind == kind] for kind in (SEGMENT, CHECKPOINT))
+        segments, checkpoints = (
+            [log_file for log_file in files if log_file.kind == kind] for kind in (SEGMENT, CHECKPOINT)
+        )
         return log.leader_id, LogSource(
             name=f"controller {log.leader_id}",
             segments=tuple(segments),

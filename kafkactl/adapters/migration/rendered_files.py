@@ -34,7 +34,7 @@ def sha256(content: bytes) -> str:
 
 def diffs(nodes: Iterable[NodeFile], rendered: Iterable[Rendered]) -> dict[tuple[int, ConfigPhase], str]:
     """What each phase changes of the one before it, by node and phase."""
-    contents = {(one.node, one.phase): one.content for one in rendered}
+    contents = {(file.node, file.phase): file.content for file in rendered}
     found = {}
     for node in nodes:
         phases = PHASES[node.role]
@@ -101,7 +101,9 @@ def write_rendered(
     Raises RefusedError `render-folder-in-use` before anything is written, FailedError `render-folder-not-writable`.
     """
     nodes, rendered = tuple(nodes), tuple(rendered)
-    contents = {file_of(one): one.content for one in rendered if one.content is not None and one.node not in withheld}
+    contents = {
+        file_of(file): file.content for file in rendered if file.content is not None and file.node not in withheld
+    }
     texts = {
         f"{_folder(nodes, id)}/{phase}.diff": text.encode() for (id, phase), text in diffs(nodes, rendered).items()
     }
@@ -122,7 +124,7 @@ def write_rendered(
 
 
 def _folder(nodes: Iterable[NodeFile], id: int) -> str:
-    return next(folder_of(one) for one in nodes if one.id == id)
+    return next(folder_of(node) for node in nodes if node.id == id)
 
 
 def _check(folder: Path, targets: Mapping[str, bytes]) -> None:
@@ -151,17 +153,19 @@ def _check(folder: Path, targets: Mapping[str, bytes]) -> None:
 
 
 def _manifest(nodes: Iterable[NodeFile], rendered: Iterable[Rendered], targets: Mapping[str, bytes]) -> bytes:
-    inputs = [{"id": one.id, "role": one.role.value, "file": one.file, "sha256": sha256(one.content)} for one in nodes]
+    inputs = [
+        {"id": node.id, "role": node.role.value, "file": node.file, "sha256": sha256(node.content)} for node in nodes
+    ]
     files = [
         {
-            "id": one.node,
-            "role": one.role.value,
-            "phase": one.phase.value,
-            "path": file_of(one),
-            "sha256": sha256(one.content),
+            "id": file.node,
+            "role": file.role.value,
+            "phase": file.phase.value,
+            "path": file_of(file),
+            "sha256": sha256(file.content),
         }
-        for one in rendered
-        if one.content is not None and file_of(one) in targets
+        for file in rendered
+        if file.content is not None and file_of(file) in targets
     ]
     written = [{"path": path, "sha256": sha256(content)} for path, content in sorted(targets.items())]
     manifest = {"kind": KIND, "schema_version": 1, "inputs": inputs, "files": files, "written": written}

@@ -180,7 +180,9 @@ def _from_pkcs12(store: Store, data: bytes, password: str | None) -> PemText:
     except ValueError as error:
         raise _bad_store(store, f"ssl.{store.name}.password does not open it, or it is not a PKCS12 file") from error
     own = [content.cert] if content.cert else []
-    found = [one.certificate.public_bytes(Encoding.PEM).decode() for one in [*own, *content.additional_certs]]
+    found = [
+        certificate.certificate.public_bytes(Encoding.PEM).decode() for certificate in [*own, *content.additional_certs]
+    ]
     key = content.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode() if content.key else ""
     return PemText(certificates="".join(found), keys=key)
 

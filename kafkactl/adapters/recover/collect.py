@@ -63,9 +63,11 @@ def _names(directory: str) -> list[str]:
             found.append(name)
         elif name == METADATA_LOG and path.is_dir():
             inside = sorted(os.listdir(path))  # noqa: PTH208
-            found += [f"{name}/{one}" for one in inside if not one.endswith(_NO_NEED) and (path / one).is_file()]
+            found += [
+                f"{name}/{inner}" for inner in inside if not inner.endswith(_NO_NEED) and (path / inner).is_file()
+            ]
         elif parse_folder_name(name) is not None and path.is_dir():
-            found += [f"{name}/{one}" for one in _OF_A_PARTITION if (path / one).is_file()]
+            found += [f"{name}/{inner}" for inner in _OF_A_PARTITION if (path / inner).is_file()]
     return found
 
 

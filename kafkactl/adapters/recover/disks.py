@@ -130,14 +130,14 @@ def _log(directory: str) -> NodeLog | None:
 def _snapshots(directory: str, log: NodeLog) -> list[Snapshot]:
     """The snapshots, newest first, read down to the first that is sound; those before it need no look."""
     found = []
-    for one in sorted(log.facts.snapshots, key=lambda one: (one.offset, one.epoch), reverse=True):
-        if one.offset == 0:
+    for snapshot in sorted(log.facts.snapshots, key=lambda snapshot: (snapshot.offset, snapshot.epoch), reverse=True):
+        if snapshot.offset == 0:
             continue
-        facts = one
+        facts = snapshot
         if facts.contents is None and facts.error is None:
-            (facts,) = scan_checkpoint_file(str(Path(directory, METADATA_LOG, one.name))).snapshots
+            (facts,) = scan_checkpoint_file(str(Path(directory, METADATA_LOG, snapshot.name))).snapshots
         problem = snapshot_problem(facts)
-        found.append(Snapshot(name=one.name, offset=one.offset, epoch=one.epoch, problem=problem))
+        found.append(Snapshot(name=snapshot.name, offset=snapshot.offset, epoch=snapshot.epoch, problem=problem))
         if problem is None:
             break
     return found
@@ -183,7 +183,11 @@ def read_image(disk: DiskSeen, *, end_offset: int | None = None) -> DiskImage:
 def _loaded(disk: DiskSeen, counts: Candidate, end_offset: int) -> LoadedImage:
     """From the snapshot that the candidate begins with (an earlier end needs the log from 0, or an earlier one)."""
     source = open_source(disk.path)
-    wanted = [one for one in source.checkpoints if one.base_offset == 0 or Path(one.name).name == counts.snapshot]
+    wanted = [
+        log_file
+        for log_file in source.checkpoints
+        if log_file.base_offset == 0 or Path(log_file.name).name == counts.snapshot
+    ]
     if end_offset < counts.snapshot_offset:
         wanted = list(source.checkpoints)
     return load_image(changed(source, checkpoints=tuple(wanted)), Point(offset=end_offset - 1))

@@ -81,7 +81,7 @@ def _ends(folder: Path) -> LogEnds | None:
     segments = sorted(folder.glob("[0-9]" * 20 + ".log"))
     if not segments:
         return None
-    sizes = [_size(one) for one in segments]
+    sizes = [_size(path) for path in segments]
     end, _ = _walked(segments[-1])
     _, oldest = _walked(segments[0])
     return LogEnds(

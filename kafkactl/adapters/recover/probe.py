@@ -22,7 +22,9 @@ def who_answers(
     places: Sequence[tuple[int | None, Endpoint]], way_in: ClientConfig, *, patience_ms: float = PATIENCE_MS
 ) -> tuple[Answering, ...]:
     """The addresses at which a controller answers, with the id of the voter they belonged to. Raises nothing."""
-    addresses = {Address(one.host, one.port): id for id, one in places if one.host and one.port > 0}
+    addresses = {
+        Address(endpoint.host, endpoint.port): id for id, endpoint in places if endpoint.host and endpoint.port > 0
+    }
     if not addresses:
         return ()
     try:

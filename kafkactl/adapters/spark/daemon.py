@@ -24,7 +24,11 @@ def installed(path: Sequence[str]) -> list[str]:
     >>> installed(["/x/pyspark/python/lib/pyspark.zip", "/x/pyspark/jars/spark-core_2.13-4.1.0.jar", "/x"])
     ['/x']
     """
-    return [one for one in path if PurePath(one).suffix != ".jar" and PurePath(one).parts[-3:-1] != ("python", "lib")]
+    return [
+        folder
+        for folder in path
+        if PurePath(folder).suffix != ".jar" and PurePath(folder).parts[-3:-1] != ("python", "lib")
+    ]
 
 
 def main(arguments: Sequence[str]) -> None:

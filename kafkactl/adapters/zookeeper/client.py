@@ -344,8 +344,8 @@ def _unknown(path: str, error: UnreachableError) -> UnknownOutcomeError:
 
 def _take_anew(found: dict[str, Znode], moving: set[str], reader: Reader) -> None:
     """Read the changed znodes and all below them again."""
-    roots = {path for path in moving if not any(one in moving for one in _above(path))}
-    for path in [one for one in found if one in roots or any(above in roots for above in _above(one))]:
+    roots = {path for path in moving if not any(above in moving for above in _above(path))}
+    for path in [znode for znode in found if znode in roots or any(above in roots for above in _above(znode))]:
         del found[path]
     found.update(reader.walk(sorted(roots)))
 

@@ -252,7 +252,7 @@ class Link:
             if self._too_large is not None:
                 raise self._too_large
             # Each has failed several times: a host can have several numbers, and a server may be just starting.
-            if all(self._failed.get(str(one), 0) >= _FAILURES for one in self.connect.servers):
+            if all(self._failed.get(str(address), 0) >= _FAILURES for address in self.connect.servers):
                 raise self._unreachable()
             if stopped.is_set() and self._settings.login is not None:
                 raise self._refused()

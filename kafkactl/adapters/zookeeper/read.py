@@ -147,7 +147,7 @@ class Reader:
         """Each path with its access list; empty where it may not be read."""
         for path, answer in zip(paths, self._singles("GetACL", paths), strict=True):
             entries = answer[0] if isinstance(answer, tuple) else ()
-            yield path, tuple(ZnodeAcl(perms=one.perms, scheme=one.id.scheme, id=one.id.id) for one in entries)
+            yield path, tuple(ZnodeAcl(perms=entry.perms, scheme=entry.id.scheme, id=entry.id.id) for entry in entries)
 
     def _read(self, operation: int, paths: list[str]) -> Iterator[Answer]:
         if self._multi is None and paths:
@@ -247,7 +247,7 @@ def _znode(path: str, data: bytes | None, stat: Stat, hidden: Hidden | None = No
 
 def is_restless(path: str) -> bool:
     """Whether this znode changes all the time while a cluster works."""
-    return any(path == one or path.startswith(one + "/") for one in RESTLESS)
+    return any(path == parent or path.startswith(parent + "/") for parent in RESTLESS)
 
 
 def wants_acl(path: str) -> bool:

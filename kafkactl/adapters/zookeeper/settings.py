@@ -155,7 +155,7 @@ def _tls(properties: Mapping[str, str]) -> TlsSettings | None:
         truststore=_store(properties, "truststore"),
         keystore=_store(properties, "keystore"),
         key_password=properties.get(f"{_TLS}keystore.password"),
-        protocols=tuple(one.strip() for one in protocols.split(",") if one.strip()),
+        protocols=tuple(protocol.strip() for protocol in protocols.split(",") if protocol.strip()),
         verifies_host=bool(identification),
     )
 

@@ -51,10 +51,10 @@ def open_clusters(
     if same_cluster:
         return (_same(sources),)
     groups: list[list[_Source]] = []
-    for one in sources:
-        into = [group for group in groups if any(_belong(one, other) for other in group)]
+    for source in sources:
+        into = [group for group in groups if any(_belong(source, other) for other in group)]
         groups = [group for group in groups if group not in into]
-        groups.append([*(other for group in into for other in group), one])
+        groups.append([*(other for group in into for other in group), source])
     groups.sort(key=lambda group: sources.index(group[0]))
     return tuple(_cluster(group, alone=len(groups) == 1) for group in groups)
 
@@ -66,22 +66,22 @@ class _Source:
     paths: tuple[str, ...]
 
 
-def _belong(one: _Source, other: _Source) -> bool:
+def _belong(source: _Source, other: _Source) -> bool:
     """Raises InputError where name and id do not say the same."""
-    ids = one.log.cluster_id, other.log.cluster_id
+    ids = source.log.cluster_id, other.log.cluster_id
     same_id = None not in ids and ids[0] == ids[1]
-    same_name = one.name is not None and one.name == other.name
-    if same_id and one.name != other.name:
+    same_name = source.name is not None and source.name == other.name
+    if same_id and source.name != other.name:
         raise InputError(
-            f"{other.log.name} and {one.log.name} are of the cluster {ids[0]}, and --cluster-of names it "
-            f"{other.name} and {one.name}",
+            f"{other.log.name} and {source.log.name} are of the cluster {ids[0]}, and --cluster-of names it "
+            f"{other.name} and {source.name}",
             id="cluster-named-twice",
             next_step="Write a pattern that gives every node of a cluster one name.",
         )
     if same_name and None not in ids and not same_id:
         raise InputError(
-            f"{one.log.name} is the log of another cluster ({ids[0]}) than {other.log.name} ({ids[1]}), and "
-            f"--cluster-of names both {one.name}",
+            f"{source.log.name} is the log of another cluster ({ids[0]}) than {other.log.name} ({ids[1]}), and "
+            f"--cluster-of names both {source.name}",
             id="several-clusters",
             next_step="Take the log of the other cluster away, or write a pattern that names it otherwise.",
         )
@@ -89,8 +89,8 @@ def _belong(one: _Source, other: _Source) -> bool:
 
 
 def _cluster(group: Sequence[_Source], *, alone: bool) -> Cluster:
-    ids = {one.log.cluster_id for one in group if one.log.cluster_id is not None}
-    logs = tuple(one.log for one in group)
+    ids = {source.log.cluster_id for source in group if source.log.cluster_id is not None}
+    logs = tuple(source.log for source in group)
     findings: tuple[Finding, ...] = ()
     if not ids and group[0].name is None and not alone:
         findings = (
@@ -102,7 +102,7 @@ def _cluster(group: Sequence[_Source], *, alone: bool) -> Cluster:
             ),
         )
     return Cluster(
-        paths=tuple(path for one in group for path in one.paths),
+        paths=tuple(path for source in group for path in source.paths),
         logs=logs,
         cluster_id=next(iter(ids), None),
         name=group[0].name,
@@ -111,7 +111,7 @@ def _cluster(group: Sequence[_Source], *, alone: bool) -> Cluster:
 
 
 def _same(sources: Sequence[_Source]) -> Cluster:
-    logs = tuple(one.log for one in sources)
+    logs = tuple(source.log for source in sources)
     ids = sorted({log.cluster_id for log in logs if log.cluster_id is not None})
     findings: tuple[Finding, ...] = ()
     if len(ids) > 1:
@@ -126,7 +126,7 @@ def _same(sources: Sequence[_Source]) -> Cluster:
             ),
         )
     return Cluster(
-        paths=tuple(path for one in sources for path in one.paths),
+        paths=tuple(path for source in sources for path in source.paths),
         logs=logs,
         cluster_id=ids[0] if len(ids) == 1 else None,
         name=sources[0].name,
@@ -195,10 +195,10 @@ def _joined(logs: Iterator[LogSource]) -> list[tuple[LogSource, tuple[str, ...]]
     return found
 
 
-def _together(one: LogSource, other: LogSource) -> LogSource:
-    segments = sorted((*one.segments, *other.segments), key=_place)
-    checkpoints = sorted((*one.checkpoints, *other.checkpoints), key=_place)
-    return replace(one, segments=tuple(segments), checkpoints=tuple(checkpoints))
+def _together(log: LogSource, other: LogSource) -> LogSource:
+    segments = sorted((*log.segments, *other.segments), key=_place)
+    checkpoints = sorted((*log.checkpoints, *other.checkpoints), key=_place)
+    return replace(log, segments=tuple(segments), checkpoints=tuple(checkpoints))
 
 
 def _place(file: LogFile) -> tuple[bool, int, int]:

@@ -113,7 +113,7 @@ def read_contexts(
 
     With `restarts` also what a node makes of it that starts from its newest checkpoint, and from offset 0.
     """
-    for chosen, loaded in zip(clusters, engine([one.log for one in clusters], at, past_damage), strict=True):
+    for chosen, loaded in zip(clusters, engine([chosen.log for chosen in clusters], at, past_damage), strict=True):
         try:
             if isinstance(loaded, KafkactlError):
                 yield loaded
@@ -140,7 +140,7 @@ def _context(
     )
     runs = facts.release.version
     keeps_configs = (runs.major, runs.minor) >= CONFIGS_SINCE
-    is_whole = not any(one.id == GAP for one in loaded.findings)
+    is_whole = not any(finding.id == GAP for finding in loaded.findings)
     found = tuple(_started(chosen.log, keeps_configs=keeps_configs, is_whole=is_whole)) if restarts else ()
     return ScenarioContext(
         loaded=loaded, facts=facts, cluster_id=chosen.cluster.cluster_id, started=found, notes=chosen.findings
@@ -152,7 +152,7 @@ def _committed(chosen: Chosen, loaded: Loaded) -> int | None:
     voters = len(loaded.image.voters or loaded.voters)
     if len(chosen.replicas) < 2 or not voters:
         return loaded.committed_offset
-    known = [one for one in (loaded.committed_offset, proved(chosen.replicas, voters)) if one is not None]
+    known = [bound for bound in (loaded.committed_offset, proved(chosen.replicas, voters)) if bound is not None]
     return max(known, default=None)
 
 

@@ -129,7 +129,7 @@ def _tree_before(file: Path) -> KafkaTree:
 
 
 def _unknown(unknown: tuple[Unknown, ...]) -> list[dict[str, str]]:
-    return [{"entity": one.entity, "key": one.key, "reason": one.reason} for one in unknown[:_MOST]]
+    return [{"entity": value.entity, "key": value.key, "reason": value.reason} for value in unknown[:_MOST]]
 
 
 def _copy_answer(copy: CopyComparison) -> dict[str, Any]:

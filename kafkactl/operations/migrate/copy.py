@@ -55,14 +55,14 @@ def read_copy_source(source: str, *, chroot: str | None, config: str | None, tim
     release = secrets = raw = None
     if path.is_dir():
         raw = _observed(path)
-        seen = () if raw is None else tuple(node_seen(one)[0] for one in raw.nodes)
+        seen = () if raw is None else tuple(node_seen(node)[0] for node in raw.nodes)
         release = _release(seen)
-        secrets = shown_secrets(one for one in seen if one.role is NodeRole.CONTROLLER)
+        secrets = shown_secrets(node for node in seen if node.role is NodeRole.CONTROLLER)
         path = next((path / name for name in ZNODES if (path / name).exists()), path / ZNODES[0])
     if path.exists() or not _is_connect(source):
         saved = decode_znodes(read_input(path, "saved ZooKeeper tree", InputKind.SAVED_TREE), file=str(path))
         if chroot is None and raw is not None:
-            chroot = chroot_seen(raw, (one.path for one in saved.znodes))
+            chroot = chroot_seen(raw, (znode.path for znode in saved.znodes))
         tree = tree_of(saved.znodes, chroot)
         return CopySource(name=source, tree=tree, findings=saved.findings, release=release, secrets=secrets)
     return CopySource(name=source, tree=_live(source, chroot, config, timeout_ms))
@@ -81,7 +81,7 @@ def _observed(folder: Path) -> RawObservation | None:
 def _release(nodes: tuple[NodeSeen, ...]) -> str | None:
     """What the nodes run."""
     for role in (NodeRole.CONTROLLER, NodeRole.BROKER):
-        texts = (one.kafka_version or "" for one in nodes if one.role is role)
+        texts = (node.kafka_version or "" for node in nodes if node.role is role)
         versions = [tuple(map(int, text.split("."))) for text in texts if _PLAIN(text)]
         if versions:
             oldest = min(versions)
@@ -130,7 +130,9 @@ def predicted_log(batches: Sequence[Sequence[MetadataRecord]]) -> Iterator[LogSo
             for batch in batches:
                 for at in range(0, len(batch), _MOST_IN_A_BATCH):
                     part = batch[at : at + _MOST_IN_A_BATCH]
-                    framed = [(None, encode_record(message(one.type), one.version, one.data)) for one in part]
+                    framed = [
+                        (None, encode_record(message(record.type), record.version, record.data)) for record in part
+                    ]
                     file.write(encode_batch(framed, base_offset=offset, timestamp_ms=0, partition_leader_epoch=1))
                     offset += len(part)
         yield open_source(str(log))

@@ -130,38 +130,40 @@ def _look(inventory: Inventory) -> Observation:
     """
     captured = observe(inventory, timeout_ms=LOOK_MS, asks_zookeeper_brokers=False)
     if captured.znodes is None:
-        told = next((one.message for one in captured.raw.findings if one.id == "zookeeper-not-observed"), "")
+        told = next(
+            (finding.message for finding in captured.raw.findings if finding.id == "zookeeper-not-observed"), ""
+        )
         raise UnreachableError(
             f"ZooKeeper {inventory.zookeeper.connect}: {told}",
             id="zookeeper-unreachable",
             next_step="Bring ZooKeeper back, then run this again: it looks first.",
         )
-    if any(one.id == _READ_ONLY for one in captured.raw.findings):
+    if any(finding.id == _READ_ONLY for finding in captured.raw.findings):
         raise read_only(parse_connect(inventory.zookeeper.connect))
     return observation_from(captured)
 
 
 def _release(seen: Observation) -> str:
     """The release that controllers are formatted with: the brokers' inter.broker.protocol.version."""
-    said = {one.config[_IBP].strip() for one in seen.brokers if one.config and one.config.get(_IBP)}
+    said = {broker.config[_IBP].strip() for broker in seen.brokers if broker.config and broker.config.get(_IBP)}
     return said.pop() if len(said) == 1 else ""
 
 
 def _format_flags(inventory: Inventory, seen: Observation, journal: MigrationJournal) -> dict[int, tuple[str, ...]]:
     """None for static voters; else the initial controllers, the same for all of them however often they are asked."""
-    configs = [one.config for one in seen.controllers if one.config is not None]
+    configs = [controller.config for controller in seen.controllers if controller.config is not None]
     controllers = inventory.controllers
-    if any(one.get(_VOTERS) for one in configs) or not configs:
+    if any(config.get(_VOTERS) for config in configs) or not configs:
         return {}
     if len(controllers) == 1:
         return {controllers[0].id: ("--standalone",)}
-    known = [one for one in journal.entries if one.entry == _QUORUM]
+    known = [entry for entry in journal.entries if entry.entry == _QUORUM]
     if known:
         text = str(known[-1].data["initial_controllers"])
     else:
-        text = ",".join(f"{one.id}@{one.address}:{random_uuid()}" for one in controllers)
+        text = ",".join(f"{controller.id}@{controller.address}:{random_uuid()}" for controller in controllers)
         journal.append(_QUORUM, {"initial_controllers": text})
-    return {one.id: ("--initial-controllers", text) for one in controllers}
+    return {controller.id: ("--initial-controllers", text) for controller in controllers}
 
 
 def facts_for_the_answer(crew: RunContext) -> dict[str, Any]:

@@ -160,18 +160,24 @@ def rehearse(
     guard = ForwardGuard(Rehearsal(world=world, inventory=inventory, files=files), accepted=options.accepted)
     step = first_due(route, until)
     stops = (*blockers(route.findings), *(() if step is None else guard.objections(seen, None, route, step)))
-    found = [one for one in check(seen, accepted=options.accepted) if not is_cured_by_first_steps(route, one)]
+    found = [
+        finding for finding in check(seen, accepted=options.accepted) if not is_cured_by_first_steps(route, finding)
+    ]
     # What stops a later step only is shown, and stops nothing yet: the run itself goes on, too.
     found = [finding for finding in found if finding.id not in OF_ITS_OWN]
-    later = [changed(one, severity=Severity.WARNING) for one in (*blockers(found), *open_questions(found)) if step]
+    later = [
+        changed(finding, severity=Severity.WARNING) for finding in (*blockers(found), *open_questions(found)) if step
+    ]
     last = None if until is None else State(until).place
-    steps = [one for one in route.steps if last is None or one.phase is None or (one.phase.place or 0) <= last]
+    steps = [step for step in route.steps if last is None or step.phase is None or (step.phase.place or 0) <= last]
     result = RunResult(
         outcome=_outcome_of(route, step, stops),
         state_before=route.state,
         state_after=route.state,
-        steps=tuple(DoneStep(step=one, state=one.state.value, number=one.number) for one in steps),
-        findings=_blockers_first({(one.id, one.subject): one for one in (*later, *route.findings, *stops)}.values()),
+        steps=tuple(DoneStep(step=step, state=step.state.value, number=step.number) for step in steps),
+        findings=_blockers_first(
+            {(finding.id, finding.subject): finding for finding in (*later, *route.findings, *stops)}.values()
+        ),
         next_action=route.next_action,
     )
     return DriveResult(

@@ -227,7 +227,7 @@ def within(work: Callable[[], T], deadline: Deadline) -> T:
 def said(error: Exception) -> str:
     """What Kerberos says of an error, without the numbers."""
     words = getattr(error, "min_code", 0) and error.get_all_statuses(error.min_code, False)  # type: ignore[attr-defined]
-    texts = [one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in words or ()]
+    texts = [word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word) for word in words or ()]
     return "; ".join(texts) or type(error).__name__
 
 
