@@ -236,7 +236,7 @@ class EndlessTree(ZooKeeperTalker):
             yield struct.pack(">iBi", operation, 0, 0) + (self._list() if operation == GET_CHILDREN else _DATA)
 
     def _list(self) -> bytes:
-        texts = b"".join(struct.pack(">i", len(one.encode())) + one.encode() for one in self.children)
+        texts = b"".join(struct.pack(">i", len(child.encode())) + child.encode() for child in self.children)
         return struct.pack(">i", len(self.children)) + texts
 
 

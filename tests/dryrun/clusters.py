@@ -49,11 +49,11 @@ def cluster(text: str, **static: str) -> tuple[Image, Facts]:
         if word == "kafka":
             kafka = rest[0]
         elif word == "levels":
-            levels |= {name: int(level) for name, level in (one.split("=") for one in rest)}
+            levels |= {name: int(level) for name, level in (word.split("=") for word in rest)}
         elif word == "cluster":
-            configs[BROKER_CONFIG, ""] = dict(one.split("=") for one in rest)
+            configs[BROKER_CONFIG, ""] = dict(word.split("=") for word in rest)
         elif word == "brokers":
-            brokers |= {int(one): _broker(int(one), kafka) for one in rest}
+            brokers |= {int(word): _broker(int(word), kafka) for word in rest}
         elif word == "broker":
             states = {"fenced": {"fenced": True}, "stopping": {"in_controlled_shutdown": True}}
             for state in rest[1:]:
@@ -61,7 +61,7 @@ def cluster(text: str, **static: str) -> tuple[Image, Facts]:
         elif word == "topic":
             topics[rest[0]] = []
             if rest[1:]:
-                configs[TOPIC_CONFIG, rest[0]] = dict(one.split("=") for one in rest[1:])
+                configs[TOPIC_CONFIG, rest[0]] = dict(word.split("=") for word in rest[1:])
         else:
             topics[list(topics)[-1]].append(_partition(line))
     image = image_of(brokers, topics, configs, {"metadata.version": _level(kafka), **levels})
@@ -80,7 +80,7 @@ def image_of(
         name: Topic(
             name=name,
             id=uuid(number),
-            partitions=Partitions({at: state_of(one) for at, one in enumerate(partitions)}),
+            partitions=Partitions({at: state_of(part) for at, part in enumerate(partitions)}),
         )
         for number, (name, partitions) in enumerate(topics.items(), start=1_000)
     }
@@ -116,7 +116,7 @@ def _broker(node_id: int, kafka: str) -> Broker:
 
 def _partition(line: str) -> Partition:
     leader, replicas, isr, elr, known = (*(part.split() for part in line.split("|")), [], [])[:5]
-    ids = tuple(int(one) for one in replicas)
+    ids = tuple(int(replica) for replica in replicas)
     return partition(
         ids,
         leader=-1 if leader == ["-"] else int(leader[0]),
@@ -143,7 +143,7 @@ def partition(
         leader_recovery_state=0,
         leader_epoch=3,
         partition_epoch=7,
-        directories=tuple(uuid(one + 500) for one in replicas),
+        directories=tuple(uuid(replica + 500) for replica in replicas),
         eligible_leader_replicas=elr,
         last_known_elr=known,
     )
@@ -155,10 +155,10 @@ def clusters(draw: st.DrawFn) -> tuple[Image, Facts]:
     kafka = draw(st.sampled_from(["3.9", "4.0", "4.3"]))
     elr = kafka != "3.9" and draw(st.booleans())
     ids = draw(st.lists(st.integers(1, 40), min_size=3, max_size=6, unique=True))
-    brokers = {one: _broker(one, kafka) for one in ids}
-    for one in draw(st.lists(st.sampled_from(ids), max_size=1)):
-        brokers[one] = replace(brokers[one], fenced=True)
-    live = [one for one in ids if not brokers[one].fenced]
+    brokers = {id: _broker(id, kafka) for id in ids}
+    for id in draw(st.lists(st.sampled_from(ids), max_size=1)):
+        brokers[id] = replace(brokers[id], fenced=True)
+    live = [id for id in ids if not brokers[id].fenced]
     topics = {}
     configs = {}
     for name in draw(st.sets(st.sampled_from("abcde"), min_size=1)):
@@ -177,13 +177,13 @@ def clusters(draw: st.DrawFn) -> tuple[Image, Facts]:
 
 def _drawn(draw: st.DrawFn, ids: list[int], live: list[int], factor: int, *, elr: bool) -> Partition:
     replicas = tuple(draw(st.permutations(ids)))[:factor]
-    alive = [one for one in replicas if one in live]
-    isr = tuple(one for one in alive if draw(st.booleans()))
+    alive = [replica for replica in replicas if replica in live]
+    isr = tuple(broker for broker in alive if draw(st.booleans()))
     if not isr and not elr:
         isr = replicas[:1]  # without ELR the last member stays
-    leader = next((one for one in isr if one in live), -1)
-    others = [one for one in replicas if one not in isr]
-    eligible = tuple(sorted(one for one in others if elr and draw(st.booleans())))
-    if leader < 0 and any(one in live for one in eligible):
+    leader = next((broker for broker in isr if broker in live), -1)
+    others = [replica for replica in replicas if replica not in isr]
+    eligible = tuple(sorted(other for other in others if elr and draw(st.booleans())))
+    if leader < 0 and any(broker in live for broker in eligible):
         eligible = ()  # it would lead
     return partition(replicas, leader=leader, isr=isr, elr=eligible, known=())

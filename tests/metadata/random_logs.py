@@ -58,7 +58,7 @@ def _topic(world: _World) -> Iterator[MetadataRecord]:
 
 def _partition(world: _World, id: Uuid, number: int) -> MetadataRecord:
     replicas = world.some()
-    directories = world.rng.choice([[], [uuid(0)] * len(replicas), [uuid(101 + one) for one in replicas]])
+    directories = world.rng.choice([[], [uuid(0)] * len(replicas), [uuid(101 + replica) for replica in replicas]])
     return record(
         "Partition",
         PartitionId=number,

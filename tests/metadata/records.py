@@ -30,7 +30,7 @@ def record(name: str, **fields: Any) -> MetadataRecord:
 
 
 def placed(*records: MetadataRecord, first: int = 0) -> list[LogRecord]:
-    return [LogRecord(offset, 1, 1000 + offset, one) for offset, one in enumerate(records, first)]
+    return [LogRecord(offset, 1, 1000 + offset, entry) for offset, entry in enumerate(records, first)]
 
 
 VERSION = record("FeatureLevel", Name="metadata.version", FeatureLevel=25)
@@ -55,10 +55,10 @@ def broker(id: int = 1, epoch: int = 0, **fields: Any) -> MetadataRecord:
 def records_of(data: bytes) -> Iterator[LogRecord]:
     """All records of a segment or checkpoint that is sound."""
     for batch in decode_batches(data):
-        for one in batch.records:
+        for entry in batch.records:
             if batch.header.is_control:
-                decoded: Any = decode_control_record(one.key, one.value)
+                decoded: Any = decode_control_record(entry.key, entry.value)
             else:
-                assert one.value is not None
-                decoded = decode_record(one.value)
-            yield LogRecord(one.offset, batch.header.partition_leader_epoch, one.timestamp_ms, decoded)
+                assert entry.value is not None
+                decoded = decode_record(entry.value)
+            yield LogRecord(entry.offset, batch.header.partition_leader_epoch, entry.timestamp_ms, decoded)

@@ -21,10 +21,10 @@ def record(type_: str, version: int | None = None, **data: Any) -> tuple[str, in
     return type_, version, data
 
 
-def framed(one: tuple[str, int | None, dict[str, Any]] | MetadataRecord) -> bytes:
-    if isinstance(one, MetadataRecord):
-        return encode_record(message(one.type), one.version, one.data)
-    type_, version, data = one
+def framed(given: tuple[str, int | None, dict[str, Any]] | MetadataRecord) -> bytes:
+    if isinstance(given, MetadataRecord):
+        return encode_record(message(given.type), given.version, given.data)
+    type_, version, data = given
     spec = message(type_)
     return encode_record(spec, spec.valid_versions.highest if version is None else version, data)
 
@@ -40,7 +40,7 @@ class LogWriter:
 
     def batch(self, *records: Any) -> int:
         """One batch; the offset of its first record."""
-        values = [(None, framed(one)) for one in records]
+        values = [(None, framed(entry)) for entry in records]
         return self._append(values, is_control=False)
 
     def leader(self, leader_id: int, *, epoch: int | None = None) -> int:

@@ -145,9 +145,9 @@ class World:
         self.image = replay(found, self.image).image
         self.log["since_copy"] = (*self.log.get("since_copy", ()), *found)
         removed = tuple(
-            ScramRemoval(offset=one.offset, mechanism=one.record.data["Mechanism"], user=one.record.data["Name"])
-            for one in found
-            if one.record.type == "RemoveUserScramCredentialRecord"
+            ScramRemoval(offset=entry.offset, mechanism=entry.record.data["Mechanism"], user=entry.record.data["Name"])
+            for entry in found
+            if entry.record.type == "RemoveUserScramCredentialRecord"
         )
         self.log["scram_removed_since_snapshot"] = (*self.log.get("scram_removed_since_snapshot", ()), *removed)
         return self
@@ -290,9 +290,9 @@ def record(type_: str, **data: Any) -> MetadataRecord:
     return decode_record(encode_record(spec, spec.valid_versions.highest, data))
 
 
-def whole(one: MetadataRecord) -> MetadataRecord:
+def whole(entry: MetadataRecord) -> MetadataRecord:
     """With the fields that are at their defaults."""
-    return decode_record(encode_record(message(one.type), one.version, one.data))
+    return decode_record(encode_record(message(entry.type), entry.version, entry.data))
 
 
 def uuid(number: int) -> Uuid:
@@ -310,8 +310,8 @@ def copied(data: Mapping[str, bytes | None]) -> tuple[tuple[MetadataRecord, ...]
     """The records that the copy makes of a tree, and their image."""
     tree = parse_znodes([Znode(path=path, data=content) for path, content in data.items()])
     batches = list(copy_batches(tree, copy_rules(KafkaVersion(3, 9, 2)), acl_id=lambda at: uuid(5000 + at)))
-    records = tuple(whole(one) for batch in batches for one in batch)
-    return records, replay(LogRecord(COPY_BEGIN + at, 1, TIME_MS, one) for at, one in enumerate(records)).image
+    records = tuple(whole(entry) for batch in batches for entry in batch)
+    return records, replay(LogRecord(COPY_BEGIN + at, 1, TIME_MS, entry) for at, entry in enumerate(records)).image
 
 
 def world(name: str) -> World:

@@ -30,7 +30,7 @@ def save(place: Path, observation: Observation) -> Path:
             "chroot": observation.chroot,
             "driver_lock": None if lock is None else {"holder": lock.holder and lock.holder.to_table()},
         },
-        "nodes": [_node(one) for one in observation.nodes],
+        "nodes": [_node(node) for node in observation.nodes],
     }
     (place / "observation.json").write_text(json.dumps(told))
     if observation.tree is not None:
@@ -40,18 +40,18 @@ def save(place: Path, observation: Observation) -> Path:
     return place
 
 
-def _node(one: NodeSeen) -> dict[str, Any]:
+def _node(node: NodeSeen) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "role": one.role.value,
-        "alive": one.alive,
-        "kafka_version": one.kafka_version,
+        "id": node.id,
+        "role": node.role.value,
+        "alive": node.alive,
+        "kafka_version": node.kafka_version,
         "mode": None,  # the answer says it
-        "config": one.config_text,
-        "meta_properties": one.meta_properties and dict(one.meta_properties),
-        "api_versions": None if one.api_versions is None else _api(one.api_versions),
-        "describe_quorum": None if one.quorum is None else _quorum(one.quorum),
-        "metrics": one.metrics and dict(one.metrics),
+        "config": node.config_text,
+        "meta_properties": node.meta_properties and dict(node.meta_properties),
+        "api_versions": None if node.api_versions is None else _api(node.api_versions),
+        "describe_quorum": None if node.quorum is None else _quorum(node.quorum),
+        "metrics": node.metrics and dict(node.metrics),
     }
 
 
@@ -84,8 +84,8 @@ def _quorum(seen: QuorumSeen) -> dict[str, Any]:
         "LeaderId": seen.leader_id,
         "LeaderEpoch": seen.leader_epoch,
         "HighWatermark": seen.high_watermark,
-        "CurrentVoters": [_replica(one.id, one.log_end_offset) for one in seen.voters],
-        "Observers": [_replica(one.id, one.log_end_offset) for one in seen.observers],
+        "CurrentVoters": [_replica(voter.id, voter.log_end_offset) for voter in seen.voters],
+        "Observers": [_replica(observer.id, observer.log_end_offset) for observer in seen.observers],
     }
     topic = {"TopicName": "__cluster_metadata", "Partitions": [partition]}
     return _answer("DescribeQuorumResponse", QUORUM_VERSION, {"ErrorCode": 0, "Topics": [topic]})
@@ -111,8 +111,8 @@ def _log(facts: LogFacts) -> LogWriter:
     )
     for id in facts.controllers:
         log.batch(controller(id))
-    for one in facts.registrations.values():
-        unfence(log, one.id, broker(log, one.id, migrating=one.migrating))
+    for registration in facts.registrations.values():
+        unfence(log, registration.id, broker(log, registration.id, migrating=registration.migrating))
     if facts.copy_begin is not None:
         _fill(log, facts.copy_begin)
         log.batch(record("BeginTransactionRecord", Name="ZK Migration"))

@@ -36,8 +36,8 @@ def problems(*parts: str) -> tuple[str, ...]:
 def test_the_smallest_one():
     found = parse(HEAD, BROKER, CONTROLLER)
     assert found.zookeeper.connect == "zk1:2181,zk2/kafka"
-    assert [one.id for one in found.brokers] == [1]
-    assert [one.id for one in found.controllers] == [3001]
+    assert [broker.id for broker in found.brokers] == [1]
+    assert [controller.id for controller in found.controllers] == [3001]
     node = found.node(1)
     assert node is not None
     assert (node.host, node.role, node.name) == ("b1", NodeRole.BROKER, "broker 1")
@@ -102,7 +102,7 @@ def test_all_problems_are_told_at_once():
     ],
 )
 def test_what_is_wrong(text: str, words: str):
-    assert any(words in one for one in problems(text)), problems(text)
+    assert any(words in problem for problem in problems(text)), problems(text)
 
 
 @pytest.mark.parametrize("value", ["-1", "true", '"168"', "8761", "nan"])
@@ -125,13 +125,13 @@ def test_two_nodes_with_one_file():
 
 def test_a_shared_hook_may_use_what_each_node_gives():
     shared = "[hooks]\nrestart = ['./restart.sh', '{pod_name}']\n"
-    one = "hooks = { variables = { pod_name = 'kafka-0' } }\n"
-    found = parse(HEAD, shared, BROKER, one, CONTROLLER, "hooks = { template = 'manual' }\n")
+    variable = "hooks = { variables = { pod_name = 'kafka-0' } }\n"
+    found = parse(HEAD, shared, BROKER, variable, CONTROLLER, "hooks = { template = 'manual' }\n")
     broker, controller = found.nodes
     assert broker.hooks.template == "command"
     assert broker.hooks.variables == {"pod_name": "kafka-0"}
     assert controller.hooks.commands == {}
-    assert "nothing gives {pod_name}" in problems(HEAD, shared, BROKER, one, CONTROLLER)[0]
+    assert "nothing gives {pod_name}" in problems(HEAD, shared, BROKER, variable, CONTROLLER)[0]
 
 
 def test_files_of_this_machine_are_relative_to_the_inventory():

@@ -128,7 +128,7 @@ def parsed(changes: dict[str, bytes | None] | None = None) -> KafkaTree:
 
 def ids(tree: KafkaTree, path: str | None = None) -> list[str]:
     """The ids of the findings, of one subject if a path is given."""
-    return [one.id for one in tree.findings if path is None or one.subject == path]
+    return [finding.id for finding in tree.findings if path is None or finding.subject == path]
 
 
 def without(data: dict[str, bytes | None], gone: Iterable[str]) -> dict[str, bytes | None]:

@@ -73,7 +73,7 @@ def test_garbage_in_the_middle_and_at_the_start():
 
 def test_an_old_batch_inside_damage_is_not_taken_for_a_new_one():
     data = log(2, first=10) + b"?" * 5 + log(1, first=3) + log(1, first=12)
-    assert [one for one in told(data) if isinstance(one, int)] == [10, 11, 12]
+    assert [entry for entry in told(data) if isinstance(entry, int)] == [10, 11, 12]
 
 
 def test_positions_are_those_of_the_file():

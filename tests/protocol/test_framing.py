@@ -86,8 +86,10 @@ class TestReceiving:
         wire = answered("DescribeCluster", 0, CLUSTER)
         wire += answered("DescribeCluster", 0, CLUSTER | {"ControllerId": 4}, correlation_id=1)
         places = sorted({0, len(wire), *(cut for cut in cuts if cut < len(wire))})
-        got = [one for start, end in itertools.pairwise(places) for one in conversation.receive(wire[start:end])]
-        assert [(one.correlation_id, one.body["ControllerId"]) for one in got] == [(0, 3), (1, 4)]
+        got = [
+            response for start, end in itertools.pairwise(places) for response in conversation.receive(wire[start:end])
+        ]
+        assert [(response.correlation_id, response.body["ControllerId"]) for response in got] == [(0, 3), (1, 4)]
         assert not conversation.has_part_of_response
         assert conversation.open_requests == 0
 

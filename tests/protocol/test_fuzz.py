@@ -10,9 +10,9 @@ from bench import fuzz_decoders
 @pytest.mark.slow
 def test_a_few_thousand_inputs_give_values_or_declared_errors():
     campaign = fuzz_decoders.run(6000, seed=20)
-    assert sum(one.inputs for one in campaign.tallies.values()) == 6000
-    assert all(one.values and one.inputs for one in campaign.tallies.values())
-    assert sum(len(one.errors) for one in campaign.tallies.values()) > 40
+    assert sum(tally.inputs for tally in campaign.tallies.values()) == 6000
+    assert all(tally.values and tally.inputs for tally in campaign.tallies.values())
+    assert sum(len(tally.errors) for tally in campaign.tallies.values()) > 40
 
 
 def test_an_undeclared_error_is_told_with_its_input(monkeypatch: pytest.MonkeyPatch):

@@ -66,12 +66,12 @@ class TestWriting:
     def test_round_trip(self, records: list[tuple[bytes | None, bytes | None]], offset: int, time_ms: int):
         data = encode_batch(records, base_offset=offset, timestamp_ms=time_ms, partition_leader_epoch=4)
         (found,) = decode_batches(data)
-        assert [(one.key, one.value) for one in found.records] == records
-        assert [one.offset for one in found.records] == list(range(offset, offset + len(records)))
-        assert {one.timestamp_ms for one in found.records} == {time_ms}
+        assert [(entry.key, entry.value) for entry in found.records] == records
+        assert [entry.offset for entry in found.records] == list(range(offset, offset + len(records)))
+        assert {entry.timestamp_ms for entry in found.records} == {time_ms}
         assert (found.header.base_offset, found.header.last_offset) == (offset, offset + len(records) - 1)
         assert found.header.size_bytes == found.header.end == len(data)
-        assert len(data) == 61 + sum(record_size(index, *one) for index, one in enumerate(records))
+        assert len(data) == 61 + sum(record_size(index, *entry) for index, entry in enumerate(records))
 
 
 class TestReading:
@@ -133,8 +133,8 @@ class TestCompression:
     def test_gzip_is_undone(self):
         plain = only(batch(self.BODY, count=2))
         zipped = only(batch(gzipped(self.BODY), count=2, attributes=1))
-        assert [one[:6] for one in zipped] == [one[:6] for one in plain]
-        assert {one.position for one in zipped} == {0}
+        assert [entry[:6] for entry in zipped] == [entry[:6] for entry in plain]
+        assert {entry.position for entry in zipped} == {0}
 
     @pytest.mark.parametrize("codec", ["bare snappy", "xerial snappy", "lz4", "zstd"])
     def test_the_codecs_of_pyarrow(self, codec: str):
@@ -190,7 +190,7 @@ class TestCounts:
         monkeypatch.setattr(record_batch, "MOST_COMPRESSED_RECORDS" if attributes else "MOST_BATCH_RECORDS", 3)
         body = [record(delta=delta) for delta in range(4)]
         content = [b"".join(body[:3]), b"".join(body)]
-        held = [gzipped(one) if attributes else one for one in content]
+        held = [gzipped(entry) if attributes else entry for entry in content]
         assert len(only(batch(held[0], count=3, attributes=attributes))) == 3
         error = refused(batch(held[1], count=4, attributes=attributes))
         assert (error.id, error.offset) == ("too-many-records", 57)
@@ -287,4 +287,4 @@ class TestFastPath:
     def test_the_usual_is_read_fast(self, monkeypatch: pytest.MonkeyPatch):
         data = encode_batch([(None, b"v" * size) for size in (0, 1, 63, 64, 9000)], base_offset=0, timestamp_ms=1)
         monkeypatch.setattr(record_batch, "_read_records", None)
-        assert [len(one.value or b"") for one in only(data)] == [0, 1, 63, 64, 9000]
+        assert [len(entry.value or b"") for entry in only(data)] == [0, 1, 63, 64, 9000]

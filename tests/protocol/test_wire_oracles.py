@@ -51,10 +51,10 @@ def values(spec: MessageSpec, version: int) -> Iterator[dict[str, Any]]:
 def _plausible(value: Any) -> Any:
     """Without unknown tags, which both drop, and within what kio takes for an error code or a time span."""
     if isinstance(value, list):
-        return [_plausible(one) for one in value]
+        return [_plausible(part) for part in value]
     if not isinstance(value, dict):
         return value
-    changed = {key: _plausible(one) for key, one in value.items() if key != TAGS}
+    changed = {key: _plausible(part) for key, part in value.items() if key != TAGS}
     if changed.get("ErrorCode"):
         changed["ErrorCode"] = (7, 35, 41, 95)[changed["ErrorCode"] % 4]
     if "SessionLifetimeMs" in changed:
@@ -113,8 +113,8 @@ def test_kafka_python_reads_a_request_as_it_was_meant() -> None:
     wire = Framing(client_id="me").send("UpdateFeatures", 1, body)
     theirs = _kafka_python("UpdateFeaturesRequest").decode(wire, version=1, header=True, framed=True)
     assert (theirs.timeout_ms, theirs.validate_only) == (77, True)
-    (one,) = theirs.feature_updates
-    assert (one.feature, one.max_version_level, one.upgrade_type) == ("metadata.version", 21, 3)
+    (feature,) = theirs.feature_updates
+    assert (feature.feature, feature.max_version_level, feature.upgrade_type) == ("metadata.version", 21, 3)
 
 
 def _kafka_python(name: str) -> Any:
@@ -126,7 +126,7 @@ def _kafka_python(name: str) -> Any:
 
 def _versions(spec: MessageSpec, theirs: Any) -> list[int]:
     """The versions that both know."""
-    found = [one for one in spec.valid_versions if one <= theirs.max_version]
+    found = [valid_version for valid_version in spec.valid_versions if valid_version <= theirs.max_version]
     assert found
     return found
 

@@ -51,7 +51,7 @@ def test_a_node_that_started_meanwhile_keeps_everything(tmp_path: Path) -> None:
     before = names(tmp_path)
     applied = apply_unformat(made, OsFilesystem())
     assert applied.outcome is Outcome.REFUSED
-    assert [one.id for one in applied.findings] == ["changed-meanwhile"]
+    assert [finding.id for finding in applied.findings] == ["changed-meanwhile"]
     assert ".lock" in applied.findings[0].message
     assert names(tmp_path) == before
 
@@ -71,7 +71,7 @@ def test_refuses_while_another_kafkactl_is_writing(tmp_path: Path) -> None:
     applied = apply_unformat(made, OsFilesystem())
     os.close(held)
     assert applied.outcome is Outcome.REFUSED
-    assert [one.id for one in applied.findings] == ["another-kafkactl-is-writing"]
+    assert [finding.id for finding in applied.findings] == ["another-kafkactl-is-writing"]
     assert (tmp_path / "d1" / "meta.properties").exists()
 
 
@@ -83,7 +83,7 @@ def test_a_failure_says_what_is_gone_and_another_run_removes_the_rest(tmp_path: 
     config = a_node(tmp_path)
     applied = apply_unformat(plan_for(config), Failing())
     assert applied.outcome is Outcome.PARTIAL
-    assert [one.id for one in applied.findings] == ["disk-io-error", "unformat-half-done"]
+    assert [finding.id for finding in applied.findings] == ["disk-io-error", "unformat-half-done"]
     assert applied.progress == {
         str(tmp_path / "d1"): Progress.HALF_DONE,
         str(tmp_path / "d2"): Progress.NOT_STARTED,

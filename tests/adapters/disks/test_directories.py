@@ -25,7 +25,7 @@ def test_a_directory_with_everything(tmp_path: Path) -> None:
     (log / "00000000000000000000.log").write_bytes(b"not read")
     seen = observe_directory(str(tmp_path))
     assert seen.state is DirectoryState.DIRECTORY
-    assert [(one.name, one.kind) for one in seen.entries] == [
+    assert [(entry.name, entry.kind) for entry in seen.entries] == [
         ("__cluster_metadata-0", "directory"),
         ("bootstrap.checkpoint", "file"),
         ("meta.properties", "file"),
@@ -139,7 +139,7 @@ def test_the_mount_point_is_the_highest_place_on_the_device(tmp_path: Path) -> N
 def test_a_node_is_its_directories_in_the_order_of_the_configuration(tmp_path: Path) -> None:
     config = a_config(log_dirs=(str(tmp_path / "d2"), str(tmp_path / "d1")), metadata_log_dir=str(tmp_path / "m"))
     seen = observe_node(config)
-    assert [Path(one.path).name for one in seen.directories] == ["d2", "d1", "m"]
+    assert [Path(directory.path).name for directory in seen.directories] == ["d2", "d1", "m"]
     assert seen.process_uid == os.geteuid()
     assert seen.directory(str(tmp_path / "m")).state is DirectoryState.MISSING
 

@@ -83,7 +83,7 @@ def test_a_whole_disk(disk):
     assert reading.findings == ()
     assert (seen.node_id, seen.cluster_id, seen.directory_id) == (1, CLUSTER_ID, directory(1))
     assert (seen.leader_id, seen.leader_epoch, seen.last_epoch, seen.log_end_offset) == (2, 4, 4, 3)
-    assert (seen.kraft_version, [one.node_id for one in seen.voters]) == (1, [1, 2])
+    assert (seen.kraft_version, [member.node_id for member in seen.voters]) == (1, [1, 2])
     assert read_disk(str(root / "__cluster_metadata-0")).seen == seen.__class__(
         **{name: getattr(seen, name) for name in seen.__slots__ if name != "path"},
         path=str(root / "__cluster_metadata-0"),
@@ -106,7 +106,7 @@ def test_a_static_quorum_has_its_voters_in_quorum_state(disk):
 def test_a_formatted_disk_that_never_started(disk):
     reading = read_disk(str(disk(**{FIRST: first_checkpoint(1)})))
     assert (reading.findings, reading.seen.leader_epoch, reading.seen.log_end_offset) == ((), None, 0)
-    assert [one.node_id for one in reading.seen.voters] == [1]
+    assert [member.node_id for member in reading.seen.voters] == [1]
 
 
 @pytest.mark.parametrize(
@@ -122,17 +122,22 @@ def test_segments_of_real_nodes(disk, name, epoch, dynamic):
 def test_the_newest_of_several_disks_has_the_voters(disk):
     older = disk(1, **{FIRST: first_checkpoint(1, 2, 3), SEGMENT: noop(0)})
     newer = disk(2, **{FIRST: first_checkpoint(1, 2, 3), SEGMENT: noop(0) + voters_batch(1, (2, 3), epoch=2)})
-    state = assembled((), disks=[one.seen for one in read_disks([str(older), str(newer)])])
-    assert [(one.id, one.log_end_offset, one.alive) for one in state.voters] == [(2, 2, None), (3, None, None)]
+    state = assembled((), disks=[reading.seen for reading in read_disks([str(older), str(newer)])])
+    assert [(member.id, member.log_end_offset, member.alive) for member in state.voters] == [
+        (2, 2, None),
+        (3, None, None),
+    ]
     assert (state.leader_id, state.cluster_id, state.tolerates) == (-1, CLUSTER_ID, None)
 
 
 def test_a_disk_of_another_cluster_is_left_out(disk):
     first = disk(1, **{FIRST: first_checkpoint(1)})
     other = disk(2, cluster_id="AAAAAAAAAAAAAAAAAAAAEQ", **{FIRST: first_checkpoint(7), SEGMENT: noop(0)})
-    state = assembled((), disks=[one.seen for one in read_disks([str(first), str(other)])])
-    assert [one.id for one in state.voters] == [1]
-    assert [one.id for one in state.findings if one.id == "disk-of-another-cluster"] == ["disk-of-another-cluster"]
+    state = assembled((), disks=[reading.seen for reading in read_disks([str(first), str(other)])])
+    assert [member.id for member in state.voters] == [1]
+    assert [finding.id for finding in state.findings if finding.id == "disk-of-another-cluster"] == [
+        "disk-of-another-cluster"
+    ]
 
 
 # --- damage ---------------------------------------------------------------------------------------------------------

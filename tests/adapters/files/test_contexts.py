@@ -210,7 +210,7 @@ class TestTheDisk:
         path = tmp_path / "a" / "b" / "config.toml"
         change_contexts(path, lambda contexts: with_context(contexts, "x", {"cluster_id": "y"}))
         assert path.stat().st_mode & 0o777 == 0o600
-        assert [one.name for one in path.parent.iterdir()] == ["config.toml"]
+        assert [entry.name for entry in path.parent.iterdir()] == ["config.toml"]
 
     def test_nothing_to_change_and_a_dry_run_write_nothing(self, tmp_path: Path) -> None:
         path = save(tmp_path, TEXT)
@@ -239,7 +239,7 @@ class TestTheDisk:
         with pytest.raises(InputError) as caught:
             change_contexts(path, lambda contexts: with_context(contexts, "a", {"cluster_id": "y"}))
         assert caught.value.id == "contexts-file-not-editable"
-        assert [one.name for one in tmp_path.iterdir()] == ["config.toml"]
+        assert [path.name for path in tmp_path.iterdir()] == ["config.toml"]
 
     def test_no_folder_can_be_made(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()

@@ -21,7 +21,7 @@ def _open(path, **changes):
 
 
 def _told(journal):
-    return [(one.entry, dict(one.data)) for one in journal.entries if one.entry not in (HEADER, TORN)]
+    return [(entry.entry, dict(entry.data)) for entry in journal.entries if entry.entry not in (HEADER, TORN)]
 
 
 def _written(path):
@@ -35,7 +35,7 @@ def test_what_was_appended_is_read_again(tmp_path):
     _written(tmp_path / "deep" / "er" / "j.jsonl")
     with _open(tmp_path / "deep" / "er" / "j.jsonl") as journal:
         assert _told(journal) == STORY
-        assert [one.seq for one in journal.entries] == [0, 1, 2, 3]
+        assert [entry.seq for entry in journal.entries] == [0, 1, 2, 3]
         assert journal.entries[0].data["cluster_id"] == CLUSTER
     assert (tmp_path / "deep").stat().st_mode & 0o777 == 0o700
 

@@ -122,7 +122,7 @@ def test_a_node_s_file(key: str, value: str) -> None:
     except ConfigError as error:
         findings = error.findings
     # Before the last screen of all messages, which is not what is tested here.
-    told = [(one.subject, one.message, one.next_step, one.evidence) for one in findings]
+    told = [(finding.subject, finding.message, finding.next_step, finding.evidence) for finding in findings]
     assert "hunter2" not in str(told)
     assert (f"f, line {list(lines).index(key) + 1}" in [place for place, *_ in told]) and f"'{key}'" in str(told)
 

@@ -32,11 +32,11 @@ def test_what_this_machine_does_not_know_is_a_mistake_in_the_words(text: str) ->
 def test_ids_are_version_4_unreserved_and_no_option() -> None:
     ids = [random_uuid() for _ in range(500)]
     assert len(set(ids)) == 500
-    for one in ids:
-        assert one.raw[6] >> 4 == 4
-        assert one.raw[8] >> 6 == 2
-        assert not one.is_reserved
-        assert not str(one).startswith("-")
+    for uuid in ids:
+        assert uuid.raw[6] >> 4 == 4
+        assert uuid.raw[8] >> 6 == 2
+        assert not uuid.is_reserved
+        assert not str(uuid).startswith("-")
 
 
 def test_a_source_never_gives_an_id_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,11 +27,11 @@ def test_it_gives_what_it_got_as_often_as_it_is_asked() -> None:
 
 
 def test_memory_does_not_grow_with_it() -> None:
-    one = bytes(1 << 20)
+    piece = bytes(1 << 20)
     tracemalloc.start()
     spool = Spool()
     for _ in range(64):
-        spool.add(one)
+        spool.add(piece)
     assert sum(map(len, spool.pieces())) == 64 << 20
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

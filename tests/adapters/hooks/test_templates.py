@@ -62,8 +62,8 @@ def world_of(template: str, tmp_path: Path) -> LiveWorld:
     storage.chmod(0o755)
     values = HOOKS[template].replace("{storage}", str(storage)).replace("{folder}", str(tmp_path))
     logs = [str(folder / "data 1"), str(folder / "data 2")]
-    for one in logs:
-        Path(one, "orders-0").mkdir(parents=True)
+    for log in logs:
+        Path(log, "orders-0").mkdir(parents=True)
     text = f"""
 [zookeeper]
 connect = "127.0.0.1:1"
@@ -205,8 +205,8 @@ def test_a_disk_is_put_aside_and_a_unit_disabled_over_ssh(clients: Clients, tmp_
     assert not metadata.exists()
     assert len(list(metadata.parent.glob("meta data.before-migration.*"))) == 1
     assert world.ask(Request(verb=Verb.DISABLE, node=1, phase="original", seq=7, told="")).is_done
-    calls = [one for one in clients.told if one[0] == "ssh"]
-    assert {one[one.index("--") + 1] for one in calls} == {"ops@odd_host-1.example;touch x"}
+    calls = [client for client in clients.told if client[0] == "ssh"]
+    assert {call[call.index("--") + 1] for call in calls} == {"ops@odd_host-1.example;touch x"}
     assert ["systemctl", "disable", UNIT] in clients.told
 
 

@@ -121,9 +121,9 @@ def features_change(operation: Operation, **levels: int) -> Callable[[Quorum, Pa
                 return Told(outcome=f"exit {error.exit_code}", error=error.id)
         if not done.sent:
             return Told(outcome=done.plan.outcome.value)
-        moved = {one.name: one.after for one in done.plan.changes} | dict(request.levels)
+        moved = {change.name: change.after for change in done.plan.changes} | dict(request.levels)
         by = {
-            outcome: {one.name for one in done.resolved if one.outcome is outcome}
+            outcome: {resolved.name for resolved in done.resolved if resolved.outcome is outcome}
             for outcome in (Outcome.DONE, Outcome.UNKNOWN)
         }
         return Told(
@@ -149,12 +149,12 @@ def reassignment_to(target: str, *overrides: str, speed: float = SPEED) -> Calla
         except KafkactlError as error:
             return Told(outcome=f"exit {error.exit_code}", error=error.id)
         by = {
-            state: tuple((one.action.value, one.id) for one in done.steps if one.state.value == state)
+            state: tuple((step.action.value, step.id) for step in done.steps if step.state.value == state)
             for state in ("done", "unknown")
         }
         return Told(
             outcome=done.outcome.value,
-            claimed=tuple(one for one in by["done"] if one[0] != "wait"),
+            claimed=tuple(change for change in by["done"] if change[0] != "wait"),
             unknown=by["unknown"],
         )
 
@@ -243,9 +243,9 @@ def _wrong(case: Case, told: Told, effects: list[Any]) -> Iterable[str]:
         yield f"done twice: {twice}"
     if told.unknown and case.request not in CHANGES:
         yield f"called unknown: {told.unknown}"
-    if missing := [one for one in told.claimed if one not in effects]:
+    if missing := [claim for claim in told.claimed if claim not in effects]:
         yield f"claimed, and not done: {missing}"
-    if silent := [one for one in effects if one not in told.claimed and one not in told.unknown]:
+    if silent := [effect for effect in effects if effect not in told.claimed and effect not in told.unknown]:
         yield f"done, and not told: {silent} ({told})"
     if told.outcome == "done" and Counter(effects) != Counter(case.change.effects):
         yield f"called done with {effects}"

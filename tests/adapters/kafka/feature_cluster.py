@@ -86,7 +86,7 @@ class FakeCluster:
         if asked.name == "Fetch":
             return Reply(body={"Responses": [{"Partitions": [self._log() if leads else {"ErrorCode": 6}]}]})
         if asked.name == "DescribeConfigs":
-            return Reply(body={"Results": [self._configs(one, node) for one in asked.body["Resources"]]})
+            return Reply(body={"Results": [self._configs(resource, node) for resource in asked.body["Resources"]]})
         if asked.name == "Metadata":
             return Reply(body={"Topics": [{"Name": name, "Partitions": []} for name in self.topics]})
         if asked.name == "UpdateFeatures":
@@ -97,10 +97,10 @@ class FakeCluster:
         """Accept it, and do it unless it is only to be validated."""
         self.updates.append(asked.body)
         if not asked.body["ValidateOnly"]:
-            for one in asked.body["FeatureUpdates"]:
-                self.levels[one["Feature"]] = one["MaxVersionLevel"]
+            for feature in asked.body["FeatureUpdates"]:
+                self.levels[feature["Feature"]] = feature["MaxVersionLevel"]
         told = asked.body["FeatureUpdates"] if asked.version < 2 else []
-        return Reply(body={"ErrorCode": 0, "Results": [{"Feature": one["Feature"]} for one in told]})
+        return Reply(body={"ErrorCode": 0, "Results": [{"Feature": result["Feature"]} for result in told]})
 
     def _configs(self, resource: Mapping[str, Any], node: FakeNode) -> dict[str, Any]:
         """A node describes itself alone, and says where each value comes from, as Kafka does."""
@@ -124,19 +124,21 @@ class FakeCluster:
     def _quorum(self) -> dict[str, Any]:
         voters = self.of(Role.CONTROLLER)
         self.looks += 1  # a second passes between two looks, in which who follows fetches
-        replicas = [self._replica(one.node_id) for one in voters]
-        brokers = [one.node_id for one in self.of(Role.BROKER)]
-        others = [one for one in (*brokers, *sorted(self.fetching)) if one not in {one.node_id for one in voters}]
+        replicas = [self._replica(voter.node_id) for voter in voters]
+        brokers = [node.node_id for node in self.of(Role.BROKER)]
+        others = [
+            broker for broker in (*brokers, *sorted(self.fetching)) if broker not in {voter.node_id for voter in voters}
+        ]
         partition = {
             "LeaderId": self.leader_id,
             "LeaderEpoch": 3,
             "HighWatermark": len(self.registered),
             "CurrentVoters": replicas,
-            "Observers": [self._replica(one) for one in others],
+            "Observers": [self._replica(other) for other in others],
         }
         listeners = [
-            {"NodeId": one.node_id, "Listeners": [{"Name": "C", "Host": "127.0.0.1", "Port": one.address.port}]}
-            for one in voters
+            {"NodeId": voter.node_id, "Listeners": [{"Name": "C", "Host": "127.0.0.1", "Port": voter.address.port}]}
+            for voter in voters
         ]
         return _topics(partition) | {"Nodes": listeners}
 
@@ -145,7 +147,7 @@ class FakeCluster:
         return {"ReplicaId": node_id, "LogEndOffset": 9, "LastFetchTimestamp": 5 + 1000 * looks}
 
     def _described(self, role: Role) -> dict[str, Any]:
-        nodes = [{"BrokerId": one.node_id, "Host": "127.0.0.1", "Port": one.address.port} for one in self.of(role)]
+        nodes = [{"BrokerId": node.node_id, "Host": "127.0.0.1", "Port": node.address.port} for node in self.of(role)]
         return {"ClusterId": "fake", "ControllerId": self.leader_id, "Brokers": nodes, "EndpointType": role.value}
 
     def _log(self) -> dict[str, Any]:
@@ -158,7 +160,7 @@ class FakeCluster:
         role = node.role if node is not None else self.gone[id]
         port = node.address.port if node is not None else self.dead_port
         named = [
-            {"Name": one, "MinSupportedVersion": low, "MaxSupportedVersion": up} for one, (low, up) in ranges.items()
+            {"Name": name, "MinSupportedVersion": low, "MaxSupportedVersion": up} for name, (low, up) in ranges.items()
         ]
         where = [{"Name": "L", "Host": "127.0.0.1", "Port": port, "SecurityProtocol": 0}]
         common = {"IncarnationId": Uuid(bytes(15) + b"\7"), "Features": named, "EndPoints": where}

@@ -101,7 +101,9 @@ class Quorum:
         }
 
     def _cluster(self, node_id: int, role: Role, asked: Asked) -> Mapping[str, Any]:
-        nodes = self.registered if role is Role.CONTROLLER else {id: one.address for id, one in self.brokers.items()}
+        nodes = (
+            self.registered if role is Role.CONTROLLER else {id: broker.address for id, broker in self.brokers.items()}
+        )
         return {
             "EndpointType": role.value if asked.version >= 1 else 1,
             "ClusterId": self.cluster_id,
@@ -156,7 +158,7 @@ def running(quorum: Quorum, *, brokers: tuple[int, ...] = (), down: tuple[int, .
     """The quorum with a listener for each of its nodes; those that are `down` have an address and nobody there."""
     level = {"metadata.version": 33} | ({"kraft.version": 1} if quorum.kraft_version else {})
     with contextlib.ExitStack() as stack:
-        for id in (*quorum.ids, *(one for one in quorum.observers if one < 10)):
+        for id in (*quorum.ids, *(observer for observer in quorum.observers if observer < 10)):
             quorum.controllers[id] = stack.enter_context(
                 FakeBroker(
                     quorum.script(id, Role.CONTROLLER),
@@ -176,7 +178,7 @@ def running(quorum: Quorum, *, brokers: tuple[int, ...] = (), down: tuple[int, .
                     epoch=40,
                 )
             )
-        addresses = {id: one.address for id, one in quorum.controllers.items()}
+        addresses = {id: broker.address for id, broker in quorum.controllers.items()}
         quorum.endpoints = {id: addresses[id] for id in quorum.ids} | quorum.endpoints
         quorum.registered = addresses | quorum.registered
         for id in down:

@@ -28,13 +28,15 @@ def play_all(cases: Sequence[Case], folder: Path) -> list[Ended]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", [one for one in EVERY_CHANGE if one.name in SAMPLE], ids=lambda change: change.name)
+@pytest.mark.parametrize(
+    "change", [change for change in EVERY_CHANGE if change.name in SAMPLE], ids=lambda change: change.name
+)
 def test_a_change_over_a_network_that_fails(change: Change, tmp_path: Path) -> None:
     faults = (Fault.CUT_AFTER, Fault.CUT_IN_ANSWER, Fault.RESET, Fault.AGAIN)
     cases = [Case(change, name, at, fault) for name, at in SAMPLE[change.name] for fault in faults]
     ended = play_all(cases, tmp_path)
-    assert [f"{one.case}: {one.wrong}" for one in ended if one.wrong] == []
-    assert {one.struck for one in ended} == {1}
+    assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
+    assert {end.struck for end in ended} == {1}
 
 
 @pytest.mark.campaign
@@ -44,13 +46,13 @@ def test_every_change_over_every_failure_of_the_network(tmp_path: Path) -> None:
     cases = [case for change in EVERY_CHANGE for case in cases_of(change, counted[change.name])]
     ended = play_all(cases, tmp_path / "cases")
     record_head(_proof(ended))
-    assert [f"{one.case}: {one.wrong}" for one in ended if one.wrong] == []
-    assert sum(one.struck for one in ended) >= LEAST_CASES
+    assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
+    assert sum(end.struck for end in ended) >= LEAST_CASES
 
 
 def _proof(ended: Sequence[Ended]) -> str:
-    hit = [one for one in ended if one.struck]
-    wrong = [one for one in ended if one.wrong]
+    hit = [end for end in ended if end.struck]
+    wrong = [end for end in ended if end.wrong]
     lines = [
         "# Changes over a network that fails",
         "",
@@ -58,7 +60,7 @@ def _proof(ended: Sequence[Ended]) -> str:
         "",
         f"{datetime.now(UTC):%Y-%m-%d}: {len(hit)} cases in which a fault struck, {len(wrong)} with a double effect, "
         "an effect that was not reported, a claim that was not true, an unknown that was known, or a second run that "
-        f"did not reach the target. The slowest took {max((one.seconds for one in ended), default=0):.0f} s.",
+        f"did not reach the target. The slowest took {max((end.seconds for end in ended), default=0):.0f} s.",
         "",
         "The quorum is simulated over real sockets (tests/fakes/quorum.py; tests/lab/quorum/test_fake_quorum.py "
         "compares it with a real one), behind a proxy a node, in whose network one request meets one fault.",
@@ -67,15 +69,15 @@ def _proof(ended: Sequence[Ended]) -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for change in EVERY_CHANGE:
-        for name in sorted({one.case.request for one in hit if one.case.change is change}):
-            rows = [one for one in hit if one.case.change is change and one.case.request == name]
-            counted = Counter(one.outcome for one in rows)
+        for name in sorted({ended.case.request for ended in hit if ended.case.change is change}):
+            rows = [ended for ended in hit if ended.case.change is change and ended.case.request == name]
+            counted = Counter(ended.outcome for ended in rows)
             known = [counted.pop(outcome, 0) for outcome in ("done", "failed", "partial", "unknown")]
             figures = [*known, sum(counted.values())]
             bold = f"**{name}**" if name in CHANGES else name
-            slowest = max(one.seconds for one in rows)
+            slowest = max(ended.seconds for ended in rows)
             cells = " | ".join(map(str, [len(rows), *figures]))
             lines.append(f"| {change.name} | {bold} | {cells} | {slowest:.1f} |")
     lines += ["", "The faults:", "", *(f"- `{fault.name.lower()}`: {fault.value}" for fault in Fault), ""]
-    lines += [f"- wrong: {one.case}: {'; '.join(one.wrong)}" for one in wrong]
+    lines += [f"- wrong: {ended.case}: {'; '.join(ended.wrong)}" for ended in wrong]
     return "\n".join(lines)

@@ -90,7 +90,7 @@ def killed(moment: Moment, target: str, folder: Path) -> str:
         first = plan.process.wait(ENDS_WITHIN_S)
         plan.moment = None
         second = reassign(quorum, target, folder).wait(ENDS_WITHIN_S)
-        wanted = [("add", one) for one in map(int, target.split(",")) if one != 1]
+        wanted = [("add", id) for id in map(int, target.split(",")) if id != 1]
         if (first, second, quorum.effects) == (-signal.SIGKILL, 0, wanted):
             return ""
         return f"{moment}: {first}, then {second}, {quorum.effects}: {(folder / 'out').read_text()[-600:]}"
@@ -106,13 +106,13 @@ def test_a_run_is_gone_on_with_wherever_it_was_killed(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         folders = [tmp_path / str(number) for number in range(len(moments))]
         wrong = list(pool.map(lambda moment, folder: killed(moment, "1,2,3", folder), moments, folders))
-    failures = [one for one in wrong if one]
+    failures = [text for text in wrong if text]
     reached = len(moments) - len(failures)
     lines = [
         f"{datetime.now(UTC):%Y-%m-%d}: `quorum reassign` from one voter to three, a process of its own against the "
         f"played quorum, killed by SIGKILL at {len(moments)} moments: before and after each request that changes the "
         f"voters, and all along the way. Run again, it reached the target in {reached}, each change made once.",
-        *(f"\n- wrong: {one}" for one in failures),
+        *(f"\n- wrong: {failure}" for failure in failures),
     ]
     record(KILLED, "\n".join(lines))
     assert failures == []

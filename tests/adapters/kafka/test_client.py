@@ -61,7 +61,7 @@ def running(*brokers: FakeBroker) -> Iterator[None]:
 
 
 def client_of(*brokers: FakeBroker, role: Role = Role.CONTROLLER, limits: Limits = LIMITS) -> Client:
-    return Client([one.address for one in brokers], role, limits=limits, randomness=lambda: 0.5)
+    return Client([broker.address for broker in brokers], role, limits=limits, randomness=lambda: 0.5)
 
 
 def refused(act: Callable[[], object], kind: type[KafkactlError] = UnreachableError) -> KafkactlError:
@@ -221,10 +221,10 @@ class TestQuestions:
             assert broker.connections == 1
 
     def test_nobody_there_is_told_with_every_address(self) -> None:
-        one, other = dead_address(), dead_address()
-        error = refused(Client([one, other], Role.BROKER, limits=LIMITS).cluster)
+        address, other = dead_address(), dead_address()
+        error = refused(Client([address, other], Role.BROKER, limits=LIMITS).cluster)
         assert (error.id, error.exit_code) == ("connection-refused", 4)
-        assert str(one) in error.message
+        assert str(address) in error.message
         assert str(other) in (error.cause or "")
 
     @pytest.mark.parametrize(("role", "ranges"), [(Role.CONTROLLER, {}), (Role.BROKER, CONTROLLER)])
@@ -276,7 +276,9 @@ class TestAllAtOnce:
             found = client.ask_all(addresses, "DescribeQuorum", {"Topics": []})
             assert time.monotonic() - began < 30
             assert list(found) == [well.address, silent.address, gone]
-            ids = [one.id if isinstance(one, KafkactlError) else type(one).__name__ for one in found.values()]
+            ids = [
+                answer.id if isinstance(answer, KafkactlError) else type(answer).__name__ for answer in found.values()
+            ]
             assert ids == [Response.__name__, "connection-timed-out", "connection-refused"]
 
     def test_versions_are_those_of_now(self) -> None:

@@ -55,7 +55,7 @@ def test_keys_without_effect_are_told() -> None:
     config = read_client_config(
         b"reqest.timeout.ms=5\nssl.engine.factory.class=x.Y\nmetrics.num.samples=3\nmy.interceptor=z\n", file="c"
     )
-    told = [(one.id, one.evidence["key"], one.next_step) for one in config.findings]
+    told = [(finding.id, finding.evidence["key"], finding.next_step) for finding in config.findings]
     assert told == [
         ("unknown-client-property", "reqest.timeout.ms", "Did you mean request.timeout.ms?"),
         ("unsupported-client-property", "ssl.engine.factory.class", told[1][2]),
@@ -122,7 +122,7 @@ def test_whom_to_ask_first(text: str, brokers: str | None, controllers: str | No
     except InputError as error:
         assert error.id == expected
     else:
-        assert (client.role, [str(one) for one in client.bootstrap]) == expected
+        assert (client.role, [str(address) for address in client.bootstrap]) == expected
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

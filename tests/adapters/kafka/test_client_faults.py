@@ -73,7 +73,7 @@ def test_a_question_is_asked_again_until_it_is_answered(name: str, fault: Fault)
         assert network.struck == 1
 
 
-@pytest.mark.parametrize("fault", [one for one in Fault if one is not Fault.GARBAGE])
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.GARBAGE])
 def test_a_change_is_sent_after_all_where_only_the_greeting_was_lost(fault: Fault) -> None:
     with FakeBroker() as node, network_to(node) as network, client_of(network, Role.BROKER) as client:
         network.arm(fault, api_key("ApiVersions"))

@@ -41,7 +41,7 @@ class TestNegotiation:
             versions={18: (0, newest)}, supported={"kraft.version": (0, 1)}, finalized={"metadata.version": 9}
         )
         with broker, connected(broker) as connection:
-            assert [one.version for one in broker.asked] == asked
+            assert [asked.version for asked in broker.asked] == asked
             assert connection.versions.version == asked[-1]
             if asked[-1] >= 3:
                 assert connection.versions.supported == {"kraft.version": Versions(0, 1)}
@@ -52,7 +52,7 @@ class TestNegotiation:
             return Reply(body={"ErrorCode": 35}, version=0) if getattr(asked, "version", 0) else None
 
         with FakeBroker(script) as broker, connected(broker):
-            assert [one.version for one in broker.asked] == [4, 0]
+            assert [asked.version for asked in broker.asked] == [4, 0]
 
     def test_a_server_that_never_agrees_is_not_asked_for_ever(self) -> None:
         with FakeBroker(lambda asked: Reply(body={"ErrorCode": 35}, version=0)) as broker:
@@ -246,17 +246,17 @@ class TestPortsThatAreNoBrokers:
             server.listen(0)
             address = Address(*server.getsockname())
             filling = [socket.socket() for _ in range(3)]
-            for one in filling:
-                one.setblocking(False)
-                one.connect_ex((address.host, address.port))
+            for filler in filling:
+                filler.setblocking(False)
+                filler.connect_ex((address.host, address.port))
             try:
                 began = time.monotonic()
                 error = refused(lambda: connect(address, Access(setup_timeout_ms=300), deadline()))
                 assert error.id == "connection-timed-out"
                 assert time.monotonic() - began < 30
             finally:
-                for one in filling:
-                    one.close()
+                for filler in filling:
+                    filler.close()
 
 
 class TestAddresses:
@@ -270,7 +270,7 @@ class TestAddresses:
         ],
     )
     def test_addresses(self, text: str, expected: list[tuple[str, int]]) -> None:
-        assert [(one.host, one.port) for one in parse_addresses(text)] == expected
+        assert [(address.host, address.port) for address in parse_addresses(text)] == expected
 
     @pytest.mark.parametrize("text", ["", ",", "a", "a:", ":1", "a:x", "a:70000", "::1:9092", "a:-1", "a:1;b:2"])
     def test_what_is_no_address(self, text: str) -> None:

@@ -33,11 +33,11 @@ def test_a_healthy_cluster_is_seen_whole_from_either_side(listener: Listener, wi
     state = view.state
     assert (state.cluster_id, state.active_controller, state.leader_epoch) == ("fake", 1, 3)
     assert (dict(state.finalized), state.finalized_epoch, view.findings) == (LEVELS, 40, ())
-    members = [(one.name, one.answers) for one in state.members]
+    members = [(member.name, member.answers) for member in state.members]
     assert members == [("controller 1", True), ("controller 2", True), ("broker 11", True), ("broker 12", True)]
     assert state.voter_ids == {1, 2}
     read = with_log or listener is Listener.CONTROLLER
-    assert {one.registered for one in state.members} == {True if read else None}
+    assert {member.registered for member in state.members} == {True if read else None}
 
 
 def test_who_is_registered_and_gone_is_asked_and_silent() -> None:
@@ -45,14 +45,16 @@ def test_who_is_registered_and_gone_is_asked_and_silent() -> None:
     cluster.gone = {3: Listener.CONTROLLER, 13: Listener.BROKER}
     cluster.registered |= {3: OLD, 13: OLD}
     state = seen(cluster).state
-    assert [one.name for one in state.members if one.stale] == ["controller 3", "broker 13"]
+    assert [member.name for member in state.members if member.stale] == ["controller 3", "broker 13"]
 
 
 def test_a_node_that_hangs_costs_its_own_answer_only() -> None:
     cluster = FakeCluster()
     cluster.nodes[12].greeting = SILENCE
     view = seen(cluster)
-    assert {one.name: one.answers for one in view.state.members if one.answers is not True} == {"broker 12": False}
+    assert {member.name: member.answers for member in view.state.members if member.answers is not True} == {
+        "broker 12": False
+    }
 
 
 def test_a_listener_that_does_not_speak_with_us_leaves_its_node_unknown() -> None:
@@ -60,10 +62,10 @@ def test_a_listener_that_does_not_speak_with_us_leaves_its_node_unknown() -> Non
     cluster.nodes[12].greeting = Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 20)
     cluster.nodes[2].ranges = dict(cluster.nodes[11].ranges)  # a broker where a controller should be
     view = seen(cluster)
-    unknown = {one.name: one.answers for one in view.state.members if one.answers is not True}
+    unknown = {member.name: member.answers for member in view.state.members if member.answers is not True}
     assert unknown == {"controller 2": None, "broker 12": None}
     assert ids(view) == ["node-not-asked", "node-not-asked"]
-    assert not any(one.stale for one in view.state.members)
+    assert not any(member.stale for member in view.state.members)
 
 
 def test_a_name_that_is_not_known_here_says_nothing_of_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +79,7 @@ def test_a_name_that_is_not_known_here_says_nothing_of_its_node(monkeypatch: pyt
 
     monkeypatch.setattr(cluster, "_described", inner_names)
     view = seen(cluster, with_log=False)
-    assert [one.answers for one in view.state.members if one.id == 12] == [None]
+    assert [member.answers for member in view.state.members if member.id == 12] == [None]
     assert "broker-12.inside.invalid" in view.findings[0].message
 
 
@@ -95,7 +97,7 @@ class TestNoPermission:
         cluster.denied = {"Fetch"}
         view = seen(cluster, Listener.CONTROLLER)
         assert ids(view) == ["metadata-log-not-read", "brokers-not-known"]
-        assert {one.role for one in view.state.members} == {Role.CONTROLLER}
+        assert {member.role for member in view.state.members} == {Role.CONTROLLER}
 
     def test_for_the_quorum(self) -> None:
         cluster = FakeCluster()
@@ -103,7 +105,7 @@ class TestNoPermission:
         view = seen(cluster)
         assert (view.state.active_controller, view.state.voters) == (None, None)
         assert ids(view) == ["quorum-not-seen", "metadata-log-not-read"]
-        assert (dict(view.state.finalized), [one.id for one in view.state.members]) == (LEVELS, [11, 12])
+        assert (dict(view.state.finalized), [member.id for member in view.state.members]) == (LEVELS, [11, 12])
 
     def test_for_the_cluster(self) -> None:
         cluster = FakeCluster()

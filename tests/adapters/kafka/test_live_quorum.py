@@ -12,7 +12,7 @@ from tests.fakes.quorum import NOT_LEADER, FakeQuorum, directory_of
 
 
 def _removal(quorum, node_id):
-    keys = frozenset(ReplicaKey(node_id=one, directory_id=directory_of(one)) for one in quorum.voters)
+    keys = frozenset(ReplicaKey(node_id=voter, directory_id=directory_of(voter)) for voter in quorum.voters)
     gone = ReplicaKey(node_id=node_id, directory_id=directory_of(node_id))
     return Step(number=1, action=Action.REMOVE, key=gone, voters_before=keys, voters_after=keys - {gone}, alive=keys)
 
@@ -41,9 +41,9 @@ def test_a_glance_notices_a_voter_that_stops_answering():
         world.observe()
         first = world.glance()
         assert first is not None
-        assert {one.id: one.answers for one in first.nodes.values()} == {1: True, 2: True, 3: True}
+        assert {node.id: node.answers for node in first.nodes.values()} == {1: True, 2: True, 3: True}
         quorum.kill(3)
         for _ in range(2):
             later = world.glance()
             assert later is not None
-            assert {one.id: one.answers for one in later.nodes.values()} == {1: True, 2: True, 3: False}
+            assert {node.id: node.answers for node in later.nodes.values()} == {1: True, 2: True, 3: False}

@@ -30,7 +30,7 @@ class Leader(FakeBroker):
 
     def __init__(self, batches: list[bytes], *, snapshot: tuple[int, int] | None = None, start: int = 0) -> None:
         self.batches, self.snapshot, self.start = batches, snapshot, start
-        self.high_watermark = max((decode_header(one, 0).last_offset + 1 for one in batches), default=start)
+        self.high_watermark = max((decode_header(piece, 0).last_offset + 1 for piece in batches), default=start)
         self.start_epoch: int | None = None  # of the oldest snapshot, which ends where the log begins
         self.epochs = [3]
         self.spoil: Callable[[str, dict[str, Any]], None] = lambda name, partition: None
@@ -75,7 +75,7 @@ class Leader(FakeBroker):
                 "SnapshotId": {"EndOffset": self.snapshot[0], "Epoch": self.snapshot[1]},
                 "LogStartOffset": self.start,
             }
-        wanted = [one for one in self.batches if decode_header(one, 0).last_offset >= offset]
+        wanted = [piece for piece in self.batches if decode_header(piece, 0).last_offset >= offset]
         return {"HighWatermark": self.high_watermark, "Records": b"".join(wanted[:2])}
 
     def _piece(self, wish: dict[str, Any]) -> dict[str, Any]:

@@ -53,10 +53,10 @@ def test_any_controller_leads_to_the_leader_and_to_all_the_others(start):
         state = look(quorum, *start)
     assert (state.cluster_id, state.leader_id, state.leader_epoch, state.high_watermark) == (CLUSTER_ID, 2, 7, 995)
     assert (state.mode, state.kraft_version, state.majority, state.tolerates) == (Mode.DYNAMIC, 1, 2, 1)
-    assert [(one.id, one.alive, one.directory_id) for one in state.voters] == [
+    assert [(voter.id, voter.alive, voter.directory_id) for voter in state.voters] == [
         (id, True, directory(id)) for id in (1, 2, 3)
     ]
-    assert [one.id for one in state.observers] == [11]
+    assert [observer.id for observer in state.observers] == [11]
     assert {id: (node.answers, node.is_controller) for id, node in state.nodes.items()} == dict.fromkeys(
         (1, 2, 3), (True, True)
     )
@@ -126,7 +126,7 @@ def test_before_3_9_the_quorum_is_static_and_names_no_directory():
         state = look(quorum, role=Role.BROKER)
         direct = look(quorum)
     assert (state.mode, state.kraft_version) == (direct.mode, direct.kraft_version) == (Mode.STATIC, 0)
-    assert {one.directory_id for one in state.voters} == {None}
+    assert {voter.directory_id for voter in state.voters} == {None}
     assert state.nodes == {}  # nobody tells a broker of 3.8 where controllers are
 
 
@@ -135,7 +135,7 @@ def test_directory_ids_in_a_static_quorum_are_not_shown():
     shown = [quorum._replica(id, 2) | {"ReplicaDirectoryId": directory(id)} for id in (1, 2, 3)]
     quorum.overrides[2, "DescribeQuorum"] = Reply(body=quorum_body(leader=2, epoch=7, voters=shown))
     with running(quorum):
-        assert {one.directory_id for one in look(quorum, 2).voters} == {None}
+        assert {voter.directory_id for voter in look(quorum, 2).voters} == {None}
 
 
 # --- the voter set against the world --------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_a_port_where_nobody_listens_is_found():
         state = look(quorum)
     found = check_health(state)
     assert ids(found) == {"voter-endpoint-silent", "voter-endpoint-not-registered"}
-    assert {one.subject for one in found} == {"controller 3"}
+    assert {finding.subject for finding in found} == {"controller 3"}
 
 
 def test_a_port_where_another_controller_answers_is_found():
@@ -154,7 +154,7 @@ def test_a_port_where_another_controller_answers_is_found():
         quorum.endpoints[3] = quorum.endpoints[1]
         found = check_health(look(quorum))
     assert ids(found) == {"voter-endpoint-of-another", "voter-endpoint-not-registered"}
-    assert {one.subject for one in found} == {"controller 3"}
+    assert {finding.subject for finding in found} == {"controller 3"}
 
 
 def test_a_port_of_a_broker_in_the_voter_set_is_found():
@@ -191,7 +191,7 @@ def test_without_a_leader_a_static_quorum_has_its_configured_voters():
         entries = ",".join(f"{id}@{at}" for id, at in quorum.endpoints.items())
         quorum.settings["controller.quorum.voters"] = entries
         state = look(quorum, 1)
-    assert [(one.id, one.alive) for one in state.voters] == [(1, True), (2, False), (3, False)]
+    assert [(voter.id, voter.alive) for voter in state.voters] == [(1, True), (2, False), (3, False)]
     assert (state.leader_id, state.majority, state.tolerates) == (-1, 2, -1)
     assert state.sources["voters"] == "controller.quorum.voters"
 
@@ -203,7 +203,7 @@ def test_without_a_leader_a_dynamic_quorum_has_the_voters_of_a_disk():
     disk = DiskSeen(path="/c1", node_id=1, cluster_id=CLUSTER_ID, directory_id=directory(1), voters=voters)
     with running(Quorum(leader_id=9), down=(2, 3)) as quorum:
         state = look(quorum, 1, disks=[disk])
-    assert [(one.id, one.alive) for one in state.voters] == [(1, True), (2, False), (3, False)]
+    assert [(voter.id, voter.alive) for voter in state.voters] == [(1, True), (2, False), (3, False)]
     assert (state.tolerates, state.sources["voters"]) == (-1, "the log in /c1")
 
 
@@ -267,8 +267,8 @@ def test_what_may_not_be_asked_is_unknown_and_told():
     assert (state.cluster_id, state.leader_id, state.tolerates) == (None, 2, None)
     assert {node.auto_join for node in state.nodes.values()} == {None}
     assert {probe.node_id for probe in state.probes} == {None}
-    found = [one for one in state.findings if one.id == "question-denied"]
-    assert {one.subject for one in found} == set(denied)
+    found = [finding for finding in state.findings if finding.id == "question-denied"]
+    assert {finding.subject for finding in found} == set(denied)
     assert not is_broken(state, check_health(state))
 
 
@@ -284,7 +284,7 @@ def test_a_leader_that_only_others_can_see_is_told():
     with running(Quorum(epoch=12), down=(2,)) as quorum:
         state = look(quorum, 1, 3)
     assert state.leader_id == -1
-    (found,) = [one for one in state.findings if one.id == "leader-not-reached"]
+    (found,) = [finding for finding in state.findings if finding.id == "leader-not-reached"]
     assert (found.subject, found.evidence) == ("controller 2", {"leader_epoch": 12})
 
 
@@ -322,7 +322,7 @@ def test_disks_answer_where_no_node_does():
     disk = DiskSeen(path="/c1", node_id=1, cluster_id=CLUSTER_ID, leader_epoch=3, static_voters=(1, 2), kraft_version=0)
     with running(Quorum(), down=(1,)) as quorum:
         state = look_with(client_at(quorum.endpoints[1]), disks=[disk])
-    assert (state.leader_id, state.leader_epoch, [one.id for one in state.voters]) == (-1, 3, [1, 2])
+    assert (state.leader_id, state.leader_epoch, [voter.id for voter in state.voters]) == (-1, 3, [1, 2])
 
 
 def test_a_brokers_port_named_as_a_controllers_is_refused():

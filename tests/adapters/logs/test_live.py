@@ -52,7 +52,7 @@ def test_it_is_a_folder_as_a_controller_has_it(cluster_id: str | None, monkeypat
     with live_log.saved_log(Client(cluster_id)) as path:  # type: ignore[arg-type]
         source = open_source(path)
         assert source.cluster_id == cluster_id
-        assert [one.base_offset for one in (*source.segments, *source.checkpoints)] == [0, 25]
+        assert [log_file.base_offset for log_file in (*source.segments, *source.checkpoints)] == [0, 25]
         assert Path(path, "00000000000000000000.log").read_bytes() == SEGMENT_BYTES
         assert stat.S_IMODE(Path(path).parents[1].stat().st_mode) == 0o700  # credentials stand in it
     assert not Path(path).parents[1].exists()

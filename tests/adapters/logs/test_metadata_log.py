@@ -40,7 +40,7 @@ def test_what_is_behind_damage_is_not_read(tmp_path, folder):
     segment(folder, 6, noop(6) + b"broken")
     segment(folder, 7, noop(7))
     facts = scan_metadata_log(str(tmp_path))
-    assert [one.name for one in facts.segments][-1] == f"{6:020}.log"
+    assert [file.name for file in facts.segments][-1] == f"{6:020}.log"
     assert facts.damaged_segment.base_offset == 6
     assert (facts.dropped_segments, facts.end_offset) == ((f"{7:020}.log",), 7)
 
@@ -62,7 +62,7 @@ def test_only_the_first_and_the_newest_snapshot_are_read(tmp_path, folder):
         (folder / name).write_bytes(encode_first_checkpoint(now_ms=1))
     (folder / f"{9:020}-{1:010}.checkpoint.part").write_bytes(b"")
     facts = scan_metadata_log(str(tmp_path))
-    assert [(one.name, one.contents is not None) for one in facts.snapshots] == list(
+    assert [(snapshot.name, snapshot.contents is not None) for snapshot in facts.snapshots] == list(
         zip(names, (True, False, True), strict=True)
     )
     assert facts.latest_snapshot.offset == 4 and facts.first_checkpoint.is_first

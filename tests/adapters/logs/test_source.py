@@ -46,10 +46,10 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_folder_and_the_log_directory_around_it(folder: Path):
     found = open_source(str(folder))
-    assert [(one.kind, one.base_offset, one.epoch) for one in found.files(checkpoints=True)] == [
+    assert [(log_file.kind, log_file.base_offset, log_file.epoch) for log_file in found.files(checkpoints=True)] == [
         (CHECKPOINT, 25, 1), (SEGMENT, 0, None), (SEGMENT, 100, None),
     ]  # fmt: skip
-    assert [one.kind for one in found.files(checkpoints=False)] == [SEGMENT, SEGMENT]
+    assert [log_file.kind for log_file in found.files(checkpoints=False)] == [SEGMENT, SEGMENT]
     assert found.cluster_id == "abc"
     around = open_source(str(folder.parent))
     assert around.segments[0].name == found.segments[0].name == str(folder / "00000000000000000000.log")
@@ -179,4 +179,4 @@ def test_a_live_log_needs_its_snapshot_only_where_its_beginning_is_gone(begins: 
         return LogFile(name="f", kind=kind, base_offset=offset, pieces=list)
 
     files = [file(CHECKPOINT, 40), *([] if begins is None else [file(SEGMENT, begins)])]
-    assert [one.kind for one in without_needless(files)] == left
+    assert [log_file.kind for log_file in without_needless(files)] == left

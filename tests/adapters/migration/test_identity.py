@@ -35,15 +35,15 @@ def asked(node: FakeBroker | str, *, id: int = 1) -> IdentitySeen:
 
 
 def broker(**answers: Any) -> FakeBroker:
-    return FakeBroker(lambda one: answers.get(one.name))
+    return FakeBroker(lambda request: answers.get(request.name))
 
 
 def described(id: int) -> Any:
     """DescribeConfigs of broker `id`, which describes no other."""
     text = f"Unexpected broker id, expected {id} or empty string, but received"
 
-    def script(one: Asked) -> Any:
-        name = one.body["Resources"][0]["ResourceName"]
+    def script(request: Asked) -> Any:
+        name = request.body["Resources"][0]["ResourceName"]
         wrong = {"ErrorCode": 42, "ErrorMessage": f"{text} {name}", "ResourceType": 4, "ResourceName": name}
         right = {"ErrorCode": 0, "ErrorMessage": None, "ResourceType": 4, "ResourceName": name, "Configs": []}
         return Reply(body={"Results": [right if name == str(id) else wrong]})
@@ -57,8 +57,12 @@ def cluster(id: str) -> Reply:
 
 
 def test_a_broker_names_its_cluster_and_itself() -> None:
-    def script(one: Asked) -> Any:
-        return described(3)(one) if one.name == "DescribeConfigs" else {"DescribeCluster": cluster(OTHER)}.get(one.name)
+    def script(request: Asked) -> Any:
+        return (
+            described(3)(request)
+            if request.name == "DescribeConfigs"
+            else {"DescribeCluster": cluster(OTHER)}.get(request.name)
+        )
 
     node = FakeBroker(script)
     del node.ranges[55]
@@ -96,11 +100,11 @@ def test_a_controller_from_3_7_on(quorum: FakeQuorum) -> None:
 def test_a_controller_before_3_7_refuses_a_fetch_for_another_cluster(code: int, is_ours: bool) -> None:
     fetches: list[Any] = []
 
-    def script(one: Asked) -> Any:
-        if one.name == "Fetch":
-            fetches.append(one.body)
+    def script(request: Asked) -> Any:
+        if request.name == "Fetch":
+            fetches.append(request.body)
             return Reply(body={"ErrorCode": code, "Responses": []})
-        return Reply(body={"ErrorCode": 0, "Topics": []}) if one.name == "DescribeQuorum" else None
+        return Reply(body={"ErrorCode": 0, "Topics": []}) if request.name == "DescribeQuorum" else None
 
     node = FakeBroker(script, versions={52: (0, 0)})
     for key in (DESCRIBE_CLUSTER, DESCRIBE_CONFIGS):
@@ -108,7 +112,7 @@ def test_a_controller_before_3_7_refuses_a_fetch_for_another_cluster(code: int, 
     with node:
         seen = asked(node)
     assert (seen.cluster_id, seen.asked_cluster_id, seen.is_of_asked) == (None, OURS, is_ours)
-    assert [one["ClusterId"] for one in fetches] == [OURS]
+    assert [api["ClusterId"] for api in fetches] == [OURS]
     partition = fetches[0]["Topics"][0]["Partitions"][0]
     assert partition["CurrentLeaderEpoch"] == 0  # of an epoch that no leader has: no record is asked for
 

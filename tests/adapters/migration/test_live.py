@@ -159,7 +159,7 @@ def test_local_disks_are_put_aside_not_deleted(tmp_path: Path) -> None:
     world, disk = world_of(tmp_path), tmp_path / "meta"
     (disk / "__cluster_metadata-0").mkdir(parents=True)
     assert world.ask(request(Verb.WIPE, 3001, metadata_dir=str(disk))).is_done
-    assert [one.name for one in tmp_path.iterdir()] == ["meta.before-12"]
+    assert [path.name for path in tmp_path.iterdir()] == ["meta.before-12"]
     assert world.ask(request(Verb.WIPE, 3001, metadata_dir=str(disk))).is_done  # again: nothing is there
     (tmp_path / "etc" / "ssl").mkdir(parents=True)
     refused = world.ask(request(Verb.WIPE, 3001, metadata_dir=str(tmp_path / "etc")))
@@ -237,7 +237,7 @@ def test_without_a_hook_the_copy_beside_the_inventory_is_the_original(tmp_path: 
     for node in cluster.nodes.values():
         (tmp_path / f"{node.id}.properties").write_text(node.file or "")
     inventory = inventory_of(cluster)
-    nodes = tuple(changed(one, copy=f"{one.id}.properties") for one in inventory.nodes)
+    nodes = tuple(changed(node, copy=f"{node.id}.properties") for node in inventory.nodes)
     inventory = changed(inventory, file=str(tmp_path / "inventory.toml"), nodes=nodes)
     journal = open_migration_journal(str(tmp_path / "j"), cluster_id=CLUSTER_ID, identity={})
     rendered = RenderedFiles(inventory, world, journal, FilesOfOperator())

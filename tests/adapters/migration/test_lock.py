@@ -27,7 +27,7 @@ class Ensemble:
 
     def expire(self, session: int) -> None:
         """A session ends, and what it owned goes."""
-        self.znodes = {path: one for path, one in self.znodes.items() if one.ephemeral_owner != session}
+        self.znodes = {path: znode for path, znode in self.znodes.items() if znode.ephemeral_owner != session}
 
 
 class Session:
@@ -139,7 +139,7 @@ def test_the_session_of_who_is_refused_is_closed() -> None:
 
     with pytest.raises(RefusedError):
         take_lock(opened, driver("/other/journal.jsonl"))
-    assert [one.closed for one in sessions] == [True]
+    assert [session.closed for session in sessions] == [True]
 
 
 @pytest.mark.parametrize("data", [None, b"", b"{", b"[]", b'{"pid": "x", "since_ms": -1}', b"\xff"])

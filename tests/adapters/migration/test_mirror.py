@@ -51,8 +51,8 @@ def _captured(release, place) -> Captured:
 def _compared(captured, *, nodes=(CONTROLLER,), changed=None) -> Comparison:
     """With the data of some znodes changed, or the znodes taken away (None)."""
     changed = changed or {}
-    kept = [one for one in captured.znodes if not (one.path in changed and changed[one.path] is None)]
-    written = [replace(one, data=changed.get(one.path, one.data)) for one in kept]
+    kept = [znode for znode in captured.znodes if not (znode.path in changed and changed[znode.path] is None)]
+    written = [replace(difference, data=changed.get(difference.path, difference.data)) for difference in kept]
     return compare_observation(replace(observation_from(replace(captured, znodes=tuple(written))), nodes=nodes))
 
 
@@ -69,17 +69,17 @@ def test_a_real_migration_has_no_difference(captured, release):
 def test_releases_that_copy_names_with_their_escapes(release, tmp_path):
     """KAFKA-16222; and an ISR that changed while ZooKeeper was read is lag."""
     answer = _compared(_captured(release, tmp_path))
-    assert {one.entity for one in answer.unexplained} == {"client-quota", "scram-credential"}
-    assert [one.id for one in answer.findings] == ["names-copied-escaped"]
-    lag = [one for one in answer.differences if one.explained is not None]
-    assert {(one.entity, one.rule) for one in lag} == {("partition", "younger-than-the-mirror")}
+    assert {difference.entity for difference in answer.unexplained} == {"client-quota", "scram-credential"}
+    assert [finding.id for finding in answer.findings] == ["names-copied-escaped"]
+    lag = [difference for difference in answer.differences if difference.explained is not None]
+    assert {(difference.entity, difference.rule) for difference in lag} == {("partition", "younger-than-the-mirror")}
 
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_without_the_secret_its_passwords_are_unknown(captured, release):
     answer = _compared(captured[release], nodes=())
     assert answer.differences == ()
-    assert {one.entity for one in answer.unknown} == {"broker-config"}
+    assert {unknown.entity for unknown in answer.unknown} == {"broker-config"}
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -97,16 +97,16 @@ def test_its_copy_is_as_predicted(captured, release):
 def test_what_is_done_behind_its_back_is_found(captured, release):
     """Each config znode emptied in turn, and each ACL and token taken away."""
     found = captured[release]
-    names = [one.path for one in found.znodes]
-    configs = [one.path for one in found.znodes if b'"config":{"' in (one.data or b"")]
+    names = [znode.path for znode in found.znodes]
+    configs = [znode.path for znode in found.znodes if b'"config":{"' in (znode.data or b"")]
     tokens = [name for name in names if name.startswith("/delegation_token/tokens/")]
-    acls = [one.path for one in found.znodes if b'"acls":[{' in (one.data or b"")]
+    acls = [znode.path for znode in found.znodes if b'"acls":[{' in (znode.data or b"")]
     assert min(len(configs), len(tokens), len(acls)) > 0
     for path in configs:
         emptied = {path: json.dumps({"version": 1, "config": {}}).encode()}
-        assert {one.znode for one in _compared(found, changed=emptied).unexplained} == {path}
+        assert {difference.znode for difference in _compared(found, changed=emptied).unexplained} == {path}
     for path in (*tokens, *acls):
-        assert [one.znode for one in _compared(found, changed={path: None}).unexplained] == [path]
+        assert [difference.znode for difference in _compared(found, changed={path: None}).unexplained] == [path]
 
 
 def _mirrored_to(observation, offset: int):
@@ -126,7 +126,7 @@ def test_no_ops_behind_the_mirror_need_no_second_replay(captured, release, monke
     log = observation.log
     (segment,) = found.logs[3001].segments
     records = log_records(segment.pieces(), file=segment.name)
-    last_change = max(one.offset for one in records if getattr(one.record, "type", None) != "NoOpRecord")
+    last_change = max(record.offset for record in records if getattr(record.record, "type", None) != "NoOpRecord")
     assert log.last_change_offset == last_change < log.last_offset
     assert mirror_of(_mirrored_to(observation, last_change), {}) is None
     assert mirror_of(_mirrored_to(observation, last_change), found.logs) is None
@@ -143,8 +143,8 @@ def test_lag_is_explained_by_the_state_at_the_mirror(captured, behind_ms):
     later = replace(image, configs={**image.configs, key: {"retention.ms": "77"}})
     moved = replace(observation, logs={3001: replace(observation.log, image=later)})
     answer = compare_observation(replace(moved, mirror=Mirror(offset=9, image=image, behind_ms=behind_ms)))
-    (one,) = answer.differences
-    assert (one.entity, one.rule) == (
+    (difference,) = answer.differences
+    assert (difference.entity, difference.rule) == (
         "topic-config",
         "younger-than-the-mirror" if behind_ms <= LAG_ALLOWED_MS else None,
     )

@@ -95,7 +95,7 @@ def cluster(folder: Path, *brokers: FakeBroker, more: str = "", each: str = "") 
         quorum = stack.enter_context(FakeQuorum(controllers=2, voters=(1, 2)))
         quorum.cluster_id = CLUSTER_ID
         lines = ['[zookeeper]\nconnect = "127.0.0.1:1/kafka"\n', more]
-        places = [(11 + at, "broker", stack.enter_context(one).address) for at, one in enumerate(brokers)]
+        places = [(11 + at, "broker", stack.enter_context(broker).address) for at, broker in enumerate(brokers)]
         places += [(id, "controller", quorum.address(id)) for id in (1, 2)]
         for id, role, address in places:
             lines.append(f'[[nodes]]\nid = {id}\nrole = "{role}"\naddress = "{address}"\nconfig = "{id}.properties"\n')
@@ -108,18 +108,18 @@ def seen(inventory: Inventory, **options: Any) -> Observation:
 
 
 def ids(found: Observation) -> list[str]:
-    return [one.id for one in found.findings]
+    return [finding.id for finding in found.findings]
 
 
 def test_a_cluster(tmp_path: Path, zookeeper: None):
     with cluster(tmp_path, zookeeper_broker(), zookeeper_broker(ready=True)) as inventory:
         found = seen(inventory)
     assert ids(found) == []
-    assert [one.mode for one in found.brokers] == [Mode.ZK, Mode.MIGRATING]
-    assert [one.mode for one in found.controllers] == [Mode.KRAFT, Mode.KRAFT]
-    assert all(one.alive for one in found.nodes)
-    assert all(one.quorum is not None and one.quorum.closed for one in found.brokers)
-    leader, follower = (one.quorum for one in found.controllers)
+    assert [broker.mode for broker in found.brokers] == [Mode.ZK, Mode.MIGRATING]
+    assert [controller.mode for controller in found.controllers] == [Mode.KRAFT, Mode.KRAFT]
+    assert all(node.alive for node in found.nodes)
+    assert all(broker.quorum is not None and broker.quorum.closed for broker in found.brokers)
+    leader, follower = (controller.quorum for controller in found.controllers)
     assert leader is not None
     assert follower is not None
     assert (leader.leader_id, leader.leader_epoch) == (1, 3)
@@ -129,9 +129,9 @@ def test_a_cluster(tmp_path: Path, zookeeper: None):
     assert (found.tree.zxid_before, found.tree.zxid_after) == (9, 9)
     assert found.tree.get("/kafka/controller") is None
     assert found.tree.get("/controller") is not None
-    assert [one.mode for one in found.servers or ()] == ["leader", "follower", None]
+    assert [server.mode for server in found.servers or ()] == ["leader", "follower", None]
     before = changed(found, logs={}, nodes=found.brokers)  # the fake quorum's log is none of a migration
-    silent = [one.subject for one in check(before) if one.id == "zookeeper-server-silent"]
+    silent = [finding.subject for finding in check(before) if finding.id == "zookeeper-server-silent"]
     assert silent == ["ZooKeeper zk:3"]
     assert list(found.logs) == [1]
     committed = found.logs[1].high_watermark
@@ -161,8 +161,8 @@ def test_what_does_not_answer_is_unknown(tmp_path: Path, monkeypatch: pytest.Mon
         found = seen(changed(inventory, nodes=(*inventory.nodes[:-1], gone)))
     assert ids(found) == ["zookeeper-not-observed", "node-not-observed", "node-not-observed"]
     assert found.tree is None
-    assert [one.alive for one in found.nodes] == [False, True, False]
-    assert all(one.next_step for one in found.findings)
+    assert [node.alive for node in found.nodes] == [False, True, False]
+    assert all(finding.next_step for finding in found.findings)
 
 
 def test_a_zookeeper_that_takes_connections_and_says_nothing_does_not_eat_the_time_for_the_tree(
@@ -170,12 +170,16 @@ def test_a_zookeeper_that_takes_connections_and_says_nothing_does_not_eat_the_ti
 ):
     """As one that is stopped, or has lost its quorum: a look says so after seconds, however long a tree may take."""
     monkeypatch.setattr("kafkactl.adapters.migration.observe._SILENT_MS", 500.0)
-    with socket.create_server(("127.0.0.1", 0)) as silent, zookeeper_broker() as one, cluster(tmp_path, one) as found:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        zookeeper_broker() as broker,
+        cluster(tmp_path, broker) as found,
+    ):
         place = changed(found.zookeeper, connect=f"127.0.0.1:{silent.getsockname()[1]}")
         began = time.monotonic()
         observation = observation_from(observe(changed(found, zookeeper=place), timeout_ms=60_000))
         took = time.monotonic() - began
-    (told,) = (one for one in observation.findings if one.id == "zookeeper-not-observed")
+    (told,) = (finding for finding in observation.findings if finding.id == "zookeeper-not-observed")
     assert "accepts connections but no session" in told.message
     assert took < 50
 
@@ -191,7 +195,7 @@ def test_the_controllers_are_asked_right_behind_the_tree(
         return ask_nodes(addresses, *words, **options)
 
     monkeypatch.setattr("kafkactl.adapters.migration.observe.ask_nodes", ask)
-    with zookeeper_broker() as one, cluster(tmp_path, one) as found:
+    with zookeeper_broker() as broker, cluster(tmp_path, broker) as found:
         seen(found)
         assert [len(addresses) for addresses in asked] == [2, 1]
         assert str(asked[1][0]) == found.brokers[0].address
@@ -200,11 +204,15 @@ def test_the_controllers_are_asked_right_behind_the_tree(
 @pytest.mark.slow
 def test_a_controller_that_hangs_is_not_said_to_be_gone(tmp_path: Path, zookeeper: None):
     """Somebody may be about to delete /controller."""
-    with socket.create_server(("127.0.0.1", 0)) as silent, zookeeper_broker() as one, cluster(tmp_path, one) as found:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        zookeeper_broker() as broker,
+        cluster(tmp_path, broker) as found,
+    ):
         places = {1: f"127.0.0.1:{silent.getsockname()[1]}", 2: "127.0.0.1:1"}
-        nodes = tuple(changed(one, address=places.get(one.id, one.address)) for one in found.nodes)
+        nodes = tuple(changed(node, address=places.get(node.id, node.address)) for node in found.nodes)
         told = seen(changed(found, nodes=nodes)).findings
-    words = {one.subject: one.message for one in told if one.id == "node-not-observed"}
+    words = {finding.subject: finding.message for finding in told if finding.id == "node-not-observed"}
     assert "which is not gone" in words["controller 1"]
     assert "which is not gone" not in words["controller 2"]
 
@@ -224,7 +232,7 @@ def test_another_cluster(tmp_path: Path, zookeeper: None):
         found = seen(changed(inventory, cluster_id="third"), with_logs=False)
     assert ids(found) == ["zookeeper-of-another-cluster"]
     told = evidence_of(found).identities.strangers
-    assert [(one.id, one.subject) for one in told] == [("node-of-another-cluster", "broker 11")]
+    assert [(finding.id, finding.subject) for finding in told] == [("node-of-another-cluster", "broker 11")]
 
 
 # --- places ---------------------------------------------------------------------------------------------------------
@@ -278,8 +286,8 @@ def test_strays_of_this_machine(tmp_path: Path, zookeeper: None):
     found = _one(tmp_path, more='[hooks]\ntemplate = "local"')
     assert found.brokers[0].strays == (str(tmp_path / "disk" / "logs-1.4f0c-stray"),)
     assert found.controllers[0].strays is None
-    blocking = [one for one in check(found) if one.severity is Severity.BLOCKER]
-    assert ("partitions-became-strays", "broker 11") in [(one.id, one.subject) for one in blocking]
+    blocking = [finding for finding in check(found) if finding.severity is Severity.BLOCKER]
+    assert ("partitions-became-strays", "broker 11") in [(finding.id, finding.subject) for finding in blocking]
 
 
 def test_strays_by_hook(tmp_path: Path, zookeeper: None):
@@ -295,12 +303,12 @@ def controllers_down(folder: Path, disk: Path, more: str = "") -> Observation:
     for id in (11, 1, 2):
         (folder / f"{id}.properties").write_text(f"log.dirs={disk}\n")
     with cluster(folder, zookeeper_broker(), more=more or '[hooks]\ntemplate = "local"', each=each) as inventory:
-        nodes = [changed(one, address=f"127.0.0.1:{one.id}") if one.id < 11 else one for one in inventory.nodes]
+        nodes = [changed(node, address=f"127.0.0.1:{node.id}") if node.id < 11 else node for node in inventory.nodes]
         return seen(changed(inventory, nodes=tuple(nodes)))
 
 
 def unreadable(found: Observation) -> list[str]:
-    return [one.subject for one in found.findings if one.id == "node-place-unreadable"]
+    return [finding.subject for finding in found.findings if finding.id == "node-place-unreadable"]
 
 
 @pytest.mark.parametrize("names", [None, (), ("lost+found",), ("meta.properties",)])
@@ -405,9 +413,9 @@ def written(folder: Path) -> Iterator[Path]:
         (folder / f"{id}.properties").write_text("ssl.key.password=hunter2\n")
     with cluster(folder, zookeeper_broker()) as inventory:
         lines = ['[zookeeper]\nconnect = "127.0.0.1:1/kafka"\n[hooks]\ntemplate = "local"']
-        for one in inventory.nodes:
-            lines.append(f'[[nodes]]\nid = {one.id}\nrole = "{one.role}"\naddress = "{one.address}"')
-            lines.append(f'config = "{one.config}"')
+        for node in inventory.nodes:
+            lines.append(f'[[nodes]]\nid = {node.id}\nrole = "{node.role}"\naddress = "{node.address}"')
+            lines.append(f'config = "{node.config}"')
         (folder / "migration.toml").write_text("\n".join(lines))
         yield folder / "migration.toml"
 
@@ -419,12 +427,12 @@ def test_the_command_saves(kafkactl: Kafkactl, tmp_path: Path, zookeeper: None):
         shown = kafkactl("migrate", "observe", "--inventory", file, "--out", tmp_path / "two", "--include-secrets")
     assert run.code == 0
     assert run.json["kind"] == "migrate.observe"
-    assert [(one["id"], one["alive"], one["mode"]) for one in run.json["nodes"]] == [
+    assert [(node["id"], node["alive"], node["mode"]) for node in run.json["nodes"]] == [
         (11, True, "zk"),
         (1, True, "kraft"),
         (2, True, "kraft"),
     ]
-    assert [one["id"] for one in run.json["logs"]] == [1]
+    assert [log["id"] for log in run.json["logs"]] == [1]
     assert load_observation(str(tmp_path / "out")).node(11, NodeRole.BROKER) is not None
     assert not leaks((tmp_path / "out" / "observation.json").read_bytes())
     assert leaks((tmp_path / "two" / "observation.json").read_bytes())
@@ -444,7 +452,7 @@ def test_the_command_where_nothing_is_there(kafkactl: Kafkactl, tmp_path: Path):
     assert run.code == 4
     assert run.json["folder"] is None
     assert not (tmp_path / "out").exists()
-    assert "zookeeper-not-observed" in [one["id"] for one in run.json["findings"]]
+    assert "zookeeper-not-observed" in [finding["id"] for finding in run.json["findings"]]
 
 
 @pytest.mark.parametrize(

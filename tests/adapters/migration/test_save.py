@@ -64,8 +64,8 @@ def test_saved_with_secrets_it_is_the_same(tmp_path: Path):
     assert load_captured(str(folder)).raw == before.raw
     assert load_captured(str(folder)).znodes == before.znodes
     assert load_observation(str(folder)) == observation_from(before)
-    assert [one.name for one in (tmp_path / "new").iterdir()] == ["out"]
-    modes = {stat.S_IMODE(one.stat().st_mode) for one in folder.rglob("*") if one.is_file()}
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["out"]
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*") if path.is_file()}
     assert modes == {0o600}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
@@ -87,7 +87,7 @@ def test_saved_without_secrets_it_has_none(tmp_path: Path):
     node = found.node(1)
     assert node is not None
     assert (node.config or {})["ssl.key.password"] == "<redacted>"
-    assert [one.id for one in found.findings] == [one.id for one in whole.findings]
+    assert [finding.id for finding in found.findings] == [finding.id for finding in whole.findings]
     assert found.tree is not None
     assert whole.tree is not None
     assert set(found.tree.znodes) == set(whole.tree.znodes)
@@ -120,7 +120,7 @@ def test_nothing_is_left_where_it_fails(tmp_path: Path, secrets: bool):
     next((tmp_path / "log" / "__cluster_metadata-0").iterdir()).unlink()
     with pytest.raises(InputError):
         save_observation(str(tmp_path / "out"), before, include_secrets=secrets)
-    assert [one.name for one in tmp_path.iterdir()] == ["log"]
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
 
 
 # --- any observation ------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ _NODES = st.builds(
 )
 
 
-@given(st.lists(_NODES, max_size=3, unique_by=lambda one: (one.id, one.role)), st.integers(0, 2**62))
+@given(st.lists(_NODES, max_size=3, unique_by=lambda node: (node.id, node.role)), st.integers(0, 2**62))
 def test_any_answers_come_back(nodes: list[RawNode], time_ms: int):
     raw = RawObservation(time_ms=time_ms, connect="zk", nodes=tuple(nodes))
     assert parse_observation(render_observation(raw), file="x") == (raw, ())
@@ -174,7 +174,7 @@ def test_whatever_the_file_says_it_is_read(table):
 
     raw, findings = parse_observation(json.dumps(table).encode(), file="x")
     found = observation_of(raw, findings=findings)
-    assert all(one.next_step or one in raw.findings for one in found.findings)
+    assert all(finding.next_step or finding in raw.findings for finding in found.findings)
     render_observation(raw)
 
 
@@ -183,7 +183,7 @@ def test_whatever_the_file_says_it_is_read(table):
 def test_whatever_was_cut_or_flipped_it_is_read_or_refused(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("out")
     save_observation(str(folder), captured(tmp_path_factory.mktemp("log")), include_secrets=False)
-    files = sorted(one for one in folder.rglob("*") if one.is_file())
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
     path = data.draw(st.sampled_from(files))
     content = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):

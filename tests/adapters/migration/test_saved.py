@@ -59,7 +59,7 @@ def saved(folder: Path, table: object, *, tree: bool = True) -> str:
 
 
 def ids(found) -> list[str]:
-    return [one.id for one in found.findings]
+    return [finding.id for finding in found.findings]
 
 
 def test_a_whole_observation(tmp_path: Path):
@@ -80,8 +80,8 @@ def test_a_whole_observation(tmp_path: Path):
     log.write(tmp_path / "metadata" / "3001")
     found = load_observation(folder)
     assert ids(found) == []
-    assert [one.id for one in found.brokers] == [1, 2, 3]
-    assert [one.mode for one in found.nodes] == [Mode.MIGRATING, Mode.ZK, Mode.KRAFT, Mode.KRAFT, None]
+    assert [broker.id for broker in found.brokers] == [1, 2, 3]
+    assert [seen.mode for seen in found.nodes] == [Mode.MIGRATING, Mode.ZK, Mode.KRAFT, Mode.KRAFT, None]
     first = found.node(1)
     assert first is not None
     assert (first.config or {})["broker.id"] == "1"
@@ -191,7 +191,7 @@ def test_a_folder_that_is_none(tmp_path: Path, name: str):
 )
 def test_a_field_of_the_wrong_type_is_unknown(tmp_path: Path, fields: dict[str, Any], where: str):
     found = load_observation(saved(tmp_path, observation(node(**fields))))
-    (finding,) = [one for one in found.findings if one.evidence["field"] == where]
+    (finding,) = [finding for finding in found.findings if finding.evidence["field"] == where]
     assert finding.id == "observation-field-unreadable"
     assert len(found.nodes) == 1
 
@@ -199,13 +199,13 @@ def test_a_field_of_the_wrong_type_is_unknown(tmp_path: Path, fields: dict[str, 
 @pytest.mark.parametrize("wrong", [7, {}, {"id": -1, "role": "broker"}, {"id": 1, "role": "zookeeper"}, {"id": True}])
 def test_a_node_without_id_or_role_is_left_out(tmp_path: Path, wrong: object):
     found = load_observation(saved(tmp_path, observation(node(2), wrong)))  # type: ignore[arg-type]
-    assert [one.id for one in found.nodes] == [2]
+    assert [seen.id for seen in found.nodes] == [2]
     assert "observation-field-unreadable" in ids(found)
 
 
 def test_a_node_that_stands_twice(tmp_path: Path):
     found = load_observation(saved(tmp_path, observation(node(1, mode="zk"), node(1, mode="kraft"))))
-    assert [one.mode for one in found.nodes] == [Mode.ZK]
+    assert [seen.mode for seen in found.nodes] == [Mode.ZK]
     assert ids(found) == ["observation-field-unreadable"]
 
 

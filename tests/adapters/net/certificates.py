@@ -33,7 +33,9 @@ class Identity:
 
     @property
     def chain_pem(self) -> str:
-        return "".join(one.public_bytes(Encoding.PEM).decode() for one in (self.certificate, self.issuer))
+        return "".join(
+            certificate.public_bytes(Encoding.PEM).decode() for certificate in (self.certificate, self.issuer)
+        )
 
     @property
     def key_pem(self) -> str:
@@ -97,7 +99,9 @@ class Authority:
             .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
         )
         if hosts:
-            builder = builder.add_extension(x509.SubjectAlternativeName([_host(one) for one in hosts]), critical=False)
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False
+            )
         return builder.sign(self._key, hashes.SHA256())
 
 

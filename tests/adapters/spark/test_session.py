@@ -76,7 +76,7 @@ def daemon(monkeypatch: pytest.MonkeyPatch, **settings: str) -> str | None:
 
 def test_whose_daemon_starts_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = spark_daemon.__name__
-    assert [daemon(monkeypatch, spark_master=one) for one in ("local", "local[2]", "local[*]")] == [ours] * 3
+    assert [daemon(monkeypatch, spark_master=master) for master in ("local", "local[2]", "local[*]")] == [ours] * 3
     assert daemon(monkeypatch, spark_master="spark://host:7077") is None
     assert daemon(monkeypatch, spark_master="local[2]", spark_pyspark_python="/usr/bin/python3") is None
     assert daemon(monkeypatch, spark_master="local[2]", spark_executorEnv_PYTHONPATH="/mine") is None

@@ -41,17 +41,17 @@ def test_the_state_is_that_of_the_image(kafkactl: Kafkactl, generated: tuple[Pat
     source = open_source(str(log))
     image = image_json(load(source.segments, source.checkpoints).image)
     partitions = rows(tmp_path / "out", "partitions")
-    there = [(topic, one) for topic in image["topics"] for one in topic["partitions"]]
+    there = [(topic, partition) for topic in image["topics"] for partition in topic["partitions"]]
     assert len(partitions) == len(there) == expected.state["partition_count"]
-    for row, (topic, one) in zip(partitions, there, strict=True):
+    for row, (topic, partition) in zip(partitions, there, strict=True):
         assert [row["topic"], row["topic_id"]] == [topic["name"], topic["topicId"]]
         told = (row["partition"], row["replicas"], row["isr"], row["leader"], row["partition_epoch"], row["elr"])
         names = ("partitionId", "replicas", "isr", "leader", "partitionEpoch", "eligibleLeaderReplicas")
-        assert told == tuple(one[name] for name in names)
-        assert row["directories"] == one["directories"]
+        assert told == tuple(partition[name] for name in names)
+        assert row["directories"] == partition["directories"]
     for part, key in (("brokers", "brokerId"), ("controllers", "controllerId"), ("acls", "id"), ("scram", "name")):
         column = {"brokerId": "broker_id", "controllerId": "controller_id", "id": "id", "name": "name"}[key]
-        assert [row[column] for row in rows(tmp_path / "out", part)] == [one[key] for one in image[part]]
+        assert [row[column] for row in rows(tmp_path / "out", part)] == [entry[key] for entry in image[part]]
     assert {row["type"]: row["count"] for row in rows(tmp_path / "out", "counts")} == expected.by_type
     state = {row["name"]: row["value"] for row in rows(tmp_path / "out", "state")}
     assert state["image_sha256"] == run.json["effects"]["image_sha256"]
@@ -77,15 +77,16 @@ def test_all_changes_and_all_records(kafkactl: Kafkactl, generated: tuple[Path, 
     effects = run.json["effects"]
     changes, records = rows(tmp_path / "out", "changes"), rows(tmp_path / "out", "records")
     assert len(changes) == effects["changes_total"] > len(effects["changes"]) == 1_000
-    assert [(one["topic"], one["partition"]) for one in changes] == sorted(
-        (one["topic"], one["partition"]) for one in changes
+    assert [(change["topic"], change["partition"]) for change in changes] == sorted(
+        (change["topic"], change["partition"]) for change in changes
     )
-    by_name = {(one["topic"], one["partition"]): one for one in changes}
-    for one in effects["changes"]:
-        row = by_name[one["topic"], one["partition"]]
-        assert {name: row[name] for name in one} == one
-    assert [{**one, "data": json.loads(one["data"])} for one in records] == [
-        {name: value for name, value in one.items() if name != "kind"} for one in effects["records_appended"]["records"]
+    by_name = {(change["topic"], change["partition"]): change for change in changes}
+    for change in effects["changes"]:
+        row = by_name[change["topic"], change["partition"]]
+        assert {name: row[name] for name in change} == change
+    assert [{**record, "data": json.loads(record["data"])} for record in records] == [
+        {name: value for name, value in record.items() if name != "kind"}
+        for record in effects["records_appended"]["records"]
     ]
     # again into the same folder, and the same bytes
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
@@ -99,7 +100,9 @@ def test_a_report_has_a_folder_for_each_scenario(
 ) -> None:
     run = kafkactl("dryrun", "report", generated[0], "--details", tmp_path / "out", "-o", "json")
     folders = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert folders == [f"{at}-{one['scenario']}" for at, one in enumerate(run.json["predictions"], start=1)]
+    assert folders == [
+        f"{at}-{prediction['scenario']}" for at, prediction in enumerate(run.json["predictions"], start=1)
+    ]
     assert rows(tmp_path / "out" / "1-replay", "topics")
     assert kafkactl("dryrun", "report", generated[0], "--details", tmp_path / "out").code == run.code
 

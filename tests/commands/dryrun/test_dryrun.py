@@ -52,16 +52,16 @@ def test_broker_loss(kafkactl: Kafkactl, log: Path) -> None:
     assert appended["count"] == len(appended["records"]) == sum(appended["by_type"].values())
     assert appended["records"][0]["offset"] == answer["source"]["last_offset"] + 1
     assert effects["changes_total"] >= len(effects["changes"]) > 0
-    assert any(not one["certain"] and len(one["alternatives"]) > 1 for one in effects["changes"])
+    assert any(not change["certain"] and len(change["alternatives"]) > 1 for change in effects["changes"])
     _, ordered = predicted(kafkactl, "broker-loss", log, "--brokers", "1,2", "--in-order", "--mode", "controlled")
-    assert all(one["certain"] for one in ordered["effects"]["changes"])
+    assert all(change["certain"] for change in ordered["effects"]["changes"])
 
 
 def test_the_worst(kafkactl: Kafkactl, log: Path) -> None:
     code, answer = predicted(kafkactl, "broker-loss", log, "--worst", 2)
     worst = answer["effects"]["worst"]
     assert (code, answer["effects"]["sets"], len(worst)) == (7, 6, 6)
-    brokers = ",".join(str(one) for one in worst[0]["brokers"])
+    brokers = ",".join(str(broker) for broker in worst[0]["brokers"])
     _, played = predicted(kafkactl, "broker-loss", log, "--brokers", brokers)
     assert played["effects"]["partitions"] == answer["effects"]["partitions"]
 
@@ -105,12 +105,12 @@ def test_what_was_printed_can_be_played_before(kafkactl: Kafkactl, log: Path, tm
     earlier = tmp_path / "loss.json"
     earlier.write_text(run.stdout)
     _, answer = predicted(kafkactl, "broker-return", log, "--brokers", "1", "--after", earlier)
-    assert [one["scenario"] for one in answer["after"]] == ["broker-loss"]
-    assert "broker-not-gone" not in {one["id"] for one in answer["findings"]}
+    assert [earlier["scenario"] for earlier in answer["after"]] == ["broker-loss"]
+    assert "broker-not-gone" not in {finding["id"] for finding in answer["findings"]}
     second = tmp_path / "return.json"
     second.write_text(json.dumps(answer))
     _, third = predicted(kafkactl, "broker-loss", log, "--brokers", "1", "--after", second)
-    assert [one["scenario"] for one in third["after"]] == ["broker-loss", "broker-return"]
+    assert [earlier["scenario"] for earlier in third["after"]] == ["broker-loss", "broker-return"]
     toml = tmp_path / "plan.toml"
     toml.write_text('[[scenario]]\nname = "broker-loss"\nbrokers = [1]\n')
     _, again = predicted(kafkactl, "broker-return", log, "--brokers", "1", "--after", toml)
@@ -121,14 +121,14 @@ def test_an_answer_with_the_old_names_of_fields_is_still_played(kafkactl: Kafkac
     arguments = ("--brokers", "1", "--records", "-o", "json")
     answer = json.loads(kafkactl("dryrun", "broker-loss", log, *arguments).stdout)
     records = answer["effects"]["records_appended"]["records"]
-    assert "brokerEpoch" in {name for one in records for name in one["data"]}
-    for one in records:  # as they were printed before they had the names of Kafka's JSON
-        one["data"] = {name[0].upper() + name[1:]: value for name, value in one["data"].items()}
+    assert "brokerEpoch" in {name for record in records for name in record["data"]}
+    for record in records:  # as they were printed before they had the names of Kafka's JSON
+        record["data"] = {name[0].upper() + name[1:]: value for name, value in record["data"].items()}
     earlier = tmp_path / "loss.json"
     earlier.write_text(json.dumps(answer))
     code, played = predicted(kafkactl, "broker-return", log, "--brokers", "1", "--after", earlier)
     assert code == 0, played["findings"]
-    assert [one["scenario"] for one in played["after"]] == ["broker-loss"]
+    assert [earlier["scenario"] for earlier in played["after"]] == ["broker-loss"]
 
 
 def test_a_reassignment_plan(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_static_settings_and_release(kafkactl: Kafkactl, log: Path, tmp_path: Pa
     _, answer = predicted(
         kafkactl, "broker-loss", log, "--brokers", "1", "--config", config, "--kafka-version", "4.0.2"
     )
-    assert "unclean-leader" in {one["id"] for one in answer["findings"]}
+    assert "unclean-leader" in {finding["id"] for finding in answer["findings"]}
     assert not any("--config" in text for text in answer["assumptions"])
 
 
@@ -184,7 +184,7 @@ def test_a_damaged_log_makes_nothing_certain(kafkactl: Kafkactl, log: Path, tmp_
     (broken / "00000000000000000000.log").write_bytes(bytes(data))
     code, answer = predicted(kafkactl, "replay", broken)
     assert (code, answer["verdict"]) == (6, "unknown")
-    assert "damaged-log" in {one["id"] for one in answer["findings"]}
+    assert "damaged-log" in {finding["id"] for finding in answer["findings"]}
 
 
 @pytest.mark.parametrize(

@@ -50,14 +50,14 @@ def test_every_scenario_can_be_a_page(kafkactl: Kafkactl, log: Path, tmp_path: P
     assert run.code in (0, 3, 7) and str(page) in run.stderr
     text = page.read_text(encoding="utf-8")
     assert f"<strong>{run.json['verdict']}</strong>" in text
-    assert all(f"<code>{one['id']}</code>" in text for one in run.json["findings"])
+    assert all(f"<code>{finding['id']}</code>" in text for finding in run.json["findings"])
     assert list(tmp_path.iterdir()) == [page]
 
 
 def test_the_report_plays_all_that_needs_no_argument(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     run = kafkactl("dryrun", "report", log, "--html", page, "-o", "json")
-    played = [one["scenario"] for one in run.json["predictions"]]
+    played = [prediction["scenario"] for prediction in run.json["predictions"]]
     assert played == [
         "replay", "restart", "growth", "controllers", "rolling-restart", "elect-leaders", "broker-loss", "broker-loss",
     ]  # fmt: skip
@@ -73,14 +73,14 @@ def test_a_log_without_brokers_has_a_report(kafkactl: Kafkactl, tmp_path: Path) 
     segment = tmp_path / "00000000000000000000.log"
     segment.write_bytes(golden("segment-4.4.0-standalone.log.bin"))
     run = kafkactl("dryrun", "report", segment, "--html", tmp_path / "page.html", "-o", "json")
-    assert "broker-loss" not in [one["scenario"] for one in run.json["predictions"]]
+    assert "broker-loss" not in [prediction["scenario"] for prediction in run.json["predictions"]]
 
 
 def test_where_all_brokers_are_down_nothing_is_left_out(kafkactl: Kafkactl, tmp_path: Path) -> None:
     """A rolling restart brings them back first; there is nobody left to lose."""
     log = unpacked("4.4.0", tmp_path)
     run = kafkactl("dryrun", "report", log, "-o", "json")
-    played = {one["scenario"]: one["verdict"] for one in run.json["predictions"]}
+    played = {prediction["scenario"]: prediction["verdict"] for prediction in run.json["predictions"]}
     assert list(played)[-2:] == ["rolling-restart", "elect-leaders"]
     alone = kafkactl("dryrun", "rolling-restart", log, "-o", "json")
     assert played["rolling-restart"] == alone.json["verdict"] == run.json["verdict"] == "unavailable"

@@ -35,7 +35,7 @@ PAIRS: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("shape, model", PAIRS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("shape, model", PAIRS, ids=lambda scenario: scenario.__name__)
 def test_a_part_has_the_fields_of_the_schema(shape: Any, model: Any) -> None:
     published = {field.alias or name for name, field in model.model_fields.items()}
     assert set(shape.__annotations__) == published

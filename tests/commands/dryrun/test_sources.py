@@ -52,7 +52,7 @@ def asked(kafkactl: Kafkactl, *arguments: object) -> tuple[int, dict[str, Any]]:
 
 
 def found_ids(answer: dict[str, Any]) -> set[str]:
-    return {one["id"] for one in answer["findings"]}
+    return {finding["id"] for finding in answer["findings"]}
 
 
 @pytest.mark.parametrize("words", [("dryrun", "replay"), ("log", "verify"), ("dryrun", "replay", "--from-cluster")])
@@ -63,63 +63,63 @@ def test_a_source_or_a_live_cluster_has_to_be_named(kafkactl: Kafkactl, words: t
 
 
 def test_one_id_is_one_cluster(kafkactl: Kafkactl, logs: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    one, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
+    path, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
     cut = ends(two)[len(ends(two)) // 2]
     (two / SEGMENT).write_bytes((two / SEGMENT).read_bytes()[:cut])
     loads = []
     real = dryrun_sources.load
     monkeypatch.setattr(dryrun_sources, "load", lambda *a, **k: loads.append(a) or real(*a, **k))
-    code, answer = asked(kafkactl, two, one.parent)
+    code, answer = asked(kafkactl, two, path.parent)
     assert (code, len(loads)) == (0, 1)
     assert answer["kind"] == "dryrun.prediction"
     assert answer["source"]["cluster_id"] == IDS[0]
     assert [replica["is_replayed"] for replica in answer["source"]["replicas"]] == [False, True]
     assert answer["source"]["replicas"][1]["end_offset"] == answer["source"]["last_offset"] + 1
-    _, alone = asked(kafkactl, one)
+    _, alone = asked(kafkactl, path)
     assert answer["effects"] == alone["effects"]
     assert alone["source"]["replicas"] == []
 
 
 def test_what_two_voters_hold_is_committed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
-    one, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
-    _, both = asked(kafkactl, one, two)
+    path, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
+    _, both = asked(kafkactl, path, two)
     assert both["source"]["committed_offset"] == both["source"]["last_offset"]
     # the same disk by another path is no second voter
-    _, once = asked(kafkactl, one, one.parent)
+    _, once = asked(kafkactl, path, path.parent)
     assert once["source"]["committed_offset"] is None
     # half of it, and nothing of the newest epoch
     (two / SEGMENT).write_bytes((two / SEGMENT).read_bytes()[: ends(two)[len(ends(two)) // 2]])
-    assert asked(kafkactl, one, two)[1]["source"]["committed_offset"] is None
+    assert asked(kafkactl, path, two)[1]["source"]["committed_offset"] is None
 
 
 def test_replicas_that_went_their_own_way(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
-    one = node(logs, "a", tmp_path / "1", IDS[0])
+    path = node(logs, "a", tmp_path / "1", IDS[0])
     other = node(logs, "b", tmp_path / "2", IDS[0])
-    code, answer = asked(kafkactl, one, other)
+    code, answer = asked(kafkactl, path, other)
     assert "committed-log-diverged" in found_ids(answer)
     assert (code, answer["verdict"]) == (6, "unknown")
-    loss = kafkactl("dryrun", "controllers", one, other, "-o", "json").json
+    loss = kafkactl("dryrun", "controllers", path, other, "-o", "json").json
     assert "committed-log-diverged" in found_ids(loss)
 
 
 def test_a_tail_that_was_never_committed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
-    one, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
+    path, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
     data = bytearray((two / SEGMENT).read_bytes()[: ends(two)[-40]])
     last = ends(two)[-41]
     epoch = int.from_bytes(data[last + 12 : last + 16], "big")
     data[last + 12 : last + 16] = (epoch - 1).to_bytes(4, "big")  # the epoch is not under the CRC
     (two / SEGMENT).write_bytes(data)
-    code, answer = asked(kafkactl, one, two)
+    code, answer = asked(kafkactl, path, two)
     (told,) = [finding for finding in answer["findings"] if finding["id"] == "uncommitted-tail"]
-    assert (code, told["severity"], told["evidence"]["other"]) == (0, "warning", str(one))
+    assert (code, told["severity"], told["evidence"]["other"]) == (0, "warning", str(path))
 
 
 def test_the_whole_one_of_two_is_replayed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
-    one, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
-    data = bytearray((one / SEGMENT).read_bytes())
+    path, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
+    data = bytearray((path / SEGMENT).read_bytes())
     data[len(data) // 2] ^= 1
-    (one / SEGMENT).write_bytes(data)
-    code, answer = asked(kafkactl, one, two)
+    (path / SEGMENT).write_bytes(data)
+    code, answer = asked(kafkactl, path, two)
     assert (code, found_ids(answer)) == (0, {"replica-not-whole"} | found_ids(asked(kafkactl, two)[1]))
 
 
@@ -130,8 +130,8 @@ def test_one_that_cannot_begin_is_compared_only(kafkactl: Kafkactl, logs: Path, 
     two.mkdir(parents=True)
     base = int.from_bytes(batches[5][:8], "big")
     (two / f"{base:020d}.log").write_bytes(b"".join(batches[5:]))
-    one = node(logs, "a", tmp_path / "1", IDS[0])
-    _, answer = asked(kafkactl, two, one, "--same-cluster")
+    path = node(logs, "a", tmp_path / "1", IDS[0])
+    _, answer = asked(kafkactl, two, path, "--same-cluster")
     assert "replica-begins-late" in found_ids(answer)
     assert [replica["is_replayed"] for replica in answer["source"]["replicas"]] == [False, True]
 
@@ -140,8 +140,8 @@ def test_different_ids_are_different_clusters(kafkactl: Kafkactl, logs: Path, tm
     places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
     code, answer = asked(kafkactl, *places)
     assert (code, answer["kind"], answer["verdict"], answer["failed"]) == (0, "dryrun.predictions", "ok", [])
-    for one, place in zip(answer["predictions"], places, strict=True):
-        assert one == asked(kafkactl, place)[1]
+    for prediction, place in zip(answer["predictions"], places, strict=True):
+        assert prediction == asked(kafkactl, place)[1]
     lines = kafkactl("dryrun", "replay", *places, "-o", "jsonl").stdout.splitlines()
     assert [json.loads(line) for line in lines] == answer["predictions"]
     page = kafkactl("dryrun", "replay", *places).stdout
@@ -149,10 +149,10 @@ def test_different_ids_are_different_clusters(kafkactl: Kafkactl, logs: Path, tm
 
 
 def test_one_cluster_without_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
-    one = node(logs, "a", tmp_path / "1", IDS[0])
+    path = node(logs, "a", tmp_path / "1", IDS[0])
     late = node(logs, "b", tmp_path / "2", IDS[1])
     (late / SEGMENT).rename(late / f"{7:020d}.log")
-    code, answer = asked(kafkactl, late, one)
+    code, answer = asked(kafkactl, late, path)
     (failed,) = answer["failed"]
     assert (code, len(answer["predictions"])) == (5, 1)
     assert (failed["cluster_id"], failed["error"]["id"]) == (IDS[1], "log-begins-late")
@@ -172,9 +172,9 @@ def test_names_by_a_pattern(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> N
     places = [node(logs, "a", tmp_path / "prod" / str(number)) for number in (1, 2)]
     places.append(node(logs, "b", tmp_path / "test" / "1"))
     _, answer = asked(kafkactl, *places, "--cluster-of", r"/(prod|test)/\d")
-    assert [one["source"]["cluster"] for one in answer["predictions"]] == ["prod", "test"]
-    assert [len(one["source"]["paths"]) for one in answer["predictions"]] == [2, 1]
-    assert not any("cluster-id-not-known" in found_ids(one) for one in answer["predictions"])
+    assert [prediction["source"]["cluster"] for prediction in answer["predictions"]] == ["prod", "test"]
+    assert [len(prediction["source"]["paths"]) for prediction in answer["predictions"]] == [2, 1]
+    assert not any("cluster-id-not-known" in found_ids(prediction) for prediction in answer["predictions"])
 
 
 @pytest.mark.parametrize(
@@ -199,14 +199,14 @@ def test_a_pattern_that_does_not_fit(
 def test_without_ids_each_source_is_a_cluster_and_that_is_told(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     places = [node(logs, name, tmp_path / name) for name in "ab"]
     _, answer = asked(kafkactl, *places)
-    assert all("cluster-id-not-known" in found_ids(one) for one in answer["predictions"])
+    assert all("cluster-id-not-known" in found_ids(prediction) for prediction in answer["predictions"])
     assert "cluster-id-not-known" not in found_ids(asked(kafkactl, places[0])[1])
 
 
 def test_said_to_be_one_cluster_with_two_ids(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     places = [node(logs, "a", tmp_path / str(at), id) for at, id in enumerate(IDS)]
     code, answer = asked(kafkactl, *places, "--same-cluster")
-    (told,) = [one for one in answer["findings"] if one["id"] == "several-clusters"]
+    (told,) = [finding for finding in answer["findings"] if finding["id"] == "several-clusters"]
     assert (code, told["severity"], answer["source"]["cluster_id"]) == (0, "warning", None)
 
 
@@ -224,8 +224,8 @@ def test_a_report_and_a_page_for_each(kafkactl: Kafkactl, logs: Path, tmp_path: 
     places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
     run = kafkactl("dryrun", "report", *places, "--html", tmp_path / "page.html", "-o", "json")
     assert run.json["kind"] == "dryrun.reports"
-    assert [one["html"] for one in run.json["reports"]] == [str(tmp_path / f"page-{id}.html") for id in IDS]
-    assert all(Path(one["html"]).read_bytes() for one in run.json["reports"])
+    assert [report["html"] for report in run.json["reports"]] == [str(tmp_path / f"page-{id}.html") for id in IDS]
+    assert all(Path(report["html"]).read_bytes() for report in run.json["reports"])
 
 
 def test_a_context_may_name_the_spark_master(

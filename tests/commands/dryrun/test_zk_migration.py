@@ -42,7 +42,7 @@ def spoiled(tmp_path: Path) -> Callable[..., Path]:
 
     def make(data: dict[str, bytes | None], znodes: list[Znode] | None = None) -> Path:
         saved = decode_znodes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
-        kept = {one.path: one for one in znodes or saved}
+        kept = {znode.path: znode for znode in znodes or saved}
         for path, content in data.items():
             kept[path] = changed(kept.get(path, Znode(path=path, data=None)), data=content)
             if content is None:
@@ -57,7 +57,7 @@ def spoiled(tmp_path: Path) -> Callable[..., Path]:
 @pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.2"])
 def test_the_records_are_counted_as_the_controller_wrote_them(kafkactl: Kafkactl, tmp_path: Path, release: str) -> None:
     real = read_copy(GOLDENS / release, tmp_path)
-    types = Counter(one.type for batch in real for one in batch if one.type not in MARKERS)
+    types = Counter(record.type for batch in real for record in batch if record.type not in MARKERS)
     code, answer = predicted(kafkactl, GOLDENS / release / "zk.jsonl.gz", "--kafka-version", release)
     assert (code, answer["verdict"]) == (0, "ok")
     effects = answer["effects"]
@@ -77,13 +77,13 @@ def test_with_the_secret_the_bytes_are_those_of_the_log(kafkactl: Kafkactl, tmp_
     listed = answer["effects"]["records_appended"]["records"]
     real = read_copy(GOLDENS / "3.9.2", tmp_path)
     written = sum(
-        HEADER_BYTES + sum(record_size(at, None, framed(one)) for at, one in enumerate(batch))
-        for batch in ([one for one in batch if one.type not in MARKERS] for batch in real)
+        HEADER_BYTES + sum(record_size(at, None, framed(record)) for at, record in enumerate(batch))
+        for batch in ([record for record in batch if record.type not in MARKERS] for batch in real)
         if batch
     )
     # Where a batch ends decides how many bytes the offsets in it take.
     assert abs(answer["effects"]["records_appended"]["bytes"] - written) < 20
-    assert [one["offset"] for one in listed] == list(range(1, len(listed) + 1))
+    assert [record["offset"] for record in listed] == list(range(1, len(listed) + 1))
     assert not any("figure" in text for text in answer["assumptions"])
     assert "k3ystore" not in json.dumps(answer)
 
@@ -93,11 +93,11 @@ def test_a_missing_secret_is_silent_and_a_wrong_one_kills(kafkactl: Kafkactl, tm
     config.write_text("node.id=3001\n", encoding="utf-8")
     code, answer = predicted(kafkactl, GOLDENS / "3.9.2" / "zk.jsonl.gz", "--config", config)
     assert (code, answer["verdict"]) == (0, "degraded")
-    assert "encoder-secret-missing" in [one["id"] for one in answer["findings"]]
+    assert "encoder-secret-missing" in [finding["id"] for finding in answer["findings"]]
     config.write_text("password.encoder.secret=another\n", encoding="utf-8")
     code, answer = predicted(kafkactl, GOLDENS / "3.9.2" / "zk.jsonl.gz", "--config", config)
     assert (code, answer["verdict"]) == (7, "wedged")
-    assert "encoder-secret-wrong" in [one["id"] for one in answer["findings"]]
+    assert "encoder-secret-wrong" in [finding["id"] for finding in answer["findings"]]
 
 
 POISON = {
@@ -117,7 +117,7 @@ def test_poison_decides_the_verdict(kafkactl: Kafkactl, spoiled: Callable[..., P
     code, answer = predicted(kafkactl, spoiled({path: data}))
     assert answer["verdict"] == verdict
     assert code == {"wedged": 7, "degraded": 0, "refused": 3}[verdict]
-    assert id_ in [one["id"] for one in answer["findings"]]
+    assert id_ in [finding["id"] for finding in answer["findings"]]
 
 
 def test_a_tree_without_secrets_is_counted_all_the_same(kafkactl: Kafkactl, spoiled: Callable[..., Path]) -> None:
@@ -132,17 +132,17 @@ def test_a_tree_without_secrets_is_counted_all_the_same(kafkactl: Kafkactl, spoi
 def test_what_was_not_shown_is_unknown(kafkactl: Kafkactl, spoiled: Callable[..., Path]) -> None:
     znodes = decode_znodes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
     hidden = [
-        changed(one, data=None, hidden=Hidden.NO_PERMISSION) if one.path.startswith("/config/users/") else one
-        for one in znodes
+        changed(znode, data=None, hidden=Hidden.NO_PERMISSION) if znode.path.startswith("/config/users/") else znode
+        for znode in znodes
     ]
     code, answer = predicted(kafkactl, spoiled({}, hidden))
     assert (code, answer["verdict"]) == (6, "unknown")
-    assert "znodes-hidden" in [one["id"] for one in answer["findings"]]
+    assert "znodes-hidden" in [finding["id"] for finding in answer["findings"]]
 
 
 def test_a_folder_and_a_chroot(kafkactl: Kafkactl, tmp_path: Path) -> None:
     znodes = decode_znodes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
-    below = [changed(one, path="/kafka" + one.path) for one in znodes]
+    below = [changed(znode, path="/kafka" + znode.path) for znode in znodes]
     (tmp_path / "zk.jsonl.gz").write_bytes(encode_znodes(below))
     _, found = predicted(kafkactl, tmp_path)
     assert found["input"]["chroot"] == "/kafka"
@@ -160,7 +160,7 @@ def test_a_folder_and_a_chroot(kafkactl: Kafkactl, tmp_path: Path) -> None:
     assert unread["input"]["kafka_version"] == "3.9.2"
     code, wrong = predicted(kafkactl, tmp_path, "--chroot", "/other")
     assert (code, wrong["verdict"]) == (6, "unknown")
-    assert "no-kafka-tree" in [one["id"] for one in wrong["findings"]]
+    assert "no-kafka-tree" in [finding["id"] for finding in wrong["findings"]]
 
 
 def test_what_cannot_be_asked(kafkactl: Kafkactl, tmp_path: Path) -> None:
@@ -179,16 +179,16 @@ def test_the_page_and_the_tables(kafkactl: Kafkactl, tmp_path: Path) -> None:
     run = kafkactl("dryrun", "zk-migration", file, "--html", html, "--details", details)
     assert run.code == 0 and "3 batches" in run.stdout
     assert "zk-migration" in html.read_text(encoding="utf-8")
-    assert [one.name for one in details.iterdir()] == ["records.parquet"]
+    assert [path.name for path in details.iterdir()] == ["records.parquet"]
 
 
 def test_a_folder_names_its_chroot_and_its_release_and_may_hold_the_tree_unpacked(
     kafkactl: Kafkactl, tmp_path: Path
 ) -> None:
     tree = decode_znodes((GOLDENS / "3.7.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
-    chroot = next(one.path for one in tree if one.path.endswith("/brokers/ids")).removesuffix("/brokers/ids")
-    beside = [changed(one, path="/other" + one.path.removeprefix(chroot)) for one in tree if one.path != "/"]
-    lines = "".join(render_znode(one) + "\n" for one in (*tree, *beside))
+    chroot = next(znode.path for znode in tree if znode.path.endswith("/brokers/ids")).removesuffix("/brokers/ids")
+    beside = [changed(znode, path="/other" + znode.path.removeprefix(chroot)) for znode in tree if znode.path != "/"]
+    lines = "".join(render_znode(znode) + "\n" for znode in (*tree, *beside))
     (tmp_path / "zk.jsonl").write_text(lines, encoding="utf-8")
     # ApiVersions 3 of a broker on ZooKeeper: Produce 9, Fetch 13, LeaderAndIsr 7, AddPartitionsToTxn 3 are of 3.4.
     keys = [(0, 9), (1, 13), (4, 7), (24, 3)]
@@ -206,7 +206,7 @@ def test_a_folder_names_its_chroot_and_its_release_and_may_hold_the_tree_unpacke
     code, answer = predicted(kafkactl, tmp_path)
     assert code == 6
     assert answer["input"]["kafka_version"].startswith("3.4")
-    assert "migration-release-unknown" in {one["id"] for one in answer["findings"]}
+    assert "migration-release-unknown" in {finding["id"] for finding in answer["findings"]}
 
 
 @pytest.mark.parametrize(
@@ -226,6 +226,6 @@ def test_an_observation_shows_the_controllers_secret(
     (tmp_path / "observation.json").write_text(json.dumps({"nodes": [node]}), encoding="utf-8")
     found = predicted(kafkactl, tmp_path)
     assert (found[0], found[1]["verdict"]) == (code, verdict)
-    assert id_ is None or id_ in {one["id"] for one in found[1]["findings"]}
-    assumed = any("--config was not given" in one for one in found[1]["assumptions"])
+    assert id_ is None or id_ in {finding["id"] for finding in found[1]["findings"]}
+    assumed = any("--config was not given" in assumption for assumption in found[1]["assumptions"])
     assert assumed is ("<redacted>" in line)

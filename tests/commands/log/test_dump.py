@@ -36,8 +36,8 @@ def test_lines_as_the_interface_says(kafkactl):
     first, *rest = lines(run)
     assert list(first) == ["offset", "epoch", "timestamp_ms", "kind", "type", "version", "data", "file"]
     assert (first["kind"], first["type"], first["data"]["leaderId"]) == ("control", "LeaderChange", 1)
-    assert [one["offset"] for one in rest] == list(range(1, len(rest) + 1))
-    level = next(one for one in rest if one["type"] == "FeatureLevelRecord")
+    assert [line["offset"] for line in rest] == list(range(1, len(rest) + 1))
+    level = next(line for line in rest if line["type"] == "FeatureLevelRecord")
     assert level["kind"] == "record"
     assert level["data"] == {"name": "metadata.version", "featureLevel": 33}
     assert level["file"] == str(SEGMENT)
@@ -45,7 +45,7 @@ def test_lines_as_the_interface_says(kafkactl):
 
 def test_a_folder_and_its_checkpoints(kafkactl, folder: Path):
     plain = lines(kafkactl("log", "dump", folder))
-    assert {one["file"] for one in plain} == {str(folder / "00000000000000000000.log")}
+    assert {line["file"] for line in plain} == {str(folder / "00000000000000000000.log")}
     both = lines(kafkactl("log", "dump", folder.parent, "--checkpoints"))
     assert both[0]["type"] == "SnapshotHeader"
     assert both[-len(plain) :] == plain
@@ -58,7 +58,7 @@ def test_each_folder_is_a_log_of_its_own(kafkactl, folder: Path, tmp_path: Path)
     other.parent.mkdir()
     other.write_bytes(data[:-3])
     run = kafkactl("log", "dump", other, folder, "-o", "json")
-    assert (run.code, [one["id"] for one in run.json["findings"]]) == (0, ["torn-tail"])
+    assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (0, ["torn-tail"])
     assert len(run.json["records"]) == 2 * len(lines(kafkactl("log", "dump", folder))) - 1
 
 
@@ -90,11 +90,11 @@ def test_nothing_found(kafkactl):
 
 def test_filters(kafkactl):
     by_type = lines(kafkactl("log", "dump", SEGMENT, "--type", "FeatureLevel", "--type", "leaderchange"))
-    assert {one["type"] for one in by_type} == {"FeatureLevelRecord", "LeaderChange"}
+    assert {line["type"] for line in by_type} == {"FeatureLevelRecord", "LeaderChange"}
     by_key = lines(kafkactl("log", "dump", SEGMENT, "--key", "metadata.version"))
-    assert [one["data"]["name"] for one in by_key] == ["metadata.version"]
+    assert [line["data"]["name"] for line in by_key] == ["metadata.version"]
     ranged = lines(kafkactl("log", "dump", SEGMENT, "--from", "3", "--to", "4"))
-    assert [one["offset"] for one in ranged] == [3, 4]
+    assert [line["offset"] for line in ranged] == [3, 4]
 
 
 def test_segments_before_the_offset_are_not_read(kafkactl, folder: Path):
@@ -121,7 +121,7 @@ def test_the_end_of_a_log_that_is_written_is_no_damage(kafkactl, folder: Path, e
     file.write_bytes(data[:-5] if end == "cut" else data + bytes(4096))
     for verb in (["dump"], ["history", "--feature", "metadata.version"], ["image"], ["lint"]):
         run = kafkactl("log", *verb, folder, "-o", "json")
-        assert (run.code, [one["id"] for one in run.json["findings"]]) == (0, ["torn-tail"]), verb
+        assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (0, ["torn-tail"]), verb
     behind = encode_batch([(None, b"\1\x14\0\0")], base_offset=500, timestamp_ms=1)
     (folder / "00000000000000000500.log").write_bytes(behind)
     for verb in (["dump"], ["history", "--feature", "metadata.version"], ["image"]):
@@ -137,9 +137,9 @@ def test_damage_is_told_and_read_past(kafkactl, folder: Path):
     run = kafkactl("log", "dump", folder)
     assert run.code == 7
     told = [json.loads(line) for line in run.stderr.splitlines()]
-    assert [one["id"] for one in told] == ["crc-mismatch", "torn-tail"]
-    assert all(one["kind"] == "finding" and str(file) in one["subject"] for one in told)
-    assert [one for one in whole if one in lines(run)] == lines(run)
+    assert [line["id"] for line in told] == ["crc-mismatch", "torn-tail"]
+    assert all(line["kind"] == "finding" and str(file) in line["subject"] for line in told)
+    assert [line for line in whole if line in lines(run)] == lines(run)
     assert kafkactl("log", "dump", folder, "-o", "json").json["findings"][0]["id"] == "crc-mismatch"
     assert "✖ blocker  crc-mismatch" in kafkactl("log", "dump", folder, "-o", "table").stdout
     assert "crc-mismatch" in kafkactl("log", "dump", folder, "-o", "yaml").stdout

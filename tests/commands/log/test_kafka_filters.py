@@ -54,13 +54,13 @@ def filtered(path: str, lines: list[dict[str, Any]]) -> list[Any]:
     """What `jq PATH` gives for these lines: `.name` is a field or null, `[]` each element."""
     found: list[Any] = lines
     for name, _ in re.findall(r"\.(\w+)|(\[\])", path):
-        found = [one.get(name) for one in found] if name else [element for one in found for element in one or ()]
+        found = [line.get(name) for line in found] if name else [element for line in found for element in line or ()]
     return found
 
 
 @pytest.mark.parametrize(("type_name", "path"), FILTERS)
 def test_a_filter_for_kafkas_tool(kafkactl, tmp_path, type_name, path):
-    theirs = filtered(path, [one for one in by_kafka(LOG) if one["type"] == type_name])
+    theirs = filtered(path, [line for line in by_kafka(LOG) if line["type"] == type_name])
     assert any(value is not None for value in theirs)
     assert filtered(path, by_us(kafkactl, tmp_path, LOG, "--type", type_name)) == theirs
 
@@ -68,10 +68,10 @@ def test_a_filter_for_kafkas_tool(kafkactl, tmp_path, type_name, path):
 @CAPTURES
 def test_every_record_has_the_fields_that_kafkas_tool_prints(kafkactl, tmp_path, capture):
     told = by_kafka(capture)
-    ours = [one for one in by_us(kafkactl, tmp_path, capture) if one["kind"] == "record"]
+    ours = [by_u for by_u in by_us(kafkactl, tmp_path, capture) if by_u["kind"] == "record"]
     assert len(told) > 100
-    assert [(one["offset"], one["version"], one["data"]) for one in ours] == [
-        (one["offset"], one["version"], one["data"]) for one in told
+    assert [(our["offset"], our["version"], our["data"]) for our in ours] == [
+        (line["offset"], line["version"], line["data"]) for line in told
     ]
 
 

@@ -17,12 +17,18 @@ from tests.metadata.records import TOPIC, VERSION
 def test_a_negative_offset_is_reported(kafkactl, tmp_path: Path, offsets: tuple[int, ...], words, code: int):
     folder = tmp_path / "__cluster_metadata-0"
     folder.mkdir()
-    values = [(None, encode_record(message(one.type), one.version, one.data)) for one in (VERSION, TOPIC)]
+    values = [(None, encode_record(message(record.type), record.version, record.data)) for record in (VERSION, TOPIC)]
     made = (encode_batch(values, base_offset=0, timestamp_ms=1) for _ in offsets)
     # The base offset is not under the checksum.
-    content = b"".join(at.to_bytes(8, "big", signed=True) + one[8:] for at, one in zip(offsets, made, strict=True))
+    content = b"".join(
+        at.to_bytes(8, "big", signed=True) + offset[8:] for at, offset in zip(offsets, made, strict=True)
+    )
     (folder / "00000000000000000000.log").write_bytes(content)
     run = kafkactl(*words, folder, "-o", "json")
     assert run.code == code
-    found = [one for one in run.json["findings"] if one["id"] == "offset-gap" and one["severity"] == "blocker"]
+    found = [
+        finding
+        for finding in run.json["findings"]
+        if finding["id"] == "offset-gap" and finding["severity"] == "blocker"
+    ]
     assert "-5" in found[0]["message"]

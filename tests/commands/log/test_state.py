@@ -64,9 +64,9 @@ def test_snapshot_and_log_come_to_the_same(kafkactl, tmp_path: Path, release: st
 def test_the_image_hides_secrets_and_can_show_them(kafkactl, log: Path):
     hidden, shown = image(kafkactl, log), image(kafkactl, log, "--show-secrets")
     assert hidden["sha256"] == shown["sha256"]
-    assert {one[name] for one in hidden["image"]["scram"] for name in SECRETS} == {"<redacted>"}
+    assert {credential[name] for credential in hidden["image"]["scram"] for name in SECRETS} == {"<redacted>"}
     assert "<redacted>" not in json.dumps(shown)
-    assert {one["tokenId"] for one in hidden["image"]["delegation_tokens"]} == {"<redacted>"}
+    assert {token["tokenId"] for token in hidden["image"]["delegation_tokens"]} == {"<redacted>"}
     as_yaml = yaml.safe_load(kafkactl("log", "image", log, "-o", "yaml").stdout)
     assert as_yaml == {**hidden, "findings": []}
 
@@ -79,7 +79,7 @@ def test_the_image_for_people(kafkactl, log: Path, last: int):
 
 def test_points_in_time(kafkactl, log: Path):
     whole = image(kafkactl, log)
-    first, second = (int(one.name[:20]) for one in sorted(log.glob("*.checkpoint"))[:2])
+    first, second = (int(path.name[:20]) for path in sorted(log.glob("*.checkpoint"))[:2])
     middle = image(kafkactl, log, "--at", second - 2)
     assert middle["offset"] == second - 2
     assert Path(middle["snapshot"]).name.startswith(f"{first:020}")
@@ -123,13 +123,13 @@ def test_what_is_missing_or_damaged_is_never_silent(kafkactl, log: Path):
     data = segment.read_bytes()
     segment.write_bytes(data[:-3])
     torn = kafkactl("log", "image", log, "-o", "json")
-    assert (torn.code, [one["id"] for one in torn.json["findings"]]) == (0, ["torn-tail"])
+    assert (torn.code, [finding["id"] for finding in torn.json["findings"]]) == (0, ["torn-tail"])
     hurt = bytearray(data)
     hurt[-200] ^= 1
     segment.write_bytes(bytes(hurt))
     damaged = kafkactl("log", "image", log, "-o", "json")
     assert damaged.code == 7
-    assert "undecodable-record" in [one["id"] for one in damaged.json["findings"]]
+    assert "undecodable-record" in [finding["id"] for finding in damaged.json["findings"]]
     alone = log.parent / "00000000000000000500.log"
     alone.write_bytes(encode_batch([(None, b"\1\x14\0\0")], base_offset=500, timestamp_ms=1))
     gap = kafkactl("log", "image", alone, "-o", "json")
@@ -139,7 +139,7 @@ def test_what_is_missing_or_damaged_is_never_silent(kafkactl, log: Path):
 def test_a_snapshot_without_its_end_is_not_the_whole_state(kafkactl, log: Path):
     newest = max(log.glob("*.checkpoint"))
     data = newest.read_bytes()
-    starts = [one.header.position for one in decode_batches(data)]
+    starts = [record.header.position for record in decode_batches(data)]
     for end in (starts[-1], starts[1], 0):
         newest.write_bytes(data[:end])
         for verb in ("image", "lint", "browse"):
@@ -152,8 +152,8 @@ def test_a_snapshot_without_its_end_is_not_the_whole_state(kafkactl, log: Path):
 def hurt_at(log: Path, wanted: int) -> int:
     """Flip a bit in the first batch from this offset on; its base offset."""
     data = bytearray((log / SEGMENT).read_bytes())
-    starts = [(one.header.base_offset, one.header.position) for one in decode_batches(bytes(data))]
-    offset, at = next(one for one in starts if one[0] >= wanted)
+    starts = [(batch.header.base_offset, batch.header.position) for batch in decode_batches(bytes(data))]
+    offset, at = next(start for start in starts if start[0] >= wanted)
     data[at + 70] ^= 1
     (log / SEGMENT).write_bytes(bytes(data))
     return offset
@@ -165,14 +165,14 @@ def test_damage_ends_the_state_as_it_ends_the_log_for_a_node(kafkactl, log: Path
     for verb, more in (("image", ()), ("lint", ())):
         run = kafkactl("log", verb, log, *more, "-o", "json")
         assert (run.code, run.json["offset"]) == (7, bad - 1), verb
-        told = next(one for one in run.json["findings"] if one["id"] == "undecodable-record")
+        told = next(finding for finding in run.json["findings"] if finding["id"] == "undecodable-record")
         assert (told["severity"], told["evidence"]["offset"], told["evidence"]["readable_up_to"]) == (
             "blocker", bad, last,
         )  # fmt: skip
         assert f"Offset {bad} was due there" in told["message"] and "--past-damage" in told["message"]
         past = kafkactl("log", verb, log, "--past-damage", "-o", "json")
         assert (past.code, past.json["offset"]) == (7, last), verb
-        assert any(f"record {bad}:" in one["message"] for one in past.json["findings"])
+        assert any(f"record {bad}:" in finding["message"] for finding in past.json["findings"])
     state = kafkactl("log", "image", log, "-o", "json").json
     (log / SEGMENT).write_bytes((log / SEGMENT).read_bytes()[: position_of(log, bad)])
     assert image(kafkactl, log)["sha256"] == state["sha256"] != whole["sha256"]
@@ -182,7 +182,7 @@ def position_of(log: Path, offset: int) -> int:
     data = (log / SEGMENT).read_bytes()
     found = walk_runs([data])
     heads = [decode_header(run.data, at) for run in found if isinstance(run, BatchRun) for at in run.positions]
-    return next(one.position + one.size_bytes for one in reversed(heads) if one.base_offset < offset)
+    return next(head.position + head.size_bytes for head in reversed(heads) if head.base_offset < offset)
 
 
 def test_damage_below_a_snapshot_leaves_the_snapshot_alone(kafkactl, log: Path):
@@ -193,7 +193,7 @@ def test_damage_below_a_snapshot_leaves_the_snapshot_alone(kafkactl, log: Path):
     for verb in ("image", "lint"):
         run = kafkactl("log", verb, log, "-o", "json")
         assert (run.code, run.json["offset"]) == (7, int(newest.name[:20]) - 1)
-        told = next(one for one in run.json["findings"] if one["id"] == "undecodable-record")
+        told = next(finding for finding in run.json["findings"] if finding["id"] == "undecodable-record")
         assert (told["severity"], told["evidence"]["snapshot_end"]) == ("blocker", int(newest.name[:20]))
     assert kafkactl("log", "image", log, "-o", "json").json["sha256"] == alone["sha256"]
     earlier = kafkactl("log", "image", log, "--at", "120", "-o", "json")
@@ -205,8 +205,8 @@ def test_damage_below_a_snapshot_leaves_the_snapshot_alone(kafkactl, log: Path):
 
 def test_damage_in_a_segment_that_the_snapshot_stands_for(kafkactl, log: Path):
     data = (log / SEGMENT).read_bytes()
-    at = next(one.header.position for one in decode_batches(data) if one.header.base_offset >= 200)
-    start = next(one.header.base_offset for one in decode_batches(data) if one.header.base_offset >= 200)
+    at = next(record.header.position for record in decode_batches(data) if record.header.base_offset >= 200)
+    start = next(record.header.base_offset for record in decode_batches(data) if record.header.base_offset >= 200)
     (log / SEGMENT).write_bytes(data[:at])
     (log / f"{start:020}.log").write_bytes(data[at:])
     bad = hurt_at(log, 100)
@@ -219,12 +219,14 @@ def test_damage_where_nothing_after_the_snapshot_is_lost(kafkactl, log: Path):
     newest = max(log.glob("*.checkpoint"))
     end = int(newest.name[:20])
     data = (log / SEGMENT).read_bytes()
-    at = next(one.header.position for one in decode_batches(data) if one.header.base_offset >= end)
+    at = next(record.header.position for record in decode_batches(data) if record.header.base_offset >= end)
     (log / SEGMENT).write_bytes(data[:at])
     hurt_at(log, 100)
     run = kafkactl("log", "image", log, "-o", "json")
     assert (run.code, run.json["sha256"]) == (0, image(kafkactl, newest)["sha256"])
-    assert [(one["id"], one["severity"]) for one in run.json["findings"]] == [("undecodable-record", "warning")]
+    assert [(finding["id"], finding["severity"]) for finding in run.json["findings"]] == [
+        ("undecodable-record", "warning")
+    ]
 
 
 def test_the_verbs_that_go_on_after_damage_say_so(kafkactl, log: Path, last: int):
@@ -267,21 +269,23 @@ def test_records_that_are_missing_below_a_snapshot(kafkactl, holed: Path):
     whole = image(kafkactl, holed)
     lint = kafkactl("log", "lint", holed, "-o", "json")
     assert (lint.code, lint.json["snapshot"]) == (0, whole["snapshot"])
-    gap = next(one for one in lint.json["findings"] if one["id"] == "metadata-log-gap")
+    gap = next(finding for finding in lint.json["findings"] if finding["id"] == "metadata-log-gap")
     assert gap["severity"] == "warning"
     history = kafkactl("log", "history", holed, "--feature", "metadata.version")
     assert history.code == 7 and "metadata-log-gap" in history.stderr + history.stdout
     dry = kafkactl("dryrun", "restart", holed, "-o", "json")
     assert (dry.code, dry.json["verdict"]) == (0, "ok")
-    assert "offset-gap" in {one["id"] for one in dry.json["findings"]}
+    assert "offset-gap" in {finding["id"] for finding in dry.json["findings"]}
 
 
 def test_records_that_are_missing_and_nothing_stands_for_them(kafkactl, holed: Path):
-    for one in holed.glob("*.checkpoint"):
-        one.unlink()
+    for path in holed.glob("*.checkpoint"):
+        path.unlink()
     lint = kafkactl("log", "lint", holed, "-o", "json")
     assert lint.code == 7
-    assert "blocker" in {one["severity"] for one in lint.json["findings"] if one["id"] == "metadata-log-gap"}
+    assert "blocker" in {
+        finding["severity"] for finding in lint.json["findings"] if finding["id"] == "metadata-log-gap"
+    }
     dry = kafkactl("dryrun", "replay", holed, "-o", "json")
     assert (dry.code, dry.json["verdict"]) == (6, "unknown")
 
@@ -319,8 +323,8 @@ def test_diff_of_two_points(kafkactl, log: Path, last: int):
     assert sum(answer["counts"].values()) == len(answer["differences"]) > 5
     back = kafkactl("log", "diff", log, f"{log}@66", "-o", "json").json["differences"]
     swapped = {"added": "removed", "removed": "added", "changed": "changed"}
-    assert [(one["key"], swapped[one["change"]]) for one in back] == [
-        (one["key"], one["change"]) for one in answer["differences"]
+    assert [(difference["key"], swapped[difference["change"]]) for difference in back] == [
+        (difference["key"], difference["change"]) for difference in answer["differences"]
     ]
     text = kafkactl("log", "diff", f"{log}@66", log).stdout
     assert f"differences between offset 66 and offset {last}" in text
@@ -328,11 +332,11 @@ def test_diff_of_two_points(kafkactl, log: Path, last: int):
 
 def test_diff_hides_secrets(kafkactl, log: Path):
     run = kafkactl("log", "diff", f"{log}@4", log, "-o", "jsonl")
-    scram = [one for one in lines(run.stdout) if one["part"] == "scram"]
+    scram = [line for line in lines(run.stdout) if line["part"] == "scram"]
     assert scram
-    assert {one["after"][name] for one in scram for name in SECRETS} == {"<redacted>"}
-    tokens = [one for one in lines(run.stdout) if one["part"] == "delegation_tokens"]
-    assert {one["key"] for one in tokens} == {"<redacted>"}
+    assert {difference["after"][name] for difference in scram for name in SECRETS} == {"<redacted>"}
+    tokens = [line for line in lines(run.stdout) if line["part"] == "delegation_tokens"]
+    assert {token["key"] for token in tokens} == {"<redacted>"}
 
 
 def test_equal_states(kafkactl, log: Path):
@@ -348,14 +352,16 @@ def test_equal_states(kafkactl, log: Path):
 def test_the_history_of_a_topic_and_of_a_partition(kafkactl, log: Path):
     whole = lines(kafkactl("log", "history", log, "--topic", "late").stdout)
     assert whole[0]["type"] == "TopicRecord"
-    assert {one["applied"] for one in whole} == {True}
-    ids = {one["data"]["topicId"] for one in whole if "topicId" in one["data"]}
+    assert {event["applied"] for event in whole} == {True}
+    ids = {event["data"]["topicId"] for event in whole if "topicId" in event["data"]}
     assert len(ids) == 1
     by_id = lines(kafkactl("log", "history", log, "--topic", ids.pop()).stdout)
-    assert [one["offset"] for one in by_id] == [one["offset"] for one in whole if one["type"] not in ("ConfigRecord",)]
-    one = lines(kafkactl("log", "history", log, "--topic", "late", "--partition", "0").stdout)
-    assert {record["data"].get("partitionId", 0) for record in one} == {0}
-    assert len(one) < len(whole)
+    assert [event["offset"] for event in by_id] == [
+        event["offset"] for event in whole if event["type"] not in ("ConfigRecord",)
+    ]
+    partition = lines(kafkactl("log", "history", log, "--topic", "late", "--partition", "0").stdout)
+    assert {record["data"].get("partitionId", 0) for record in partition} == {0}
+    assert len(partition) < len(whole)
 
 
 def test_what_history_says_is_what_the_image_has(kafkactl, log: Path):
@@ -367,8 +373,8 @@ def test_what_history_says_is_what_the_image_has(kafkactl, log: Path):
                     "log", "history", log, "--topic", topic["name"], "--partition", partition["partitionId"]
                 ).stdout
             )
-            leaders = [one["data"]["leader"] for one in events if "leader" in one["data"]]
-            changes = sum(one["type"] == "PartitionChangeRecord" for one in events)
+            leaders = [event["data"]["leader"] for event in events if "leader" in event["data"]]
+            changes = sum(event["type"] == "PartitionChangeRecord" for event in events)
             assert leaders[-1] == partition["leader"]
             assert partition["partitionEpoch"] >= changes  # and one more for each ClearElrRecord that took something
 
@@ -383,7 +389,7 @@ def test_what_history_says_is_what_the_image_has(kafkactl, log: Path):
     ],
 )
 def test_the_history_of_other_things(kafkactl, log: Path, arguments: tuple[str, str], types: set[str]):
-    found = {one["type"] for one in lines(kafkactl("log", "history", log, *arguments).stdout)}
+    found = {event["type"] for event in lines(kafkactl("log", "history", log, *arguments).stdout)}
     assert found
     assert found <= types
 
@@ -427,19 +433,19 @@ def test_a_transaction_that_was_aborted_or_is_open(kafkactl, tmp_path: Path):
     ]
     (tmp_path / SEGMENT).write_bytes(encode_batch(records, base_offset=0, timestamp_ms=1))
     run = kafkactl("log", "history", tmp_path, "--config", "topic:t:retention.ms", "-o", "json")
-    assert [(one["data"]["value"], one["applied"]) for one in run.json["records"]] == [
+    assert [(record["data"]["value"], record["applied"]) for record in run.json["records"]] == [
         ("1", True), ("2", False), ("3", True), ("4", None),
     ]  # fmt: skip
     linted = kafkactl("log", "lint", tmp_path, "-o", "json").json
-    assert "aborted-transaction" in [one["id"] for one in linted["findings"]]
+    assert "aborted-transaction" in [finding["id"] for finding in linted["findings"]]
 
 
 def test_the_configuration_goes_with_its_topic(kafkactl, log: Path):
-    removed = next(one for one in lines(kafkactl("log", "dump", log).stdout) if one["type"] == "RemoveTopicRecord")
+    removed = next(line for line in lines(kafkactl("log", "dump", log).stdout) if line["type"] == "RemoveTopicRecord")
     made = next(
-        one
-        for one in lines(kafkactl("log", "dump", log, "--type", "TopicRecord").stdout)
-        if one["data"]["topicId"] == removed["data"]["topicId"]
+        line
+        for line in lines(kafkactl("log", "dump", log, "--type", "TopicRecord").stdout)
+        if line["data"]["topicId"] == removed["data"]["topicId"]
     )
     told = lines(kafkactl("log", "history", log, "--config", f"topic:{made['data']['name']}").stdout)
     assert told[-1]["offset"] == removed["offset"]
@@ -473,7 +479,7 @@ def test_browsing_hides_secrets(kafkactl, log: Path):
 def test_lint(kafkactl, log: Path):
     run = kafkactl("log", "lint", log, "-o", "json")
     assert run.code == 0
-    assert "leaderless-partition" in {one["id"] for one in run.json["findings"]}
+    assert "leaderless-partition" in {finding["id"] for finding in run.json["findings"]}
     assert run.json["records"]["NoOpRecord"] > 50  # of the whole log, not only of what follows the snapshot
     assert "findings in" in kafkactl("log", "lint", log).stdout
 
@@ -527,8 +533,8 @@ def test_an_answer_about_nothing_is_no_success(kafkactl, log: Path, words: tuple
     (log / SEGMENT).write_bytes(
         {"empty": b"", "zeros": bytes(4096), "torn": data[:30], "control": data[: first.size_bytes]}[content]
     )
-    for one in log.glob("*.checkpoint"):
-        one.unlink()
+    for path in log.glob("*.checkpoint"):
+        path.unlink()
     run = kafkactl(*words[:2], log, *words[2:], "-o", "json")
     if (words[1], content) == ("dump", "control"):
         assert run.code == 0
@@ -542,7 +548,7 @@ def test_a_side_of_a_diff_that_is_empty(kafkactl, log: Path, tmp_path: Path):
     empty.mkdir(parents=True)
     (empty / SEGMENT).write_bytes(b"")
     run = kafkactl("log", "diff", log, empty, "-o", "json")
-    assert (run.code, [one["id"] for one in run.json["findings"]]) == (6, ["empty-metadata-log"])
+    assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (6, ["empty-metadata-log"])
 
 
 def test_the_state_at_an_early_offset_may_be_empty(kafkactl, log: Path):

@@ -43,7 +43,7 @@ def node(tmp_path: Path):
 def verified(kafkactl, *paths: object) -> tuple[int, dict, dict[str, str]]:
     run = kafkactl("log", "verify", *paths, "-o", "json")
     answer = run.json
-    return run.code, answer, {one["id"]: one["severity"] for one in answer["findings"]}
+    return run.code, answer, {finding["id"]: finding["severity"] for finding in answer["findings"]}
 
 
 def test_a_sound_log(kafkactl, node):
@@ -132,17 +132,17 @@ def test_a_renamed_segment(kafkactl, node):
 
 
 def test_nodes_that_agree(kafkactl, node):
-    one = node("1", {FIRST: SEGMENT})
+    first = node("1", {FIRST: SEGMENT})
     two = node("2", {FIRST: SEGMENT[: STARTS[-2]]})
-    code, answer, found = verified(kafkactl, two, one)
+    code, answer, found = verified(kafkactl, two, first)
     assert (code, found, answer["divergences"]) == (0, {}, [])
-    assert answer["reference"] == str(one)
+    assert answer["reference"] == str(first)
 
 
 def test_an_uncommitted_tail(kafkactl, node):
-    one = node("1", {FIRST: SEGMENT + noops(30, epoch=3)})
+    first = node("1", {FIRST: SEGMENT + noops(30, epoch=3)})
     two = node("2", {FIRST: SEGMENT + noops(30, epoch=2, count=4)})
-    code, answer, found = verified(kafkactl, one, two)
+    code, answer, found = verified(kafkactl, first, two)
     assert (code, found) == (0, {"uncommitted-tail": "warning"})
     assert answer["divergences"] == [
         {"path": str(two), "offset": 30, "epoch": 2, "reference_epoch": 3, "offsets_behind": 4}
@@ -150,10 +150,10 @@ def test_an_uncommitted_tail(kafkactl, node):
 
 
 def test_committed_parts_that_differ(kafkactl, node):
-    one = node("1", {FIRST: SEGMENT + noops(30, epoch=3) + noops(31, epoch=3)})
+    first = node("1", {FIRST: SEGMENT + noops(30, epoch=3) + noops(31, epoch=3)})
     two = node("2", {FIRST: SEGMENT + noops(30, epoch=2)})
-    (one / "00000000000000000031-0000000003.checkpoint").write_bytes(SNAPSHOT)
-    assert verified(kafkactl, one, two)[::2] == (7, {"committed-log-diverged": "blocker"})
+    (first / "00000000000000000031-0000000003.checkpoint").write_bytes(SNAPSHOT)
+    assert verified(kafkactl, first, two)[::2] == (7, {"committed-log-diverged": "blocker"})
     three = node("3", {FIRST: SEGMENT + noops(30, timestamp_ms=6)})
     four = node("4", {FIRST: SEGMENT + noops(30, timestamp_ms=7)})
     assert verified(kafkactl, three, four)[::2] == (7, {"committed-log-diverged": "blocker"})
@@ -203,7 +203,7 @@ def test_leader_epochs_are_held_against_the_log(kafkactl, node, text, told):
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), text)
     code, answer, found = verified(kafkactl, log)
     assert (code, found) == (0, {} if told is None else {"leader-epochs-differ": "warning"})
-    assert [one["evidence"] for one in answer["findings"]] == ([] if told is None else [told])
+    assert [finding["evidence"] for finding in answer["findings"]] == ([] if told is None else [told])
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_the_first_leader_epoch_begins_where_snapshots_cut_the_log(kafkactl, nod
     snapshots = {f"{end:020}-{epoch:010}.checkpoint": SNAPSHOT for end, epoch in ((2, 1), (4, 4))}
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS, **snapshots}), text)
     _, answer, _ = verified(kafkactl, log)
-    differing = [one["evidence"] for one in answer["findings"] if one["id"] == "leader-epochs-differ"]
+    differing = [finding["evidence"] for finding in answer["findings"] if finding["id"] == "leader-epochs-differ"]
     assert differing == ([] if told is None else [told])
 
 
@@ -248,10 +248,10 @@ def test_a_sound_log_is_better_than_a_damaged_one(kafkactl, node, order):
     code, answer, found = verified(kafkactl, *(logs[at] for at in order))
     assert (code, found) == (7, {"metadata-log-damaged": "blocker", "damaged-log-ranked": "warning"})
     assert (answer["divergences"], answer["reference"]) == ([], str(logs[1]))
-    assert [(one["path"], one["end_offset"], one["is_damaged"]) for one in answer["ranking"]] == [
+    assert [(log["path"], log["end_offset"], log["is_damaged"]) for log in answer["ranking"]] == [
         (str(logs[1]), 30, False), (str(logs[0]), offset_of(5), True),
     ]  # fmt: skip
-    told = next(one for one in answer["findings"] if one["id"] == "damaged-log-ranked")
+    told = next(finding for finding in answer["findings"] if finding["id"] == "damaged-log-ranked")
     assert told["subject"] == f"log {logs[0]}"
     assert f"{logs[1]} is the better disk: it reaches offset 30" in told["message"]
     assert f"Best disk: {logs[1]}" in kafkactl("log", "verify", *logs).stdout
@@ -264,12 +264,12 @@ def test_the_damaged_log_may_be_longer(kafkactl, node):
     code, answer, found = verified(kafkactl, longer, sound)
     assert (code, answer["reference"], answer["divergences"]) == (7, str(sound), [])
     assert "uncommitted-tail" not in found
-    told = next(one for one in answer["findings"] if one["id"] == "damaged-log-ranked")
+    told = next(finding for finding in answer["findings"] if finding["id"] == "damaged-log-ranked")
     assert "Records up to offset 69 can be read after the damage, and no other log has them" in told["message"]
     short = node("short", {FIRST: SEGMENT[: STARTS[3]]})
     answer = verified(kafkactl, short, longer)[1]
-    assert [one["path"] for one in answer["ranking"]] == [str(longer), str(short)]
-    told = next(one for one in answer["findings"] if one["id"] == "damaged-log-ranked")
+    assert [log["path"] for log in answer["ranking"]] == [str(longer), str(short)]
+    told = next(finding for finding in answer["findings"] if finding["id"] == "damaged-log-ranked")
     assert "this is the best disk nevertheless" in told["message"]
 
 
@@ -281,7 +281,7 @@ def test_three_logs_of_which_two_are_damaged(kafkactl, node):
     ]
     code, answer, found = verified(kafkactl, *logs)
     assert (code, set(found)) == (7, {"metadata-log-damaged", "damaged-log-ranked"})
-    assert [Path(one["path"]).parent.name for one in answer["ranking"]] == ["b", "a", "c"]
+    assert [Path(log["path"]).parent.name for log in answer["ranking"]] == ["b", "a", "c"]
 
 
 def test_a_gap_ends_the_valid_part_and_equal_logs_prefer_the_whole_one(kafkactl, node):

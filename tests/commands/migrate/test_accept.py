@@ -27,7 +27,7 @@ def test_a_word_that_accepts_nothing_is_refused(migrate, verb: str, word: str, n
     for more in (("--yes",) if verb == "run" else ("--confirm", "x"), ("--dry-run",)):
         run = migrate(cluster, verb, *more, "--accept", word, output="table")
         assert (run.code, near in run.stderr, cluster.harm) == (2, True, []), run.stderr
-    assert not any(one.formatted for one in cluster.controllers) or verb == "finalize"
+    assert not any(controller.formatted for controller in cluster.controllers) or verb == "finalize"
 
 
 @pytest.mark.parametrize(("word", "near"), MISSPELT)

@@ -18,18 +18,18 @@ def saved(place: Path, seen: World) -> Path:
     observation = seen.observation()
     nodes = [
         {
-            "id": one.id,
-            "role": one.role.value,
-            "alive": one.alive,
-            "kafka_version": one.kafka_version,
-            "mode": None if one.mode is None else one.mode.value,
-            "config": one.config_text,
-            "meta_properties": one.meta_properties and dict(one.meta_properties),
+            "id": node.id,
+            "role": node.role.value,
+            "alive": node.alive,
+            "kafka_version": node.kafka_version,
+            "mode": None if node.mode is None else node.mode.value,
+            "config": node.config_text,
+            "meta_properties": node.meta_properties and dict(node.meta_properties),
             "api_versions": None,
             "describe_quorum": None,
             "metrics": None,
         }
-        for one in observation.nodes
+        for node in observation.nodes
     ]
     told = {"kind": "migrate.observation", "schema_version": 1, "time_ms": TIME_MS, "nodes": nodes,
             "zookeeper": {"connect": observation.connect, "chroot": observation.chroot}}  # fmt: skip
@@ -66,7 +66,7 @@ def test_a_danger_ends_with_seven_and_says_all_of_it(check):
     seen = world("M0").znode("/migration", migration(133)).file(2, "inter.broker.protocol.version", "3.7")
     run = check(seen, "-o", "json")
     assert run.code == 7
-    found = {one["id"]: one for one in run.json["findings"] if one["severity"] == "blocker"}
+    found = {finding["id"]: finding for finding in run.json["findings"] if finding["severity"] == "blocker"}
     assert {"stale-migration-znode", "inter-broker-protocol-differs"} <= set(found)
     assert found["stale-migration-znode"]["evidence"]["check"] == "C-58"
 
@@ -120,7 +120,9 @@ def test_nothing_but_a_tree_is_enough(kafkactl, tmp_path):
     (place / "observation.json").unlink()
     run = kafkactl("migrate", "check", "--observation", place, "-o", "json")
     assert run.code == 0
-    assert "C-04" not in {one["evidence"]["check"] for one in run.json["findings"] if one["severity"] == "blocker"}
+    assert "C-04" not in {
+        finding["evidence"]["check"] for finding in run.json["findings"] if finding["severity"] == "blocker"
+    }
 
 
 def test_neither_cluster_nor_observation(kafkactl):

@@ -29,8 +29,14 @@ def saved(folder: Path, *, secret: str = ENCODER_SECRET, data: dict[str, bytes |
     (log / f"{0:020}.log").write_bytes(gzip.decompress((GOLDENS / RELEASE / "metadata.log.gz").read_bytes()))
     znodes = decode_znodes((GOLDENS / RELEASE / "zk.jsonl.gz").read_bytes(), file="zk").znodes
     data = data or {}
-    kept = [changed(one, data=data.get(one.path, one.data)) for one in znodes if data.get(one.path, b"") is not None]
-    new = [Znode(path=path, data=content) for path, content in data.items() if path not in {one.path for one in znodes}]
+    kept = [
+        changed(znode, data=data.get(znode.path, znode.data))
+        for znode in znodes
+        if data.get(znode.path, b"") is not None
+    ]
+    new = [
+        Znode(path=path, data=content) for path, content in data.items() if path not in {znode.path for znode in znodes}
+    ]
     (folder / "zk.jsonl.gz").write_bytes(encode_znodes([*kept, *new]))
     node = {
         "id": 3001, "role": "controller", "alive": True, "kafka_version": RELEASE, "mode": None,
@@ -63,14 +69,14 @@ def test_a_change_behind_its_back(kafkactl, tmp_path):
     config = b'{"version":1,"config":{"producer_byte_rate":"1"}}'
     folder = saved(tmp_path / "o", data={"/config/clients/behind": config})
     answer = compared(kafkactl, "--observation", folder, code=7)
-    names = [(one["entity"], one["key"], one["explained"]) for one in answer["differences"]]
+    names = [(difference["entity"], difference["key"], difference["explained"]) for difference in answer["differences"]]
     assert ("client-quota", "client-id behind", None) in names
     text = kafkactl("migrate", "compare", "--observation", folder)
     assert text.code == 7
     assert "client-id behind" in text.stdout
     assert "unexplained" in text.stdout
     lines = kafkactl("migrate", "compare", "--observation", folder, "-o", "jsonl").stdout.splitlines()
-    assert [json.loads(line)["key"] for line in lines] == [one["key"] for one in answer["differences"]]
+    assert [json.loads(line)["key"] for line in lines] == [difference["key"] for difference in answer["differences"]]
     as_yaml = yaml.safe_load(kafkactl("migrate", "compare", "--observation", folder, "-o", "yaml").stdout)
     assert as_yaml["differences"] == answer["differences"]
 
@@ -81,18 +87,18 @@ def test_the_copy_against_its_prediction(kafkactl, folder, tmp_path):
         assert answer["copy"] == {"unexplained": 0, "differences_total": 0, "differences": []}
     config = b'{"version":1,"config":{"retention.ms":"1"}}'
     znodes = decode_znodes((folder / "zk.jsonl.gz").read_bytes(), file="zk").znodes
-    topic = next(one.path for one in znodes if one.path.startswith("/config/topics/"))
+    topic = next(znode.path for znode in znodes if znode.path.startswith("/config/topics/"))
     other = saved(tmp_path / "other", data={topic: config})
     answer = compared(kafkactl, "--observation", folder, "--before", other, code=7)
-    assert {one["entity"] for one in answer["copy"]["differences"]} == {"ConfigRecord"}
-    assert [one["id"] for one in answer["findings"]] == ["migration-copy-not-as-predicted"]
+    assert {difference["entity"] for difference in answer["copy"]["differences"]} == {"ConfigRecord"}
+    assert [finding["id"] for finding in answer["findings"]] == ["migration-copy-not-as-predicted"]
 
 
 def test_another_secret_makes_passwords_unknown(kafkactl, tmp_path):
     folder = saved(tmp_path / "o", secret="another")
     answer = compared(kafkactl, "--observation", folder)
-    assert {one["entity"] for one in answer["unknown"]} == {"broker-config"}
-    assert [one["id"] for one in answer["findings"]] == ["comparison-incomplete"]
+    assert {value["entity"] for value in answer["unknown"]} == {"broker-config"}
+    assert [finding["id"] for finding in answer["findings"]] == ["comparison-incomplete"]
 
 
 @pytest.mark.parametrize("missing", ["metadata", "zk.jsonl.gz"])
@@ -101,7 +107,7 @@ def test_a_side_that_was_not_seen(kafkactl, folder, missing):
     gone.rename(folder.parent / "away")
     answer = compared(kafkactl, "--observation", folder, code=6)
     assert (answer["compared"], answer["differences"]) == (False, [])
-    assert "comparison-impossible" in [one["id"] for one in answer["findings"]]
+    assert "comparison-impossible" in [finding["id"] for finding in answer["findings"]]
 
 
 def test_bad_input(kafkactl, folder, tmp_path):
@@ -124,9 +130,9 @@ def test_a_part_of_a_tree_foretells_no_copy(kafkactl, folder, tmp_path):
 def test_nothing_shown_is_a_secret(kafkactl, tmp_path):
     znodes = decode_znodes((GOLDENS / RELEASE / "zk.jsonl.gz").read_bytes(), file="zk").znodes
     emptied = {
-        one.path: b'{"version":1,"config":{}}'
-        for one in znodes
-        if one.path.startswith(("/config/brokers/", "/config/users/"))
+        znode.path: b'{"version":1,"config":{}}'
+        for znode in znodes
+        if znode.path.startswith(("/config/brokers/", "/config/users/"))
     }
     folder = saved(tmp_path / "o", data=emptied)
     for output in ("table", "json", "jsonl"):

@@ -16,7 +16,7 @@ from tests.fakes.migration_crew import address_of, at_phase
 from tests.fakes.migration_hooks import FakeClock, FakeWorld
 from tests.migration.zk_trees import CLUSTER_ID
 
-ACCEPTED = [word for one in ("C-30", "C-40", "C-41", "C-42") for word in ("--accept", one)]
+ACCEPTED = [word for number in ("C-30", "C-40", "C-41", "C-42") for word in ("--accept", number)]
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_all_the_way(migrate, tmp_path: Path) -> None:
     run = migrate(cluster, "run", "--yes", *ACCEPTED)
     assert (run.code, run.json["state"]) == (0, "M8")
     assert "migrate finalize" in run.json["next_action"]
-    assert {one["state"] for one in run.json["steps"]} == {"done"}
+    assert {step["state"] for step in run.json["steps"]} == {"done"}
     assert migrate(cluster, "run", "--yes", *ACCEPTED).json["outcome"] == "nothing-to-do"
     run = migrate(cluster, "finalize", "--confirm", CLUSTER_ID, *ACCEPTED)
     assert (run.code, run.json["kind"], run.json["state"]) == (0, "migrate.finalize", "M11")
@@ -66,11 +66,11 @@ def test_back(migrate) -> None:
     assert migrate(cluster, "run", "--yes", "--until", "M6", *ACCEPTED).json["state"] == "M6"
     run = migrate(cluster, "rollback", "--dry-run")
     assert (run.code, run.json["outcome"], cluster.harm) == (0, "planned", [])
-    shown = [(one["action"], one["target"]) for one in run.json["steps"]]
+    shown = [(step["action"], step["target"]) for step in run.json["steps"]]
     run = migrate(cluster, "rollback", "--yes")
     assert (run.code, run.json["kind"], run.json["outcome"], run.json["state"]) == (0, "migrate.rollback", "done", "M0")
-    assert {(one["action"], one["target"]) for one in run.json["steps"]} <= set(shown)  # a wait may be over at once
-    actions = [one["action"] for one in run.json["steps"]]
+    assert {(step["action"], step["target"]) for step in run.json["steps"]} <= set(shown)  # a wait may be over at once
+    actions = [step["action"] for step in run.json["steps"]]
     assert actions.count("stop-controllers") == actions.count("delete-controller-znode") == 1
     assert actions.index("stop-controllers") < actions.index("delete-controller-znode")
     assert cluster.harm == []
@@ -96,7 +96,7 @@ def test_what_is_refused_touches_nothing(migrate, verb: str, phase: str, words: 
     files = {node.id: (node.file, node.starts) for node in cluster.nodes.values()}
     run = migrate(cluster, verb, *words)
     assert (run.code, run.json["outcome"]) == (3, "refused")
-    assert id in {one["id"] for one in run.json["findings"]}
+    assert id in {finding["id"] for finding in run.json["findings"]}
     assert {node.id: (node.file, node.starts) for node in cluster.nodes.values()} == files
 
 
@@ -132,7 +132,7 @@ def test_the_end_waits_for_the_hours_of_the_inventory(migrate) -> None:
     for words in (("--confirm", CLUSTER_ID), ("--dry-run",)):
         run = migrate(cluster, "finalize", *words, *ACCEPTED, "--accept", "X-5.2", more="soak_hours = 1\n")
         assert (run.code, run.json["outcome"], run.json["state"]) == (3, "refused", "M8")
-        assert "soak-too-short" in {one["id"] for one in run.json["findings"]}
+        assert "soak-too-short" in {finding["id"] for finding in run.json["findings"]}
     cluster.advance(3_600_000)
     assert migrate(cluster, "finalize", "--dry-run", *ACCEPTED, "--accept", "X-5.2", more="soak_hours = 1\n").code == 0
 
@@ -145,9 +145,9 @@ def test_a_dry_run_shows_the_steps_and_writes_nothing(migrate, tmp_path: Path) -
     assert migrate(cluster, "run", "--dry-run").code == 3
     assert (migrate(cluster, "finalize", "--dry-run", *ACCEPTED).json["outcome"]) == "refused"
     run = migrate(at_phase("M8"), "finalize", "--dry-run", *ACCEPTED, "--accept", "X-5.2")
-    assert (run.code, [one["action"] for one in run.json["steps"]][-1]) == (0, "wait-finalized")
+    assert (run.code, [step["action"] for step in run.json["steps"]][-1]) == (0, "wait-finalized")
     assert not (tmp_path / "journal").exists()
-    assert not any(one.formatted for one in cluster.controllers)
+    assert not any(controller.formatted for controller in cluster.controllers)
 
 
 def test_a_refused_run_fits_on_a_screen_and_says_why_first(migrate) -> None:
@@ -172,8 +172,8 @@ def test_a_long_run_is_counted(migrate) -> None:
 
 def test_lines_of_a_run_have_their_time(migrate) -> None:
     lines = migrate(FakeCluster(), "run", "--yes", "--until", "M3", *ACCEPTED).stderr.splitlines()
-    told = [one for one in lines if not one.startswith(" ")]
-    assert told and all(re.match(r"\d\d:\d\d:\d\d \+\d+:\d\d  \S", one) for one in told), told
+    told = [line for line in lines if not line.startswith(" ")]
+    assert told and all(re.match(r"\d\d:\d\d:\d\d \+\d+:\d\d  \S", line) for line in told), told
 
 
 @pytest.mark.parametrize(("is_terminal", "every_s"), [(True, 10), (False, 60)])

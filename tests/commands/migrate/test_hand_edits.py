@@ -30,60 +30,60 @@ def edited(migrate) -> FakeCluster:  # noqa: F811
     "words", [("run", "--yes"), ("run", "--dry-run"), ("rollback", "--yes"), ("rollback", "--dry-run")]
 )
 def test_an_edited_file_is_not_overwritten_unasked(migrate, edited: FakeCluster, words) -> None:  # noqa: F811
-    before = {id: one.file for id, one in edited.nodes.items()}
+    before = {id: node.file for id, node in edited.nodes.items()}
     run = migrate(edited, *words, *(ACCEPTED if words[0] == "run" else ()))
-    found = [one for one in run.json["findings"] if one["id"] == "config-edited-by-hand"]
-    assert (run.code, [one["subject"] for one in found]) == (3, ["broker 2"])
+    found = [finding for finding in run.json["findings"] if finding["id"] == "config-edited-by-hand"]
+    assert (run.code, [file["subject"] for file in found]) == (3, ["broker 2"])
     assert "num.io.threads (absent) -> 5" in found[0]["message"] and "--hand-edits carry" in found[0]["next_step"]
     assert "+num.io.threads=5" in found[0]["evidence"]["diff"]
-    assert {id: one.file for id, one in edited.nodes.items()} == before
+    assert {id: node.file for id, node in edited.nodes.items()} == before
 
 
 def test_an_edit_is_carried_forward(migrate, edited: FakeCluster) -> None:  # noqa: F811
     run = migrate(edited, "run", "--yes", "--hand-edits", "carry", *ACCEPTED)
     assert (run.code, run.json["state"]) == (0, "M8"), run.json["findings"]
-    assert {id for id, one in edited.nodes.items() if EDIT in (one.file or "")} == {2}
+    assert {id for id, node in edited.nodes.items() if EDIT in (node.file or "")} == {2}
     assert migrate(edited, "rollback", "--yes").code == 0
-    assert {id for id, one in edited.nodes.items() if EDIT in (one.file or "")} == {2}
+    assert {id for id, node in edited.nodes.items() if EDIT in (node.file or "")} == {2}
 
 
 def test_an_edit_is_overwritten_where_that_is_asked_for(migrate, edited: FakeCluster, tmp_path: Path) -> None:  # noqa: F811
     run = migrate(edited, "run", "--yes", "--hand-edits", "overwrite", *ACCEPTED)
     assert (run.code, run.json["state"]) == (0, "M8"), run.json["findings"]
-    assert not any(EDIT in (one.file or "") for one in edited.nodes.values())
-    kept = next(one for one in (tmp_path / "journal").iterdir() if one.is_dir())
-    texts = [one.read_bytes() for one in kept.iterdir()]
-    assert any(EDIT.encode() in one and b"migration.enable" in one for one in texts)
+    assert not any(EDIT in (node.file or "") for node in edited.nodes.values())
+    kept = next(path for path in (tmp_path / "journal").iterdir() if path.is_dir())
+    texts = [path.read_bytes() for path in kept.iterdir()]
+    assert any(EDIT.encode() in text and b"migration.enable" in text for text in texts)
 
 
 def test_check_and_render_see_the_edit_as_run_does(migrate, edited: FakeCluster, monkeypatch) -> None:  # noqa: F811
     monkeypatch.setattr(migrate_check, "open_observation", lambda _: edited.observe())
     run = migrate(edited, "check", *ACCEPTED)
-    found = {one["id"]: one for one in run.json["findings"]}
+    found = {finding["id"]: finding for finding in run.json["findings"]}
     assert (run.code, found["config-edited-by-hand"]["subject"]) == (7, "broker 2")
     files = tuple(
-        node_file(one.id, one.role, (one.file or "").encode(), file=f"{one.id}") for one in edited.nodes.values()
+        node_file(node.id, node.role, (node.file or "").encode(), file=f"{node.id}") for node in edited.nodes.values()
     )
     monkeypatch.setattr(rendering, "read_node_files", lambda *_, **__: NodeFiles(files=files))
     run = migrate(edited, "render", "--dry-run")
-    assert (run.code, next(one["id"] for one in run.json["findings"] if one["subject"] == "broker 2")) == (
+    assert (run.code, next(finding["id"] for finding in run.json["findings"] if finding["subject"] == "broker 2")) == (
         0,
         "config-edited-by-hand",
     )
-    changes = {(one["id"], one["phase"]): one for one in run.json["files"]}
+    changes = {(file["id"], file["phase"]): file for file in run.json["files"]}
     assert "process.roles" in changes[2, "kraft"]["set"] and changes[2, "original"]["sha256"] is not None
 
 
 def test_a_saved_observation_has_no_edits(migrate, edited: FakeCluster, monkeypatch, tmp_path: Path) -> None:  # noqa: F811
     monkeypatch.setattr(migrate_check, "open_observation", lambda _: edited.observe())
     run = migrate(edited, "check", "--observation", str(tmp_path), *ACCEPTED)
-    assert "config-edited-by-hand" not in {one["id"] for one in run.json["findings"]}
+    assert "config-edited-by-hand" not in {finding["id"] for finding in run.json["findings"]}
 
 
 def test_status_sees_the_edit_as_run_does(migrate, edited: FakeCluster, monkeypatch) -> None:  # noqa: F811
     monkeypatch.setattr(migrate_status, "open_observation", lambda _: edited.observe())
     run = migrate(edited, "status")
-    found = [one["subject"] for one in run.json["gates"] if one["id"] == "config-edited-by-hand"]
+    found = [gate["subject"] for gate in run.json["gates"] if gate["id"] == "config-edited-by-hand"]
     assert (run.code, run.json["state"], found) == (7, "M6", ["broker 2"])
     assert "num.io.threads (absent) -> 5" in migrate(edited, "status", output="table").stdout
     edited.nodes[2].file = (edited.nodes[2].file or "").removesuffix(EDIT)
@@ -92,7 +92,7 @@ def test_status_sees_the_edit_as_run_does(migrate, edited: FakeCluster, monkeypa
 
 def folder_of(cluster: FakeCluster, migrate, monkeypatch, place: Path) -> Path:  # noqa: F811
     files = tuple(
-        node_file(one.id, one.role, (one.file or "").encode(), file=f"{one.id}") for one in cluster.nodes.values()
+        node_file(node.id, node.role, (node.file or "").encode(), file=f"{node.id}") for node in cluster.nodes.values()
     )
     monkeypatch.setattr(rendering, "read_node_files", lambda *_, **__: NodeFiles(files=files))
     assert migrate(cluster, "render", "--out", place).code == 0
@@ -131,8 +131,8 @@ def test_a_folder_that_contradicts_the_phase_is_refused(migrate, monkeypatch, tm
         path.write_text(change(path.read_text()))
     for words in (("--yes",), ("--dry-run",)):
         run = migrate(cluster, "run", *words, "--rendered", folder, *ACCEPTED)
-        assert (run.code, id in {one["id"] for one in run.json["findings"]}) == (3, True), run.json["findings"]
-    assert not any(one.formatted for one in cluster.controllers)
+        assert (run.code, id in {finding["id"] for finding in run.json["findings"]}) == (3, True), run.json["findings"]
+    assert not any(controller.formatted for controller in cluster.controllers)
 
 
 def test_run_says_where_its_files_come_from(migrate) -> None:  # noqa: F811

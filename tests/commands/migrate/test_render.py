@@ -41,9 +41,9 @@ def test_all_files_of_all_phases(kafkactl, inventory, tmp_path):
     answer = rendered(kafkactl, "--inventory", inventory, "--out", out)
     assert (answer["outcome"], answer["folder"], answer["findings"]) == ("done", str(out), [])
     assert len(answer["files"]) == 12
-    for one in answer["files"]:
-        path = out / one["path"]
-        assert sha256(path.read_bytes()).hexdigest() == one["sha256"]
+    for file in answer["files"]:
+        path = out / file["path"]
+        assert sha256(path.read_bytes()).hexdigest() == file["sha256"]
         assert path.stat().st_mode & 0o777 == 0o600
     assert (out / "broker-1/original.properties").read_bytes() == (inventory.parent / "1.properties").read_bytes()
     assert parse_properties((out / "broker-2/migration.properties").read_bytes()).mapping[FLAG] == "true"
@@ -51,7 +51,7 @@ def test_all_files_of_all_phases(kafkactl, inventory, tmp_path):
     assert "+zookeeper.connect=zk1:2181,zk2:2181/kafka" in diff
     assert "hunter" not in diff
     manifest = json.loads((out / "manifest.json").read_bytes())
-    assert [one["id"] for one in manifest["inputs"]] == [1, 2, 3001, 3002]
+    assert [input["id"] for input in manifest["inputs"]] == [1, 2, 3001, 3002]
     assert "hunter" not in json.dumps(manifest)
 
 
@@ -86,11 +86,11 @@ def test_in_the_middle_of_the_migration_it_starts_from_the_original(kafkactl, in
     first = rendered(kafkactl, "--inventory", inventory, "--out", out)
     (inventory.parent / "1.properties").write_bytes((out / f"broker-1/{phase}.properties").read_bytes())
     again = rendered(kafkactl, "--inventory", inventory, "--out", out)
-    assert [one["sha256"] for one in again["files"]] == [one["sha256"] for one in first["files"]]
+    assert [file["sha256"] for file in again["files"]] == [file["sha256"] for file in first["files"]]
     # Without what was kept, the file for the way back cannot be known.
     refused = rendered(kafkactl, "--inventory", inventory, "--out", tmp_path / "elsewhere", code=3)
     assert refused["outcome"] == "refused"
-    assert "render-original-needed" in [one["id"] for one in refused["findings"]]
+    assert "render-original-needed" in [finding["id"] for finding in refused["findings"]]
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_known_is_refused_and_told_once(kafkactl, inventory, tmp_
     file = inventory.parent / "3001.properties"
     file.write_bytes(file.read_bytes().replace(b"super.users=User:kafka;User:controller\n", b""))
     answer = rendered(kafkactl, "--inventory", inventory, "--out", tmp_path / "out", code=3)
-    assert [(one["id"], one["subject"]) for one in answer["findings"]] == [
+    assert [(finding["id"], finding["subject"]) for finding in answer["findings"]] == [
         ("render-super-users-unknown", "controller 3001")
     ]
     assert not (tmp_path / "out").exists()
@@ -108,19 +108,19 @@ def test_a_node_without_a_file(kafkactl, inventory, tmp_path):
     """The others can be looked at; nothing is written, for each file has to fit the others."""
     (inventory.parent / "2.properties").unlink()
     answer = rendered(kafkactl, "--inventory", inventory, "--out", tmp_path / "out", code=3)
-    found = [one for one in answer["findings"] if one["id"] == "render-file-missing"]
-    assert [one["subject"] for one in found] == ["broker 2"]
-    assert {one["id"] for one in answer["files"]} == {1, 3001, 3002}
+    found = [finding for finding in answer["findings"] if finding["id"] == "render-file-missing"]
+    assert [finding["subject"] for finding in found] == ["broker 2"]
+    assert {file["id"] for file in answer["files"]} == {1, 3001, 3002}
     assert not (tmp_path / "out").exists()
     assert kafkactl("migrate", "render", "--inventory", inventory).code == 2
 
 
 def _observation(folder: Path, *, hide: bool) -> Path:
     nodes = [
-        {"id": one.id, "role": one.role.value, "alive": True, "kafka_version": "3.9.2", "mode": None, "metrics": None,
-         "config": one.content.decode().replace("encoder-hunter2", "<redacted>" if hide else "encoder-hunter2"),
+        {"id": file.id, "role": file.role.value, "alive": True, "kafka_version": "3.9.2", "mode": None, "metrics": None,
+         "config": file.content.decode().replace("encoder-hunter2", "<redacted>" if hide else "encoder-hunter2"),
          "meta_properties": None, "api_versions": None, "describe_quorum": None}
-        for one in cluster()
+        for file in cluster()
     ]  # fmt: skip
     folder.mkdir()
     body = {"kind": "migrate.observation", "schema_version": 1, "time_ms": 1, "zookeeper": None, "nodes": nodes}
@@ -131,16 +131,16 @@ def _observation(folder: Path, *, hide: bool) -> Path:
 def test_from_an_observation(kafkactl, inventory, tmp_path):
     live = rendered(kafkactl, "--inventory", inventory, "--dry-run")
     saved = rendered(kafkactl, "--observation", _observation(tmp_path / "o", hide=False), "--dry-run")
-    assert [one["sha256"] for one in saved["files"]] == [one["sha256"] for one in live["files"]]
+    assert [file["sha256"] for file in saved["files"]] == [file["sha256"] for file in live["files"]]
 
 
 def test_files_whose_secrets_were_taken_out_are_for_looking_at(kafkactl, tmp_path):
     out = tmp_path / "out"
     answer = rendered(kafkactl, "--observation", _observation(tmp_path / "o", hide=True), "--out", out, code=5)
     assert answer["outcome"] == "partial"
-    assert {one["id"] for one in answer["findings"]} == {"render-file-redacted", "render-secret-not-shown"}
+    assert {finding["id"] for finding in answer["findings"]} == {"render-file-redacted", "render-secret-not-shown"}
     assert not list(out.glob("broker-*/*.properties"))
-    assert {one["path"] for one in answer["files"] if one["path"] and not (out / one["path"]).exists()} == set()
+    assert {file["path"] for file in answer["files"] if file["path"] and not (out / file["path"]).exists()} == set()
     assert f"+{FLAG}=true" in (out / "broker-1/migration.diff").read_text()
 
 
@@ -170,6 +170,6 @@ def test_files_that_hooks_give(kafkactl, inventory, tmp_path):
     by_hooks.write_text("\n".join(parts), encoding="utf-8")
     copies = rendered(kafkactl, "--inventory", inventory, "--dry-run")
     hooked = rendered(kafkactl, "--inventory", by_hooks, "--out", tmp_path / "out")
-    assert [one["sha256"] for one in hooked["files"]] == [one["sha256"] for one in copies["files"]]
+    assert [file["sha256"] for file in hooked["files"]] == [file["sha256"] for file in copies["files"]]
     assert (tmp_path / "out/broker-1/original.properties").read_bytes() == first.read_bytes()
     assert odd in (tmp_path / "out/broker-1/kraft.properties").read_bytes()

@@ -80,7 +80,7 @@ def test_who_holds_the_lock_of_the_driver(kafkactl, tmp_path, lock: LockSeen | N
 
 def test_the_gate_and_what_is_next(migrate) -> None:
     answer = migrate("status", _M4, "-o", "json").json
-    assert ("broker-not-entered", "broker 2") in [(one["id"], one["subject"]) for one in answer["gates"]]
+    assert ("broker-not-entered", "broker 2") in [(gate["id"], gate["subject"]) for gate in answer["gates"]]
     assert (answer["next_action"]["action"], answer["next_action"]["target"]) == ("put-config", "broker 2")
 
 
@@ -184,14 +184,14 @@ def test_the_plan_goes_to_the_end_and_predicts_the_copy(migrate) -> None:
     assert (run.code, answer["kind"], answer["outcome"]) == (0, "migrate.plan", "planned")
     assert answer["restarts"] == {"brokers": 6, "controllers": 1}
     assert answer["prediction"]["by_type"] == {"PartitionRecord": 1, "TopicRecord": 1, "ZkMigrationStateRecord": 1}
-    assert [one["target"] for one in answer["steps"] if one["barrier"] == "last-broker"] == ["broker 1"] * 3
+    assert [step["target"] for step in answer["steps"] if step["barrier"] == "last-broker"] == ["broker 1"] * 3
 
 
 @pytest.mark.parametrize("version", ["3.4.1", "3.3.2"])
 def test_a_release_whose_copy_is_not_known_has_a_plan_all_the_same(migrate, version: str) -> None:
     run = migrate("plan", HEALTHY["M3"].but(version=version), "-o", "json")
     assert run.json["prediction"]["outcome"] == "not-known"
-    assert "migration-release-unknown" in [one["id"] for one in run.json["findings"]]
+    assert "migration-release-unknown" in [finding["id"] for finding in run.json["findings"]]
 
 
 def test_behind_the_copy_nothing_is_predicted(migrate) -> None:
@@ -218,11 +218,11 @@ def test_every_way_back_is_the_same_from_a_saved_folder(migrate, name: str) -> N
     run = migrate("rollback", seen, "--dry-run", "-o", "json")
     answer = run.json
     assert (run.code, answer["kind"], answer["outcome"]) == (0, "migrate.rollback", "planned")
-    pending = [one for one in answer["steps"] if one["state"] == "pending"]
+    pending = [step for step in answer["steps"] if step["state"] == "pending"]
     assert [
-        one["action"] if one["node_id"] is None else f"{one['action']} {one['node_id']}" for one in pending
+        step["action"] if step["node_id"] is None else f"{step['action']} {step['node_id']}" for step in pending
     ] == expected
-    assert all(set(one) >= {"number", "action", "target", "gate", "state"} for one in answer["steps"])
+    assert all(set(step) >= {"number", "action", "target", "gate", "state"} for step in answer["steps"])
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_people_read_the_way_back(migrate) -> None:
 def test_an_observation_of_which_little_is_left_is_still_answered(migrate, tmp_path: Path) -> None:
     folder = save(tmp_path / "seen", _M6.observation())
     told = json.loads((folder / "observation.json").read_text())
-    told["nodes"] = [{"id": one["id"], "role": one["role"]} for one in told["nodes"]]
+    told["nodes"] = [{"id": node["id"], "role": node["role"]} for node in told["nodes"]]
     (folder / "observation.json").write_text(json.dumps(told))
     assert migrate("status", _M6, "-o", "json").json["state"] == "M6"
     assert migrate("rollback", _M6, "--dry-run", "-o", "json").json["outcome"] == "planned"
@@ -272,4 +272,4 @@ def test_beside_a_way_that_is_open_nothing_blocks(migrate, tmp_path: Path, words
     answer = migrate(words[0], _M6, *words[1:], "-o", "json").json
     assert answer["outcome"] == "planned"
     assert answer["findings"]
-    assert "blocker" not in [one["severity"] for one in answer["findings"]]
+    assert "blocker" not in [finding["severity"] for finding in answer["findings"]]

@@ -75,7 +75,7 @@ def asked(kafkactl: Kafkactl, path: Path, command: str) -> Run:
 def found(run: Run) -> dict[str, dict[str, Any]]:
     """The findings of an answer, by id."""
     answer = run.json
-    return {one["id"]: one for one in (*answer["findings"], *answer.get("gates", ()))}
+    return {gate["id"]: gate for gate in (*answer["findings"], *answer.get("gates", ()))}
 
 
 def test_a_broker_that_it_misses(kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]) -> None:
@@ -147,9 +147,9 @@ def test_a_copy_that_cannot_be_read(
 ) -> None:
     change(inventory, ("id = 2\n", f'id = 2\ncopy = "{place}"\n'), ("id = 3001\n", 'id = 3001\nlog = "nowhere"\n'))
     run = asked(kafkactl, inventory, "status")
-    unread = [one for one in run.json["findings"] if one["id"] == "node-place-unreadable"]
-    assert [one["subject"] for one in unread] == ["broker 2", "controller 3001"]
-    assert all("inventory" in one["next_step"] for one in unread)
+    unread = [finding for finding in run.json["findings"] if finding["id"] == "node-place-unreadable"]
+    assert [message["subject"] for message in unread] == ["broker 2", "controller 3001"]
+    assert all("inventory" in message["next_step"] for message in unread)
 
 
 @pytest.mark.parametrize(

@@ -34,14 +34,14 @@ def lost(brokers: Sequence[int], voters: Sequence[int]) -> Prediction:
 )
 def test_the_quorum_counts(brokers: list[int], voters: list[int], verdict: Verdict, ids: set[str]) -> None:
     found = lost(brokers, voters)
-    assert (found.verdict, {one.id for one in found.findings}) == (verdict, ids)
+    assert (found.verdict, {finding.id for finding in found.findings}) == (verdict, ids)
 
 
 def test_two_of_three_voters_lost_together() -> None:
     found = lost([1, 2], [1, 2, 3])
     assert found.verdict is Verdict.UNAVAILABLE
     assert found.findings[0].id == "quorum-loses-majority"
-    assert any("majority of the controllers is back" in one for one in found.assumptions)
+    assert any("majority of the controllers is back" in assumption for assumption in found.assumptions)
 
 
 def test_one_after_the_other_each_counts_alone() -> None:
@@ -56,5 +56,5 @@ def test_the_worst_set_tells_of_the_quorum_too() -> None:
     loaded = replace(a_loaded()[0], image=image, voters=(1, 2, 3))
     for size, ids in ((1, {"partition-loses-leader"}), (2, {"partition-loses-leader", "quorum-loses-majority"})):
         found = run("broker-loss", ScenarioContext(loaded=loaded, facts=facts), {"worst": size})
-        assert {one.id for one in found.findings} == ids
-        assert not any("majority of the controllers" in one for one in found.assumptions)
+        assert {finding.id for finding in found.findings} == ids
+        assert not any("majority of the controllers" in assumption for assumption in found.assumptions)

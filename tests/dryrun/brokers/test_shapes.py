@@ -33,18 +33,18 @@ def played(image: Image, facts: Facts, order: list[int]) -> dict[str, Any]:
         if not controller.brokers[broker].fenced:
             lose(controller, broker, LossMode.CONTROLLED)
         changes = changes_of(controller, since_mark=True)
-        findings += [(one.id, one.message, one.evidence) for one in findings_of(changes, 0)]
+        findings += [(finding.id, finding.message, finding.evidence) for finding in findings_of(changes, 0)]
         step = {
             "broker": broker,
             "verdict": verdict_of(changes).value,
             "partitions": counts_of(controller, changes).to_dict(),
-            "worst": [one.to_dict() for one in changes[:10]],
+            "worst": [change.to_dict() for change in changes[:10]],
         }
         come_back(controller, broker, clean=controller.brokers[broker].in_controlled_shutdown)
-        step["records_appended"] = sum(len(one.items) for one in controller.operations[written:])
+        step["records_appended"] = sum(len(operation.items) for operation in controller.operations[written:])
         steps.append(step)
     changes = changes_of(controller)
-    before = [(one.id, one.message, one.evidence) for one in findings_of((), leaderless(controller))]
+    before = [(finding.id, finding.message, finding.evidence) for finding in findings_of((), leaderless(controller))]
     return {
         "steps": steps,
         "findings": findings + before,
@@ -57,12 +57,12 @@ def played(image: Image, facts: Facts, order: list[int]) -> dict[str, Any]:
 def check(image: Image, facts: Facts, order: list[int]) -> None:
     found, expected = rolling_restart(image, facts, order), played(image, facts, order)
 
-    steps = [{name: value for name, value in one.items() if name != "number"} for one in found.effects["steps"]]
+    steps = [{name: value for name, value in step.items() if name != "number"} for step in found.effects["steps"]]
     assert steps == expected["steps"]
     assert found.changes == expected["changes"]
     assert found.counts == expected["counts"]
     assert found.operations == expected["operations"]
-    told = [(one.id, one.message.split("is down: ")[-1], one.evidence) for one in found.findings]
+    told = [(finding.id, finding.message.split("is down: ")[-1], finding.evidence) for finding in found.findings]
     assert told == expected["findings"]
 
 
@@ -83,7 +83,7 @@ def more(image: Image, times: int) -> Image:
             }
             id, name = uuid(9_000 + number * times + copy), f"{'z' * (copy % 2)}{topic.name}{copy}"
             topics[id] = Topic(name=name, id=id, partitions=Partitions(states))
-    return replace(image, topics=topics, topic_ids={one.name: one.id for one in topics.values()})
+    return replace(image, topics=topics, topic_ids={topic.name: topic.id for topic in topics.values()})
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ VECTORS = [
 
 
 def ids(text: str) -> tuple[int, ...]:
-    return () if text == "-" else tuple(int(one) for one in text)
+    return () if text == "-" else tuple(int(digit) for digit in text)
 
 
 def before(text: str, **changes: object) -> Partition:
@@ -86,7 +86,7 @@ def played(kind: str, broker: int, partition: Partition, words: str, rules: Elec
         election=Election.UNCLEAN if "unclean" in words.split() else Election.ONLINE,
         unclean_shutdown=frozenset({broker}) if kind == "unclean-shutdown" else frozenset(),
     )
-    return change_partition(partition, target, lambda one: one not in dead, rules)
+    return change_partition(partition, target, lambda broker: broker not in dead, rules)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_preferred() -> None:
     partition = before("2 123 - -")
     target = Target(min_isr=1, election=Election.PREFERRED)
     assert change_partition(partition, target, lambda _: True, RULES) == PartitionChange(leader=1)
-    assert change_partition(partition, target, lambda one: one != 1, RULES) is None
+    assert change_partition(partition, target, lambda broker: broker != 1, RULES) is None
 
 
 def test_a_reordering_needs_no_data() -> None:

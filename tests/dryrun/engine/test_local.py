@@ -52,8 +52,8 @@ def test_generated_logs_lead_where_the_generator_says(seed: int) -> None:
     assert (found.last_offset, found.records) == (expected.last_offset, expected.records)
     assert found.counts == expected.by_type
     assert found.log_bytes == expected.bytes == len(data)
-    assert {one.id for one in found.findings} <= {"aborted-transaction"}
-    assert {one.id for one in lint(found.image)} <= {"leaderless-partition"}
+    assert {finding.id for finding in found.findings} <= {"aborted-transaction"}
+    assert {finding.id for finding in lint(found.image)} <= {"leaderless-partition"}
 
 
 def test_the_same_shape_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_the_same_shape_gives_the_same_bytes(tmp_path: Path) -> None:
     expected = write_log(tmp_path / "log", small)
     files = sorted((tmp_path / "log" / "__cluster_metadata-0").glob("*.log"))
     assert len(files) > 3
-    found = load([File(one.read_bytes(), base_offset=int(one.stem)) for one in files], [])
+    found = load([File(path.read_bytes(), base_offset=int(path.stem)) for path in files], [])
     assert expected_of(found.image) == expected.state
 
 
@@ -150,7 +150,7 @@ def test_a_checkpoint_without_its_end_is_not_used() -> None:
     snapshot, _ = checkpoint(data, cut(data, 2_000))
     snapshot.data = snapshot.data[:-100]
     found = load([File(data)], [snapshot])
-    assert "damaged-checkpoint" in {one.id for one in found.findings}
+    assert "damaged-checkpoint" in {finding.id for finding in found.findings}
     assert found.snapshot_offset is None
 
 
@@ -163,12 +163,12 @@ def test_a_late_log_without_checkpoint() -> None:
 
 
 def ids(found: Loaded) -> set[str]:
-    return {one.id for one in found.findings} - {"aborted-transaction"}
+    return {finding.id for finding in found.findings} - {"aborted-transaction"}
 
 
 def gaps(found: Loaded) -> list[tuple[Severity, int, int]]:
-    told = [one for one in found.findings if one.id == GAP]
-    return [(one.severity, one.evidence["expected"], one.evidence["found"]) for one in told]
+    told = [finding for finding in found.findings if finding.id == GAP]
+    return [(finding.severity, finding.evidence["expected"], finding.evidence["found"]) for finding in told]
 
 
 def test_damage_ends_the_log() -> None:

@@ -33,7 +33,7 @@ topic one
 
 
 def by_name(changes: tuple[Change, ...]) -> dict[str, Change]:
-    return {f"{one.topic}-{one.partition}": one for one in changes}
+    return {f"{change.topic}-{change.partition}": change for change in changes}
 
 
 def test_one_broker() -> None:
@@ -71,7 +71,7 @@ def test_less_safety_is_degraded_and_none_is_ok() -> None:
 def test_writes_stop_below_min_isr() -> None:
     text = "brokers 1 2 3\ntopic a min.insync.replicas=3\n  1 | 1 2 3 | 1 2 3"
     found = broker_loss(*cluster(text), [2])
-    assert [one.id for one in found.findings] == ["partition-under-min-isr"]
+    assert [finding.id for finding in found.findings] == ["partition-under-min-isr"]
 
 
 def test_static_settings_of_the_controller_count() -> None:
@@ -79,14 +79,14 @@ def test_static_settings_of_the_controller_count() -> None:
     assert broker_loss(*cluster(text), [1]).verdict is Verdict.UNAVAILABLE
     found = broker_loss(*cluster(text, **{"unclean.leader.election.enable": "true"}), [1])
     assert (found.verdict, found.changes[0].leader_after) == (Verdict.DEGRADED, 2)
-    assert [one.id for one in found.findings] == ["unclean-leader"]
+    assert [finding.id for finding in found.findings] == ["unclean-leader"]
 
 
 def test_what_was_leaderless_before_is_a_finding_and_no_verdict() -> None:
     text = "brokers 1 2 3\nbroker 1 fenced\ntopic a\n  - | 1 | 1\n  2 | 2 3 | 2 3"
     found = broker_loss(*cluster(text), [3])
     assert found.verdict is Verdict.DEGRADED
-    assert [one.id for one in found.findings] == ["partitions-without-leader-before"]
+    assert [finding.id for finding in found.findings] == ["partitions-without-leader-before"]
 
 
 @pytest.mark.parametrize("lost", [[1, 2], [2, 1]])
@@ -95,14 +95,14 @@ def test_who_leads_uncleanly_in_one_order_is_told_for_all(lost: list[int]) -> No
     image, facts = cluster("brokers 1 2 3\ntopic dirty unclean.leader.election.enable=true\n  1 | 1 2 | 1")
     found = broker_loss(image, facts, lost)
     (change,) = found.changes
-    assert {one.isr for one in change.alternatives} == {(1,), (2,)}
-    assert "unclean-leader" in {one.id for one in found.findings}
+    assert {outcome.isr for outcome in change.alternatives} == {(1,), (2,)}
+    assert "unclean-leader" in {finding.id for finding in found.findings}
 
 
 def test_fenced_already() -> None:
     found = broker_loss(*cluster("brokers 1 2\nbroker 1 fenced\ntopic a\n  2 | 1 2 | 2"), [1])
     assert (found.verdict, found.operations) == (Verdict.OK, ())
-    assert [one.id for one in found.findings] == ["broker-fenced-already"]
+    assert [finding.id for finding in found.findings] == ["broker-fenced-already"]
 
 
 def test_controlled_shutdown_is_fenced_twice_from_4_0_on() -> None:
@@ -110,9 +110,14 @@ def test_controlled_shutdown_is_fenced_twice_from_4_0_on() -> None:
         image, facts = cluster(f"kafka {kafka}\n" + THREE)
         found = broker_loss(image, facts, [1], mode=LossMode.CONTROLLED)
         kinds = [
-            (one.type.removesuffix("Record"), one.version, one.data.get("Fenced"), one.data.get("InControlledShutdown"))
-            for one in records_of(found.operations or (), facts.rules)
-            if one.type.startswith("Broker")
+            (
+                record.type.removesuffix("Record"),
+                record.version,
+                record.data.get("Fenced"),
+                record.data.get("InControlledShutdown"),
+            )
+            for record in records_of(found.operations or (), facts.rules)
+            if record.type.startswith("Broker")
         ]
         change = "BrokerRegistrationChange"
         assert kinds == [(change, 1, 0, 1), *[(change, 0, 1, 0)] * times]
@@ -123,11 +128,11 @@ def test_the_order_decides_and_every_outcome_is_told() -> None:
     found = broker_loss(*cluster(ELR + "brokers 1 2 3\ntopic a\n  1 | 1 2 | 1 2"), [1, 2])
     change = found.changes[0]
     assert not change.certain
-    assert {(one.leader, one.isr, one.last_known_elr) for one in change.alternatives} == {
+    assert {(outcome.leader, outcome.isr, outcome.last_known_elr) for outcome in change.alternatives} == {
         (-1, (), (1,)),
         (-1, (), (2,)),
     }
-    assert {one.id for one in found.findings} == {"partition-loses-leader", "outcome-depends-on-order"}
+    assert {finding.id for finding in found.findings} == {"partition-loses-leader", "outcome-depends-on-order"}
     played = broker_loss(*cluster(ELR + "brokers 1 2 3\ntopic a\n  1 | 1 2 | 1 2"), [2, 1], in_order=True)
     assert played.changes[0].certain
     assert played.changes[0].last_known_elr_after == (1,)
@@ -146,16 +151,16 @@ def test_words_that_cannot_be_played(brokers: list[int], error: str) -> None:
 @given(clusters(), st.data())
 def test_outcomes_are_those_of_playing_every_order(known: tuple[Image, Facts], data: st.DataObject) -> None:
     image, facts = known
-    live = [one for one in image.brokers if not image.brokers[one].fenced]
+    live = [broker for broker in image.brokers if not image.brokers[broker].fenced]
     lost = data.draw(st.lists(st.sampled_from(live), min_size=1, max_size=3, unique=True))
     found = by_name(broker_loss(image, facts, lost).changes)
     ends: dict[str, set[object]] = {}
     for order in permutations(lost):
-        for name, one in by_name(broker_loss(image, facts, order, in_order=True).changes).items():
-            ends.setdefault(name, set()).add(one.outcomes)
-    several = {name: set(one.alternatives) for name, one in found.items() if not one.certain}
+        for name, change in by_name(broker_loss(image, facts, order, in_order=True).changes).items():
+            ends.setdefault(name, set()).add(change.outcomes)
+    several = {name: set(change.alternatives) for name, change in found.items() if not change.certain}
     for name, outcomes in ends.items():
-        told = {one for (one,) in outcomes}  # type: ignore[misc]
+        told = {outcome for (outcome,) in outcomes}  # type: ignore[misc]
         assert told <= set(found[name].outcomes)
         assert (name in several) == (len(set(found[name].outcomes)) > 1)
     assert set(ends) <= set(found)
@@ -164,7 +169,7 @@ def test_outcomes_are_those_of_playing_every_order(known: tuple[Image, Facts], d
 @given(clusters(), st.data())
 def test_what_is_written_replays_to_what_is_said(known: tuple[Image, Facts], data: st.DataObject) -> None:
     image, facts = known
-    live = [one for one in image.brokers if not image.brokers[one].fenced]
+    live = [broker for broker in image.brokers if not image.brokers[broker].fenced]
     lost = data.draw(st.lists(st.sampled_from(live), min_size=1, max_size=3, unique=True))
     found = broker_loss(image, facts, lost, mode=data.draw(st.sampled_from(list(LossMode))))
     changed, _ = after(image, found)
@@ -176,7 +181,7 @@ def test_what_is_written_replays_to_what_is_said(known: tuple[Image, Facts], dat
         assert (partition.leader, partition.isr) == (change.leader_after, change.isr_after)
         assert partition.leader_epoch == change.leader_epoch_after
         assert partition.eligible_leader_replicas == change.elr_after
-    assert all(changed.brokers[one].fenced for one in lost)
+    assert all(changed.brokers[broker].fenced for broker in lost)
     _same_as_batches(found.operations or (), facts)
 
 
@@ -193,7 +198,7 @@ def _same_as_batches(operations: tuple[object, ...], facts: Facts) -> None:
 @given(clusters(), st.integers(1, 3))
 def test_the_worst_is_the_worst_of_all_that_can_be_played(known: tuple[Image, Facts], size: int) -> None:
     image, facts = known
-    live = sorted(one for one in image.brokers if not image.brokers[one].fenced)
+    live = sorted(broker for broker in image.brokers if not image.brokers[broker].fenced)
     size = min(size, len(live))
     losses, count = worst_losses(image, facts, size, most=1_000)
     assert count == len(losses) == len(list(combinations(live, size)))
@@ -201,21 +206,21 @@ def test_the_worst_is_the_worst_of_all_that_can_be_played(known: tuple[Image, Fa
         assert loss.harm == _played(image, facts, loss.brokers)
     keys = [loss.sort_key for loss in losses]
     assert keys == sorted(keys, reverse=True)
-    assert {one: loss.harm for one, loss in losses_of_one(image, facts).items()} == {
-        one: _played(image, facts, (one,)) for one in live
+    assert {broker: loss.harm for broker, loss in losses_of_one(image, facts).items()} == {
+        broker: _played(image, facts, (broker,)) for broker in live
     }
 
 
 def _played(image: Image, facts: Facts, brokers: tuple[int, ...]) -> Harm:
     changes = broker_loss(image, facts, brokers).changes
     return Harm(
-        offline=sum(one.loses_leader for one in changes),
+        offline=sum(change.loses_leader for change in changes),
         under_min_isr=sum(
-            any(end.leader >= 0 and len(end.isr) < one.min_isr for end in one.outcomes)
-            and not (one.leader_before < 0 or len(one.isr_before) < one.min_isr)
-            for one in changes
+            any(end.leader >= 0 and len(end.isr) < change.min_isr for end in change.outcomes)
+            and not (change.leader_before < 0 or len(change.isr_before) < change.min_isr)
+            for change in changes
         ),
-        leader_changes=sum(any(end.leader != one.leader_before for end in one.outcomes) for one in changes),
+        leader_changes=sum(any(end.leader != change.leader_before for end in change.outcomes) for change in changes),
     )
 
 

@@ -29,11 +29,11 @@ ELR = "levels eligible.leader.replicas.version=1\n"
 
 
 def ids(found: Prediction) -> set[str]:
-    return {one.id for one in found.findings}
+    return {finding.id for finding in found.findings}
 
 
 def types(found: Prediction) -> list[str]:
-    return [one.type for one in records_of(found.operations or (), found.facts.rules)]
+    return [record.type for record in records_of(found.operations or (), found.facts.rules)]
 
 
 def test_kill_and_return_with_elr_leaves_one_replica_recovering() -> None:
@@ -82,8 +82,8 @@ def test_a_clean_shutdown_keeps_its_place_in_the_elr() -> None:
 def test_without_elr_the_last_member_leads_again_without_recovery() -> None:
     image, facts = cluster("brokers 1 2\nbroker 1 fenced\ntopic one\n  - | 1 | 1\ntopic two\n  2 | 1 2 | 2")
     found = broker_return(image, facts, [1])
-    one, two = found.changes
-    assert (one.topic, one.leader_after, one.recovering_after) == ("one", 1, False)
+    change, two = found.changes
+    assert (change.topic, change.leader_after, change.recovering_after) == ("one", 1, False)
     assert (two.topic, two.isr_after) == ("two", (1, 2))
 
 
@@ -112,7 +112,7 @@ def test_an_empty_replica_leads_what_it_was_in_sync_with(levels: str) -> None:
     image, facts = cluster(levels + "brokers 1 2\ntopic one\n  1 | 1 | 1\n  2 | 1 2 | 1 2\n  1 | 1 2 | 1")
     image, facts = after(image, broker_loss(image, facts, [1]))
     found = broker_return(image, facts, [1], empty_disks=True)
-    assert [(one.partition, one.leader_after, set(one.isr_after)) for one in sorted_by_number(found)] == [
+    assert [(change.partition, change.leader_after, set(change.isr_after)) for change in sorted_by_number(found)] == [
         (0, 1, {1}),
         (1, 2, {1, 2}),
         (2, 1, {1, 2}),
@@ -120,8 +120,8 @@ def test_an_empty_replica_leads_what_it_was_in_sync_with(levels: str) -> None:
     alone, both, lagging = sorted_by_number(found)
     assert both.certain
     for change in (alone, lagging):
-        assert {one.leader for one in change.alternatives} == {1, -1}
-    (empty,) = (one for one in found.findings if one.id == "empty-replica-leads")
+        assert {outcome.leader for outcome in change.alternatives} == {1, -1}
+    (empty,) = (finding for finding in found.findings if finding.id == "empty-replica-leads")
     assert empty.evidence["partitions"] == ["one-0", "one-2"]
     assert found.verdict is Verdict.DEGRADED
     assert types(found).count("PartitionChangeRecord") >= 3
@@ -144,11 +144,11 @@ def test_loss_and_return_replay(known: tuple[Image, Facts], data: st.DataObject)
     for scenario in (broker_loss, broker_return):
         found = scenario(image, facts, lost)
         replaying = Replaying(image)
-        for offset, one in enumerate(records_of(found.operations or (), facts.rules), start=facts.next_offset):
-            replaying.take(offset, 1, 1, one)
+        for offset, record in enumerate(records_of(found.operations or (), facts.rules), start=facts.next_offset):
+            replaying.take(offset, 1, 1, record)
         assert not replaying.result().findings
         image, facts = after(image, found)
-    assert not any(image.brokers[one].fenced for one in lost)
+    assert not any(image.brokers[broker].fenced for broker in lost)
 
 
 def test_a_rolling_restart_of_nobody() -> None:
@@ -177,7 +177,7 @@ topic one
     image, _ = after(image, found)
     topic = image.topic("a")
     assert topic is not None
-    assert {one.isr for one in topic.partitions.values()} == {(1, 2, 3)}
+    assert {partition.isr for partition in topic.partitions.values()} == {(1, 2, 3)}
 
 
 def test_the_order_that_is_asked_for() -> None:
@@ -209,8 +209,8 @@ def test_unregister_one_that_nobody_knows() -> None:
 
 
 def outcomes(found: Prediction, number: int = 0) -> set[tuple[int, frozenset[int], frozenset[int]]]:
-    (change,) = (one for one in found.changes if one.partition == number)
-    return {(one.leader, frozenset(one.isr), frozenset(one.elr)) for one in change.outcomes}
+    (change,) = (change for change in found.changes if change.partition == number)
+    return {(outcome.leader, frozenset(outcome.isr), frozenset(outcome.elr)) for outcome in change.outcomes}
 
 
 @pytest.mark.parametrize("kafka, levels", [("3.9", ""), ("4.0", ""), ("4.0", ELR), ("4.3", ""), ("4.3", ELR)])
@@ -240,13 +240,16 @@ def test_eligible_leaders_that_were_killed() -> None:
 def test_partitions_with_a_leader_are_certain() -> None:
     text = "brokers 1 2 3\nbroker 2 fenced\nbroker 3 fenced\ntopic a\n  1 | 2 3 1 | 1\n  - | 2 3 | 2"
     found = broker_return(*cluster(text), [2, 3])
-    assert all(one.certain for one in found.changes)
-    assert [(one.leader_after, set(one.isr_after)) for one in sorted_by_number(found)] == [(1, {1, 2, 3}), (2, {2, 3})]
+    assert all(change.certain for change in found.changes)
+    assert [(change.leader_after, set(change.isr_after)) for change in sorted_by_number(found)] == [
+        (1, {1, 2, 3}),
+        (2, {2, 3}),
+    ]
 
 
 def test_many_return_at_once() -> None:
     """Seven decide about one partition: too many orders. Of seven of which three can decide nothing is too many."""
-    many = "brokers 1 2 3 4 5 6 7\n" + "".join(f"broker {one} fenced\n" for one in range(1, 8))
+    many = "brokers 1 2 3 4 5 6 7\n" + "".join(f"broker {broker} fenced\n" for broker in range(1, 8))
     unclean = "topic a unclean.leader.election.enable=true\n  - | 1 2 3 4 5 6 7 | 1"
     with pytest.raises(InputError) as caught:
         broker_return(*cluster(many + unclean), range(1, 8))
@@ -265,7 +268,7 @@ def test_every_order_that_a_controller_can_see_is_among_those_told(
     lost = data.draw(st.lists(st.sampled_from(sorted(image.brokers)), min_size=2, max_size=3, unique=True))
     image, facts = after(image, broker_loss(image, facts, lost, in_order=True))
     found = broker_return(image, facts, lost)
-    told = {(one.topic, one.partition): one for one in found.changes}
+    told = {(change.topic, change.partition): change for change in found.changes}
     controller = ActiveController(image, facts)
     steps = data.draw(st.permutations([*lost, *lost]))
     for at, broker_id in enumerate(steps):
@@ -292,7 +295,8 @@ def test_every_order_that_a_controller_can_see_is_among_those_told(
                 }
                 if change is None
                 else {
-                    (one.leader, frozenset(one.isr), frozenset(one.elr), one.last_known_elr) for one in change.outcomes
+                    (outcome.leader, frozenset(outcome.isr), frozenset(outcome.elr), outcome.last_known_elr)
+                    for outcome in change.outcomes
                 }
             )
             assert real in expected, f"{topic.name}-{number}: {before}"
@@ -323,7 +327,7 @@ def test_a_broker_that_only_partitions_still_name() -> None:
     """Unregistered before the checkpoint that the log begins with."""
     image, facts = cluster("brokers 1 3\ntopic a\n  1 | 1 2 | 1\n  - | 2 | 2")
     found = broker_return(image, facts, [2])
-    assert [one.leader_after for one in sorted_by_number(found)] == [1, 2]
+    assert [change.leader_after for change in sorted_by_number(found)] == [1, 2]
     assert broker_loss(image, facts, [2]).verdict is Verdict.OK
     stop = broker_loss(image, facts, [2], mode=LossMode.CONTROLLED)
     assert (stop.verdict, ids(stop)) == (
@@ -376,6 +380,6 @@ def test_a_starting_broker_is_known_from_its_records() -> None:
         for _ in range(events):
             controller.unfence(2)
         replaying = Replaying(image)
-        for offset, one in enumerate(records_of(controller.operations, facts.rules), start=facts.next_offset):
-            replaying.take(offset, 1, 1, one)
+        for offset, record in enumerate(records_of(controller.operations, facts.rules), start=facts.next_offset):
+            replaying.take(offset, 1, 1, record)
         assert replaying.result().starting == starting

@@ -23,7 +23,7 @@ from tests.dryrun.clusters import cluster, uuid
 
 def quorum(*ids: int, kraft_version: int = 1) -> tuple[Image, Facts]:
     image, facts = cluster("brokers 11 12")
-    voters = tuple(Voter(node_id=one, directory_id=uuid(one), endpoints=()) for one in ids)
+    voters = tuple(Voter(node_id=id, directory_id=uuid(id), endpoints=()) for id in ids)
     return replace(image, voters=voters, kraft_version=kraft_version), facts
 
 
@@ -154,7 +154,7 @@ def registered(text: str, kafka: str = "4.3", ranges: dict[str, tuple[int, int]]
     node = Controller(
         id=9, incarnation_id=uuid(9), zk_migration_ready=False, listeners=(), features=features
     )  # fmt: skip
-    brokers = {one.id: replace(one, features=features) for one in image.brokers.values()}
+    brokers = {broker.id: replace(broker, features=features) for broker in image.brokers.values()}
     return replace(image, controllers={9: node}, brokers=brokers), replace(facts, leader_id=9)
 
 
@@ -211,10 +211,10 @@ def test_controllers_that_never_register_have_the_range_of_their_release() -> No
     """Measured on 3.6.2, static quorum: 11 to 12 is accepted, and so is 14; 3.3.2 refuses 8 in these words."""
     image, facts = unregistered("3.6", 11)
     ranges = {"metadata.version": FeatureRange(1, 14)}
-    image = replace(image, brokers={one.id: replace(one, features=ranges) for one in image.brokers.values()})
+    image = replace(image, brokers={broker.id: replace(broker, features=ranges) for broker in image.brokers.values()})
     found = change((image, facts), Operation.UPGRADE, metadata_version=12)
     assert (found.verdict, found.findings) == (Verdict.OK, ())
-    assert [one.data["FeatureLevel"] for one in records_of(found.operations or (), facts.rules)] == [12]
+    assert [record.data["FeatureLevel"] for record in records_of(found.operations or (), facts.rules)] == [12]
 
     found = change(unregistered("3.3", 7), Operation.UPGRADE, metadata_version=8)
     assert found.verdict is Verdict.REFUSED
@@ -233,7 +233,7 @@ def test_words_of_older_releases() -> None:
     )
     image, facts = unregistered("3.7", 15)
     ranges = {"metadata.version": FeatureRange(1, 19)}
-    image = replace(image, brokers={one.id: replace(one, features=ranges) for one in image.brokers.values()})
+    image = replace(image, brokers={broker.id: replace(broker, features=ranges) for broker in image.brokers.values()})
     request = FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": 19})
     found = feature_levels(image, facts, request, voters=(8, 9))
     assert found.verdict is Verdict.REFUSED
@@ -245,7 +245,10 @@ def test_words_of_older_releases() -> None:
 
 def test_a_named_release_is_what_the_controllers_support() -> None:
     image, facts = registered("levels metadata.version=25\nbrokers 1 2")
-    newer = {one.id: replace(one, features={"metadata.version": FeatureRange(7, 33)}) for one in image.brokers.values()}
+    newer = {
+        broker.id: replace(broker, features={"metadata.version": FeatureRange(7, 33)})
+        for broker in image.brokers.values()
+    }
     world = replace(image, brokers=newer), replace(facts, release=find_release("4.4"), release_named=True)
     assert change(world, Operation.UPGRADE, metadata_version=31).verdict is not Verdict.REFUSED
     world = image, replace(facts, release=find_release("4.4"), release_named=True)
@@ -268,11 +271,9 @@ STATIC = {"metadata.version": (7, 30), "kraft.version": (0, 1)}
 def static_quorum(*ids: int, ranges: dict[int, dict[str, tuple[int, int]]] | None = None) -> tuple[Image, Facts]:
     """Registered controllers of 4.3 at kraft.version 0, of which 9 leads."""
     image, facts = registered("levels metadata.version=25\nbrokers 1", ranges=STATIC)
-    held = {
-        one: {name: FeatureRange(*levels) for name, levels in (ranges or {}).get(one, STATIC).items()} for one in ids
-    }
+    held = {id: {name: FeatureRange(*levels) for name, levels in (ranges or {}).get(id, STATIC).items()} for id in ids}
     return replace(
-        image, controllers={one: replace(image.controllers[9], id=one, features=held[one]) for one in ids}
+        image, controllers={id: replace(image.controllers[9], id=id, features=held[id]) for id in ids}
     ), facts
 
 
@@ -286,7 +287,7 @@ def test_the_conversion_of_a_sound_static_quorum_is_expected_to_work(told: tuple
     (feature,) = found.effects["features"]
     assert (feature["verdict"], feature["accepted_by_kafka"]) == ("ok", True)
     assert found.verdict is Verdict.DEGRADED, "it works, and has no way back"
-    assert {one.id for one in found.findings if one.severity is not Severity.INFO} == {"one-way-change"}
+    assert {finding.id for finding in found.findings if finding.severity is not Severity.INFO} == {"one-way-change"}
     assert any("8, 9, 10" in text and "reported" in text for text in found.assumptions)
 
 
@@ -326,8 +327,8 @@ def test_turning_elr_on_writes_configurations_first() -> None:
     found = change((image, facts), Operation.UPGRADE, eligible_leader_replicas_version=1)
     assert found.verdict in (Verdict.OK, Verdict.DEGRADED)
     written = [
-        (one.type, one.data.get("ResourceName"), one.data.get("Value") or one.data.get("FeatureLevel"))
-        for one in records_of(found.operations or (), facts.rules)
+        (record.type, record.data.get("ResourceName"), record.data.get("Value") or record.data.get("FeatureLevel"))
+        for record in records_of(found.operations or (), facts.rules)
     ]
     assert written == [("ConfigRecord", "", "2"), ("ConfigRecord", "1", None), ("FeatureLevelRecord", None, 1)]
 
@@ -336,7 +337,7 @@ def test_an_upgrade_that_works_and_has_no_way_back() -> None:
     found = change(registered("levels metadata.version=25\nbrokers 1 2"), Operation.UPGRADE, metadata_version=30)
     (feature,) = found.effects["features"]
     assert (feature["from"], feature["to"], feature["verdict"], feature["reversible"]) == (25, 30, "ok", False)
-    assert [one.type for one in records_of(found.operations or (), found.facts.rules)] == ["FeatureLevelRecord"]
+    assert [record.type for record in records_of(found.operations or (), found.facts.rules)] == ["FeatureLevelRecord"]
 
 
 def test_a_dead_broker_of_an_old_release_blocks() -> None:
@@ -353,7 +354,7 @@ def test_what_kafka_takes_and_kafkactl_would_not_is_degraded() -> None:
     found = change((image, facts), Operation.DOWNGRADE, metadata_version=23)
     assert (found.verdict, found.effects["features"][0]["accepted_by_kafka"]) == (Verdict.OK, True)
     again = change((image, facts), Operation.UPGRADE, metadata_version=25)
-    assert [one.data["FeatureLevel"] for one in records_of(again.operations or (), facts.rules)] == [25]
+    assert [record.data["FeatureLevel"] for record in records_of(again.operations or (), facts.rules)] == [25]
 
 
 def test_3_9_writes_what_is_good_of_a_mixed_request() -> None:
@@ -363,6 +364,6 @@ def test_3_9_writes_what_is_good_of_a_mixed_request() -> None:
         ranges={"metadata.version": (1, 21), "kraft.version": (0, 1)},
     )
     found = change((image, facts), Operation.UPGRADE, metadata_version=20, foo_version=1)
-    assert [one["verdict"] for one in found.effects["features"]] == ["ok", "refused"]
+    assert [feature["verdict"] for feature in found.effects["features"]] == ["ok", "refused"]
     assert found.verdict is Verdict.DEGRADED
-    assert [one.data["Name"] for one in records_of(found.operations or (), facts.rules)] == ["metadata.version"]
+    assert [record.data["Name"] for record in records_of(found.operations or (), facts.rules)] == ["metadata.version"]

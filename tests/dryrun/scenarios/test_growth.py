@@ -41,7 +41,7 @@ def test_a_short_log_grows_as_an_idle_one() -> None:
     log, facts = loaded(last_timestamp_ms=1_000)
     found = growth(log, facts, 1)
     assert found.effects["log"]["bytes_per_day"] == 2 * 86_400 * 72
-    assert [one.id for one in found.findings] == ["log-too-short-for-a-rate"]
+    assert [finding.id for finding in found.findings] == ["log-too-short-for-a-rate"]
 
 
 def test_the_controllers_own_settings_count() -> None:

@@ -25,11 +25,11 @@ ELR = "levels eligible.leader.replicas.version=1\n"
 
 
 def codes(found: Prediction) -> list[int]:
-    return [one["error_code"] for one in found.effects["results"]]
+    return [result["error_code"] for result in found.effects["results"]]
 
 
 def types(found: Prediction) -> list[str]:
-    return [one.type for one in records_of(found.operations or (), found.facts.rules)]
+    return [record.type for record in records_of(found.operations or (), found.facts.rules)]
 
 
 # --- elections ----------------------------------------------------------------------------------------------------
@@ -46,11 +46,11 @@ topic a
 
 
 def test_preferred_and_its_errors() -> None:
-    found = elect_leaders(*cluster(MOVED), Election.PREFERRED, [("a", one) for one in range(4)])
+    found = elect_leaders(*cluster(MOVED), Election.PREFERRED, [("a", number) for number in range(4)])
     assert codes(found) == [0, 84, 80, 80]
-    assert [(one.partition, one.leader_after) for one in found.changes] == [(0, 1)]
+    assert [(change.partition, change.leader_after) for change in found.changes] == [(0, 1)]
     assert found.verdict is Verdict.DEGRADED
-    (refused,) = (one for one in found.findings if one.id == "election-refused")
+    (refused,) = (finding for finding in found.findings if finding.id == "election-refused")
     assert refused.evidence["partitions"] == ["a-2", "a-3"]
 
 
@@ -68,7 +68,7 @@ def test_preferred_and_its_errors() -> None:
 )
 def test_the_verdict_is_about_what_is_needed(kind: Election, numbers: list[int], verdict: Verdict) -> None:
     """ELECTION_NOT_NEEDED is no refusal, and it does not make up for one."""
-    found = elect_leaders(*cluster(MOVED), kind, [("a", one) for one in numbers])
+    found = elect_leaders(*cluster(MOVED), kind, [("a", number) for number in numbers])
     assert found.verdict is verdict
 
 
@@ -109,7 +109,7 @@ def test_min_isr_forgets_who_may_lead() -> None:
     assert found.verdict is Verdict.DEGRADED
     image, facts = after(image, found)
     back = broker_return(image, facts, [1])
-    assert "partition-stays-leaderless" in {one.id for one in back.findings}
+    assert "partition-stays-leaderless" in {finding.id for finding in back.findings}
 
 
 def test_without_elr_it_is_harmless() -> None:
@@ -130,7 +130,10 @@ def test_a_higher_min_isr_stops_writes() -> None:
     found = alter_config(
         *cluster("brokers 1 2 3\ntopic a\n  1 | 1 2 3 | 1"), parse_entity("topic:a"), {"min.insync.replicas": "2"}
     )
-    assert ([one.id for one in found.findings], found.verdict) == (["partition-under-min-isr"], Verdict.DEGRADED)
+    assert ([finding.id for finding in found.findings], found.verdict) == (
+        ["partition-under-min-isr"],
+        Verdict.DEGRADED,
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,7 +243,7 @@ def test_a_broker_that_is_down_is_accepted_and_never_ends() -> None:
     image, facts = cluster(FOUR)
     found = reassignment(image, facts, [Move("a", 0, (4, 2))])
     assert (found.verdict, found.effects["completes"], codes(found)) == (Verdict.DEGRADED, False, [0])
-    assert [one.id for one in found.findings] == ["reassignment-never-completes"]
+    assert [finding.id for finding in found.findings] == ["reassignment-never-completes"]
     image, facts = after(image, found)
     back = reassignment(image, facts, [Move("a", 0, None)])
     change = back.changes[0]
@@ -299,7 +302,7 @@ def test_naming_the_replicas_from_before_a_reassignment(kafka: str, ends: bool) 
     assert (step["completes"], step["adding_after"] == [], step["removing_after"] == []) == (ends, ends, ends)
     assert (found.verdict is Verdict.OK) is ends
     if not ends:
-        (finding,) = (one for one in found.findings if one.id == "reassignment-never-completes")
+        (finding,) = (finding for finding in found.findings if finding.id == "reassignment-never-completes")
         assert "Cancel" in finding.next_step
     cancel = reassignment(image, facts, [Move("a", 0, None)])
     assert (cancel.verdict, cancel.changes[0].replicas_after) == (Verdict.OK, (1, 2, 3))
@@ -322,7 +325,7 @@ def test_more_elections_than_a_request_may_have() -> None:
 @pytest.mark.slow
 def test_more_moves_than_a_request_may_have() -> None:
     """From 3.5 on the first 10,000 are taken, and each of the others is refused; before, nothing is done."""
-    moves = [Move("a", one, (2, 1)) for one in range(10_003)]
+    moves = [Move("a", number, (2, 1)) for number in range(10_003)]
     found = reassignment(*many("4.3", "  1 | 1 2 | 1 2\n"), moves)
     assert (found.verdict, codes(found)[9_999:]) == (Verdict.DEGRADED, [0, -1, -1, -1])
     assert (found.effects["records_at_once"], len(found.changes)) == (10_000, 10_000)

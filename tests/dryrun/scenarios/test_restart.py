@@ -58,7 +58,7 @@ def log(*groups: Sequence[MetadataRecord]) -> File:
     """A segment with a batch a group, the level of metadata.version before them."""
     data, offset = b"", 0
     for group in ((LEVEL,), *groups):
-        values = [(None, encoded(one)) for one in group]
+        values = [(None, encoded(entry)) for entry in group]
         data += encode_batch(values, base_offset=offset, timestamp_ms=1)
         offset += len(values)
     return File(data)
@@ -71,7 +71,7 @@ def played(file: File) -> tuple[Started, Prediction]:
 
 
 def ids(found: Prediction) -> set[str]:
-    return {one.id for one in found.findings}
+    return {finding.id for finding in found.findings}
 
 
 def test_users_behind_the_removal_in_hash_order_are_lost() -> None:
@@ -80,7 +80,7 @@ def test_users_behind_the_removal_in_hash_order_are_lost() -> None:
     assert (found.image.scram, told.verdict) == ({}, Verdict.DEGRADED)
     assert ids(told) == {"scram-users-lost-on-restart"}
     assert told.effects["differences"][0]["change"] == "removed"
-    assert {one["key"] for one in told.effects["differences"]} == set(told.findings[0].evidence["users"])
+    assert {difference["key"] for difference in told.effects["differences"]} == set(told.findings[0].evidence["users"])
 
 
 def test_users_before_the_removal_in_hash_order_stay() -> None:
@@ -109,11 +109,11 @@ def test_configs_of_a_topic_made_and_removed_in_one_read_stay(monkeypatch: pytes
 
 
 def test_orphans_go_with_the_next_topic_of_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = log([topic(1), config(1)], [no_topic(1)])
+    orphans = log([topic(1), config(1)], [no_topic(1)])
     end = encode_batch([(None, encoded(no_topic(2)))], base_offset=5, timestamp_ms=1)
     again = record("TopicRecord", {"Name": "t1", "TopicId": Uuid(bytes([9] * 15 + [2]))})
-    file = File(one.data + encode_batch([(None, encoded(again))], base_offset=4, timestamp_ms=1) + end)
-    monkeypatch.setattr(loader, "READ_BYTES", len(one.data))
+    file = File(orphans.data + encode_batch([(None, encoded(again))], base_offset=4, timestamp_ms=1) + end)
+    monkeypatch.setattr(loader, "READ_BYTES", len(orphans.data))
     assert started([file], []).image.configs == {}
 
 
@@ -136,7 +136,7 @@ def test_a_secret_that_differs_is_seen_and_not_shown() -> None:
     aborted = [BEGIN, record("DelegationTokenRecord", token), record("ConfigRecord", secret)]
     found, told = played(log(aborted, [ABORT], [NOOP]))
     assert found.phantoms == 2
-    assert {(one["part"], one["key"]) for one in told.effects["differences"]} == {
+    assert {(difference["part"], difference["key"]) for difference in told.effects["differences"]} == {
         ("delegation_tokens", "<redacted>"), ("configs", "broker 1"),
     }  # fmt: skip
     assert not leaks(repr(told.effects) + repr(told.findings))
@@ -163,7 +163,7 @@ def test_a_log_without_any_of_that_is_the_same() -> None:
 def test_a_node_that_the_log_does_not_name(node: int | None, told: list[str]):
     image, facts = cluster("brokers 1 2")
     found = restart(image, facts, [], node, voters=[3000])
-    assert [one.subject for one in found.findings if one.id == "node-not-in-log"] == told
+    assert [finding.subject for finding in found.findings if finding.id == "node-not-in-log"] == told
     assert found.verdict is Verdict.OK
 
 
@@ -177,7 +177,7 @@ def test_the_users_of_kafkas_own_test(taken: int, controller: int, node: int) ->
     """What ScramDelta.apply makes of the log in one read, measured on 4.3.1: after the first removal alone gamma goes
     with alpha, for the removal empties its mechanism and gamma comes after it in the hash table. In separate reads it
     stays, as with the controller."""
-    file = log(_HELD, *((one,) for one in _DELTA[:taken]))
+    file = log(_HELD, *((entry,) for entry in _DELTA[:taken]))
     found, prediction = played(file)
     assert (len(load([file], []).image.scram), len(found.image.scram)) == (controller, node)
     assert (prediction.verdict is Verdict.OK) is (controller == node)

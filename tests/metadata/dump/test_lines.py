@@ -42,19 +42,19 @@ def reference(data: bytes, *, hide: bool = True) -> list[dict[str, Any]]:
     """The same by the strict reader of batches."""
     lines = []
     for found in decode_batches(data):
-        for one in found.records:
+        for entry in found.records:
             line: dict[str, Any] = {
-                "offset": one.offset,
+                "offset": entry.offset,
                 "epoch": found.header.partition_leader_epoch,
-                "timestamp_ms": one.timestamp_ms,
+                "timestamp_ms": entry.timestamp_ms,
             }
             if found.header.is_control:
-                control = decode_control_record(one.key, one.value)
+                control = decode_control_record(entry.key, entry.value)
                 data_json: Any = control_json(control)
                 line |= {"kind": "control", "version": control.version}
             else:
-                assert one.value is not None
-                decoded = decode_record(one.value)
+                assert entry.value is not None
+                decoded = decode_record(entry.value)
                 data_json = record_json(decoded, hide=hide)
                 line |= {"kind": "record", "type": decoded.type, "version": decoded.version}
             lines.append({**line, "data": data_json, "file": "f"})
@@ -96,8 +96,10 @@ def test_any_records(seed: int):
 
 
 def test_batches_that_kafka_would_not_write():
-    one = encode_record(message("NoOpRecord"), 0, {})
-    body = record(None, one, delta=0, time_delta=3, headers=[(b"h", b"x")]) + record(None, one, delta=70, time_delta=-2)
+    entry = encode_record(message("NoOpRecord"), 0, {})
+    body = record(None, entry, delta=0, time_delta=3, headers=[(b"h", b"x")]) + record(
+        None, entry, delta=70, time_delta=-2
+    )
     for data in (batch(body, count=2), batch(gzipped(body), count=2, attributes=1), batch(body, count=2, attributes=8)):
         assert dumped(data) == (reference(data), [])
 

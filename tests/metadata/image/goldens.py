@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.metadata.goldens import GOLDEN
 
 IMAGES = GOLDEN / "images"
-RELEASES = sorted(one.name for one in IMAGES.iterdir() if one.is_dir())
+RELEASES = sorted(path.name for path in IMAGES.iterdir() if path.is_dir())
 
 
 @dataclass(frozen=True, kw_only=True)

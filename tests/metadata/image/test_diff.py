@@ -43,7 +43,7 @@ def test_a_partition_differs_in_what_changed():
 def test_a_topic_of_the_same_name_is_another_topic():
     again = record("Topic", Name="foo", TopicId=uuid(8))
     found = diff(image_of(TOPIC, partition()), image_of(again))
-    assert [(one.part, one.key, one.change) for one in found] == [
+    assert [(difference.part, difference.key, difference.change) for difference in found] == [
         ("topics", f"foo {uuid(7)}", Change.REMOVED),
         ("partitions", "foo-0", Change.REMOVED),
         ("topics", f"foo {uuid(8)}", Change.ADDED),
@@ -53,9 +53,9 @@ def test_a_topic_of_the_same_name_is_another_topic():
 @pytest.mark.parametrize("part", [name for name in PART_NAMES if name != "topics"])
 def test_every_part_is_compared(part):
     there, gone = diff(EMPTY, full()), diff(full(), EMPTY)
-    assert [one.change for one in there if one.part == part and one.key] != []
+    assert [difference.change for difference in there if difference.part == part and difference.key] != []
     expected = Change.CHANGED if part == "zk_migration_state" else Change.REMOVED
-    assert {one.change for one in gone if one.part == part} == {expected}
+    assert {difference.change for difference in gone if difference.part == part} == {expected}
 
 
 @given(seed=st.integers(min_value=0, max_value=2**32), cut=st.integers(min_value=0, max_value=80))
@@ -65,13 +65,13 @@ def test_images_differ_where_their_digests_do(seed, cut):
     found = diff(before, after)
     assert (found == ()) == (image_sha256(before) == image_sha256(after))
     backwards = diff(after, before)
-    assert [(one.part, one.key, one.before, one.after) for one in found] == [
-        (one.part, one.key, one.after, one.before) for one in backwards
+    assert [(difference.part, difference.key, difference.before, difference.after) for difference in found] == [
+        (difference.part, difference.key, difference.after, difference.before) for difference in backwards
     ]
 
 
 def test_what_is_added_has_all_its_fields():
     found = diff(EMPTY, full())
-    acl = next(one for one in found if one.part == "acls")
+    acl = next(difference for difference in found if difference.part == "acls")
     assert acl.after == image_json(full())["acls"][0]
     assert acl.before == {}

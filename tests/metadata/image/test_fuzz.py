@@ -73,14 +73,14 @@ def test_a_torn_end(place):
 def test_batches_in_a_wrong_order(swapped):
     data = content("log")
     places = [batch.header.position for batch in decode_batches(data)] + [len(data)]
-    batches = [data[one:other] for one, other in itertools.pairwise(places)]
+    batches = [data[place:other] for place, other in itertools.pairwise(places)]
     batches[swapped], batches[swapped + 1] = batches[swapped + 1], batches[swapped]
-    assert "offset-gap" in {one.id for one in replayed(b"".join(batches)).findings}
+    assert "offset-gap" in {finding.id for finding in replayed(b"".join(batches)).findings}
 
 
 @given(offset=PLACES, values=st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=5))
 def test_records_of_any_bytes_under_a_right_checksum(offset, values):
-    batch = encode_batch([(None, one) for one in values], base_offset=offset, timestamp_ms=0)
+    batch = encode_batch([(None, value) for value in values], base_offset=offset, timestamp_ms=0)
     found = replayed(batch)
     lint(found.image)
     image_sha256(found.image)
@@ -90,4 +90,4 @@ def test_records_of_any_bytes_under_a_right_checksum(offset, values):
 def test_an_epoch_that_goes_back_is_told():
     first = encode_batch([(None, b"\x01\x14\x00\x00")], base_offset=0, timestamp_ms=0, partition_leader_epoch=5)
     second = encode_batch([(None, b"\x01\x14\x00\x00")], base_offset=1, timestamp_ms=0, partition_leader_epoch=4)
-    assert "leader-epoch-regression" in {one.id for one in replayed(first + second).findings}
+    assert "leader-epoch-regression" in {finding.id for finding in replayed(first + second).findings}

@@ -25,7 +25,7 @@ from kafkactl.schema.definitions import message
 from tests.metadata.image.goldens import RELEASES, Snapshot, log, snapshots
 from tests.metadata.records import records_of
 
-SNAPSHOTS = [one for release in RELEASES for one in snapshots(release)]
+SNAPSHOTS = [snapshot for release in RELEASES for snapshot in snapshots(release)]
 UNORDERED = ("EndPoints", "Features", "LogDirs", "CordonedLogDirs", "Entity")
 
 
@@ -37,7 +37,7 @@ def image_at(release: str, end_offset: int) -> Image:
 
 def test_there_is_a_log_of_every_release_and_three_snapshots_of_each():
     assert RELEASES == ["3.3.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0"]
-    assert Counter(one.release for one in SNAPSHOTS) == dict.fromkeys(RELEASES, 3)
+    assert Counter(snapshot.release for snapshot in SNAPSHOTS) == dict.fromkeys(RELEASES, 3)
 
 
 @pytest.mark.parametrize("snapshot", SNAPSHOTS, ids=str)
@@ -74,7 +74,7 @@ def test_the_story_left_what_it_should(release):
     image = image_at(release, 1 << 62)
     assert list(image.brokers) == [1]
     assert {topic.name for topic in image.topics.values()} >= {"spread", "alone", "pair", "home", "late"}
-    assert {one.id for one in lint(image)} == {"leaderless-partition", "replica-on-unregistered-broker"}
+    assert {finding.id for finding in lint(image)} == {"leaderless-partition", "replica-on-unregistered-broker"}
     assert bool(image.scram) == bool(image.delegation_tokens) == (release != "3.3.2")
     assert bool(image.acls) and bool(image.client_quotas) and image.next_producer_id == 1000
 

@@ -44,9 +44,9 @@ def test_there_is_nothing_to_say_of_a_sound_state():
     ],
 )
 def test_what_is_wrong_with_a_partition(fields, id):
-    directories = [uuid(100 + one) for one in fields.get("Replicas", [1, 2, 3])]
+    directories = [uuid(100 + field) for field in fields.get("Replicas", [1, 2, 3])]
     found = lint(image_of(ELR, TOPIC, partition(0, **{"Directories": directories, **fields})))
-    assert [one.id for one in found] == [id]
+    assert [finding.id for finding in found] == [id]
     assert found[0].subject == "partition foo-0"
     assert found[0].evidence == {"count": 1, "subjects": ["partition foo-0"]}
 
@@ -89,18 +89,18 @@ OTHERS = [
 @pytest.mark.parametrize(("records", "id", "subject"), OTHERS, ids=[id for _, id, _ in OTHERS])
 def test_what_is_wrong_elsewhere(records, id, subject):
     found = lint(image_of(*records))
-    assert [(one.id, one.subject) for one in found] == [(id, subject)]
+    assert [(finding.id, finding.subject) for finding in found] == [(id, subject)]
 
 
 def test_what_is_wrong_everywhere_is_said_once():
     found = lint(image_of(TOPIC, *(partition(number, Leader=-1) for number in range(1000))))
-    assert [one.id for one in found] == ["leaderless-partition"]
+    assert [finding.id for finding in found] == ["leaderless-partition"]
     assert found[0].evidence["count"] == 1000
     assert len(found[0].evidence["subjects"]) == SHOWN
     assert found[0].message.endswith("; 999 more like it")
     assert found[0].severity is Severity.WARNING
 
 
-@pytest.mark.parametrize("name", [one for one in BATCH_FILES if "segment" in one or "snapshot" in one])
+@pytest.mark.parametrize("name", [file for file in BATCH_FILES if "segment" in file or "snapshot" in file])
 def test_young_clusters_are_sound(name):
     assert lint(replay(records_of(golden(name))).image) == ()

@@ -44,8 +44,8 @@ def places(data: bytes, size: int) -> tuple[list[int], list[tuple[int, int]]]:
 def expected(data: bytes) -> tuple[list[int], list[tuple[int, int]]]:
     found = list(scan_batches(data))
     return (
-        [one.position for one in found if not isinstance(one, Damage)],
-        [(one.position, one.end) for one in found if isinstance(one, Damage)],
+        [found_run.position for found_run in found if not isinstance(found_run, Damage)],
+        [(found_run.position, found_run.end) for found_run in found if isinstance(found_run, Damage)],
     )
 
 
@@ -93,7 +93,7 @@ def test_long_damage_takes_no_memory(monkeypatch: pytest.MonkeyPatch):
     good = log_of(random.Random(2), 3)
     raw = good + bytes(50_000) + log_of(random.Random(3), 2, offset=100)
     found = list(walk_runs(in_pieces(raw, 600)))
-    assert max(len(one.data) for one in found if not isinstance(one, Damage)) < 5000
+    assert max(len(run.data) for run in found if not isinstance(run, Damage)) < 5000
     batches, damage = places(raw, 600)
     assert damage == [(len(good), len(good) + 50_000)]
     assert len(batches) == 5

@@ -94,7 +94,7 @@ class TestGoldens:
     def test_vector_c_says_what_it_was_made_from(self):
         found = decode_checkpoint(golden("first-4.4-static.checkpoint.bin"))
         assert (found.kraft_version, found.voters) == (None, None)
-        assert [(offset, one.data["Name"], one.data["FeatureLevel"]) for offset, one in found.records] == [
+        assert [(offset, record.data["Name"], record.data["FeatureLevel"]) for offset, record in found.records] == [
             (1, "metadata.version", 30),
             (2, "eligible.leader.replicas.version", 1),
             (3, "group.version", 1),
@@ -105,7 +105,7 @@ class TestGoldens:
 
     def test_a_snapshot_of_a_running_node(self):
         found = decode_checkpoint(golden("snapshot-3.9.2-standalone.checkpoint.bin"))
-        types = [one.type for one in records_of(found)]
+        types = [record.type for record in records_of(found)]
         assert types[:2] == ["FeatureLevelRecord", "ZkMigrationStateRecord"]
         assert {"RegisterBrokerRecord", "RegisterControllerRecord"} <= set(types)
         assert found.header is not None
@@ -198,10 +198,10 @@ class TestDamage:
     def test_one_bad_record_does_not_hide_the_others(self):
         good = encode_bootstrap_checkpoint([feature("a", 1)], 0)
         values = [b"\x01\x0c\x00\x02a\x00\x01\x00", b"\x01\x7e\x00", b"\x01\x0c\x00\x02b\x00\x02\x00"]
-        data = good[:83] + encode_batch([(None, one) for one in values], base_offset=1, timestamp_ms=0)
+        data = good[:83] + encode_batch([(None, value) for value in values], base_offset=1, timestamp_ms=0)
         found = decode_checkpoint(data + encode_batch([FOOTER], base_offset=4, timestamp_ms=0, is_control=True))
         assert [problem.id for problem in found.problems] == ["unknown-record-type"]
-        assert [one.data["Name"] for one in records_of(found)] == ["a", "b"]
+        assert [record.data["Name"] for record in records_of(found)] == ["a", "b"]
 
     def test_what_does_not_belong_where_it_stands(self):
         def control(*records: tuple[bytes, bytes], offset: int) -> bytes:
@@ -229,7 +229,7 @@ class TestDamage:
 
     def test_positions_and_file_are_told(self):
         found = decode_checkpoint(self.GOOD[:-3], file="0-0.checkpoint")
-        assert [(one.file, one.offset) for one in found.problems] == [
+        assert [(error.file, error.offset) for error in found.problems] == [
             ("0-0.checkpoint", len(self.GOOD) - 75 + 8),
             ("0-0.checkpoint", len(self.GOOD) - 3),
         ]

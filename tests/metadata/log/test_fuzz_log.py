@@ -11,13 +11,13 @@ from bench.fuzz_decoders import UndeclaredError, run
 @pytest.mark.slow
 def test_a_few_thousand_inputs_give_lines_or_findings():
     campaign = run(3000, 20, fuzz_log.targets())
-    assert all(one.values and one.errors for one in campaign.tallies.values())
+    assert all(tally.values and tally.errors for tally in campaign.tallies.values())
 
 
 @pytest.mark.slow
 def test_processes_share_a_campaign():
     campaign = fuzz_log.campaign(400, processes=2)
-    assert campaign.inputs == sum(one.inputs for one in campaign.tallies.values()) == 402
+    assert campaign.inputs == sum(tally.inputs for tally in campaign.tallies.values()) == 402
 
 
 def test_a_difference_between_the_two_ways_is_told(monkeypatch: pytest.MonkeyPatch):

@@ -23,7 +23,7 @@ A, B, C = (0, 1, b"a"), (2, 1, b"b"), (4, 2, b"c")
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("batches", "other", "expected"),
     [
         ((A, B, C), (A, B, C), None),
         ((A, B), (A, B, C), None),
@@ -36,8 +36,8 @@ A, B, C = (0, 1, b"a"), (2, 1, b"b"), (4, 2, b"c")
         ((A, B, C), (A, (3, 1, b"x")), Divergence(offset=2, epoch=1, other_epoch=None)),
     ],
 )
-def test_where_they_part(one: tuple[Batch, ...], other: tuple[Batch, ...], expected: Divergence | None):
-    assert divergence(index(*one), index(*other)) == expected
+def test_where_they_part(batches: tuple[Batch, ...], other: tuple[Batch, ...], expected: Divergence | None):
+    assert divergence(index(*batches), index(*other)) == expected
 
 
 def test_what_an_index_knows():

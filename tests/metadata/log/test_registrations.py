@@ -39,8 +39,8 @@ def controller(controller_id: int, high: int = 25) -> Any:
 
 def read(*records: Any) -> Registrations:
     log = RegistrationLog()
-    for one in records:
-        log.add(one)
+    for entry in records:
+        log.add(entry)
     return log.registrations()
 
 

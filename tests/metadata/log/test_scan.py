@@ -54,8 +54,8 @@ def contents_of(data):
 @pytest.mark.parametrize("piece", [1, 7, 64, 10_000])
 def test_batches_come_whole_whatever_the_pieces(piece):
     found = walk(DATA, piece=piece)
-    assert [one.data for one in found] == LOG
-    assert [one.header.position for one in found] == [sum(map(len, LOG[:index])) for index in range(len(LOG))]
+    assert [entry.data for entry in found] == LOG
+    assert [entry.header.position for entry in found] == [sum(map(len, LOG[:index])) for index in range(len(LOG))]
 
 
 def test_what_a_log_comes_to():
@@ -107,7 +107,7 @@ def test_another_magic(magic):
 def test_without_crc_a_wrong_one_is_told_and_passed():
     wrong = LOG[0][:-1] + bytes([LOG[0][-1] ^ 1])
     found = walk(wrong + LOG[1], check_crc=False)
-    assert [one.problem is None for one in found] == [False, True]
+    assert [entry.problem is None for entry in found] == [False, True]
 
 
 def test_a_file_that_shrinks_while_it_is_read():

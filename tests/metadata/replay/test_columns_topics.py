@@ -67,7 +67,7 @@ def test_it_is_a_value_that_can_be_sent_and_asked():
     assert packed.topics[id] == plain.topics[id]
     assert id in packed.topics
     assert set(packed.topics) == set(plain.topics)
-    assert sorted(one.name for one in packed.topics.values()) == sorted(plain.topic_ids)
+    assert sorted(topic.name for topic in packed.topics.values()) == sorted(plain.topic_ids)
     assert dict(packed.topics.items()) == plain.topics
     with pytest.raises(TypeError):
         packed.topics[id] = plain.topics[id]

@@ -56,8 +56,8 @@ def test_an_image_is_not_changed_by_a_replay_that_starts_from_it(seed):
 @given(seed=SEEDS)
 def test_what_is_replayed_is_what_is_encoded(seed):
     """The records fit their definitions, so the properties hold for logs and not only for dicts."""
-    for one in random_log(random.Random(seed), 40):
-        assert decode_record(encode_record(message(one.type), one.version, one.data)) == one
+    for record in random_log(random.Random(seed), 40):
+        assert decode_record(encode_record(message(record.type), record.version, record.data)) == record
 
 
 @given(seed=SEEDS, elr=st.booleans())
@@ -96,7 +96,7 @@ def test_records_of_an_image_have_the_versions_of_the_level():
         image = end_of(3, 400)
         chosen = level_of(image, level)
         assert chosen is not None
-        return {one.type: one.version for one in image_records(image, chosen)}
+        return {record.type: record.version for record in image_records(image, chosen)}
 
     assert [versions(level)["RegisterBrokerRecord"] for level in (4, 7, 8, 16, 17, 29, 30, 33)] == [
         0, 1, 2, 2, 3, 3, 4, 4,

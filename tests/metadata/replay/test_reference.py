@@ -225,7 +225,7 @@ UNKNOWN_BROKER = [
         (change(), "unknown-topic-in-record"),
         (record("RemoveTopic", TopicId=uuid(7)), "unknown-topic-in-record"),
         (record("ClearElr", TopicName="foo"), "unknown-topic-in-record"),
-        *((one, "unknown-broker-in-record") for one in UNKNOWN_BROKER),
+        *((entry, "unknown-broker-in-record") for entry in UNKNOWN_BROKER),
         (record("UnregisterController", ControllerId=1), "unknown-controller-in-record"),
         (record("RemoveAccessControlEntry", Id=uuid(1)), "unknown-acl-in-record"),
         (record("RemoveUserScramCredential", Name="a", Mechanism=1), "unknown-scram-user-in-record"),
@@ -279,7 +279,7 @@ def test_what_kafkas_image_takes_but_is_not_right_is_told(records, id):
 def test_a_record_that_cannot_be_read_is_told():
     error = DecodeError("no record type has the api key 99", id="unknown-record-type", offset=0, path="frame")
     found = replay([LogRecord(4, 1, 0, error)])
-    assert [one.id for one in found.findings] == ["undecodable-record"]
+    assert [finding.id for finding in found.findings] == ["undecodable-record"]
     assert found.findings[0].evidence == {"offset": 4}
     assert "unknown-record-type" in found.findings[0].message
     assert found.counts == {"undecodable": 1}
@@ -319,11 +319,11 @@ def test_a_transaction_is_gone_on_with():
 
 def test_an_image_does_not_change_when_the_replay_goes_on():
     replaying = Replaying()
-    for one in placed(VERSION, TOPIC, partition(), broker(1, 1)):
-        replaying.take(*one)
+    for entry in placed(VERSION, TOPIC, partition(), broker(1, 1)):
+        replaying.take(*entry)
     before = replaying.image()
-    for one in placed(change(Leader=2), partition(1), record("FenceBroker", Id=1, Epoch=1), first=9):
-        replaying.take(*one)
+    for entry in placed(change(Leader=2), partition(1), record("FenceBroker", Id=1, Epoch=1), first=9):
+        replaying.take(*entry)
     assert before == image_of(TOPIC, partition(), broker(1, 1))
     assert replaying.image().topics[uuid(7)].partitions[0].leader == 2
     assert before.topics[uuid(7)].partitions[0].leader == 1

@@ -30,15 +30,15 @@ ALWAYS_UNKNOWN = {"C-05", "C-30", "C-40", "C-41", "C-42", "X-5.2"}  # C-05: befo
 
 
 def _ids(findings):
-    return {(one.evidence["check"], one.id, one.severity.value) for one in findings}
+    return {(finding.evidence["check"], finding.id, finding.severity.value) for finding in findings}
 
 
 @pytest.mark.parametrize("state", STATES)
 def test_a_healthy_cluster_is_not_alarmed(state):
     findings = check(world(state).observation())
-    assert [one for one in findings if one.severity is Severity.BLOCKER] == []
-    assert {one.evidence["check"] for one in findings if one.severity is Severity.WARNING} <= ALWAYS_UNKNOWN
-    assert {one.id for one in open_questions(findings)} <= {UNKNOWN_ID}
+    assert [finding for finding in findings if finding.severity is Severity.BLOCKER] == []
+    assert {finding.evidence["check"] for finding in findings if finding.severity is Severity.WARNING} <= ALWAYS_UNKNOWN
+    assert {finding.id for finding in open_questions(findings)} <= {UNKNOWN_ID}
 
 
 @pytest.mark.slow
@@ -49,10 +49,10 @@ def test_each_danger_is_named(case: Case):
 
 
 @pytest.mark.parametrize(
-    "case", [one for one in CASES if one.severity != "info" and one.id != UNKNOWN_ID], ids=lambda case: case.id
+    "case", [case for case in CASES if case.severity != "info" and case.id != UNKNOWN_ID], ids=lambda case: case.id
 )
 def test_and_only_where_it_is(case: Case):
-    assert case.id not in {one.id for one in check(world(case.state).observation())}
+    assert case.id not in {finding.id for finding in check(world(case.state).observation())}
 
 
 def test_every_number_has_a_check_and_a_case():
@@ -85,12 +85,14 @@ def test_after_a_rollback_the_disks_are_leftovers_and_nothing_else():
     rolled = world("M0").but(controllers={3001: False}, state=1, files=world("M3").files | world("M0").files)
     rolled.logged(copy_begin=81, copy_end=236)
     found = check(rolled.observation())
-    assert [one.id for one in found if one.severity is Severity.BLOCKER] == ["controller-disk-of-earlier-attempt"]
+    assert [finding.id for finding in found if finding.severity is Severity.BLOCKER] == [
+        "controller-disk-of-earlier-attempt"
+    ]
 
 
 def test_a_broken_situation_is_named_once():
     split = check(world("M6").znode("/controller", holder(1)).observation())
-    assert [one.subject for one in split if one.id == "split-brain"] == ["/controller"]
+    assert [finding.subject for finding in split if finding.id == "split-brain"] == ["/controller"]
     lost = check(world("M6").but(controllers={3001: False}).observation())
     assert ("X-STATE", "lost-quorum", "blocker") in _ids(lost)
 
@@ -100,13 +102,13 @@ def test_an_ensemble_that_answers_is_not_asked_again():
         ServerSeen(address=f"zk{at}", mode=mode, version=None) for at, mode in enumerate(("leader", "follower"))
     )
     found = check(world("M0").but(servers=servers).observation())
-    assert "C-30" not in {one.evidence["check"] for one in found}
+    assert "C-30" not in {finding.evidence["check"] for finding in found}
 
 
 def test_what_was_made_a_moment_ago_is_not_missing_yet():
     made = ("TopicRecord", {"Name": "late", "TopicId": uuid(7)})
     fresh = world("M6").replayed(made, offset=280).znode("/migration", migration(279))
-    assert "topic-not-mirrored" not in {one.id for one in check(fresh.observation())}
+    assert "topic-not-mirrored" not in {finding.id for finding in check(fresh.observation())}
 
 
 # --- unknown --------------------------------------------------------------------------------------------------------
@@ -114,23 +116,23 @@ def test_what_was_made_a_moment_ago_is_not_missing_yet():
 
 def test_nothing_observed_is_unknown_and_never_wrong():
     found = check(Observation(time_ms=TIME_MS))
-    assert {one.id for one in found} == {UNKNOWN_ID}
-    assert all(one.severity is Severity.WARNING and one.evidence["unknown"] for one in found)
+    assert {finding.id for finding in found} == {UNKNOWN_ID}
+    assert all(finding.severity is Severity.WARNING and finding.evidence["unknown"] for finding in found)
 
 
 def test_hidden_values_are_unknown():
     observation = world("M3").observation()
-    znodes = [changed(one, data=None, hidden=Hidden.REDACTED) for one in observation.tree.znodes.values()]
+    znodes = [changed(znode, data=None, hidden=Hidden.REDACTED) for znode in observation.tree.znodes.values()]
     found = check(changed(observation, tree=tree_of(znodes)))
-    assert [one for one in found if one.severity is Severity.BLOCKER] == []
-    assert {"C-16", "C-17"} <= {one.evidence["check"] for one in found if one.id == UNKNOWN_ID}
+    assert [finding for finding in found if finding.severity is Severity.BLOCKER] == []
+    assert {"C-16", "C-17"} <= {finding.evidence["check"] for finding in found if finding.id == UNKNOWN_ID}
 
 
 @pytest.mark.parametrize("version", ["7.8.0-ccs", "unknown", None])
 def test_a_version_that_is_not_kafkas_own_is_unknown(version):
     found = check(world("M0").but(versions={1: version, 2: version}).observation())
-    assert "C-03" in {one.evidence["check"] for one in found if one.id == UNKNOWN_ID}
-    assert [one for one in found if one.severity is Severity.BLOCKER] == []
+    assert "C-03" in {finding.evidence["check"] for finding in found if finding.id == UNKNOWN_ID}
+    assert [finding for finding in found if finding.severity is Severity.BLOCKER] == []
 
 
 @pytest.mark.parametrize("name", ["ZkWriteBehindLag", "kafka.controller:type=KafkaController,name=ZkWriteBehindLag",
@@ -146,17 +148,20 @@ def test_warnings_are_accepted_by_number_or_id_and_blockers_are_not():
     )
     found = check(seen.observation(), accepted=accepted)
     assert open_questions(found) == []
-    assert {one.id for one in found if one.evidence.get("accepted")} == {UNKNOWN_ID, "nodes-of-several-releases"}
-    assert "broker-not-in-zookeeper" in {one.id for one in found if one.severity is Severity.BLOCKER}
+    assert {finding.id for finding in found if finding.evidence.get("accepted")} == {
+        UNKNOWN_ID,
+        "nodes-of-several-releases",
+    }
+    assert "broker-not-in-zookeeper" in {finding.id for finding in found if finding.severity is Severity.BLOCKER}
 
 
 def test_a_broker_that_nobody_asked_is_judged_by_how_it_runs_and_by_its_file():
     left = world("M4").but(modes={1: Mode.ZK, 2: Mode.ZK}).observation()
     for gone in ({"api_versions": None}, {"api_versions": None, "config": None}, {"api_versions": None, "mode": None}):
-        seen = changed(left, nodes=tuple(changed(one, **gone) if one.id == 1 else one for one in left.nodes))
+        seen = changed(left, nodes=tuple(changed(node, **gone) if node.id == 1 else node for node in left.nodes))
         if "mode" in gone:
-            seen = changed(seen, nodes=tuple(_plain(one) if one.id == 1 else one for one in seen.nodes))
-        assert "registered-broker-without-flag" in {one.id for one in check(seen)}
+            seen = changed(seen, nodes=tuple(_plain(node) if node.id == 1 else node for node in seen.nodes))
+        assert "registered-broker-without-flag" in {finding.id for finding in check(seen)}
 
 
 def _plain(node):
@@ -165,9 +170,11 @@ def _plain(node):
 
 def test_what_may_be_wanted_is_accepted_though_it_blocks():
     seen = world("M4L").znode("/admin/delete_topics/orders", None).observation()
-    assert [one.id for one in check(seen) if one.severity is Severity.BLOCKER] == ["topic-deletion-before-migration"]
+    assert [finding.id for finding in check(seen) if finding.severity is Severity.BLOCKER] == [
+        "topic-deletion-before-migration"
+    ]
     found = check(seen, accepted=frozenset({"C-35"}))
-    assert [one for one in found if one.severity is Severity.BLOCKER] == []
+    assert [finding for finding in found if finding.severity is Severity.BLOCKER] == []
 
 
 @pytest.mark.slow
@@ -178,19 +185,21 @@ def test_a_healthy_cluster_of_which_little_is_seen_is_not_alarmed(data):
     gone = data.draw(st.sets(st.sampled_from(_NODE_FIELDS)))
     whose = data.draw(st.sampled_from(["broker", "controller", "1", "3001", "all"]))
     nodes = tuple(
-        changed(one, **dict.fromkeys(gone)) if whose in ("all", one.role.value, str(one.id)) else one
-        for one in observation.nodes
+        changed(node, **dict.fromkeys(gone)) if whose in ("all", node.role.value, str(node.id)) else node
+        for node in observation.nodes
     )
     # A part of a tree: whole subtrees are missing, as somebody's observer could not or would not read them.
     lost = tuple(data.draw(st.sets(st.sampled_from(_SUBTREES))))
-    tree = tree_of(one for one in observation.tree.znodes.values() if not (lost and one.path.startswith(lost)))
+    tree = tree_of(znode for znode in observation.tree.znodes.values() if not (lost and znode.path.startswith(lost)))
     seen = changed(
         observation,
         nodes=nodes,
         tree=data.draw(st.sampled_from([tree, tree, None])),
         logs=data.draw(st.sampled_from([observation.logs, {}])),
     )
-    assert [one for one in check(seen) if one.severity is Severity.BLOCKER and one.id not in _TOLD_OF_PARTS] == []
+    assert [
+        finding for finding in check(seen) if finding.severity is Severity.BLOCKER and finding.id not in _TOLD_OF_PARTS
+    ] == []
 
 
 _SUBTREES = ("/brokers", "/brokers/topics", "/config", "/kafka-acl", "/delegation_token", "/controller", "/latest")
@@ -215,8 +224,8 @@ def test_no_check_raises_whatever_is_missing(data):
         lost = data.draw(st.sets(st.sampled_from(sorted(tree.znodes)), max_size=12))
         hidden = data.draw(st.sets(st.sampled_from(sorted(tree.znodes)), max_size=12))
         tree = data.draw(st.sampled_from([None, tree_of(
-            changed(one, data=None, hidden=Hidden.NO_PERMISSION) if path in hidden else one
-            for path, one in tree.znodes.items() if path not in lost
+            changed(znode, data=None, hidden=Hidden.NO_PERMISSION) if path in hidden else znode
+            for path, znode in tree.znodes.items() if path not in lost
         )]))  # fmt: skip
     empty = {name: type(value)() for name, value in _optional(observation).items() if data.draw(st.booleans())}
     logs = {id: changed(log, **empty) for id, log in observation.logs.items() if data.draw(st.booleans())}
@@ -239,14 +248,14 @@ def _optional(observation: Observation) -> dict[str, object]:
 def test_no_check_raises_whatever_stands_in_a_znode(data, junk):
     observation = world(data.draw(st.sampled_from(STATES))).observation()
     path = data.draw(st.sampled_from(sorted(observation.tree.znodes)))
-    znodes = [changed(one, data=junk) if one.path == path else one for one in observation.tree.znodes.values()]
+    znodes = [changed(znode, data=junk) if znode.path == path else znode for znode in observation.tree.znodes.values()]
     check(changed(observation, tree=tree_of(znodes)))
 
 
 def test_nothing_follows_from_what_a_damaged_log_does_not_have():
     torn = (blocker("undecodable-record", "metadata log", "record 90 cannot be read", "Copy it again."),)
     seen = world("M6").but(image=Image()).logged(findings=torn).observation()
-    found = {one.id: one for one in check(seen) if one.evidence["check"].startswith("X-3")}
+    found = {finding.id: finding for finding in check(seen) if finding.evidence["check"].startswith("X-3")}
     assert set(found) == {"check-unknown"}
     assert "some of its records cannot be read" in found["check-unknown"].message
 
@@ -256,38 +265,40 @@ def test_no_secret_is_told():
     seen.znode(
         "/config/brokers/1", b'{"version":1,"config":{"listener.name.sasl.ssl.key.password":"encryptedPassword:zz"}}'
     )
-    assert "hunter2" not in str([one.to_dict() for one in check(seen.observation())])
+    assert "hunter2" not in str([finding.to_dict() for finding in check(seen.observation())])
 
 
 # --- what controllers decide ----------------------------------------------------------------------------------------
 
 
-def _decided(one):
-    return [(said.id, said.subject) for said in check(one.observation()) if said.evidence["check"] == "C-61"]
+def _decided(rule):
+    return [(said.id, said.subject) for said in check(rule.observation()) if said.evidence["check"] == "C-61"]
 
 
 def test_before_the_start_the_rendered_file_is_judged():
     shared = {"default.replication.factor": "3", "min.insync.replicas": "2"}
-    one = world("M2")
+    cluster = world("M2")
     for id, key in ((id, key) for id in (1, 2) for key in shared):
-        one.file(id, key, shared[key])
-    assert _decided(one) == []
-    assert _decided(one.file(3001, "min.insync.replicas", "1")) == [
+        cluster.file(id, key, shared[key])
+    assert _decided(cluster) == []
+    assert _decided(cluster.file(3001, "min.insync.replicas", "1")) == [
         ("controller-setting-differs", "min.insync.replicas")
     ]
 
 
 def test_a_value_of_the_whole_cluster_takes_precedence_over_files():
-    one = world("M3")
+    cluster = world("M3")
     for id in (1, 2):
-        one.file(id, "min.insync.replicas", "2")
-    assert _decided(one) == [("controller-setting-differs", "min.insync.replicas")]
-    one.znode("/config/brokers/<default>", config(**{"min.insync.replicas": "2"}))
-    assert _decided(one) == []
-    one.znode("/config/brokers/<default>", config(**{"min.insync.replicas": "1"}))
-    assert _decided(one) == [("setting-overridden", "min.insync.replicas")]
+        cluster.file(id, "min.insync.replicas", "2")
+    assert _decided(cluster) == [("controller-setting-differs", "min.insync.replicas")]
+    cluster.znode("/config/brokers/<default>", config(**{"min.insync.replicas": "2"}))
+    assert _decided(cluster) == []
+    cluster.znode("/config/brokers/<default>", config(**{"min.insync.replicas": "1"}))
+    assert _decided(cluster) == [("setting-overridden", "min.insync.replicas")]
 
 
 def test_files_that_were_not_seen_are_unknown():
     found = check(world("M11").but(files={1: {}, 2: {}, 3: {}}).observation())
-    assert [one.evidence["number"] for one in found if "decide" in one.subject and one.id == UNKNOWN_ID] == ["C-61"]
+    assert [
+        finding.evidence["number"] for finding in found if "decide" in finding.subject and finding.id == UNKNOWN_ID
+    ] == ["C-61"]

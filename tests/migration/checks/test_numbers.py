@@ -36,7 +36,7 @@ def with_findings(*findings):
 
 def test_accepting_the_ensemble_leaves_an_unread_disk_open():
     open_ = open_questions(check(with_findings(UNREADABLE), accepted=frozenset(AT_M0)))
-    assert [(one.id, one.evidence["check"], one.evidence["number"]) for one in open_] == [
+    assert [(finding.id, finding.evidence["check"], finding.evidence["number"]) for finding in open_] == [
         ("observed-log-unreadable", "X-SEEN", "X-SEENc")
     ]
     assert open_questions(check(with_findings(UNREADABLE), accepted=frozenset({*AT_M0, "X-SEENc"}))) == []
@@ -47,13 +47,13 @@ def test_no_number_of_a_check_accepts_what_was_not_seen(id):
     found = check(with_findings(warning(id, "controller 3001", "not seen")), accepted=frozenset(
         number for number, said in meanings().items() if id not in said
     ))  # fmt: skip
-    assert [one.id for one in open_questions(found)] == [id]
+    assert [finding.id for finding in open_questions(found)] == [id]
 
 
 def test_accepting_a_question_leaves_the_findings_of_its_check_open():
     servers = tuple(ServerSeen(address=f"zk{at}", mode=mode, version=None) for at, mode in enumerate(("leader", None)))
     found = check(world("M0").but(servers=servers).observation(), accepted=frozenset(AT_M0))
-    assert {one.id for one in open_questions(found)} == {"zookeeper-server-silent"}
+    assert {finding.id for finding in open_questions(found)} == {"zookeeper-server-silent"}
 
 
 @pytest.mark.slow
@@ -61,27 +61,27 @@ def test_accepting_one_finding_accepts_no_other_of_all_there_are():
     """Every pair of warnings that the known dangers lead to."""
     found = {}
     for case in CASES:
-        for one in check(case.change(world(case.state)).observation()):
-            if one.severity is Severity.WARNING:
-                found.setdefault((one.id, one.evidence.get("number")), one)
+        for finding in check(case.change(world(case.state)).observation()):
+            if finding.severity is Severity.WARNING:
+                found.setdefault((finding.id, finding.evidence.get("number")), finding)
     assert len(found) > 40
-    for key, one in found.items():
-        accepted = frozenset({accept_word(one)})
-        assert is_accepted(one, accepted)
+    for key, finding in found.items():
+        accepted = frozenset({accept_word(finding)})
+        assert is_accepted(finding, accepted)
         assert [other for other in found if other != key and is_accepted(found[other], accepted)] == []
 
 
 def test_a_finding_is_accepted_on_one_node_or_on_all():
     down = [warning("controller-down", f"controller {id}", "down", check="C-31") for id in (3001, 3002)]
-    assert [is_accepted(one, frozenset({"controller-down@controller-3001"})) for one in down] == [True, False]
-    assert [is_accepted(one, frozenset({"C-31f@controller-3002"})) for one in down] == [False, True]
-    assert [is_accepted(one, frozenset({"controller-down"})) for one in down] == [True, True]
+    assert [is_accepted(finding, frozenset({"controller-down@controller-3001"})) for finding in down] == [True, False]
+    assert [is_accepted(finding, frozenset({"C-31f@controller-3002"})) for finding in down] == [False, True]
+    assert [is_accepted(finding, frozenset({"controller-down"})) for finding in down] == [True, True]
     assert accept_word(down[0]) == "controller-down@controller-3001"
 
 
 def test_a_question_has_no_name_but_its_number():
     found = check(world("M0").observation(), accepted=frozenset({UNKNOWN_ID}))
-    assert {one.evidence["number"] for one in open_questions(found)} == set(AT_M0)
+    assert {finding.evidence["number"] for finding in open_questions(found)} == set(AT_M0)
 
 
 def test_every_question_and_every_finding_of_a_check_has_a_number():

@@ -42,8 +42,8 @@ def sasl(seen: World) -> World:
 def test_what_the_first_steps_cure_is_no_blocker() -> None:
     found = check(ordinary(fresh()).observation())
     assert blockers(found) == []
-    replaced = [one for one in found if one.id == "controller-file-will-be-replaced"]
-    assert [one.subject for one in replaced] == ["controller 3001"]
+    replaced = [finding for finding in found if finding.id == "controller-file-will-be-replaced"]
+    assert [finding.subject for finding in replaced] == ["controller 3001"]
     assert set(RENDERED_LATER) <= set(replaced[0].evidence["set"])
 
 
@@ -59,22 +59,22 @@ def test_what_the_first_steps_cure_is_no_blocker() -> None:
 )
 def test_what_rendering_does_not_cure_stays_a_blocker(key: str, value: str | None, id: str) -> None:
     found = check(ordinary(fresh()).file(3001, key, value).observation())
-    assert id in {one.id for one in blockers(found)}
+    assert id in {finding.id for finding in blockers(found)}
 
 
 def test_a_formatted_controller_is_judged_by_the_file_that_is_there() -> None:
     found = check(ordinary(world("M2")).observation())
-    assert {one.id for one in blockers(found)} == {"controller-without-flag"}
+    assert {finding.id for finding in blockers(found)} == {"controller-without-flag"}
 
 
 def test_a_controller_that_runs_is_judged_by_its_own_file() -> None:
     found = check(world("M3").file(3001, "authorizer.class.name", None).observation())
-    assert "controller-without-authorizer" in {one.id for one in blockers(found)}
+    assert "controller-without-authorizer" in {finding.id for finding in blockers(found)}
 
 
 def test_missing_credentials_are_asked_for_by_name() -> None:
     found = check(sasl(ordinary(fresh())).observation())
-    missing = {one.subject: one for one in found if one.id == "listener-credentials-missing"}
+    missing = {finding.subject: finding for finding in found if finding.id == "listener-credentials-missing"}
     assert set(missing) == {"broker 1", "broker 2"}
     key = "listener.name.controller.plain.sasl.jaas.config"
     assert key in missing["broker 1"].message and key in missing["broker 1"].next_step
@@ -86,7 +86,7 @@ def test_credentials_in_the_brokers_own_files_are_seen() -> None:
     seen = sasl(ordinary(fresh())).file(3001, "super.users", "User:ANONYMOUS;User:admin")
     for broker in (1, 2):
         seen = seen.file(broker, "listener.name.controller.plain.sasl.jaas.config", PLAIN)
-    found = [one for one in check(seen.observation()) if one.evidence["check"] == "C-14"]
+    found = [finding for finding in check(seen.observation()) if finding.evidence["check"] == "C-14"]
     assert found == []
 
 
@@ -94,13 +94,14 @@ def test_a_secret_that_a_saved_observation_hides_is_not_missing() -> None:
     seen = ordinary(fresh())
     for broker in (1, 2):
         seen = seen.file(broker, "delegation.token.secret.key", "<redacted>")
-    assert "delegation-token-key-mismatch" not in {one.id for one in blockers(check(seen.observation()))}
+    assert "delegation-token-key-mismatch" not in {finding.id for finding in blockers(check(seen.observation()))}
 
 
 def test_files_that_were_not_observed_are_not_made_up() -> None:
     seen = ordinary(fresh()).observation()
     nodes = tuple(
-        changed(one, config_text=None, config=None) if one.role is NodeRole.CONTROLLER else one for one in seen.nodes
+        changed(node, config_text=None, config=None) if node.role is NodeRole.CONTROLLER else node
+        for node in seen.nodes
     )
     blind = changed(seen, nodes=nodes)
     assert planned_files(blind).observation is blind
@@ -110,5 +111,5 @@ def test_brokers_that_wait_to_enter_are_known_to_a_quorum_that_is_up() -> None:
     seen = sasl(world("M3"))
     for broker in (1, 2):
         seen = seen.file(broker, "listener.name.controller.plain.sasl.jaas.config", PLAIN)
-    found = [one for one in check(seen.observation()) if one.evidence["check"] == "C-14"]
+    found = [finding for finding in check(seen.observation()) if finding.evidence["check"] == "C-14"]
     assert found == []

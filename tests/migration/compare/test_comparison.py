@@ -31,13 +31,15 @@ IMAGE = copied(_small(), secrets=("right",))
 
 
 def _names(differences):
-    return [(one.entity, one.key) for one in differences]
+    return [(difference.entity, difference.key) for difference in differences]
 
 
 def test_a_faithful_copy_has_no_unexplained_difference():
     answer = compared(_small(), IMAGE, DUAL)
     assert answer.unexplained == ()
-    assert [(one.entity, one.key, one.rule) for one in answer.differences] == [("topic", "logs", "pending-deletion")]
+    assert [(difference.entity, difference.key, difference.rule) for difference in answer.differences] == [
+        ("topic", "logs", "pending-deletion")
+    ]
     assert answer.unknown == ()
     assert answer.findings == ()
 
@@ -108,7 +110,9 @@ def test_one_change_of_any_tree_is_one_difference(data, choice):
     image = copied(tree)
     lost = [path for path in data if path.count("/") == 3 and path.startswith(("/config/", "/kafka-acl/"))]
     entities = [("acls", id) for id in image.acls] + [("topic_ids", name) for name in image.topic_ids]
-    entities += [("client_quotas", one) for one in image.client_quotas] + [("scram", one) for one in image.scram]
+    entities += [("client_quotas", quota) for quota in image.client_quotas] + [
+        ("scram", credential) for credential in image.scram
+    ]
     chosen = choice.draw(st.sampled_from(lost + entities)) if lost + entities else None
     if chosen is None:
         return
@@ -116,14 +120,14 @@ def test_one_change_of_any_tree_is_one_difference(data, choice):
         below = {path: value for path, value in data.items() if path != chosen}
         found = compare(tree_from(below), image, DUAL)
         # A user's znode may hold a quota and a credential: these are two entities.
-        assert {one.znode for one in found} == {chosen}
-        assert all(one.zookeeper is None or one.entity == "acl" for one in found)
+        assert {difference.znode for difference in found} == {chosen}
+        assert all(difference.zookeeper is None or difference.entity == "acl" for difference in found)
     else:
         part, key = chosen
         changed = {name: value for name, value in getattr(image, part).items() if name != key}
         found = compare(tree, replace(image, **{part: changed}), DUAL)
-        assert len([one for one in found if one.entity != "partition"]) == 1
-    assert all(one.explained is None for one in found)
+        assert len([difference for difference in found if difference.entity != "partition"]) == 1
+    assert all(difference.explained is None for difference in found)
 
 
 # --- what is the same though it does not look so --------------------------------------------------------------------
@@ -154,7 +158,7 @@ def test_emptied_znodes_are_none():
 
 def test_the_epoch_of_a_partition_is_not_compared():
     tree = _small()
-    later = {path: replace(one, version=one.version + 40) for path, one in tree.znodes.items()}
+    later = {path: replace(znode, version=znode.version + 40) for path, znode in tree.znodes.items()}
     assert compared(replace(tree, znodes=later), IMAGE, DUAL).unexplained == ()
 
 
@@ -167,7 +171,7 @@ def test_expired_tokens_may_vanish_and_others_may_not():
 
 
 def test_a_topic_made_anew_is_one_difference():
-    topics = {id: replace(one, id=one.id) for id, one in IMAGE.topics.items()}
+    topics = {id: replace(topic, id=topic.id) for id, topic in IMAGE.topics.items()}
     (old,) = topics
     other = type(old)(bytes([9]) * 16)
     image = replace(IMAGE, topics={other: replace(topics[old], id=other)}, topic_ids={"orders": other})
@@ -203,7 +207,7 @@ def test_what_nobody_can_read_is_different_even_where_kraft_has_nothing(path, da
     (topic_id,) = IMAGE.topics
     facts = replace(DUAL, copied=frozenset({(topic_id, 0)}))
     found = compared(tree, copied(tree, secrets=("right",)), facts).unexplained
-    assert [(one.entity, one.znode) for one in found] == [(entity, path)]
+    assert [(difference.entity, difference.znode) for difference in found] == [(entity, path)]
     assert not _repeats_a_secret(found[0])
 
 
@@ -228,10 +232,10 @@ def test_names_that_were_copied_with_their_escapes():
 def test_a_password_without_its_secret_is_unknown():
     answer = compared(_small(), IMAGE, replace(DUAL, secrets=()))
     assert answer.unexplained == ()
-    assert [(one.entity, one.key) for one in answer.unknown] == [
+    assert [(unknown.entity, unknown.key) for unknown in answer.unknown] == [
         ("broker-config", "1 listener.name.sasl.ssl.key.password")
     ]
-    assert [one.id for one in answer.findings] == ["comparison-incomplete"]
+    assert [finding.id for finding in answer.findings] == ["comparison-incomplete"]
 
 
 @pytest.mark.parametrize("hidden", [False, True])
@@ -242,7 +246,7 @@ def test_a_cipher_text_taken_for_the_password_is_found_without_any_secret(hidden
     answer = compared(_small(shown), image, replace(DUAL, secrets=()))
     (found,) = answer.unexplained
     assert (found.entity, found.key) == ("broker-config", "1")
-    assert [one.id for one in answer.findings] == ["password-copied-encrypted"]
+    assert [finding.id for finding in answer.findings] == ["password-copied-encrypted"]
     assert not _repeats_a_secret(found)
 
 
@@ -280,7 +284,9 @@ def test_a_stopped_broker_and_a_broker_on_kraft_are_no_trouble():
     tree = _small(gone=["/brokers/ids/2"])
     assert compared(tree, _with_broker(2, is_migrating_zk_broker=False), DUAL).unexplained == ()
     stopped = compared(tree, _with_broker(2, fenced=True), DUAL)
-    assert [(one.key, one.rule) for one in stopped.differences if one.entity == "broker"] == [("2", "stopped-broker")]
+    assert [
+        (difference.key, difference.rule) for difference in stopped.differences if difference.entity == "broker"
+    ] == [("2", "stopped-broker")]
     assert _names(compared(tree, IMAGE, DUAL).unexplained) == [("broker", "2")]
 
 
@@ -288,7 +294,9 @@ def test_a_stopped_broker_and_a_broker_on_kraft_are_no_trouble():
 def test_the_release_must_be_the_same_to_the_level(ibp, equal):
     facts = replace(DUAL, inter_broker_protocol={1: ibp, 2: ibp})
     found = compared(_small(), IMAGE, facts).unexplained
-    assert [(one.key, one.kraft) for one in found] == ([] if equal else [("metadata.version", "3.8-IV0")])
+    assert [(difference.key, difference.kraft) for difference in found] == (
+        [] if equal else [("metadata.version", "3.8-IV0")]
+    )
 
 
 def test_controllers_of_another_cluster():

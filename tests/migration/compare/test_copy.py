@@ -30,7 +30,9 @@ KEY = "listener.name.sasl.ssl.key.password"
 def _written(tree, decode=str):
     batches = copy_batches(tree, RULES, acl_id=lambda n: Uuid((n + 5).to_bytes(16, "big")), decode_password=decode)
     return [
-        decode_record(encode_record(message(one.type), one.version, one.data)) for batch in batches for one in batch
+        decode_record(encode_record(message(record.type), record.version, record.data))
+        for batch in batches
+        for record in batch
     ]
 
 
@@ -52,16 +54,16 @@ def test_one_record_that_is_missing_is_one_difference(data, choice):
     at = choice.draw(st.integers(0, len(records) - 1))
     (found,) = compare_copy(tree, records[:at] + records[at + 1 :], RULES)
     assert (found.entity, found.kraft, found.explained) == (records[at].type, None, None)
-    assert [one.id for one in copy_findings([found])] == ["migration-copy-not-as-predicted"]
+    assert [finding.id for finding in copy_findings([found])] == ["migration-copy-not-as-predicted"]
 
 
 def test_a_partition_has_the_name_of_its_topic():
     tree = _small()
     stay = {name: topic for name, topic in tree.topics.items() if name not in tree.pending_deletions}
     names = {f"{name}-{number}" for name, topic in stay.items() for number in topic.partitions}
-    lacking = [one for one in _written(tree) if one.type != "PartitionRecord"]
+    lacking = [record for record in _written(tree) if record.type != "PartitionRecord"]
     found = compare_copy(tree, lacking, RULES)
-    assert {one.key for one in found if one.entity == "PartitionRecord"} == names
+    assert {difference.key for difference in found if difference.entity == "PartitionRecord"} == names
 
 
 def test_passwords_are_opened_where_they_can_be():
@@ -82,7 +84,7 @@ def test_passwords_are_opened_where_they_can_be():
 def test_leaders_move_between_the_saved_tree_and_the_copy(field, value, explained):
     tree = _small()
     records = _written(tree, lambda value: first_opening(value, ["right"]))
-    at = next(at for at, one in enumerate(records) if one.type == "PartitionRecord")
+    at = next(at for at, record in enumerate(records) if record.type == "PartitionRecord")
     records[at] = changed(records[at], data={**records[at].data, field: value})
     (found,) = compare_copy(tree, records, RULES, secrets=("right",))
     assert (found.explained is not None) is explained
@@ -97,4 +99,4 @@ def test_what_the_saved_tree_does_not_show_is_unknown():
     hidden = parse_tree(tree_of(tuple(redact_znodes(whole.znodes.values()))))
     found, unknown = copy_compared(hidden, records, RULES, secrets=("right",))
     assert found == ()
-    assert {"UserScramCredentialRecord", "ConfigRecord"} <= {one.entity for one in unknown}
+    assert {"UserScramCredentialRecord", "ConfigRecord"} <= {value.entity for value in unknown}

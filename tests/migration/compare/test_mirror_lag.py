@@ -40,7 +40,7 @@ def made_behind(name: str, *, behind_ms: int | None, controller: bool = True) ->
 
 def _topics(differences: Iterable[Difference]) -> list[Difference]:
     """The image of these observations has no brokers."""
-    return [one for one in differences if one.entity == "topic"]
+    return [difference for difference in differences if difference.entity == "topic"]
 
 
 @pytest.mark.parametrize("name", ["M6", "M7", "M8"])
@@ -50,8 +50,8 @@ def test_what_is_younger_than_the_mirror_stops_nobody(name: str):
     assert (difference.key, difference.rule) == ("just-made", MIRROR_LAG)
     plan = plan_rollback(seen)
     assert plan.outcome is Outcome.PLANNED
-    assert "zookeeper-misses-metadata" not in {one.id for one in plan.findings}
-    assert name != "M8" or "zookeeper-and-kraft-differ" not in {one.id for one in _compared(seen, _STEP)}
+    assert "zookeeper-misses-metadata" not in {finding.id for finding in plan.findings}
+    assert name != "M8" or "zookeeper-and-kraft-differ" not in {finding.id for finding in _compared(seen, _STEP)}
 
 
 @pytest.mark.parametrize("name", ["M6", "M7", "M8"])
@@ -67,5 +67,5 @@ def test_what_the_mirror_does_not_bring_stops_all_of_them(name: str, behind_ms: 
     plan = plan_rollback(seen)
     assert plan.outcome is Outcome.REFUSED
     if controller or name == "M6":  # on KRaft and without controllers there is no way back for another reason, too
-        assert "zookeeper-misses-metadata" in {one.id for one in plan.findings}
-    assert "zookeeper-and-kraft-differ" in {one.id for one in _compared(seen, _STEP)}
+        assert "zookeeper-misses-metadata" in {finding.id for finding in plan.findings}
+    assert "zookeeper-and-kraft-differ" in {finding.id for finding in _compared(seen, _STEP)}

@@ -25,20 +25,23 @@ PATHS = sorted(small())
 
 
 def _unexplained(znodes_):
-    return [(one.entity, one.key) for one in compared(tree_of(znodes_), IMAGE, DUAL).unexplained]
+    return [(difference.entity, difference.key) for difference in compared(tree_of(znodes_), IMAGE, DUAL).unexplained]
 
 
 @given(st.dictionaries(st.sampled_from(PATHS), st.sampled_from(list(Hidden)), max_size=8))
 def test_hidden_data_is_no_difference(hidden):
-    shown = [replace(one, data=None, hidden=hidden[one.path]) if one.path in hidden else one for one in znodes(small())]
+    shown = [
+        replace(znode, data=None, hidden=hidden[znode.path]) if znode.path in hidden else znode
+        for znode in znodes(small())
+    ]
     assert _unexplained(shown) == []
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_that_was_closed_hides_what_is_below_it(path):
     """Without the right to read a znode its children are not known either."""
-    kept = [one for one in znodes(small()) if not one.path.startswith(f"{path}/")]
-    closed = [replace(one, data=None, hidden=Hidden.NO_PERMISSION) if one.path == path else one for one in kept]
+    kept = [znode for znode in znodes(small()) if not znode.path.startswith(f"{path}/")]
+    closed = [replace(znode, data=None, hidden=Hidden.NO_PERMISSION) if znode.path == path else znode for znode in kept]
     assert _unexplained(closed) == []
 
 
@@ -50,10 +53,10 @@ def test_a_path_that_was_closed_hides_what_is_below_it(path):
     ],
 )  # fmt: skip
 def test_a_part_that_was_not_saved_is_unknown(root):
-    kept = [one for one in znodes(small()) if not (one.path == root or one.path.startswith(f"{root}/"))]
+    kept = [znode for znode in znodes(small()) if not (znode.path == root or znode.path.startswith(f"{root}/"))]
     answer = compared(tree_of(kept), IMAGE, DUAL)
-    assert [one.key for one in answer.unexplained if (one.znode or "").startswith(root)] == []
-    assert any(root in one.reason for one in answer.unknown)
+    assert [difference.key for difference in answer.unexplained if (difference.znode or "").startswith(root)] == []
+    assert any(root in unknown.reason for unknown in answer.unknown)
 
 
 def test_a_redacted_tree_is_as_equal_as_the_whole_one():
@@ -61,18 +64,19 @@ def test_a_redacted_tree_is_as_equal_as_the_whole_one():
 
 
 def test_a_redacted_log_is_as_equal_as_the_whole_one():
-    scram = {key: replace(one, salt=b"<redacted>", stored_key=b"<redacted>", server_key=b"<redacted>")
-             for key, one in IMAGE.scram.items()}  # fmt: skip
+    scram = {key: replace(credential, salt=b"<redacted>", stored_key=b"<redacted>", server_key=b"<redacted>")
+             for key, credential in IMAGE.scram.items()}  # fmt: skip
     configs = {key: dict.fromkeys(held, "<redacted>") for key, held in IMAGE.configs.items()}
     answer = compared(tree_from(small()), replace(IMAGE, scram=scram, configs=configs), DUAL)
     assert answer.unexplained == ()
-    assert {one.entity for one in answer.unknown} == {"scram-credential", "topic-config", "broker-config"}
+    assert {unknown.entity for unknown in answer.unknown} == {"scram-credential", "topic-config", "broker-config"}
 
 
 def test_what_is_there_on_one_side_only_is_different_even_if_it_is_not_shown():
     image = replace(IMAGE, scram={}, configs={key: held for key, held in IMAGE.configs.items() if key != (4, "1")})
     found = [
-        (one.entity, one.key) for one in compared(tree_of(redact_znodes(znodes(small()))), image, DUAL).unexplained
+        (difference.entity, difference.key)
+        for difference in compared(tree_of(redact_znodes(znodes(small()))), image, DUAL).unexplained
     ]
     assert found == [
         ("broker-config", "1"),
@@ -86,13 +90,15 @@ def test_what_is_there_on_one_side_only_is_different_even_if_it_is_not_shown():
 )), max_size=6))  # fmt: skip
 def test_no_znode_stops_it(spoilt):
     answer = compared(tree_from({**small(), **spoilt}), IMAGE, DUAL)
-    json.dumps([one.to_dict() for one in answer.differences])
+    json.dumps([difference.to_dict() for difference in answer.differences])
     assert answer.counts is not None
 
 
 def test_replicas_are_known_where_the_state_is_hidden():
     path = "/brokers/topics/orders/partitions/0/state"
-    hidden = [replace(one, data=None, hidden=Hidden.REDACTED) if one.path == path else one for one in znodes(small())]
+    hidden = [
+        replace(znode, data=None, hidden=Hidden.REDACTED) if znode.path == path else znode for znode in znodes(small())
+    ]
     (id,) = IMAGE.topics
     topic = IMAGE.topics[id]
     states = dict(topic.partitions.states)
@@ -138,11 +144,13 @@ def test_what_a_phase_explains(facts, phase, explained):
     assert phase_of(facts) is phase
     image = replace(EMPTY, brokers=IMAGE.brokers)
     answer = compared(tree_from(small()), image, CompareFacts(phase=facts))
-    topics = [one for one in answer.differences if one.entity == "topic" and one.key == "orders"]
-    assert [one.explained is not None for one in topics] == [explained]
+    topics = [
+        difference for difference in answer.differences if difference.entity == "topic" and difference.key == "orders"
+    ]
+    assert [difference.explained is not None for difference in topics] == [explained]
     ids = {Phase.BEFORE_COPY: "comparison-before-copy", Phase.STALE_MIRROR: "mirror-without-copy",
            Phase.UNKNOWN: "comparison-phase-unknown"}  # fmt: skip
-    assert [one.id for one in answer.findings] == ([ids[phase]] if phase in ids else [])
+    assert [finding.id for finding in answer.findings] == ([ids[phase]] if phase in ids else [])
 
 
 def test_a_znode_written_behind_the_log_explains_itself():
@@ -151,7 +159,7 @@ def test_a_znode_written_behind_the_log_explains_itself():
     image = replace(IMAGE, configs={**IMAGE.configs, (2, "orders"): {"retention.ms": "5"}})
     facts = PhaseFacts(state=1, kraft_holds=True, migration_offset=900, last_offset=800, log_end_ms=at - 1)
     differences = compared(tree_from(small()), image, CompareFacts(phase=facts)).differences
-    (found,) = [one for one in differences if one.entity == "topic-config"]
+    (found,) = [difference for difference in differences if difference.entity == "topic-config"]
     assert found.rule == "younger-than-the-log"
     for other in (replace(facts, log_end_ms=at), replace(facts, last_offset=900), replace(facts, log_end_ms=None)):
         assert len(compared(tree_from(small()), image, CompareFacts(phase=other)).unexplained) == 1

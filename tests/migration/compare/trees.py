@@ -43,7 +43,7 @@ def copied(
         decode_password=decode,
     )  # fmt: skip
     sent = [record for batch in batches for record in batch]
-    records = [decode_record(encode_record(message(one.type), one.version, one.data)) for one in sent]
+    records = [decode_record(encode_record(message(record.type), record.version, record.data)) for record in sent]
     image = replay(LogRecord(offset, 1, 0, record) for offset, record in enumerate(records)).image
     brokers = {id: registered(id, values.brokers[id]) for id in values.brokers}
     return replace(image, brokers=brokers, features={"metadata.version": mv})

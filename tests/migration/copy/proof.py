@@ -47,18 +47,18 @@ def assert_same_records(tree: KafkaTree, release: str, real: list[Batch]) -> Non
     )
     predicted = list(made)
     assert _all(predicted) == _all(real)
-    assert [one.type for one in predicted[0]] == [one.type for one in real[0]]
-    assert [one.type for one in predicted[-1]] == [one.type for one in real[-1]]
+    assert [record.type for record in predicted[0]] == [record.type for record in real[0]]
+    assert [record.type for record in predicted[-1]] == [record.type for record in real[-1]]
     assert len(predicted) == len(real)
 
 
 def assert_same_batches(tree: KafkaTree, release: str, real: list[Batch]) -> None:
     """The predicted parts, in the order that Kafka's hash sets happened to have, join to the very batches."""
     found = [_shape(record) for batch in real for record in batch]
-    places = {one: at for at, one in reversed(list(enumerate(found)))}
+    places = {content: at for at, content in reversed(list(enumerate(found)))}
     rules = rules_of(release)
     parts = copy_parts(tree, rules, acl_id=lambda _: ZERO_UUID, decode_password=_decoded)
-    ordered = sorted(parts, key=lambda part: min(places[_shape(one)] for one in part))
+    ordered = sorted(parts, key=lambda part: min(places[_shape(record)] for record in part))
     batches = [Counter(map(_shape, batch)) for batch in joined(ordered, rules.min_batch_size)]
     assert batches == [Counter(map(_shape, batch)) for batch in real[_is_marked(real) : -1]]
 

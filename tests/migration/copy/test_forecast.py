@@ -38,7 +38,7 @@ def test_every_word_of_the_table_is_a_finding():
     assert set(ids) <= set(explanations())
 
 
-@pytest.mark.parametrize("outcome", [one for one in CopyOutcome if one is not CopyOutcome.COMPLETES])
+@pytest.mark.parametrize("outcome", [outcome for outcome in CopyOutcome if outcome is not CopyOutcome.COMPLETES])
 def test_each_finding_of_the_table_decides(outcome):
     for id_ in _BY_FINDING[outcome]:
         assert _forecast(findings=[blocker(id_, "x", "y")]).outcome is outcome
@@ -46,7 +46,7 @@ def test_each_finding_of_the_table_decides(outcome):
 
 
 def test_the_heaviest_finding_counts():
-    findings = [blocker(_BY_FINDING[one][0], "x", "y") for one in CopyOutcome if one in _BY_FINDING]
+    findings = [blocker(_BY_FINDING[outcome][0], "x", "y") for outcome in CopyOutcome if outcome in _BY_FINDING]
     assert _forecast(findings=findings).outcome is CopyOutcome.DIES
     assert _forecast(findings=reversed(findings)).outcome is CopyOutcome.DIES
 
@@ -69,8 +69,8 @@ def test_what_is_hidden_is_unknown_where_it_is_copied(path, outcome):
 
 def test_a_whole_znode_that_may_not_be_read():
     every = [
-        changed(one, data=None, hidden=Hidden.NO_PERMISSION) if one.path == "/config/users/alice" else one
-        for one in znodes(HEALTHY)
+        changed(znode, data=None, hidden=Hidden.NO_PERMISSION) if znode.path == "/config/users/alice" else znode
+        for znode in znodes(HEALTHY)
     ]
     assert _forecast(parse_znodes(every)).outcome is CopyOutcome.NOT_KNOWN
 
@@ -78,8 +78,8 @@ def test_a_whole_znode_that_may_not_be_read():
 def test_more_partitions_take_longer_and_more_bytes():
     tree = parse_znodes(znodes(HEALTHY))
     (orders,) = tree.topics.values()
-    one = next(iter(orders.partitions.values()))
-    grown = changed(tree, topics={"orders": changed(orders, partitions=dict.fromkeys(range(20_000), one))})
+    partition = next(iter(orders.partitions.values()))
+    grown = changed(tree, topics={"orders": changed(orders, partitions=dict.fromkeys(range(20_000), partition))})
     few, many = _forecast(tree), _forecast(grown)
     assert few.seconds < many.seconds and few.bytes < many.bytes
     assert many.by_type["PartitionRecord"] == 20_000

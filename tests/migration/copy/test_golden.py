@@ -15,7 +15,7 @@ from kafkactl.migration.zktree.password_encoder import PasswordDecodeError, deco
 from tests.migration.copy.proof import assert_same_batches, assert_same_records, read_copy, read_tree, rules_of
 
 GOLDENS = Path(__file__).parents[2] / "golden" / "migrations"
-RELEASES = sorted(one.name for one in GOLDENS.iterdir() if one.is_dir())
+RELEASES = sorted(path.name for path in GOLDENS.iterdir() if path.is_dir())
 
 
 @cache
@@ -42,9 +42,9 @@ def test_in_the_order_of_the_real_copy_the_batches_are_the_same(release, real):
 
 
 def test_kinds_come_in_the_predicted_order(release, real):
-    kinds = [one.type for batch in real[:-1] for one in batch if one.type != "BeginTransactionRecord"]
+    kinds = [record.type for batch in real[:-1] for record in batch if record.type != "BeginTransactionRecord"]
     firsts = [kind for at, kind in enumerate(kinds) if kind not in kinds[:at]]
-    assert [one for one in firsts if one != "ClientQuotaRecord"] == [
+    assert [first for first in firsts if first != "ClientQuotaRecord"] == [
         "TopicRecord",
         *sorted({"ConfigRecord", "PartitionRecord"}, key=firsts.index),
         "UserScramCredentialRecord",
@@ -58,8 +58,8 @@ def test_kinds_come_in_the_predicted_order(release, real):
 def test_every_kind_of_entity_is_in_the_goldens(release):
     tree = _tree(release)
     assert len(tree.client_quotas) == 11
-    assert {one.pattern_type for one in tree.acls} == {3, 4}
-    assert {one.resource_type for one in tree.acls} == {2, 3, 4, 5, 6, 7}
+    assert {acl.pattern_type for acl in tree.acls} == {3, 4}
+    assert {acl.resource_type for acl in tree.acls} == {2, 3, 4, 5, 6, 7}
     assert len(tree.scram) == 4 and tree.delegation_tokens and tree.producer_ids
     assert {"", "1", "2"} == set(tree.broker_configs)
     (moving,) = tree.topics["moving"].partitions.values()

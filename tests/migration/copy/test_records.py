@@ -80,12 +80,12 @@ def test_replayed_it_is_the_tree():
     assert image.scram == tree.scram
     assert image.delegation_tokens == tree.delegation_tokens
     assert image.next_producer_id == 5000
-    assert sorted(one.principal for one in image.acls.values()) == sorted(one.principal for one in tree.acls)
+    assert sorted(acl.principal for acl in image.acls.values()) == sorted(acl.principal for acl in tree.acls)
 
 
 def test_a_moving_partition_keeps_its_move():
     tree = parse_znodes(znodes(without(small(), ["/admin/delete_topics/logs"])))
-    (moving,) = [one for one in _of("PartitionRecord", _records(tree)) if str(one["TopicId"]) == LOGS_ID]
+    (moving,) = [record for record in _of("PartitionRecord", _records(tree)) if str(record["TopicId"]) == LOGS_ID]
     assert (moving["Replicas"], moving["AddingReplicas"], moving["RemovingReplicas"]) == ([2, 1], [2], [1])
 
 
@@ -97,7 +97,7 @@ def test_a_partition_without_a_state_begins_anew():
 
 def test_passwords_go_through_the_encoder_and_nothing_else_does():
     found = _of("ConfigRecord", _records(decode_password=lambda value: f"<{value}>"))
-    changed = [one["Name"] for one in found if one["Value"].startswith("<")]
+    changed = [record["Name"] for record in found if record["Value"].startswith("<")]
     assert changed == ["listener.name.sasl.ssl.key.password"]
 
 
@@ -132,21 +132,21 @@ def test_tokens(version, tokens):
 
 @pytest.mark.parametrize(("version", "brokers"), [("3.5.1", {"1"}), ("3.5.2", {"", "1"})])
 def test_the_default_of_all_brokers(version, brokers):
-    found = [one for one in _of("ConfigRecord", _records(version=version)) if one["ResourceType"] == 4]
-    assert {one["ResourceName"] for one in found} == brokers
+    found = [record for record in _of("ConfigRecord", _records(version=version)) if record["ResourceType"] == 4]
+    assert {record["ResourceName"] for record in found} == brokers
 
 
 @pytest.mark.parametrize(("version", "topics"), [("3.6.0", ["logs", "orders"]), ("3.6.1", ["orders"])])
 def test_topics_that_wait_for_their_deletion(version, topics):
-    assert [one["Name"] for one in _of("TopicRecord", _records(version=version))] == topics
+    assert [record["Name"] for record in _of("TopicRecord", _records(version=version))] == topics
 
 
 @pytest.mark.parametrize(("version", "plain"), [("3.6.1", False), ("3.6.2", True), ("3.7.0", False), ("3.7.1", True)])
 def test_names_of_clients(version, plain):
     records = _records(version=version)
-    users = [one["Name"] for one in _of("UserScramCredentialRecord", records)]
+    users = [record["Name"] for record in _of("UserScramCredentialRecord", records)]
     assert users == ["alice", "bob@x.com" if plain else "bob%40x.com"]
-    names = {part["EntityName"] for one in _of("ClientQuotaRecord", records) for part in one["Entity"]}
+    names = {part["EntityName"] for record in _of("ClientQuotaRecord", records) for part in record["Entity"]}
     assert ("app*1" in names, "app%2A1" in names) == (plain, not plain)
     assert (None in names, "" in names) == (plain, not plain)
 

@@ -155,7 +155,7 @@ def test_where_nobody_can_tell_nothing_is_deleted(copied: FakeWorld, monkeypatch
 
 def test_the_way_back_in_its_order(copied: FakeWorld) -> None:
     kept = []
-    for state in (one for one in copied.cluster.znodes if one.endswith("/state")):
+    for state in (znode for znode in copied.cluster.znodes if znode.endswith("/state")):
         copied.cluster.put(
             state, (copied.cluster.znodes[state].data or b"").replace(b'"controller_epoch":', b'"controller_epoch":1')
         )

@@ -62,8 +62,8 @@ def test_a_quorum_is_prepared_as_a_whole(until: str, tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = forward(FakeWorld(cluster), tmp_path, until=until)
     assert (result.outcome, result.state_after) == (Outcome.DONE, until), result.findings
-    assert [one.formatted for one in cluster.controllers] == [CLUSTER_ID] * 3
-    assert [one.running for one in cluster.controllers] == [until == "M3"] * 3
+    assert [controller.formatted for controller in cluster.controllers] == [CLUSTER_ID] * 3
+    assert [controller.running for controller in cluster.controllers] == [until == "M3"] * 3
     assert forward(FakeWorld(cluster), tmp_path, until=until).outcome is Outcome.NOTHING_TO_DO
 
 
@@ -73,7 +73,7 @@ def test_a_quorum_of_which_one_is_left_is_brought_up_again(tmp_path: Path) -> No
     cluster.stop(3002)
     result = forward(FakeWorld(cluster), tmp_path, until="M3")
     assert (result.outcome, result.state_after) == (Outcome.DONE, "M3"), result.findings
-    assert all(one.running for one in cluster.controllers)
+    assert all(controller.running for controller in cluster.controllers)
 
 
 def test_back_from_one_controller_of_three(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_back_from_one_controller_of_three(tmp_path: Path) -> None:
     result = back(FakeWorld(cluster), tmp_path)
     assert (result.outcome, result.state_after) == (Outcome.DONE, "M0"), result.findings
     assert cluster.harm == []
-    assert not any(one.running or one.formatted for one in cluster.controllers)
+    assert not any(controller.running or controller.formatted for controller in cluster.controllers)
 
 
 # --- strangers --------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class Foreign(FakeWorld):
         if self.looks <= self.after:
             return seen
         other = IdentitySeen(cluster_id="AnotherClusterAnotherC", node_id=self.node)
-        nodes = (changed(one, identity=other, alive=True) if one.id == self.node else one for one in seen.nodes)
+        nodes = (changed(node, identity=other, alive=True) if node.id == self.node else node for node in seen.nodes)
         return changed(seen, nodes=tuple(nodes))
 
 
@@ -116,7 +116,7 @@ def test_nothing_is_done_beside_a_stranger(phase: str, node: int, goal: str, tmp
     world = Foreign(cluster, node)
     result = back(world, tmp_path) if goal == BACK else forward(world, tmp_path, goal=goal)
     assert (result.outcome, result.state_after) == (Outcome.REFUSED, "unidentified-nodes")
-    assert "node-of-another-cluster" in [one.id for one in result.findings]
+    assert "node-of-another-cluster" in [finding.id for finding in result.findings]
     assert {verb for verb, _ in world.asked} <= {Verb.GET_CONFIG, Verb.FS_PROBE, Verb.IS_RUNNING}
     assert cluster.harm == []
 
@@ -169,7 +169,7 @@ def test_a_node_that_dies_before_a_restart_stops_it(how: str, phase: str, victim
     result = forward(world, tmp_path)
     assert world.struck
     assert victim not in stopped(world)
-    others = [one for one in stopped(world) if one < 3000]
+    others = [stop for stop in stopped(world) if stop < 3000]
     if how == "paused" or victim < 3000:
         assert others == []
         assert result.outcome in (Outcome.REFUSED, Outcome.PARTIAL, Outcome.FAILED), result.findings
@@ -185,7 +185,7 @@ def test_a_controller_is_not_restarted_without_a_majority_beside_it(dead: tuple[
     for id in dead:
         cluster.kill(id)
     found = majority_at_risk(cluster.observe(), step)
-    assert [one.id for one in found] == ["controller-majority-at-risk"]
+    assert [finding.id for finding in found] == ["controller-majority-at-risk"]
     assert "controller 3002" in found[0].message
     dead_itself = changed(step, node=3002, target="controller 3002")
     assert majority_at_risk(cluster.observe(), dead_itself) == ()  # its start takes nothing away
@@ -197,17 +197,17 @@ def test_a_controller_that_lags_is_none_of_the_majority() -> None:
                 role=NodeRole.CONTROLLER, file=File.FINAL)  # fmt: skip
     seen = cluster.observe()
 
-    def behind(one: Any) -> Any:
-        if one.quorum is None or not one.quorum.voters:
-            return one
-        voters = (changed(v, log_end_offset=0 if v.id == 3003 else v.log_end_offset) for v in one.quorum.voters)
-        high_watermark = one.quorum.high_watermark + 200
-        return changed(one, quorum=changed(one.quorum, voters=tuple(voters), high_watermark=high_watermark - 200))
+    def behind(seen: Any) -> Any:
+        if seen.quorum is None or not seen.quorum.voters:
+            return seen
+        voters = (changed(v, log_end_offset=0 if v.id == 3003 else v.log_end_offset) for v in seen.quorum.voters)
+        high_watermark = seen.quorum.high_watermark + 200
+        return changed(seen, quorum=changed(seen.quorum, voters=tuple(voters), high_watermark=high_watermark - 200))
 
-    lagging = changed(seen, nodes=tuple(behind(one) for one in seen.nodes))
+    lagging = changed(seen, nodes=tuple(behind(node) for node in seen.nodes))
     assert seen.quorum is not None
     expected = ["controller-majority-at-risk"] if (seen.quorum.high_watermark or 0) > 100 else []
-    assert [one.id for one in majority_at_risk(lagging, step)] == expected
+    assert [finding.id for finding in majority_at_risk(lagging, step)] == expected
 
 
 def test_the_last_replica_that_answers_is_not_restarted() -> None:
@@ -218,7 +218,7 @@ def test_the_last_replica_that_answers_is_not_restarted() -> None:
     assert replicas_at_risk(cluster.observe(), step) == ()
     cluster.kill(1)
     found = replicas_at_risk(cluster.observe(), step)
-    assert [one.id for one in found] == ["last-replica-at-risk"]
+    assert [finding.id for finding in found] == ["last-replica-at-risk"]
     assert "broker 1" in found[0].message
 
 

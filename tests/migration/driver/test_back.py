@@ -34,9 +34,9 @@ def go_back(world: FakeWorld, folder: Path) -> RunResult:
 def assert_back(cluster: FakeCluster) -> None:
     """Every broker in plain ZooKeeper mode with a controller of its own, and nothing left of the migration."""
     assert cluster.harm == []
-    assert all(one.running and one.mode is Mode.ZK for one in cluster.brokers)
-    assert all(one.file == broker_file(one.id) for one in cluster.brokers)
-    assert not any(one.running or one.formatted for one in cluster.controllers)
+    assert all(broker.running and broker.mode is Mode.ZK for broker in cluster.brokers)
+    assert all(broker.file == broker_file(broker.id) for broker in cluster.brokers)
+    assert not any(controller.running or controller.formatted for controller in cluster.controllers)
     assert "/migration" not in cluster.znodes
     assert cluster.znodes["/controller"].ephemeral_owner
     assert int(cluster.znodes["/controller_epoch"].data or b"") >= cluster.highest_state_epoch()
@@ -74,5 +74,5 @@ def test_an_inventory_that_mixes_up_clusters_is_refused(
     finding = blocker(id, "ZooKeeper zk:2181", "it is that of another cluster")
     monkeypatch.setattr(world, "observe", lambda: changed(look(), findings=(finding,)))
     result = go_back(world, tmp_path)
-    assert (result.outcome, [one.id for one in result.findings]) == (Outcome.REFUSED, [id])
-    assert all(one.running for one in cluster.nodes.values())
+    assert (result.outcome, [finding.id for finding in result.findings]) == (Outcome.REFUSED, [id])
+    assert all(node.running for node in cluster.nodes.values())

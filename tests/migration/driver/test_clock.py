@@ -105,8 +105,8 @@ def test_a_dual_write_that_hangs_is_seen_whatever_the_clock_of_the_observer(hour
     assert evidence_of(world.observe()).dual_write.follows is False
     result = drive(world, tmp_path)
     assert result.outcome is Outcome.REFUSED
-    assert {"migration-driver-stuck", "dual-write-not-seen"} & {one.id for one in result.findings}
-    assert not any(one.mode is Mode.KRAFT for one in cluster.brokers)
+    assert {"migration-driver-stuck", "dual-write-not-seen"} & {finding.id for finding in result.findings}
+    assert not any(broker.mode is Mode.KRAFT for broker in cluster.brokers)
 
 
 @pytest.mark.parametrize("hours", [-72, -1, 0, 1, 72])
@@ -135,14 +135,16 @@ def test_a_token_is_expired_by_the_clock_of_the_cluster(monkeypatch: pytest.Monk
     monkeypatch.setattr(compare, "compared", lambda _tree, _image, facts, **_: asked.append(facts))
     for hours in (0, 72):
         compare.compare_observation(changed(seen, time_ms=seen.time_ms + hours * HOUR_MS))
-    assert [one.time_ms for one in asked] == [seen.time_ms, seen.time_ms]
+    assert [facts.time_ms for facts in asked] == [seen.time_ms, seen.time_ms]
 
 
 def test_two_looks_without_time_between_them_still_have_to_move() -> None:
     """By a clock that went back between them: that it was seen twice cannot be said, that it stands still can."""
     first = HEALTHY["M6"].but(end=310, migration=300).observation()
     second = changed(HEALTHY["M6"].but(end=318, migration=300).observation(), time_ms=first.time_ms - HOUR_MS)
-    assert {"condition-not-confirmed", "dual-write-stalled"} <= {one.id for one in gates_of(State.M6, second, first)}
+    assert {"condition-not-confirmed", "dual-write-stalled"} <= {
+        finding.id for finding in gates_of(State.M6, second, first)
+    }
 
 
 def test_waits_do_not_ask_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def back(world: FakeWorld, folder: Path) -> RunResult:
 def assert_on_kraft(cluster: FakeCluster) -> None:
     assert cluster.harm == []
     assert cluster.log.state == MIGRATION and cluster.dual_write
-    assert all(one.running and one.mode is Mode.KRAFT for one in cluster.brokers)
+    assert all(broker.running and broker.mode is Mode.KRAFT for broker in cluster.brokers)
 
 
 def test_all_the_way_and_over_the_point_of_no_return(tmp_path: Path) -> None:
@@ -63,8 +63,8 @@ def test_all_the_way_and_over_the_point_of_no_return(tmp_path: Path) -> None:
     result = forward(world, tmp_path, goal=FINALIZE)
     assert (result.outcome, result.state_after) == (Outcome.DONE, "M11"), result.findings
     assert cluster.log.state == POST_MIGRATION and cluster.harm == []
-    assert not any(one.has_flag for one in cluster.controllers)
-    leader_last = [one.step.target for one in result.steps if one.step.action == "restart-node"]
+    assert not any(controller.has_flag for controller in cluster.controllers)
+    leader_last = [step.step.target for step in result.steps if step.step.action == "restart-node"]
     assert leader_last[-1] == "controller 3001"  # it led before
     assert back(world, tmp_path).outcome is Outcome.REFUSED
 
@@ -115,7 +115,7 @@ def test_killed_while_it_finalizes_the_next_run_ends_it(every: int, tmp_path: Pa
 
     def check(cluster: FakeCluster) -> None:
         assert cluster.log.state == POST_MIGRATION and cluster.harm == []
-        assert all(one.running and not one.has_flag for one in cluster.controllers)
+        assert all(controller.running and not controller.has_flag for controller in cluster.controllers)
 
     start = at_phase("M8")
     assert killed_at_every_act(tmp_path, lambda: copy.deepcopy(start), fused(finalize), check, every=every) > 60
@@ -149,9 +149,11 @@ def test_what_is_not_known_has_to_be_accepted_by_name(tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = forward(FakeWorld(cluster), tmp_path, accepted=frozenset({"C-30"}))
     assert result.outcome is Outcome.REFUSED
-    assert {one.evidence["check"] for one in result.findings} == {"C-40", "C-41", "C-42"}
-    assert "--accept C-41" in next(one.next_step for one in result.findings if one.evidence["check"] == "C-41")
-    assert not any(one.formatted for one in cluster.controllers)
+    assert {finding.evidence["check"] for finding in result.findings} == {"C-40", "C-41", "C-42"}
+    assert "--accept C-41" in next(
+        finding.next_step for finding in result.findings if finding.evidence["check"] == "C-41"
+    )
+    assert not any(controller.formatted for controller in cluster.controllers)
 
 
 def test_the_barrier_before_the_last_broker(tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_hooks_that_misbehave(verb: Verb, node: int, fault: str, id: str | None,
         world.verbs = world.verbs - {Verb.STOP}
     world.faults = [(verb, node, fault)]
     result = forward(world, tmp_path)
-    assert [one.id for one in result.findings if one.severity == "blocker"] == ([] if id is None else [id])
+    assert [finding.id for finding in result.findings if finding.severity == "blocker"] == ([] if id is None else [id])
     if id is not None:
         assert result.outcome is (
             Outcome.UNKNOWN
@@ -233,7 +235,7 @@ def test_strays_that_nobody_would_see_have_to_be_accepted(tmp_path: Path) -> Non
     verbs = ALL - {Verb.FS_PROBE}
     result = forward(FakeWorld(cluster, verbs=verbs), tmp_path)
     assert (result.outcome, result.state_after) == (Outcome.PARTIAL, "M6")
-    assert {one.id for one in result.findings} == {"stray-check-unavailable"}
+    assert {finding.id for finding in result.findings} == {"stray-check-unavailable"}
     assert forward(FakeWorld(cluster, verbs=verbs), tmp_path, accepted=KNOWN | {"X-5.2"}).outcome is Outcome.DONE
 
 
@@ -256,7 +258,7 @@ def test_a_deletion_of_which_nobody_knows_is_an_unknown_outcome(tmp_path: Path) 
 def test_an_operator_who_does_nothing_is_waited_for_and_told(tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = forward(FakeWorld(cluster, verbs=frozenset({Verb.GET_CONFIG, Verb.FORMAT})), tmp_path)
-    assert [one.id for one in result.findings] == ["step-not-confirmed"]
+    assert [finding.id for finding in result.findings] == ["step-not-confirmed"]
     assert "was told" in result.findings[0].message
 
 
@@ -312,7 +314,7 @@ def test_a_cluster_that_is_not_where_the_journal_left_it(tmp_path: Path) -> None
     elsewhere = at_phase("M3")
     result = forward(FakeWorld(elsewhere), tmp_path)
     assert result.outcome is Outcome.REFUSED
-    (found,) = [one for one in result.findings if one.id == "journal-and-cluster-disagree"]
+    (found,) = [finding for finding in result.findings if finding.id == "journal-and-cluster-disagree"]
     assert {"what": "state", "journal": "M6", "observed": "M3"} in found.evidence["table"]
     result = forward(FakeWorld(elsewhere), tmp_path, accept_observed=True)
     assert result.outcome is Outcome.DONE, result.findings
@@ -346,7 +348,7 @@ def test_strays_stop_the_roll(tmp_path: Path) -> None:
     result = forward(world, tmp_path)
     assert result.outcome is Outcome.PARTIAL
     assert result.findings[-1].id == "partitions-became-strays"
-    assert [one.mode for one in cluster.brokers].count(Mode.KRAFT) == 1
+    assert [broker.mode for broker in cluster.brokers].count(Mode.KRAFT) == 1
 
 
 def test_the_journal_keeps_the_trees_of_both_barriers(tmp_path: Path) -> None:

@@ -31,12 +31,12 @@ def shown(cluster: FakeCluster, remembered: Remembered = NOTHING) -> list[Word]:
     """The pending steps of the dry run."""
     plan = plan_rollback(FakeWorld(cluster).observe(), inventory_of(cluster), remembered=remembered)
     assert plan.outcome is not Outcome.REFUSED, plan.findings
-    return [word(one) for one in plan.pending]
+    return [word(step) for step in plan.pending]
 
 
 def played(result: RunResult) -> list[Word]:
     assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), result.findings
-    return [word(one.step) for one in result.steps]
+    return [word(step.step) for step in result.steps]
 
 
 def assert_same(expected: list[Word], found: list[Word]) -> None:
@@ -45,9 +45,9 @@ def assert_same(expected: list[Word], found: list[Word]) -> None:
     An election takes milliseconds: when the driver comes to wait for it, it is there.
     """
     over = Move.WAIT_ZOOKEEPER_CONTROLLER.value
-    expected, found = ([one for one in words if one[0] != over] for words in (expected, found))
+    expected, found = ([step for step in words if step[0] != over] for words in (expected, found))
     assert Counter(found) == Counter(expected)
-    assert [one[0] for one in found] == [one[0] for one in expected]
+    assert [step[0] for step in found] == [step[0] for step in expected]
 
 
 @pytest.mark.parametrize("phase", ["M0", *PHASES])
@@ -64,7 +64,7 @@ def test_a_controller_that_nobody_sees_is_wiped_as_shown(phase: str, tmp_path: P
     cluster = at_phase(phase)
     cluster.stop(3003)
     expected = shown(cluster)
-    assert [one[1] for one in expected if one[0] == "wipe-disk"] == [f"controller {id}" for id in (3001, 3002, 3003)]
+    assert [step[1] for step in expected if step[0] == "wipe-disk"] == [f"controller {id}" for id in (3001, 3002, 3003)]
     assert_same(expected, played(go_back(FakeWorld(cluster), tmp_path)))
 
 

@@ -38,7 +38,7 @@ def finalize(world: FakeWorld, folder: Path, *, soak_hours: float = 0, accepted:
 def test_the_hours_of_the_inventory_have_to_pass(world: FakeWorld, tmp_path: Path) -> None:
     result = finalize(world, tmp_path, soak_hours=2)
     assert (result.outcome, result.state_after) == (Outcome.REFUSED, "M8")
-    (found,) = (one for one in result.findings if one.id == "soak-too-short")
+    (found,) = (finding for finding in result.findings if finding.id == "soak-too-short")
     assert "--accept soak-too-short" in found.next_step
     world.clock.sleep_ms(2 * 3_600_000)
     assert finalize(world, tmp_path, soak_hours=2).state_after == "M11"
@@ -79,4 +79,4 @@ def test_a_quorum_that_is_never_calm_is_not_finalized(
     elect_at(world, monkeypatch, *range(2, 40))
     result = finalize(world, tmp_path)
     assert (result.outcome, result.state_after) == (Outcome.REFUSED, "M8")
-    assert "election-between-looks" in {one.id for one in result.findings}
+    assert "election-between-looks" in {finding.id for finding in result.findings}

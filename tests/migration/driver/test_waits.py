@@ -40,7 +40,7 @@ def forward(crew: RunContext, until: str) -> RunResult:
 
 def with_local_disks(crew: RunContext) -> RunContext:
     """The disks of its nodes are disks of this machine, so that a look shows whether they are formatted."""
-    nodes = tuple(changed(one, hooks=Hooks(template="local")) for one in crew.inventory.nodes)
+    nodes = tuple(changed(node, hooks=Hooks(template="local")) for node in crew.inventory.nodes)
     return changed(crew, inventory=changed(crew.inventory, nodes=nodes))
 
 
@@ -64,10 +64,10 @@ def test_a_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Pat
     world.on_act = act_late
     result = forward(with_local_disks(crew_of(world, tmp_path, told)), "M2")
     assert result.outcome is Outcome.DONE, result.findings
-    formatted = [one for one in result.steps if one.step.action == "format-disk" and one.state == "done"]
+    formatted = [step for step in result.steps if step.step.action == "format-disk" and step.state == "done"]
     assert formatted and cluster.now_ms - began >= 60_000
-    waits = [one for one in told if one.kind == "wait"]
-    assert len(waits) > 10 and "no meta.properties of controller 3001 is seen" in {one.seen for one in waits}
+    waits = [event for event in told if event.kind == "wait"]
+    assert len(waits) > 10 and "no meta.properties of controller 3001 is seen" in {wait.seen for wait in waits}
 
 
 def test_a_disk_that_is_formatted_for_another_cluster_does_not_count(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_disk_that_is_formatted_for_another_cluster_does_not_count(tmp_path: P
     world.operator = lambda request: cluster.format(request.node, "Another-cluster-id-22ch")
     result = forward(with_local_disks(crew_of(world, tmp_path, told)), "M3")
     assert result.outcome is not Outcome.DONE
-    assert "format-disk controller 3001: done" not in {one.text for one in told}
+    assert "format-disk controller 3001: done" not in {event.text for event in told}
 
 
 def test_a_format_that_nobody_can_see_is_asked_for_and_said_so(tmp_path: Path) -> None:
@@ -84,8 +84,8 @@ def test_a_format_that_nobody_can_see_is_asked_for_and_said_so(tmp_path: Path) -
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
     world.operator = world.carry_out
     result = forward(crew_of(world, tmp_path, told), "M3")
-    assert {one.state for one in result.steps if one.step.action == "format-disk"} == {"asked"}
-    assert not any(one.text.startswith("format-disk") and one.text.endswith("done") for one in told)
+    assert {step.state for step in result.steps if step.step.action == "format-disk"} == {"asked"}
+    assert not any(event.text.startswith("format-disk") and event.text.endswith("done") for event in told)
 
 
 # --- hooks that did nothing ---
@@ -98,10 +98,10 @@ def test_a_stop_hook_that_did_nothing_is_called_that(verbs, tmp_path: Path) -> N
     world.faults = [(Verb.STOP, 2, LIE)]
     starts = cluster.nodes[2].starts
     result = forward(crew_of(world, tmp_path, told), "M4")
-    assert [one.id for one in result.findings] == ["hook-did-nothing"]
+    assert [finding.id for finding in result.findings] == ["hook-did-nothing"]
     assert "broker 2 still runs" in result.findings[0].message
     assert cluster.nodes[2].starts == starts
-    assert any(one.kind == "wait" and "process of broker 2" in one.text for one in told)
+    assert any(event.kind == "wait" and "process of broker 2" in event.text for event in told)
 
 
 def test_a_restart_hook_that_did_nothing_is_seen_by_the_mode(tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_a_restart_hook_that_did_nothing_is_seen_by_the_mode(tmp_path: Path) -> 
     world = FakeWorld(cluster, verbs=ALL - {Verb.STOP})
     world.faults = [(Verb.RESTART, 2, LIE)]
     result = forward(crew_of(world, tmp_path, told), "M4")
-    assert [one.id for one in result.findings] == ["step-not-confirmed"]
+    assert [finding.id for finding in result.findings] == ["step-not-confirmed"]
     assert "broker 2 answers and runs on ZooKeeper" in result.findings[0].message
-    assert not any("is still to be done" in one.seen for one in told)
+    assert not any("is still to be done" in event.seen for event in told)
 
 
 # --- a node that boots ---
@@ -167,7 +167,7 @@ def test_a_broker_that_boots_is_not_restarted_by_the_next_run(tmp_path: Path) ->
         assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (act, result.findings)
         assert world.started == 1, act
         if was_booting:
-            assert any("is booting: its gate is awaited" in one.text for one in told), act
+            assert any("is booting: its gate is awaited" in event.text for event in told), act
             return
     pytest.fail("no run was killed while the broker booted")
 
@@ -184,7 +184,7 @@ def test_a_broker_whose_process_is_gone_is_started_again(tmp_path: Path) -> None
     cluster.nodes[2].file = (cluster.nodes[2].file or "") + FLAG + QUORUM
     result = forward(crew_of(FakeWorld(cluster), tmp_path, told), "M4")
     assert result.outcome is Outcome.DONE, result.findings
-    assert not any("is booting" in one.text for one in told)
+    assert not any("is booting" in event.text for event in told)
 
 
 def test_a_start_for_another_phase_is_no_boot(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_a_start_for_another_phase_is_no_boot(tmp_path: Path) -> None:
         seq = crew.journal.append("intent", {"action": "restart-node", "target": "broker 2", "phase": "migration"}).seq
         crew.journal.append("starting", {"of": seq, "target": "broker 2", "phase": "migration"})
     assert forward(crew_of(FakeWorld(cluster), tmp_path, told), "M7").outcome is Outcome.DONE
-    assert not any("is booting" in one.text for one in told)
+    assert not any("is booting" in event.text for event in told)
 
 
 # --- what is told ---
@@ -208,16 +208,16 @@ def test_a_warning_that_is_not_accepted_is_told_while_it_may_still_pass(tmp_path
     with crew.journal:
         guard = ForwardGuard(crew)
         run_migration(crew, WayForward(crew.inventory), goal=FORWARD, identity=identity_of(crew.inventory), guard=guard)
-    assert any(one.kind == "wait" and "findings to pass before" in one.text and one.seen for one in told)
+    assert any(event.kind == "wait" and "findings to pass before" in event.text and event.seen for event in told)
 
 
 def test_the_epoch_that_the_run_itself_raised_is_nothing_to_accept(tmp_path: Path) -> None:
     cluster = at_phase("M3")
     for _ in range(3):
-        for one in cluster.controllers:
-            assert cluster.stop(one.id)
-        for one in cluster.controllers:
-            cluster.start(one.id)
+        for controller in cluster.controllers:
+            assert cluster.stop(controller.id)
+        for controller in cluster.controllers:
+            cluster.start(controller.id)
         cluster.advance(5_000)
     assert forward(crew_of(FakeWorld(cluster), tmp_path, []), "M4L").outcome is Outcome.DONE
 
@@ -230,6 +230,6 @@ def test_a_way_back_that_goes_as_planned_alarms_nobody(tmp_path: Path) -> None:
         identity = identity_of(crew.inventory)
         run = run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
     assert run.outcome is Outcome.DONE, run.findings
-    states = [one.text for one in told if one.kind == "state"]
+    states = [event.text for event in told if event.kind == "state"]
     assert states[0].startswith("M6") and states[-1].startswith("M0")
-    assert all(one.startswith("rollback, ") for one in states[1:-1]) and len(states) > 2
+    assert all(state.startswith("rollback, ") for state in states[1:-1]) and len(states) > 2

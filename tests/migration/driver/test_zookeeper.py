@@ -100,7 +100,7 @@ def test_a_server_without_its_quorum_is_not_looked_at_as_if_it_were_new(monkeypa
 
 
 def _ended(result: RunResult) -> tuple[Outcome, str, str]:
-    last = [one.state for one in result.steps if one.state != "pending"][-1]
+    last = [step.state for step in result.steps if step.state != "pending"][-1]
     return result.outcome, result.findings[-1].id, last
 
 
@@ -110,7 +110,7 @@ def test_the_modes_of_brokers_are_left_alone_while_nothing_is_seen(tmp_path: Pat
     world.unreachable = 10_000
     with pytest.raises(UnreachableError):
         forward(world, tmp_path)
-    assert all(one.mode is Mode.MIGRATING and one.running for one in cluster.brokers)
+    assert all(broker.mode is Mode.MIGRATING and broker.running for broker in cluster.brokers)
 
 
 class InterruptedCluster(FakeCluster):

@@ -159,7 +159,7 @@ def test_the_swap_over_ssh_replaces_what_it_expects_and_nothing_else(tmp_path) -
     assert put(old, new, b"new") == 0  # again: nothing to do
     file.write_text("edited")
     assert put(old, new, b"new") == 65 and file.read_text() == "edited"
-    assert [one.name for one in tmp_path.iterdir()] == [file.name]
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
 
 
 def test_values_of_a_template_may_be_quoted_lists() -> None:

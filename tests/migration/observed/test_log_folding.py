@@ -48,7 +48,9 @@ def test_a_quorum_that_waits(tmp_path: Path):
     assert (facts.first_offset, facts.last_offset, facts.end_offset, facts.epoch) == (0, 5, 6, 1)
     assert (facts.copy_begin, facts.copy_end, facts.copy_records) == (None, None, ())
     assert facts.controllers[3001].zk_migration_ready
-    assert [(one.epoch, one.leader_id, one.at_ms) for one in facts.leader_changes] == [(1, 3001, TIME_MS)]
+    assert [
+        (leader_change.epoch, leader_change.leader_id, leader_change.at_ms) for leader_change in facts.leader_changes
+    ] == [(1, 3001, TIME_MS)]
     assert facts.high_watermark is None
 
 
@@ -98,11 +100,11 @@ def test_the_copy_and_what_came_after(tmp_path: Path):
     removal = log.batch(record("RemoveUserScramCredentialRecord", Name="alice", Mechanism=1))
     facts = _facts(log, tmp_path)
     assert (facts.copy_begin, facts.copy_end) == (begin, end)
-    between = [one for batch in batches for one in batch][1:-1]
-    assert [framed(one) for one in facts.copy_records] == [framed(one) for one in between]
+    between = [entry for batch in batches for entry in batch][1:-1]
+    assert [framed(entry) for entry in facts.copy_records] == [framed(entry) for entry in between]
     assert facts.migration_states == ((3, 2), (end - 1, 1))
-    assert [one.record.type for one in facts.since_copy] == ["RemoveUserScramCredentialRecord"]
-    assert [(one.offset, one.user, one.mechanism) for one in facts.scram_removed_since_snapshot] == [
+    assert [fact.record.type for fact in facts.since_copy] == ["RemoveUserScramCredentialRecord"]
+    assert [(fact.offset, fact.user, fact.mechanism) for fact in facts.scram_removed_since_snapshot] == [
         (removal, "alice", 1)
     ]
     assert facts.image.zk_migration_state == 1
@@ -135,7 +137,7 @@ def test_a_copy_that_is_under_way(tmp_path: Path):
     log.batch(*batches[1])
     facts = _facts(log, tmp_path)
     assert (facts.copy_begin, facts.copy_end) == (begin, None)
-    assert [framed(one) for one in facts.copy_records] == [framed(one) for one in batches[1]]
+    assert [framed(copy_record) for copy_record in facts.copy_records] == [framed(batch) for batch in batches[1]]
     assert facts.migration_state == 2
 
 
@@ -173,7 +175,7 @@ def test_a_log_that_begins_with_a_snapshot(tmp_path: Path):
     assert facts.registrations[1].offset == epoch
     assert facts.registrations[1].migrating
     assert set(facts.registrations) == {1, 2}
-    assert [one.offset for one in facts.scram_removed_since_snapshot] == [removal]
+    assert [removal.offset for removal in facts.scram_removed_since_snapshot] == [removal]
     assert (facts.copy_begin, facts.copy_end) == (None, None)
 
 
@@ -230,11 +232,11 @@ def test_it_agrees_with_the_image(events, batch_size: int, tmp_path_factory: pyt
         log.batch(*records[at : at + batch_size])
     facts = _facts(log, tmp_path_factory.mktemp("log"))
     told = {
-        id: (one.epoch, one.migrating, one.fenced, one.in_controlled_shutdown)
-        for id, one in facts.registrations.items()
+        id: (registration.epoch, registration.migrating, registration.fenced, registration.in_controlled_shutdown)
+        for id, registration in facts.registrations.items()
     }
     assert told == {
-        id: (one.epoch, one.is_migrating_zk_broker, one.fenced, one.in_controlled_shutdown)
-        for id, one in facts.image.brokers.items()
+        id: (registered.epoch, registered.is_migrating_zk_broker, registered.fenced, registered.in_controlled_shutdown)
+        for id, registered in facts.image.brokers.items()
     }
     assert facts.migration_state == facts.image.zk_migration_state

@@ -42,7 +42,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a JSON value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(found for key, one in inner for found in places(one, (*path, key)))]
+    return [path, *(found for key, part in inner for found in places(part, (*path, key)))]
 
 
 def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
@@ -62,10 +62,10 @@ def test_no_answer_is_a_traceback(data: st.DataObject, folders: dict[str, Path])
     saved = json.loads((folder / "observation.json").read_text())
     for _ in range(data.draw(st.integers(1, 3))):
         saved = put(saved, data.draw(st.sampled_from(places(saved))), data.draw(ANYTHING))
-    kept = [one for one in sorted(folder.iterdir()) if data.draw(st.booleans())]
+    kept = [path for path in sorted(folder.iterdir()) if data.draw(st.booleans())]
     with tempfile.TemporaryDirectory() as place:
-        for one in kept:
-            Path(place, one.name).symlink_to(one)
+        for path in kept:
+            Path(place, path.name).symlink_to(path)
         Path(place, "observation.json").unlink(missing_ok=True)
         Path(place, "observation.json").write_text(json.dumps(saved))
         answer(place)

@@ -117,14 +117,14 @@ def test_a_log():
     log = _log()
     data = redacted(log.data)
     assert not leaks(data)
-    before, after = (list(log_records([one], file="x")) for one in (log.data, data))
-    assert [one[:3] for one in before] == [one[:3] for one in after]
-    scram, password, plain = [one.record.data for one in after][-4:-1]
+    before, after = (list(log_records([content], file="x")) for content in (log.data, data))
+    assert [entry[:3] for entry in before] == [entry[:3] for entry in after]
+    scram, password, plain = [entry.record.data for entry in after][-4:-1]
     assert scram["Salt"] == scram["StoredKey"] == scram["ServerKey"] == REDACTED_BYTES
     assert (scram["Name"], scram["Iterations"]) == ("alice", 4096)
     assert password["Value"] == "<redacted>"
     assert plain["Value"] == "5"
-    same = [one for one in zip(before, after, strict=True) if one[0].record == one[1].record]
+    same = [pair for pair in zip(before, after, strict=True) if pair[0].record == pair[1].record]
     assert len(same) == len(before) - 2
     assert redacted(data) == data
 
@@ -144,7 +144,7 @@ def test_damage_is_blanked_and_stays_damage():
     assert not leaks(hidden)
     assert len(hidden) == len(data)
     ids = [
-        [one.record.id for one in log_records([part], file="x") if isinstance(one.record, DecodeError)]
+        [entry.record.id for entry in log_records([part], file="x") if isinstance(entry.record, DecodeError)]
         for part in (data, hidden)
     ]
     assert ids[0]
@@ -159,7 +159,7 @@ def test_a_log_that_is_cut_stays_cut(size: int):
     hidden = redacted(data)
     assert not leaks(hidden)
     told = [
-        [(one.offset, getattr(one.record, "id", "")) for one in log_records([part], file="x")]
+        [(entry.offset, getattr(entry.record, "id", "")) for entry in log_records([part], file="x")]
         for part in (data, hidden)
     ]
     assert told[0] == told[1]
@@ -172,6 +172,6 @@ def test_a_record_that_cannot_be_read_is_not_kept(rest: bytes):
     log._append([(None, raw), (b"key", SECRET.encode()), (None, None)], is_control=False)
     hidden = redact_batch(log.data)
     assert not leaks(hidden)
-    records = [one.record for one in log_records([hidden], file="x")]
+    records = [entry.record for entry in log_records([hidden], file="x")]
     assert len(records) == 3
-    assert not any(isinstance(one, MetadataRecord) and one.data.get("Salt") == SECRET.encode() for one in records)
+    assert not any(isinstance(entry, MetadataRecord) and entry.data.get("Salt") == SECRET.encode() for entry in records)

@@ -27,8 +27,8 @@ def bare_tree(seen: Seen) -> Observation:
     """Znodes of which only path and data were saved."""
     observation = seen.observation()
     assert observation.tree is not None
-    lines = (json.loads(render_znode(one)) for one in observation.tree.znodes.values())
-    told = b"".join(json.dumps({"path": one["path"], "data": one["data"]}).encode() + b"\n" for one in lines)
+    lines = (json.loads(render_znode(znode)) for znode in observation.tree.znodes.values())
+    told = b"".join(json.dumps({"path": line["path"], "data": line["data"]}).encode() + b"\n" for line in lines)
     return changed(observation, tree=tree_of(decode_znodes(told, file="zk.jsonl").znodes))
 
 
@@ -40,25 +40,27 @@ def zookeeper_alone(seen: Seen) -> Observation:
 
 
 def test_numbers_that_a_line_leaves_out_are_unknown() -> None:
-    one = parse_znode(b'{"path": "/controller", "data": null, "version": 3, "mzxid": null}')
-    assert "ephemeral_owner" in one.untold
-    assert "version" not in one.untold
-    line = json.loads(render_znode(one))
+    znode = parse_znode(b'{"path": "/controller", "data": null, "version": 3, "mzxid": null}')
+    assert "ephemeral_owner" in znode.untold
+    assert "version" not in znode.untold
+    line = json.loads(render_znode(znode))
     assert (line["version"], line["mzxid"], line["ephemeral_owner"]) == (3, None, None)
-    assert parse_znode(render_znode(one).encode()) == one
+    assert parse_znode(render_znode(znode).encode()) == znode
 
 
 @pytest.mark.parametrize("name", ["M0", "M3", "M4L"])
 def test_a_controller_znode_of_unknown_owner_is_not_said_to_be_persistent(name: str) -> None:
     seen = bare_tree(HEALTHY[name])
     assert observed_state(seen).state.value == name
-    assert "persistent-controller-znode" not in {one.id for one in check(seen)}
+    assert "persistent-controller-znode" not in {finding.id for finding in check(seen)}
     assert observed_view(evidence_of(seen))["controller"]["ephemeral"] is None
 
 
 def test_deletions_name_no_version_that_was_not_seen() -> None:
     steps = plan_rollback(bare_tree(HEALTHY["M6"])).steps
-    assert {one.action.value: one.version for one in steps if one.path and one.action.value.startswith("delete")} == {
+    assert {
+        step.action.value: step.version for step in steps if step.path and step.action.value.startswith("delete")
+    } == {
         "delete-controller-znode": None,
         "delete-migration-znode": None,
     }
@@ -79,7 +81,9 @@ def test_a_broker_that_is_down_has_not_left_for_kraft() -> None:
 
 def test_where_no_broker_is_seen_at_all_the_end_is_not_excluded() -> None:
     plan = plan_rollback(zookeeper_alone(HEALTHY["M11"].but(topics=False)))
-    assert [one.id for one in plan.findings if one.severity is Severity.BLOCKER] == ["finalization-not-excluded"]
+    assert [finding.id for finding in plan.findings if finding.severity is Severity.BLOCKER] == [
+        "finalization-not-excluded"
+    ]
 
 
 # --- nodes ---
@@ -87,8 +91,8 @@ def test_where_no_broker_is_seen_at_all_the_end_is_not_excluded() -> None:
 
 def test_a_controller_of_which_only_the_log_tells_that_it_has_the_flag() -> None:
     seen = HEALTHY["M10"].observation()
-    bare = (changed(one, config=None, config_text=None, api_versions=None, quorum=None, metrics=None)
-            for one in seen.nodes)  # fmt: skip
+    bare = (changed(node, config=None, config_text=None, api_versions=None, quorum=None, metrics=None)
+            for node in seen.nodes)  # fmt: skip
     assert observed_state(changed(seen, nodes=tuple(bare))).state is State.M10
 
 
@@ -116,7 +120,7 @@ def test_the_order_of_nodes_in_the_file_does_not_matter(tmp_path: Path) -> None:
 def test_a_chroot_that_is_not_told_is_found(tmp_path: Path, told: dict[str, str | None]) -> None:
     folder = save(tmp_path / "seen", HEALTHY["M4L"].observation())
     lines = gzip.decompress((folder / "zk.jsonl.gz").read_bytes()).splitlines()
-    below = [{**one, "path": "/prod/kafka" + one["path"]} for one in map(json.loads, lines)]
+    below = [{**line, "path": "/prod/kafka" + line["path"]} for line in map(json.loads, lines)]
     (folder / "zk.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, below)).encode()))
     table = json.loads((folder / "observation.json").read_text())
     (folder / "observation.json").write_text(json.dumps({**table, "zookeeper": told}))
@@ -128,5 +132,5 @@ def test_a_chroot_that_is_not_told_is_found(tmp_path: Path, told: dict[str, str 
 def test_a_kafka_further_below_is_not_the_one_that_was_named() -> None:
     tree = bare_tree(HEALTHY["M0"]).tree
     assert tree is not None
-    below = [changed(one, path="/prod" + one.path) for one in tree.znodes.values()]
-    assert [one.id for one in tree_of(below, "").findings] == ["no-kafka-tree"]
+    below = [changed(znode, path="/prod" + znode.path) for znode in tree.znodes.values()]
+    assert [finding.id for finding in tree_of(below, "").findings] == ["no-kafka-tree"]

@@ -13,16 +13,16 @@ from tests.migration.observations import world
 
 def told(observation) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for one in afterwards(observation):
-        found.setdefault(one.id, []).append(one.subject)
+    for finding in afterwards(observation):
+        found.setdefault(finding.id, []).append(finding.subject)
     return found
 
 
 def test_a_finalized_cluster_is_told_what_comes_next():
     found = afterwards(world("M11").observation())
-    ids = [one.id for one in found]
+    ids = [finding.id for finding in found]
     assert ids[-2:] == ["binaries-can-go-to-4", "zookeeper-can-go"]
-    assert not [one for one in found if one.severity is Severity.BLOCKER]
+    assert not [finding for finding in found if finding.severity is Severity.BLOCKER]
     assert "/migration" in found[-1].evidence["left_behind"]
 
 
@@ -45,10 +45,10 @@ def test_settings_of_the_past(key: str):
 
 
 def test_settings_that_controllers_decide_otherwise_are_told_at_the_end_too():
-    one = world("M11")
+    cluster = world("M11")
     for id in (1, 2):
-        one.file(id, "min.insync.replicas", "2").file(id, "default.replication.factor", "3")
-    assert told(one.observation())["controller-setting-differs"] == [
+        cluster.file(id, "min.insync.replicas", "2").file(id, "default.replication.factor", "3")
+    assert told(cluster.observation())["controller-setting-differs"] == [
         "default.replication.factor",
         "min.insync.replicas",
     ]

@@ -51,5 +51,5 @@ def test_what_is_given_holds_for_both() -> None:
 @pytest.mark.parametrize("version", ["7.8.0-ccs", "3.8.1.7.2.18", "unheard", ""])
 def test_a_vendors_version_is_no_reason_to_fail(version: str) -> None:
     seen = world("M3").observation()
-    vendors = changed(seen, nodes=tuple(changed(one, kafka_version=version) for one in seen.nodes))
+    vendors = changed(seen, nodes=tuple(changed(node, kafka_version=version) for node in seen.nodes))
     assert expected(vendors).records == expected(seen).records

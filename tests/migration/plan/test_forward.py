@@ -25,7 +25,7 @@ _M3, _M4, _M6, _M8 = (HEALTHY[name] for name in ("M3", "M4", "M6", "M8"))
 
 
 def pending(plan: Way) -> list[str]:
-    return [one.action.value if one.node is None else f"{one.action.value} {one.node}" for one in plan.pending]
+    return [step.action.value if step.node is None else f"{step.action.value} {step.node}" for step in plan.pending]
 
 
 def _enter(id: int) -> list[str]:
@@ -87,7 +87,7 @@ def test_the_way_forward(name: str) -> None:
     seen, expected = WAYS[name]
     plan = plan_forward(seen.observation())
     assert (plan.outcome, pending(plan)) == (Outcome.PLANNED, expected), plan.findings
-    assert [one.number for one in plan.steps] == list(range(1, len(plan.steps) + 1))
+    assert [step.number for step in plan.steps] == list(range(1, len(plan.steps) + 1))
 
 
 def test_a_disk_of_an_earlier_try_is_wiped_before_it_is_started_again() -> None:
@@ -125,21 +125,21 @@ def test_a_controller_is_not_started_to_end_at_the_same_znode_again() -> None:
 )
 def test_what_is_next_is_the_beginning_of_the_way(name: str, moves: list[str]) -> None:
     found = next_actions(State(name), HEALTHY[name].observation())
-    assert [one.action.value if one.node is None else f"{one.action} {one.node}" for one in found][:1] == moves
-    assert len({one.phase for one in found}) == 1
+    assert [step.action.value if step.node is None else f"{step.action} {step.node}" for step in found][:1] == moves
+    assert len({step.phase for step in found}) == 1
 
 
 def test_before_the_last_broker_there_is_a_barrier() -> None:
     for name in ("M3", "M4", "M4L"):
         steps = plan_forward(HEALTHY[name].observation()).pending
-        assert {one.node for one in steps if one.barrier is Barrier.LAST_BROKER} == {1 if name == "M3" else 3}
+        assert {step.node for step in steps if step.barrier is Barrier.LAST_BROKER} == {1 if name == "M3" else 3}
 
 
 def test_every_step_of_the_last_controllers_is_behind_the_barrier_and_the_leader_is_last() -> None:
     seen = _M8.but(controllers={3001: True, 3002: True, 3003: True})  # 3001 leads
-    steps = [one for one in plan_forward(seen.observation()).pending if one.file is File.FINAL]
-    assert [one.node for one in steps] == [3002, 3002, 3003, 3003, 3001, 3001]
-    assert {one.barrier for one in steps} == {Barrier.FINALIZE}
+    steps = [step for step in plan_forward(seen.observation()).pending if step.file is File.FINAL]
+    assert [step.node for step in steps] == [3002, 3002, 3003, 3003, 3001, 3001]
+    assert {step.barrier for step in steps} == {Barrier.FINALIZE}
 
 
 @given(data=st.data())
@@ -147,8 +147,8 @@ def test_no_partial_observation_raises_and_no_kraft_file_comes_early(data: st.Da
     seen, _ = SITUATIONS[data.draw(st.sampled_from(sorted(SITUATIONS)))]
     observation = partial(seen.observation(), data)
     plan = plan_forward(observation)
-    moves = [one.action for one in plan.pending]
-    first = next((at for at, one in enumerate(plan.pending) if one.file is File.KRAFT), None)
+    moves = [step.action for step in plan.pending]
+    first = next((at for at, step in enumerate(plan.pending) if step.file is File.KRAFT), None)
     if first is not None and Move.WAIT_COPY in moves:
         assert first > moves.index(Move.WAIT_COPY)
 
@@ -179,9 +179,9 @@ CLOSED: dict[str, tuple[str, Seen, str]] = {
 def test_a_gate_that_is_closed_says_why(name: str) -> None:
     state, seen, reason = CLOSED[name]
     gates = gates_of(State(state), seen.observation())
-    assert reason in [one.id for one in gates]
+    assert reason in [finding.id for finding in gates]
     assert not is_open(gates)
-    assert {one.id for one in gates} <= set(explanations())
+    assert {finding.id for finding in gates} <= set(explanations())
 
 
 def _later(seen: Seen) -> tuple[Observation, Observation]:
@@ -194,17 +194,17 @@ def _later(seen: Seen) -> tuple[Observation, Observation]:
 @pytest.mark.parametrize("name", ["M6", "M8"])
 def test_a_gate_is_seen_twice(name: str) -> None:
     first, second = _later(HEALTHY[name])
-    ids = [one.id for one in gates_of(State(name), second, first)]
+    ids = [finding.id for finding in gates_of(State(name), second, first)]
     assert not {"condition-not-confirmed", "dual-write-stalled", "dual-write-not-seen"} & set(ids)
     assert "condition-not-confirmed" in [
-        one.id for one in gates_of(State(name), changed(second, time_ms=first.time_ms + 1), first)
+        finding.id for finding in gates_of(State(name), changed(second, time_ms=first.time_ms + 1), first)
     ]
 
 
 def test_an_offset_that_stands_still_while_the_log_grows_is_no_dual_write() -> None:
     first = _M6.observation()
     second = changed(_M6.but(end=_M6.end + 15).observation(), time_ms=first.time_ms + 10_000)
-    assert "dual-write-stalled" in [one.id for one in gates_of(State.M6, second, first)]
+    assert "dual-write-stalled" in [finding.id for finding in gates_of(State.M6, second, first)]
 
 
 @given(data=st.data())

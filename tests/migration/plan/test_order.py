@@ -22,14 +22,14 @@ def in_racks(seen: Seen, racks: dict[int, str]) -> Observation:
     """The same with `broker.rack` in the files."""
     observation = seen.observation()
     nodes = (
-        changed(one, config={**(one.config or {}), "broker.rack": racks[one.id]}) if one.id in racks else one
-        for one in observation.nodes
+        changed(node, config={**(node.config or {}), "broker.rack": racks[node.id]}) if node.id in racks else node
+        for node in observation.nodes
     )
     return changed(observation, nodes=tuple(nodes))
 
 
 def restarted(plan: Way, file: File) -> list[int | None]:
-    return [one.node for one in plan.steps if one.action is Move.RESTART_NODE and one.file is file]
+    return [step.node for step in plan.steps if step.action is Move.RESTART_NODE and step.file is file]
 
 
 SIX = {1: "b", 2: "a", 3: "c", 4: "a", 5: "b", 6: "c"}
@@ -48,9 +48,9 @@ SIX = {1: "b", 2: "a", 3: "c", 4: "a", 5: "b", 6: "c"}
 def test_into_migration_mode(racks: dict[int, str], order: list[int]) -> None:
     seen = HEALTHY["M3"].but(modes=dict.fromkeys(SIX, Mode.ZK))
     steps = plan_forward(in_racks(seen, racks)).steps
-    found = [one.node for one in steps if one.action is Move.RESTART_NODE and one.file is File.MIGRATION]
+    found = [step.node for step in steps if step.action is Move.RESTART_NODE and step.file is File.MIGRATION]
     assert found == order
-    barriers = [one.node for one in steps if one.barrier is not None and one.file is File.MIGRATION]
+    barriers = [step.node for step in steps if step.barrier is not None and step.file is File.MIGRATION]
     assert set(barriers) == {1}
 
 
@@ -78,12 +78,12 @@ def test_racks_stay_together(data: st.DataObject) -> None:
     last = data.draw(st.sampled_from([*sorted(ids - down), None]))
     seen = HEALTHY["M3"].but(modes={id: None if id in down else Mode.ZK for id in ids})
     evidence = evidence_of(in_racks(seen, racks))
-    brokers = [one for one in evidence.brokers if one.node is not None]
+    brokers = [broker for broker in evidence.brokers if broker.node is not None]
     found = roll_order(brokers, evidence, last=last)
-    assert sorted(one.id for one in found) == sorted(ids)
-    assert [one.id in down for one in found] == sorted((one.id in down for one in found), reverse=True)
-    up = [one for one in found if one.id not in down]
-    visited = [rack for rack, _ in groupby(rack_of(one, evidence) for one in up)]
+    assert sorted(broker.id for broker in found) == sorted(ids)
+    assert [broker.id in down for broker in found] == sorted((broker.id in down for broker in found), reverse=True)
+    up = [broker for broker in found if broker.id not in down]
+    visited = [rack for rack, _ in groupby(rack_of(broker, evidence) for broker in up)]
     assert len(visited) == len(set(visited))
     assert last is None or found[-1].id == last
 
@@ -91,9 +91,9 @@ def test_racks_stay_together(data: st.DataObject) -> None:
 def test_a_rack_is_known_by_file_registration_or_znode() -> None:
     observation = HEALTHY["M6"].observation()
     (log,) = observation.logs.values()
-    registered = {id: changed(one, rack=f"r{id}") for id, one in log.registrations.items()}
+    registered = {id: changed(registration, rack=f"r{id}") for id, registration in log.registrations.items()}
     told = changed(observation, logs={3001: changed(log, registrations=registered)})
     evidence = evidence_of(told)
-    assert [rack_of(one, evidence) for one in evidence.brokers] == ["r1", "r2", "r3"]
+    assert [rack_of(broker, evidence) for broker in evidence.brokers] == ["r1", "r2", "r3"]
     step = plan_forward(told).pending[0]
     assert step.node == 1

@@ -37,9 +37,9 @@ def planned(seen: Seen, **options: Any) -> Way:
 def actions(plan: Way, state: Progress = Progress.PENDING) -> list[str]:
     """Actions of one state, with the number of the node."""
     return [
-        one.action.value if one.node is None else f"{one.action.value} {one.node}"
-        for one in plan.steps
-        if one.state is state
+        step.action.value if step.node is None else f"{step.action.value} {step.node}"
+        for step in plan.steps
+        if step.state is state
     ]
 
 
@@ -144,18 +144,18 @@ def test_what_is_done_already_stands_in_the_plan_as_done() -> None:
 
 
 def test_each_file_is_named() -> None:
-    files = [one.file for one in planned(_M7).steps if one.action is Move.RESTORE_CONFIG and one.node == 1]
+    files = [step.file for step in planned(_M7).steps if step.action is Move.RESTORE_CONFIG and step.node == 1]
     assert files == [File.MIGRATION, File.ORIGINAL]
 
 
 def test_the_epoch_is_raised_above_all_that_partitions_carry() -> None:
     plan = planned(_M6.but(epoch=12, state_epoch=10, zk_epoch=5))
-    (step,) = (one for one in plan.steps if one.action is Move.RAISE_CONTROLLER_EPOCH)
+    (step,) = (step for step in plan.steps if step.action is Move.RAISE_CONTROLLER_EPOCH)
     assert (step.value, step.version) == (13, 7)  # the quorum may stamp states until it is stopped
 
 
 def test_deletions_know_the_version_that_was_seen() -> None:
-    steps = {one.action: one for one in planned(_M6).steps}
+    steps = {step.action: step for step in planned(_M6).steps}
     assert steps[Move.DELETE_CONTROLLER_ZNODE].version == 7
     assert steps[Move.DELETE_MIGRATION_ZNODE].version == 60
 
@@ -197,7 +197,7 @@ def test_a_loss_can_be_accepted_by_name(name: str) -> None:
     seen, reason = REFUSED[name]
     plan = planned(seen, accepted=frozenset({reason}))
     assert plan.outcome is Outcome.PLANNED
-    assert reason in [one.id for one in plan.findings if one.severity is Severity.WARNING]
+    assert reason in [finding.id for finding in plan.findings if finding.severity is Severity.WARNING]
 
 
 @pytest.mark.parametrize("name", ["M11", "a broker was formatted for KRaft", "brokers on KRaft and no quorum"])
@@ -216,24 +216,24 @@ def test_nothing_to_do(name: str) -> None:
 def test_an_unseen_disk_of_a_broker_on_kraft_is_told_and_does_not_stop() -> None:
     plan = plan_rollback(without(_M8.observation(), meta_properties=None))
     assert plan.outcome is Outcome.PLANNED
-    assert [one.id for one in plan.findings].count("broker-disk-unknown") == 3
+    assert [finding.id for finding in plan.findings].count("broker-disk-unknown") == 3
 
 
 def test_without_a_log_the_lag_is_not_known_and_that_is_told() -> None:
     plan = plan_rollback(changed(_M6.observation(), logs={}, nodes=tuple(
-        changed(one, quorum=None) for one in _M6.observation().nodes
+        changed(node, quorum=None) for node in _M6.observation().nodes
     )))  # fmt: skip
-    assert (plan.outcome, [one.id for one in plan.findings]) == (Outcome.PLANNED, ["zookeeper-lag-unknown"])
+    assert (plan.outcome, [finding.id for finding in plan.findings]) == (Outcome.PLANNED, ["zookeeper-lag-unknown"])
 
 
 def test_a_kraft_file_before_the_copy_is_told() -> None:
     plan = planned(_M3.but(modes={1: None, 2: ZK, 3: ZK}, files={1: KR}))
-    assert ("kraft-file-before-copy", "broker 1") in [(one.id, one.subject) for one in plan.findings]
+    assert ("kraft-file-before-copy", "broker 1") in [(finding.id, finding.subject) for finding in plan.findings]
     assert "restore-config 1" in actions(plan)
 
 
 def test_everything_that_is_said_is_explained() -> None:
-    said = {one.id for seen, _ in (*WAYS.values(), *REFUSED.values()) for one in planned(seen).findings}
+    said = {finding.id for seen, _ in (*WAYS.values(), *REFUSED.values()) for finding in planned(seen).findings}
     assert said <= set(explanations())
 
 
@@ -252,10 +252,10 @@ def test_where_nobody_is_elected_in_time_one_broker_is_restarted_first():
 def _is_in_order(plan: Way) -> None:
     """The order that was proven: nothing is deleted while a controller may live, nothing rolled before an election."""
     steps = plan.steps
-    assert [one.number for one in steps] == list(range(1, len(steps) + 1))
+    assert [step.number for step in steps] == list(range(1, len(steps) + 1))
     for move in (Move.STOP_CONTROLLERS, Move.WAIT_ZOOKEEPER_CONTROLLER, Move.RAISE_CONTROLLER_EPOCH,
                  Move.DELETE_CONTROLLER_ZNODE, Move.DELETE_MIGRATION_ZNODE):  # fmt: skip
-        assert sum(one.action is move for one in steps) <= 1
+        assert sum(step.action is move for step in steps) <= 1
     order = [
         _places(steps, Move.STOP_CONTROLLERS),
         _places(steps, Move.RAISE_CONTROLLER_EPOCH),
@@ -263,24 +263,24 @@ def _is_in_order(plan: Way) -> None:
         _places(steps, Move.DELETE_MIGRATION_ZNODE),
         _places(steps, Move.WAIT_ZOOKEEPER_CONTROLLER),
         _places(steps, Move.WAIT_BROKER_FOLLOWS_CONTROLLER),
-        [at for at, one in enumerate(steps) if one.file is File.ORIGINAL],
+        [at for at, step in enumerate(steps) if step.file is File.ORIGINAL],
         _places(steps, Move.WIPE_DISK),
     ]
     if plan.steps and _starts_the_first(steps):
         order[6] = order[6][2:]  # nobody lives who could be elected: one broker is started before the election
     placed = [at for places in order for at in places]
     assert placed == sorted(placed)
-    first = [at for at, one in enumerate(steps) if one.file is File.MIGRATION]
+    first = [at for at, step in enumerate(steps) if step.file is File.MIGRATION]
     assert not first or max(first) < order[0][0]
 
 
 def _starts_the_first(steps: Sequence[Step]) -> bool:
-    wait = next((at for at, one in enumerate(steps) if one.action is Move.WAIT_ZOOKEEPER_CONTROLLER), 0)
+    wait = next((at for at, step in enumerate(steps) if step.action is Move.WAIT_ZOOKEEPER_CONTROLLER), 0)
     return wait > 0 and steps[wait - 1].action is Move.RESTART_NODE and steps[wait - 1].file is File.ORIGINAL
 
 
 def _places(steps: Sequence[Step], move: Move) -> list[int]:
-    return [at for at, one in enumerate(steps) if one.action is move]
+    return [at for at, step in enumerate(steps) if step.action is move]
 
 
 @given(data=st.data())
@@ -304,7 +304,7 @@ def test_no_observation_leads_to_a_plan_out_of_order(data: st.DataObject) -> Non
     assert plan.outcome in (Outcome.PLANNED, Outcome.REFUSED, Outcome.NOTHING_TO_DO)
     assert (plan.outcome is Outcome.PLANNED) is bool(plan.pending)
     _is_in_order(plan)
-    moves = {one.action for one in plan.steps}
+    moves = {step.action for step in plan.steps}
     if seen.holder in ("zk", "kraft-ephemeral", None):
         assert Move.DELETE_CONTROLLER_ZNODE not in moves
     if seen.log == 3 and observation.logs:
@@ -328,13 +328,13 @@ def test_znodes_and_log_of_different_clusters(seen: Seen):
     observation = of_another_cluster(seen)
     plan = plan_rollback(observation)
     assert (plan.outcome, plan.steps) == (Outcome.REFUSED, ())
-    assert stranger in [one.id for one in plan.findings if one.severity is Severity.BLOCKER]
-    assert stranger in [one.id for one in observed_state(observation).findings]
-    (finding,) = [one for one in check(observation) if one.id == stranger]
+    assert stranger in [finding.id for finding in plan.findings if finding.severity is Severity.BLOCKER]
+    assert stranger in [finding.id for finding in observed_state(observation).findings]
+    (finding,) = [finding for finding in check(observation) if finding.id == stranger]
     assert (finding.evidence["check"], finding.severity) == ("C-01", Severity.BLOCKER)
     everything = frozenset({stranger, "zookeeper-misses-metadata", "zookeeper-behind-kraft"})
     assert plan_rollback(observation, accepted=everything).steps
-    assert stranger not in [one.id for one in plan_rollback(seen.observation()).findings]
+    assert stranger not in [finding.id for finding in plan_rollback(seen.observation()).findings]
 
 
 @pytest.mark.parametrize(
@@ -346,5 +346,5 @@ def test_a_controller_that_hangs_is_still_to_be_stopped(reason: str | None, stat
     evidence = {} if reason is None else {"reason": reason}
     silent = warning("node-not-observed", "controller 3001", "it does not answer", **evidence)
     observation = changed(_M6.but(controllers=_DOWN).observation(), findings=(silent,))
-    (step,) = [one for one in plan_rollback(observation).steps if one.action is Move.STOP_CONTROLLERS]
+    (step,) = [step for step in plan_rollback(observation).steps if step.action is Move.STOP_CONTROLLERS]
     assert step.state is state

@@ -21,25 +21,28 @@ def old_state(name: str = "M6") -> Observation:
 
 
 def without_controllers(seen: Observation) -> Observation:
-    nodes = (changed(one, alive=False, quorum=None, metrics=None, api_versions=None) for one in seen.controllers)
+    nodes = (
+        changed(controller, alive=False, quorum=None, metrics=None, api_versions=None)
+        for controller in seen.controllers
+    )
     return changed(seen, nodes=(*seen.brokers, *nodes))
 
 
 def test_nothing_is_refused_where_both_say_the_same() -> None:
-    assert ID not in [one.id for one in plan_rollback(world("M6").observation()).findings]
+    assert ID not in [finding.id for finding in plan_rollback(world("M6").observation()).findings]
 
 
 def test_a_way_back_that_could_cut_off_acked_messages_is_refused() -> None:
     plan = plan_rollback(old_state())
     assert plan.outcome is Outcome.REFUSED
-    (found,) = [one for one in plan.findings if one.id == ID]
+    (found,) = [finding for finding in plan.findings if finding.id == ID]
     assert found.severity is Severity.BLOCKER and "Restart the leading controller" in (found.next_step or "")
 
 
 def test_the_loss_can_be_accepted_by_name() -> None:
     plan = plan_rollback(old_state(), accepted=frozenset({ID}))
     assert plan.outcome is Outcome.PLANNED
-    assert (ID, Severity.WARNING) in [(one.id, one.severity) for one in plan.findings]
+    assert (ID, Severity.WARNING) in [(finding.id, finding.severity) for finding in plan.findings]
 
 
 def test_where_no_controller_could_write_it_anew_the_way_back_goes_on() -> None:
@@ -48,7 +51,7 @@ def test_where_no_controller_could_write_it_anew_the_way_back_goes_on() -> None:
     assert observed_state(seen).state == "lost-quorum"
     plan = plan_rollback(seen)
     assert plan.outcome is Outcome.PLANNED
-    assert (ID, Severity.WARNING) in [(one.id, one.severity) for one in plan.findings]
+    assert (ID, Severity.WARNING) in [(finding.id, finding.severity) for finding in plan.findings]
 
 
 # --- what lies outside of the topics ---
@@ -59,7 +62,7 @@ def test_a_credential_that_only_kraft_has_is_not_lost_without_a_word() -> None:
     seen = world("M6").replayed(("UserScramCredentialRecord", {"Name": "eve", **credential})).observation()
     plan = plan_rollback(seen)
     assert plan.outcome is Outcome.REFUSED
-    assert "scram-credential eve" in next(one.message for one in plan.findings if one.id == MISSES)
+    assert "scram-credential eve" in next(finding.message for finding in plan.findings if finding.id == MISSES)
     assert plan_rollback(seen, accepted=frozenset({MISSES})).outcome is Outcome.PLANNED
 
 
@@ -67,7 +70,7 @@ def test_a_quota_that_only_zookeeper_has_comes_back_with_it_and_that_is_told() -
     seen = world("M6").znode("/config/clients/slow", text({"version": 1, "config": {"producer_byte_rate": "9"}}))
     plan = plan_rollback(seen.observation())
     assert plan.outcome is Outcome.PLANNED
-    assert (ID, Severity.WARNING) in [(one.id, one.severity) for one in plan.findings]
+    assert (ID, Severity.WARNING) in [(finding.id, finding.severity) for finding in plan.findings]
 
 
 def test_a_name_that_was_copied_with_its_escapes_is_in_zookeeper_by_its_right_name() -> None:
@@ -75,6 +78,6 @@ def test_a_name_that_was_copied_with_its_escapes_is_in_zookeeper_by_its_right_na
     quota = {"Entity": [{"EntityType": "user", "EntityName": "eve%40x"}], "Key": "producer_byte_rate", "Value": 9.0}
     seen = world("M6").znode("/config/users/eve%40x", text({"version": 1, "config": {"producer_byte_rate": "9"}}))
     plan = plan_rollback(seen.replayed(("ClientQuotaRecord", quota)).observation())
-    assert (ID, Severity.WARNING) in [(one.id, one.severity) for one in plan.findings]
-    assert MISSES not in [one.id for one in plan.findings]
+    assert (ID, Severity.WARNING) in [(finding.id, finding.severity) for finding in plan.findings]
+    assert MISSES not in [finding.id for finding in plan.findings]
     assert plan.outcome is Outcome.PLANNED

@@ -16,7 +16,7 @@ QUORUM = "3001@kc-3001:9093,3002@kc-3002:9093"
 
 
 def _made(node, phase, *others) -> Rendered:
-    nodes = [node, *(others or [one for one in cluster() if one.id != node.id])]
+    nodes = [node, *(others or [file for file in cluster() if file.id != node.id])]
     facts = cluster_facts(nodes)
     made = render(node, phase, facts)
     return Rendered(
@@ -30,7 +30,7 @@ def _read(made):
 
 
 def _ids(made):
-    return [one.id for one in made.findings]
+    return [finding.id for finding in made.findings]
 
 
 def test_a_broker_in_migration_mode():
@@ -214,8 +214,8 @@ def test_brokers_that_ask_controllers_for_credentials():
 )
 def test_what_the_files_do_not_agree_on_is_not_guessed(nodes, id):
     facts = cluster_facts(nodes)
-    assert id in [one.id for one in facts.findings]
-    assert "hunter2" not in str([one.to_dict() for one in facts.findings])
+    assert id in [finding.id for finding in facts.findings]
+    assert "hunter2" not in str([finding.to_dict() for finding in facts.findings])
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_no_file_is_made_of_what_does_not_fit(node, phase, id):
     others = (broker(2), controller(3002)) if node.role == "broker" else (broker(1), broker(2), controller(3002))
     made = render(node, phase, cluster_facts([node, *others]))
     assert made.content is None
-    assert [one.id for one in made.findings] == [id]
+    assert [finding.id for finding in made.findings] == [id]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_no_file_is_made_of_what_does_not_fit(node, phase, id):
 def test_what_has_to_be_looked_at(node, phase, id):
     made = _made(node, phase)
     assert id in _ids(made)
-    assert "hunter2" not in str([one.to_dict() for one in made.findings])
+    assert "hunter2" not in str([finding.to_dict() for finding in made.findings])
 
 
 # --- what controllers decide ----------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_a_policy_is_taken_over_with_a_word_on_its_class():
 def test_brokers_that_differ_give_no_value(other, id):
     nodes = [broker(1), broker(2, **other), controller(3001)]
     facts = cluster_facts(nodes)
-    assert [(one.id, one.severity.value) for one in facts.findings] == [(id, "warning")]
+    assert [(finding.id, finding.severity.value) for finding in facts.findings] == [(id, "warning")]
     assert "num.partitions" not in _read(render(nodes[2], MIGRATION, facts))
 
 
@@ -320,7 +320,7 @@ def test_keystores_for_zookeeper_are_needed_on_the_controllers_too():
 def test_all_files_of_a_cluster():
     nodes = cluster()
     made = render_cluster(nodes, cluster_facts(nodes))
-    assert [(one.node, one.phase.value) for one in made[:4]] == [
+    assert [(rendered.node, rendered.phase.value) for rendered in made[:4]] == [
         (1, "original"), (1, "migration"), (1, "kraft"), (2, "original"),
     ]  # fmt: skip
     assert len(made) == 12

@@ -17,7 +17,7 @@ LINES = st.one_of(
     st.tuples(KEYS, st.sampled_from(["=", " = ", ":", " "]), st.text("xyz\\ =:#", max_size=5)).map("".join),
 )
 FILES = st.tuples(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans()).map(
-    lambda one: (one[1].join(one[0]) + (one[1] if one[2] else "")).encode("latin-1")
+    lambda parts: (parts[1].join(parts[0]) + (parts[1] if parts[2] else "")).encode("latin-1")
 )
 
 

@@ -261,15 +261,15 @@ def _migration(offset: int | str) -> bytes:
 
 def without(observation: Observation, **fields: Any) -> Observation:
     """The same with fields of every node taken out."""
-    return changed(observation, nodes=tuple(changed(one, **fields) for one in observation.nodes))
+    return changed(observation, nodes=tuple(changed(node, **fields) for node in observation.nodes))
 
 
 def answering(observation: Observation, name: str, **identity: Any) -> Observation:
     """The same, and a node says who it is: by default the one that the inventory names."""
     usual = {"cluster_id": CLUSTER_ID, "node_id": int(name.rpartition(" ")[2])}
     nodes = (
-        changed(one, identity=IdentitySeen(**(usual | identity))) if one.name == name else one
-        for one in observation.nodes
+        changed(node, identity=IdentitySeen(**(usual | identity))) if node.name == name else node
+        for node in observation.nodes
     )
     return changed(observation, nodes=tuple(nodes))
 

@@ -28,7 +28,7 @@ _FIELDS = ("alive", "kafka_version", "mode", "config", "meta_properties", "api_v
 
 def but(observation: Observation, role: str | None = None, **fields: Any) -> Observation:
     """With fields of every node, or of those of a role, set."""
-    nodes = (changed(one, **fields) if role in (None, one.role.value) else one for one in observation.nodes)
+    nodes = (changed(node, **fields) if role in (None, node.role.value) else node for node in observation.nodes)
     return changed(observation, nodes=tuple(nodes))
 
 
@@ -40,7 +40,7 @@ def no_state_told(seen: Seen, **fields: Any) -> Observation:
 def blocked(observation: Observation) -> set[str]:
     plan = plan_rollback(observation)
     assert (plan.outcome, plan.steps) == (Outcome.REFUSED, ())
-    return {one.id for one in plan.findings if one.severity is Severity.BLOCKER}
+    return {finding.id for finding in plan.findings if finding.severity is Severity.BLOCKER}
 
 
 # --- behind the point of no return ---
@@ -59,7 +59,7 @@ def test_what_is_finalized_is_never_rolled_back(data: st.DataObject) -> None:
     seen = but(seen, role, **dict.fromkeys(fields), **({"config_text": None} if "config" in fields else {}))
     if data.draw(st.booleans()):
         seen = changed(seen, nodes=data.draw(st.sampled_from([seen.brokers, seen.controllers, ()])))
-    if not seen.logs or any(one.api_versions for one in seen.controllers):
+    if not seen.logs or any(controller.api_versions for controller in seen.controllers):
         assert plan_rollback(seen).outcome is not Outcome.PLANNED, observed_state(seen)
 
 
@@ -87,7 +87,7 @@ def test_an_old_copy_of_the_log_says_nothing_of_now(name: str, older: str) -> No
     seen = changed(but(HEALTHY[name].but(end=900).observation(), metrics=None), logs=HEALTHY[older].observation().logs)
     found = observed_state(seen)
     assert found.state.value == name
-    assert "metadata log" in [one.subject for one in found.findings if one.id == "evidence-missing"]
+    assert "metadata log" in [finding.subject for finding in found.findings if finding.id == "evidence-missing"]
 
 
 def test_a_log_that_waits_for_the_copy_while_a_broker_runs_on_kraft() -> None:
@@ -125,7 +125,10 @@ def test_a_migration_znode_that_is_gone_while_kraft_holds_controller(modes: dict
 def test_a_controller_znode_that_cannot_be_read(name: str) -> None:
     observation = HEALTHY[name].observation()
     assert observation.tree is not None
-    znodes = [changed(one, data=b"{") if one.path == "/controller" else one for one in observation.tree.znodes.values()]
+    znodes = [
+        changed(znode, data=b"{") if znode.path == "/controller" else znode
+        for znode in observation.tree.znodes.values()
+    ]
     assert "znode-unreadable" in blocked(changed(observation, tree=tree_of(znodes)))
 
 
@@ -133,7 +136,7 @@ def test_nobody_in_office_for_a_moment_is_no_reason_to_raise_the_epoch() -> None
     seen = HEALTHY["M0"].but(holder=None, zk_epoch=4, state_epoch=4)
     assert plan_rollback(seen.observation()).outcome is Outcome.NOTHING_TO_DO
     beaten = seen.but(state_epoch=9)
-    assert "raise-controller-epoch" in [one.action for one in plan_rollback(beaten.observation()).pending]
+    assert "raise-controller-epoch" in [step.action for step in plan_rollback(beaten.observation()).pending]
 
 
 # --- two clusters in one observation ---

@@ -84,7 +84,7 @@ def test_a_controller_without_the_flag_is_an_alarm(kafkactl, tmp_path: Path, nam
         archive.extractall(tmp_path, filter="data")
     run = kafkactl("migrate", "status", "--observation", str(tmp_path), "-o", "json")
     assert run.code == code
-    assert ("finalization-begun" in [one["id"] for one in run.json["gates"]]) is (code == 7)
+    assert ("finalization-begun" in [gate["id"] for gate in run.json["gates"]]) is (code == 7)
 
 
 @cache
@@ -96,7 +96,7 @@ def capture(name: str) -> Observation:
 
 
 def test_every_capture_has_a_case() -> None:
-    assert sorted(CAPTURES) == sorted(one.name.removesuffix(".tar.gz") for one in _FOLDER.iterdir())
+    assert sorted(CAPTURES) == sorted(path.name.removesuffix(".tar.gz") for path in _FOLDER.iterdir())
 
 
 @pytest.mark.parametrize("name", CAPTURES)
@@ -108,14 +108,14 @@ def test_the_state_of_a_real_cluster(name: str) -> None:
 def test_the_way_back_of_a_real_cluster(name: str) -> None:
     plan, expected = plan_rollback(capture(name)), CAPTURES[name][1]
     assert (plan.outcome is Outcome.REFUSED) is (expected is None), plan.findings
-    left = [one.action.value if one.node is None else f"{one.action} {one.node}" for one in plan.pending]
+    left = [step.action.value if step.node is None else f"{step.action} {step.node}" for step in plan.pending]
     assert sorted(left) == sorted(expected or [])
     assert _without_brokers(left) == _without_brokers(expected or [])
 
 
 def _without_brokers(actions: list[str]) -> list[str]:
     """Which of two brokers was elected, and so comes last, is chance."""
-    return [one for one in actions if not one[-1].isdecimal()]
+    return [action for action in actions if not action[-1].isdecimal()]
 
 
 @pytest.mark.parametrize("name", HEALTHY)
@@ -127,7 +127,7 @@ def test_nothing_blocks_a_healthy_cluster(name: str) -> None:
 
 def test_a_broker_that_left_again_is_told() -> None:
     found = gates_of(State.M4L, capture("M4L-left-again"))
-    assert "registered-broker-without-flag" in [one.id for one in blockers(found)]
+    assert "registered-broker-without-flag" in [finding.id for finding in blockers(found)]
 
 
 def test_the_second_try_after_a_rollback_is_stopped_by_what_is_left_over() -> None:

@@ -29,28 +29,28 @@ def three(name: str) -> Observation:
     """A healthy state with three controllers, each at its own address, all nodes answering as themselves."""
     seen = with_voters(HEALTHY[name].but(controllers=THREE).observation(), VOTERS)
     nodes = []
-    for one in seen.nodes:
-        at = f"b:{9090 + one.id}" if one.role is NodeRole.BROKER else f"c{one.id - 3000}:9093"
-        nodes.append(changed(one, address=at))
+    for node in seen.nodes:
+        at = f"b:{9090 + node.id}" if node.role is NodeRole.BROKER else f"c{node.id - 3000}:9093"
+        nodes.append(changed(node, address=at))
     seen = changed(seen, nodes=tuple(nodes))
-    for one in seen.nodes:
-        seen = answering(seen, one.name)
+    for node in seen.nodes:
+        seen = answering(seen, node.name)
     return seen
 
 
 def with_voters(seen: Observation, voters: str) -> Observation:
     """The same with these voters in every file that names any."""
 
-    def written(one: NodeSeen) -> NodeSeen:
-        if not (one.config or {}).get("controller.quorum.voters"):
-            return one
-        return changed(one, config={**(one.config or {}), "controller.quorum.voters": voters})
+    def written(node: NodeSeen) -> NodeSeen:
+        if not (node.config or {}).get("controller.quorum.voters"):
+            return node
+        return changed(node, config={**(node.config or {}), "controller.quorum.voters": voters})
 
-    return changed(seen, nodes=tuple(written(one) for one in seen.nodes))
+    return changed(seen, nodes=tuple(written(node) for node in seen.nodes))
 
 
 def but(seen: Observation, name: str, **fields: object) -> Observation:
-    return changed(seen, nodes=tuple(changed(one, **fields) if one.name == name else one for one in seen.nodes))
+    return changed(seen, nodes=tuple(changed(node, **fields) if node.name == name else node for node in seen.nodes))
 
 
 def refused_everywhere(seen: Observation, id: str) -> None:
@@ -58,10 +58,10 @@ def refused_everywhere(seen: Observation, id: str) -> None:
     for plan in (plan_forward(seen), plan_rollback(seen)):
         assert plan.outcome is Outcome.REFUSED
         assert plan.steps == ()
-        assert id in [one.id for one in plan.findings]
+        assert id in [finding.id for finding in plan.findings]
     evidence = evidence_of(seen)
     assert next_step(evidence, situation_of(evidence)) is None
-    found = {one.id: one for one in blockers(check(seen))}
+    found = {finding.id: finding for finding in blockers(check(seen))}
     assert id in found
     assert id in explanations()
 
@@ -91,7 +91,7 @@ def test_no_state_is_told_from_a_foreign_quorum(log: int, foreign: tuple[int, ..
         seen = answering(seen, f"controller {id}", cluster_id=OTHER)
     assert observed_state(seen).state is State.UNIDENTIFIED_NODES
     told = check(seen)
-    assert "quorum-started-without-flag" not in [one.id for one in told] or len(foreign) < 3
+    assert "quorum-started-without-flag" not in [finding.id for finding in told] or len(foreign) < 3
     refused_everywhere(seen, "node-of-another-cluster")
 
 
@@ -101,7 +101,7 @@ def test_m8_with_one_foreign_node_is_not_m10() -> None:
     seen = answering(seen, "controller 3003", cluster_id=OTHER)
     situation, back = observed_state(seen), plan_rollback(seen)
     assert situation.state is State.UNIDENTIFIED_NODES
-    assert "migration-finalized" not in [one.id for one in back.findings]
+    assert "migration-finalized" not in [finding.id for finding in back.findings]
 
 
 def test_a_controller_before_3_7_is_told_by_the_fetch_that_it_refuses() -> None:
@@ -129,7 +129,7 @@ def test_a_node_that_does_not_say_who_it_is_decides_nothing() -> None:
 
 def test_an_observation_without_the_question_is_judged_by_the_disks() -> None:
     seen = HEALTHY["M8"].observation()
-    assert all(one.identity is None for one in seen.nodes)
+    assert all(node.identity is None for node in seen.nodes)
     assert observed_state(seen).state == "M8"
     refused_everywhere(but(seen, "controller 3001", meta_properties={"cluster.id": OTHER}), "cluster-id-mismatch")
 
@@ -146,7 +146,10 @@ def disk(*ids: str) -> tuple[DirectorySeen, ...]:
 def registered() -> Observation:
     """The brokers have registered a directory each."""
     seen = three("M6")
-    known = {id: changed(one, directories=(uuid(100 + id),)) for id, one in seen.logs[3001].registrations.items()}
+    known = {
+        id: changed(registration, directories=(uuid(100 + id),))
+        for id, registration in seen.logs[3001].registrations.items()
+    }
     logs = {id: changed(log, registrations=known) for id, log in seen.logs.items()}
     return changed(seen, logs=logs)
 
@@ -159,7 +162,7 @@ def test_disks_of_two_brokers_that_were_swapped() -> None:
         but(registered(), "broker 1", meta_properties={"directory.id": second}),
         but(registered(), "broker 1", directories=disk(str(uuid(777)))),
     ):
-        assert [one.subject for one in identities_of(seen, None).doubts] == ["broker 1"]
+        assert [finding.subject for finding in identities_of(seen, None).doubts] == ["broker 1"]
         refused_everywhere(seen, "disk-of-another-node")
     for directories in (disk(first), disk(first, str(uuid(777))), disk(), None):
         assert identities_of(but(registered(), "broker 1", directories=directories), None).doubts == ()
@@ -169,9 +172,11 @@ def test_a_cloned_disk_is_no_swapped_one() -> None:
     first, second = (str(uuid(100 + id)) for id in (1, 2))
     cloned = but(but(registered(), "broker 1", directories=disk(first, second)), "broker 2", directories=disk(second))
     assert identities_of(cloned, None).doubts == ()
-    assert [one.subject for one in check(cloned) if one.id == "duplicate-directory-id"] == ["broker 1, broker 2"]
+    assert [finding.subject for finding in check(cloned) if finding.id == "duplicate-directory-id"] == [
+        "broker 1, broker 2"
+    ]
     swapped = but(registered(), "broker 1", directories=disk(second))
-    assert not [one for one in check(swapped) if one.id == "duplicate-directory-id"]
+    assert not [finding for finding in check(swapped) if finding.id == "duplicate-directory-id"]
 
 
 def test_a_stopped_broker_with_a_new_disk_is_no_other_node() -> None:
@@ -181,12 +186,12 @@ def test_a_stopped_broker_with_a_new_disk_is_no_other_node() -> None:
 
 def test_addresses_that_were_swapped() -> None:
     """The nodes were not asked who they are; where each listens stands in its znode, and in the voters."""
-    seen = changed(three("M6"), nodes=tuple(changed(one, identity=None) for one in three("M6").nodes))
-    for role, one, other in (("broker", "b:9093", "b:9092"), ("controller", "c3:9093", "c2:9093")):
+    seen = changed(three("M6"), nodes=tuple(changed(node, identity=None) for node in three("M6").nodes))
+    for role, address, other in (("broker", "b:9093", "b:9092"), ("controller", "c3:9093", "c2:9093")):
         first, second = (f"{role} {id}" for id in ((2, 3) if role == "broker" else (3002, 3003)))
-        swapped = but(but(seen, first, address=one), second, address=other)
+        swapped = but(but(seen, first, address=address), second, address=other)
         found = evidence_of(swapped).identities.doubts
-        assert [(one.id, one.subject) for one in found] == [
+        assert [(finding.id, finding.subject) for finding in found] == [
             ("address-of-another-node", first), ("address-of-another-node", second),
         ]  # fmt: skip
         refused_everywhere(swapped, "address-of-another-node")
@@ -210,7 +215,7 @@ def test_without_any_id_that_is_expected_nodes_may_not_differ() -> None:
     apart = answering(seen, "broker 1", cluster_id=OTHER)
     assert observed_state(apart).state is State.UNIDENTIFIED_NODES
     named = changed(apart, cluster_id=CLUSTER_ID)
-    assert [one.subject for one in evidence_of(named).identities.strangers] == ["broker 1"]
+    assert [finding.subject for finding in evidence_of(named).identities.strangers] == ["broker 1"]
 
 
 def test_no_remedy_begins_with_a_format() -> None:
@@ -219,8 +224,8 @@ def test_no_remedy_begins_with_a_format() -> None:
         but(three("M6"), "controller 3001", meta_properties={"cluster.id": OTHER}),
         answering(three("M6"), "broker 2", node_id=3),
     ):
-        for one in identities_of(seen, evidence_of(seen).tree).findings:
-            assert one.next_step.startswith("First see whether the inventory names another cluster's node")
+        for finding in identities_of(seen, evidence_of(seen).tree).findings:
+            assert finding.next_step.startswith("First see whether the inventory names another cluster's node")
 
 
 def test_the_answers_are_saved_and_read_back() -> None:
@@ -251,7 +256,7 @@ def test_one_controller_of_three_is_no_quorum() -> None:
     situation = observed_state(seen)
     assert (situation.state, evidence_of(seen).controllers) == (State.M2, "minority")
     assert "no leader" in situation.why
-    pending = [(one.action.value, one.target) for one in plan_forward(seen).pending]
+    pending = [(step.action.value, step.target) for step in plan_forward(seen).pending]
     assert pending[:3] == [
         ("start-node", "controller 3002"), ("start-node", "controller 3003"), ("wait-quorum", "controllers"),
     ]  # fmt: skip
@@ -269,7 +274,7 @@ def test_a_level_is_not_judged_from_a_controller_without_a_leader() -> None:
     api = seen.controllers[0].api_versions
     assert api is not None
     seen = but(seen, "controller 3001", api_versions=changed(api, finalized_features={"metadata.version": 1}))
-    assert [one.id for one in check(seen) if "metadata-version" in one.id] == []
+    assert [finding.id for finding in check(seen) if "metadata-version" in finding.id] == []
 
 
 def test_a_quorum_whose_leader_has_committed_nothing_yet() -> None:
@@ -282,5 +287,5 @@ def test_a_quorum_whose_leader_has_committed_nothing_yet() -> None:
 
 
 def test_modes_are_those_of_the_table() -> None:
-    assert {MIG, KR} <= {one.mode for one in three("M7").brokers}
+    assert {MIG, KR} <= {broker.mode for broker in three("M7").brokers}
     assert properties("a=b\n") == {"a": "b"}

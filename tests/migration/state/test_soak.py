@@ -83,7 +83,7 @@ def test_what_no_log_dates_is_not_known() -> None:
 
 @pytest.mark.parametrize(("hours", "ids"), [(0, []), (2, []), (2.5, ["soak-too-short"]), (168, ["soak-too-short"])])
 def test_the_inventorys_hours_have_to_pass(hours: float, ids: list[str]) -> None:
-    assert [one.id for one in soak_findings(soak(in_m8()), wanted_hours=hours)] == ids
+    assert [finding.id for finding in soak_findings(soak(in_m8()), wanted_hours=hours)] == ids
 
 
 def test_what_is_not_known_is_not_long_enough() -> None:
@@ -93,7 +93,7 @@ def test_what_is_not_known_is_not_long_enough() -> None:
 
 def test_an_election_between_two_looks() -> None:
     before, after = (evidence_of(HEALTHY["M8"].but(epoch=epoch).observation()) for epoch in (3, 4))
-    assert [one.id for one in election_between(before, after)] == ["election-between-looks"]
+    assert [finding.id for finding in election_between(before, after)] == ["election-between-looks"]
     assert not list(election_between(before, before))
 
 
@@ -113,9 +113,9 @@ def test_the_clusters_time_is_that_of_the_leaders_answer_not_that_of_a_log_that_
     leader = seen.controllers[0]
     assert leader.quorum is not None
     told = tuple(
-        changed(one, last_caught_up_timestamp_ms=_NOW - 12_000) if one.id == leader.id else one
-        for one in leader.quorum.voters
+        changed(voter, last_caught_up_timestamp_ms=_NOW - 12_000) if voter.id == leader.id else voter
+        for voter in leader.quorum.voters
     )
     answered = changed(leader, quorum=changed(leader.quorum, voters=told))
-    later = changed(seen, nodes=tuple(answered if one is leader else one for one in seen.nodes))
+    later = changed(seen, nodes=tuple(answered if node is leader else node for node in seen.nodes))
     assert cluster_time_ms(later, evidence_of(later).log) == _NOW - 12_000

@@ -149,9 +149,9 @@ def test_the_order_of_the_rows_decides() -> None:
 
 
 def test_every_broken_situation_has_a_case_and_an_explanation() -> None:
-    broken = {one for one in State if one.is_broken}
+    broken = {state for state in State if state.is_broken}
     assert broken == {State(state) for _, state in SITUATIONS.values() if State(state).is_broken}
-    assert {one.value for one in broken} <= set(explanations())
+    assert {state.value for state in broken} <= set(explanations())
 
 
 @pytest.mark.parametrize("name", [name for name, (_, state) in SITUATIONS.items() if State(state).is_broken])
@@ -164,7 +164,7 @@ def test_a_broken_situation_is_a_blocker_of_its_own_name(name: str) -> None:
 def test_after_a_rollback_the_leftovers_are_told() -> None:
     seen, _ = SITUATIONS["rolled back from M6"]
     situation = observed_state(seen.observation())
-    assert {(one.id, one.subject) for one in situation.leftovers} == {
+    assert {(finding.id, finding.subject) for finding in situation.leftovers} == {
         ("controller-disk-left-over", "controller 3001"),
         *(("broker-metadata-left-over", f"broker {id}") for id in (1, 2, 3)),
     }
@@ -188,7 +188,7 @@ def test_no_single_answer_decides(name: str, gone: str) -> None:
 def test_without_a_log_znodes_and_answers_tell_it(name: str) -> None:
     situation = observed_state(changed(HEALTHY[name].observation(), logs={}))
     assert situation.state == name
-    assert name == "M0" or [one.subject for one in situation.findings] == ["metadata log"]
+    assert name == "M0" or [finding.subject for finding in situation.findings] == ["metadata log"]
 
 
 @pytest.mark.parametrize(
@@ -202,14 +202,14 @@ def test_without_a_log_znodes_and_answers_tell_it(name: str) -> None:
 )
 def test_a_metric_is_known_by_any_form_of_its_name(name: str) -> None:
     seen = changed(_M3.observation(), logs={})
-    nodes = tuple(changed(one, metrics={"Other": 9.0, name: 2.0}) for one in seen.controllers)
+    nodes = tuple(changed(controller, metrics={"Other": 9.0, name: 2.0}) for controller in seen.controllers)
     assert observed_state(changed(seen, nodes=(*seen.brokers, *nodes))).state == "M3"
     assert evidence_of(changed(seen, nodes=nodes)).kraft_state == 2
 
 
 def test_without_a_tree_nobody_knows_who_is_in_office() -> None:
     situation = observed_state(_M3.but(has_tree=False).observation())
-    assert (situation.state, [one.subject for one in situation.findings]) == ("M3", ["zookeeper"])
+    assert (situation.state, [finding.subject for finding in situation.findings]) == ("M3", ["zookeeper"])
 
 
 @given(data=st.data())
@@ -235,5 +235,5 @@ def partial(observation: Observation, data: st.DataObject) -> Observation:
 
 
 def test_states_have_an_order() -> None:
-    places = [one.place for one in State if not one.is_broken]
+    places = [state.place for state in State if not state.is_broken]
     assert all(a is not None and b is not None and a < b for a, b in pairwise(places))

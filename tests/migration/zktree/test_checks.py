@@ -29,7 +29,7 @@ def _holder(broker, epoch):
 
 
 def _said(changes):
-    return [one.id for one in check_tree(parse_znodes(znodes(HEALTHY | changes)))]
+    return [finding.id for finding in check_tree(parse_znodes(znodes(HEALTHY | changes)))]
 
 
 CASES = [
@@ -59,21 +59,21 @@ def test_each_danger_is_named(changes, ids):
 
 
 def test_work_in_progress_is_told():
-    ids = [one.id for one in check_tree(parsed())]
+    ids = [finding.id for finding in check_tree(parsed())]
     assert ids == ["reassignment-before-migration", "topic-deletion-before-migration"]
 
 
 def test_after_the_copy_brokers_may_leave_zookeeper():
     away = without(HEALTHY, ["/brokers/ids/1", "/brokers/ids/2"])
-    assert "replica-on-absent-broker" in [one.id for one in check_tree(parse_znodes(znodes(away)))]
+    assert "replica-on-absent-broker" in [finding.id for finding in check_tree(parse_znodes(znodes(away)))]
     copied = away | {"/controller": _holder(3001, 1), "/migration": _migration(236)}
     assert check_tree(parse_znodes(znodes(copied))) == ()
 
 
 def test_a_broker_that_could_not_be_read_is_not_absent():
     hidden = [
-        Znode(path=one.path, data=None, hidden=Hidden.NO_PERMISSION) if one.path == "/brokers/ids/2" else one
-        for one in znodes(HEALTHY)
+        Znode(path=znode.path, data=None, hidden=Hidden.NO_PERMISSION) if znode.path == "/brokers/ids/2" else znode
+        for znode in znodes(HEALTHY)
     ]
     assert check_tree(parse_znodes(hidden)) == ()
 
@@ -94,7 +94,7 @@ def test_many_partitions_are_one_finding():
     lists = {str(number): [1, 7] for number in range(300)}
     orders = text({"partitions": lists, "topic_id": ORDERS_ID})
     tree = parse_znodes(znodes(HEALTHY | {"/brokers/topics/orders": orders}))
-    (finding,) = [one for one in check_tree(tree) if one.id == "replica-on-absent-broker"]
+    (finding,) = [finding for finding in check_tree(tree) if finding.id == "replica-on-absent-broker"]
     assert finding.subject == "broker 7"
     assert finding.evidence == {"partitions": 300}
     assert "and 295 more" in finding.message
@@ -102,12 +102,12 @@ def test_many_partitions_are_one_finding():
 
 def test_brokers_that_the_tree_does_not_show_are_unknown_and_not_absent():
     def shown(*paths):
-        return [one for one in znodes(small()) if not one.path.startswith(paths)]
+        return [znode for znode in znodes(small()) if not znode.path.startswith(paths)]
 
     without_any = parse_znodes(shown("/brokers/ids"))
     assert not without_any.knows_brokers
     assert not {"replica-on-absent-broker", "controller-not-a-live-broker"} & {
-        one.id for one in check_tree(without_any)
+        finding.id for finding in check_tree(without_any)
     }
     emptied = parse_znodes([*shown("/brokers/ids"), Znode(path="/brokers/ids", data=None)])
-    assert "replica-on-absent-broker" in {one.id for one in check_tree(emptied)}
+    assert "replica-on-absent-broker" in {finding.id for finding in check_tree(emptied)}

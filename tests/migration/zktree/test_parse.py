@@ -212,8 +212,10 @@ def test_a_saved_tree_under_a_chroot_is_the_same():
 
 def test_hidden_znodes_are_unknown():
     hidden = [
-        Znode(path=one.path, data=None, hidden=Hidden.NO_PERMISSION) if one.path.startswith("/config/users/") else one
-        for one in znodes(small())
+        Znode(path=znode.path, data=None, hidden=Hidden.NO_PERMISSION)
+        if znode.path.startswith("/config/users/")
+        else znode
+        for znode in znodes(small())
     ]
     tree = parse_znodes(hidden)
     assert tree.scram == {}
@@ -239,7 +241,7 @@ def test_no_secret_is_shown():
     tree = parsed(
         {"/config/users/alice": config(**{"SCRAM-SHA-256": CREDENTIAL + "!", "producer_byte_rate": CREDENTIAL})}
     )
-    shown = repr(tree) + repr([one.to_dict() for one in tree.findings])
+    shown = repr(tree) + repr([finding.to_dict() for finding in tree.findings])
     assert secret not in shown
     assert repr(b"\2" * 32) not in shown
     assert ids(tree, "/config/users/alice") == ["broken-scram-credential", "quota-not-a-number"]
@@ -252,7 +254,7 @@ def test_no_secret_is_shown():
 def test_any_bytes_in_any_place(path, data):
     tree = parsed({path: data})
     assert isinstance(tree, KafkaTree)
-    assert all(one.id and one.message for one in tree.findings)
+    assert all(finding.id and finding.message for finding in tree.findings)
 
 
 @given(st.sampled_from(sorted(small())), st.data())

@@ -76,7 +76,7 @@ SILENT = [
 @pytest.mark.parametrize(("path", "data", "id"), [*LETHAL, *SILENT])
 def test_poison_is_a_blocker(path, data, id):
     tree = parsed({path: data})
-    (finding,) = [one for one in tree.findings if one.subject in (path, path.rpartition("/")[0])]
+    (finding,) = [finding for finding in tree.findings if finding.subject in (path, path.rpartition("/")[0])]
     assert finding.id == id
     assert finding.severity is Severity.BLOCKER
 

@@ -22,7 +22,9 @@ PLACES = ["/config/users/alice", "/config/topics/orders", "/config/brokers/1", "
 
 def _said(found):
     tree = parse_znodes(found)
-    return sorted((one.id, one.subject, one.message) for one in tree.findings if one.id != "znodes-hidden")
+    return sorted(
+        (finding.id, finding.subject, finding.message) for finding in tree.findings if finding.id != "znodes-hidden"
+    )
 
 
 @pytest.mark.parametrize(("path", "data"), [*((path, data) for path, data, _ in (*LETHAL, *SILENT)), *HARMLESS])
@@ -52,7 +54,7 @@ def test_whatever_stands_there_is_judged_alike(path, data):
 )
 def test_no_secret_is_saved(path, data):
     found = list(redact_znodes(znodes({**small(), path: data}, "/kafka")))
-    saved = b"".join(one.data or b"" for one in found)
+    saved = b"".join(znode.data or b"" for znode in found)
     assert b"hush" not in saved
 
 
@@ -63,13 +65,13 @@ def test_credentials_are_unknown_and_the_rest_is_known():
     assert tree.client_quotas == parse_znodes(znodes(small())).client_quotas
     assert {"/config/users/alice SCRAM-SHA-256", "/config/users/bob%40x.com SCRAM-SHA-512"} <= set(tree.hidden)
     secret = base64.b64encode(b"\2" * 32)
-    assert not any(secret in (one.data or b"") for one in found)
+    assert not any(secret in (znode.data or b"") for znode in found)
     assert parse_znodes(redact_znodes(found)) == tree
 
 
 def test_hashes_in_access_lists_go():
     acl = (ZnodeAcl(perms=31, scheme="digest", id="super:hash="), ZnodeAcl(perms=1, scheme="world", id="anyone"))
-    (one,) = redact_znodes([Znode(path="/controller", data=b"{}", acl=acl)])
-    assert "hash" not in render_znode(one)
-    assert [entry.id for entry in one.acl] == ["super:<redacted>", "anyone"]
-    assert encode_znodes([one])
+    (znode,) = redact_znodes([Znode(path="/controller", data=b"{}", acl=acl)])
+    assert "hash" not in render_znode(znode)
+    assert [entry.id for entry in znode.acl] == ["super:<redacted>", "anyone"]
+    assert encode_znodes([znode])

@@ -30,7 +30,7 @@ def test_the_parts_of_a_path_are_children_even_if_not_saved():
 
 def test_several_clusters_need_a_name():
     both = (*znodes(small(), "/a"), *znodes(small(), "/b"))
-    assert find_chroots(one.path for one in both) == ("/a", "/b")
+    assert find_chroots(znode.path for znode in both) == ("/a", "/b")
     with pytest.raises(InputError) as error:
         tree_of(both)
     assert error.value.id == "several-kafka-trees"
@@ -59,17 +59,17 @@ def test_what_is_no_chroot(chroot):
 
 @pytest.mark.parametrize("given", [(), OTHERS])
 def test_nothing_of_kafka_is_told(given):
-    assert [one.id for one in tree_of(given).findings] == ["no-kafka-tree"]
+    assert [finding.id for finding in tree_of(given).findings] == ["no-kafka-tree"]
 
 
 def test_the_wrong_chroot_is_told():
-    assert [one.id for one in tree_of(znodes(small(), "/kafka"), "/other").findings] == ["no-kafka-tree"]
+    assert [finding.id for finding in tree_of(znodes(small(), "/kafka"), "/other").findings] == ["no-kafka-tree"]
 
 
 def test_of_two_lines_for_a_path_the_newest_counts():
     old, new = (Znode(path="/controller_epoch", data=data, mzxid=zxid) for data, zxid in ((b"1", 5), (b"2", 9)))
-    others = tuple(one for one in znodes(small()) if one.path != old.path)
+    others = tuple(znode for znode in znodes(small()) if znode.path != old.path)
     for order in ((old, new), (new, old)):
         tree = tree_of((*others, *order))
         assert tree.get("/controller_epoch") == new
-        assert [one.id for one in tree.findings] == ["duplicate-znode-path"]
+        assert [finding.id for finding in tree.findings] == ["duplicate-znode-path"]

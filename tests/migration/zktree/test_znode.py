@@ -84,10 +84,10 @@ def test_plain_lines_and_several_gzip_members_are_read_too():
 
 def test_hidden_data_is_known_as_unknown():
     for hidden in Hidden:
-        one = parse_znode(json.dumps({"path": "/x", "data": hidden.value}).encode())
-        assert one.data is None
-        assert one.hidden is hidden
-        assert parse_znode(render_znode(one).encode()) == one
+        znode = parse_znode(json.dumps({"path": "/x", "data": hidden.value}).encode())
+        assert znode.data is None
+        assert znode.hidden is hidden
+        assert parse_znode(render_znode(znode).encode()) == znode
 
 
 def test_null_data_and_empty_data_differ():
@@ -121,7 +121,7 @@ def test_no_secret_in_a_repr():
 )
 def test_a_line_that_cannot_be_read_costs_itself(line, reason):
     saved = decode_znodes(b"\n".join([render_znode(ZNODE).encode(), line, b'{"path":"/b"}']), file="f")
-    assert [one.path for one in saved.znodes] == [ZNODE.path, "/b"]
+    assert [znode.path for znode in saved.znodes] == [ZNODE.path, "/b"]
     (finding,) = saved.findings
     assert finding.id == "znode-line-unreadable"
     assert reason in finding.message
@@ -130,13 +130,15 @@ def test_a_line_that_cannot_be_read_costs_itself(line, reason):
 
 def test_a_million_wrong_lines_are_one_finding():
     saved = decode_znodes(b"no\n" * 10_000, file="f")
-    assert [(one.id, one.evidence["count"]) for one in saved.findings] == [("znode-line-unreadable", 10_000)]
+    assert [(finding.id, finding.evidence["count"]) for finding in saved.findings] == [
+        ("znode-line-unreadable", 10_000)
+    ]
 
 
 def test_a_line_that_is_too_long_is_passed_over(monkeypatch):
     monkeypatch.setattr(znode_module, "MAX_LINE_BYTES", 100)
     saved = decode_znodes(gzip.compress(b'{"path":"/' + b"a" * 500_000 + b'"}\n{"path":"/b"}'), file="f")
-    assert [one.path for one in saved.znodes] == ["/b"]
+    assert [znode.path for znode in saved.znodes] == ["/b"]
     assert "longer than 100 bytes" in saved.findings[0].message
 
 
@@ -172,7 +174,7 @@ def test_blank_lines_are_counted_and_passed_over():
     for data in (content, gzip.compress(content)):
         saved = decode_znodes(data, file="f")
         assert saved.znodes == (ZNODE,)
-        assert [one.evidence["lines"] for one in saved.findings] == [[200_004]]
+        assert [finding.evidence["lines"] for finding in saved.findings] == [[200_004]]
 
 
 def test_a_path_that_no_znode_of_kafka_has():
@@ -187,13 +189,13 @@ def test_a_cut_off_file_gives_what_is_whole():
     saved = decode_znodes(packed[: len(packed) // 2], file="f")
     assert 0 < len(saved.znodes) < 5000
     assert saved.znodes == tuple(many[: len(saved.znodes)])
-    assert "saved-tree-damaged" in [one.id for one in saved.findings]
+    assert "saved-tree-damaged" in [finding.id for finding in saved.findings]
 
 
 def test_damage_is_told():
     packed = bytearray(encode_znodes([ZNODE] * 100))
     packed[-6] ^= 0xFF  # in the checksum
-    assert "saved-tree-damaged" in [one.id for one in decode_znodes(bytes(packed), file="f").findings]
+    assert "saved-tree-damaged" in [finding.id for finding in decode_znodes(bytes(packed), file="f").findings]
 
 
 @given(st.binary() | st.binary().map(lambda data: b"\x1f\x8b\x08\x00" + data))

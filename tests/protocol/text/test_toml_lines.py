@@ -86,7 +86,7 @@ def _written(value: Any) -> str:
 @settings(max_examples=40)
 @given(
     st.lists(
-        st.tuples(st.text("ab.# \"'=[]", min_size=1, max_size=4), _VALUES), max_size=6, unique_by=lambda one: one[0]
+        st.tuples(st.text("ab.# \"'=[]", min_size=1, max_size=4), _VALUES), max_size=6, unique_by=lambda pair: pair[0]
     )
 )
 def test_any_values(entries: list[tuple[str, Any]]) -> None:
