@@ -1,4 +1,4 @@
-"""Phrases that messages share: a few of many names, numbers with their noun, near misses, cluster ids in file names."""
+"""Phrases that messages share: a few of many names, numbers with their noun, sizes, near misses, ids in file names."""
 
 from __future__ import annotations
 
@@ -43,6 +43,20 @@ def counted(count: int, noun: str) -> str:
     '2 steps'
     """
     return f"{count} {plural(noun, count)}"
+
+
+def size_text(count: int) -> str:
+    """Bytes as people read them.
+
+    >>> size_text(19260)
+    '19.3 kB'
+    """
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -185,6 +185,7 @@ class TieredAudit(Answer):
     """`tiered audit`."""
 
     kind: Literal["tiered.audit"]
+    html: str | None = Field(description="The page that was written.")
     engine: Literal["local"]
     source: AuditSource
     totals: AuditTotals
@@ -246,6 +247,82 @@ class TieredForecast(Answer):
     partitions: list[ForecastPartition]
     findings: list[Finding]
     assumptions: list[str]
+
+
+class Lane(Shape):
+    """Offsets as ranges [first, last], the nearest joined where there are many."""
+
+    offsets: int
+    ranges_total: int
+    ranges: list[list[int]]
+
+
+class OtherSegments(Lane):
+    """Segments that no reader is served from; `what` is the id of the finding about them."""
+
+    what: str
+    segments: int
+    bytes: int
+
+
+class LocalLog(Shape):
+    """The local log; a disk does not show where it ends."""
+
+    from_offset: int
+    to_offset: int | None
+    offsets: int | None
+
+
+class Picture(Shape):
+    """The offsets of a partition, as they are drawn."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    exists: bool | None
+    whole: bool = Field(description="Whether no record of the partition can be missing from what was read.")
+    from_offset: int
+    to_offset: int
+    remote: Lane = Field(description="What readers find in remote storage.")
+    local: LocalLog | None
+    both: Lane | None
+    holes: Lane
+    others: list[OtherSegments]
+    log_start_offset: int | None
+    local_log_start_offset: int | None
+    log_end_offset: int | None
+    highest_offset: int | None
+    next_upload_offset: int | None
+
+
+class OrphansOfAge(Shape):
+    """Orphaned copies from one age to another; null for no limit."""
+
+    from_ms: int
+    below_ms: int | None
+    segments: int
+    bytes: int
+
+
+class OrphanAges(Shape):
+    """The orphaned copies of a topic."""
+
+    topic: str
+    topic_id: str
+    segments: int
+    bytes: int
+    oldest_ms: int | None
+    by_age: list[OrphansOfAge]
+
+
+class TieredReport(TieredAudit):
+    """`tiered report`: an audit with a forecast and what is drawn."""
+
+    kind: Literal["tiered.report"]  # type: ignore[assignment]
+    findings: list[Finding] = Field(description="Of audit and forecast, by severity.")
+    forecast: list[ForecastPartition] | None = Field(description="Null where no replica is known.")
+    pictures: list[Picture] = Field(description="Of the partitions that are drawn: the worst, then the largest.")
+    orphan_ages: list[OrphanAges]
 
 
 class LeftoverObject(Shape):

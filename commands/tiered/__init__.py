@@ -13,6 +13,7 @@ VERBS = {
     "history": Entry("kafkactl.commands.tiered.history", "command", "The records behind a segment or a partition."),
     "forecast": Entry("kafkactl.commands.tiered.forecast", "command", "What each replica would do as leader."),
     "observe": Entry("kafkactl.commands.tiered.observe", "command", "Save everything that the others look at."),
+    "report": Entry("kafkactl.commands.tiered.report", "command", "Audit and forecast as one page with pictures."),
     "leftovers": Entry("kafkactl.commands.tiered.leftovers", "command", "Objects that no broker will ever delete."),
 }
 

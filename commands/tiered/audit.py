@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.output import emit, say
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.tiered.options import (
     CODES,
@@ -16,10 +16,11 @@ from kafkactl.commands.tiered.options import (
     code_of,
     fail_on_option,
     filters_of,
+    html_option,
     loaded,
     partition_options,
 )
-from kafkactl.wording import counted
+from kafkactl.commands.tiered.shown import heading, partition_table, totals_line
 
 
 @leaf_command(
@@ -35,55 +36,33 @@ from kafkactl.wording import counted
 @bucket_input_options
 @partition_options
 @fail_on_option
-def command(*, inputs: Inputs, wanted: Wanted, fail_on: str) -> None:
+@html_option
+def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -> None:
     """Find lost, unreachable and leftover data in tiered storage.
 
     Replays the metadata topic as brokers do, and compares the result with the cluster's metadata, the
     brokers' leader epochs and the objects of the store, as far as each is given. The findings are in
     the order of what they cost; `kafkactl explain ID` says more of each. Exit code 7 if one is a
-    blocker, 6 if there was no record to judge.
+    blocker, 6 if there was no record to judge. --html writes the page of `tiered report`.
     """
     from kafkactl.operations.tiered import audit
+    from kafkactl.operations.tiered.pages import check_html, report, write_html
 
+    check_html(html)
     everything = loaded(inputs)
-    answer = audit(everything, filters_of(wanted))
+    filters = filters_of(wanted)
+    answer = {"html": html, **audit(everything, filters)}
+    if html is not None:
+        write_html(html, report(everything, filters))
+        say(f"The report is in {html}.")
     code = code_of(answer["findings"], fail_on=fail_on, is_empty=everything.is_empty)
     emit("tiered.audit", answer, render=_show, exit_code=code, listing="findings")
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    blockers = sum(finding["severity"] == "blocker" for finding in answer["findings"])
-    warnings = sum(finding["severity"] == "warning" for finding in answer["findings"])
-    if blockers:
-        page.heading(f"The remote log has {counted(blockers, 'problem')}", "bad")
-    elif warnings:
-        page.heading(f"Nothing is lost; {counted(warnings, 'warning')}", "warn")
-    else:
-        page.heading("The remote log is sound", "good")
-    sums = answer["totals"]
-    page.line(
-        f"{counted(sums['topics'], 'topic')}, {counted(sums['partitions'], 'partition')}, "
-        f"{counted(sums['segments'], 'segment')}, {sums['bytes']} bytes, {counted(sums['records'], 'record')}"
-    )
+    heading(page, answer["findings"])
+    page.line(totals_line(answer["totals"]))
     page.findings(answer["findings"])
-    page.table(
-        ("partition", "segments", "bytes", "remote", "highest", "next upload", "log start", "local start", "holes"),
-        (_row(partition) for partition in answer["partitions"] if partition["segments"] or partition["holes"]),
-    )
+    partition_table(page, answer["partitions"])
     for assumption in answer["assumptions"]:
         page.line(f"Assumed: {assumption}")
-
-
-def _row(partition: Mapping[str, Any]) -> tuple[Any, ...]:
-    start, end = partition["remote_start_offset"], partition["remote_end_offset"]
-    return (
-        f"{partition['topic']}-{partition['partition']}",
-        partition["segments"],
-        partition["bytes"],
-        None if start is None else f"{start}-{end}",
-        partition["highest_offset"],
-        partition["next_upload_offset"],
-        partition["log_start_offset"],
-        partition["local_log_start_offset"],
-        " ".join(f"{hole['from_offset']}-{hole['to_offset']}" for hole in partition["holes"]) or None,
-    )

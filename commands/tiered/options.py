@@ -127,6 +127,17 @@ def fail_on_option(function: Function) -> Function:
     return option(function)
 
 
+def html_option(function: Function) -> Function:
+    """`--html FILE`: parameter `html`."""
+    option = click.option(
+        "--html",
+        metavar="FILE",
+        type=click.Path(),
+        help="Write audit and forecast as one HTML page with pictures, instead of an earlier one.",
+    )
+    return option(function)
+
+
 def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     """Everything that the options name. Raises UsageError where they name nothing."""
     from kafkactl.operations.tiered import Request, load

@@ -49,6 +49,9 @@ def report_of(
         cluster=tuple(one for one in (*now(before), timeline) if one is not None),
         assumptions=tuple(shared),
         written_by=written_by,
+        overview=overview(sections) if several else None,
+        closing="Predicted from a copy of the metadata log; no cluster was asked.",
+        cluster_title="The cluster as the log has it",
     )
 
 
@@ -141,7 +144,7 @@ def _facts(effects: Mapping[str, Any]) -> Iterable[Facts]:
         yield Facts(rows=tuple(rows))
 
 
-def overview(report: Report) -> Table:
+def overview(sections: Iterable[Section]) -> Table:
     """The scenarios of a report and their verdicts, for its first screen."""
     rows = (
         (
@@ -149,7 +152,7 @@ def overview(report: Report) -> Table:
             Cell(one.verdict, TONES[one.verdict]),
             Cell(_findings_in_short(one.findings)),
         )
-        for one in report.sections
+        for one in sections
     )
     return Table(title="Scenarios", columns=("scenario", "verdict", "findings"), rows=tuple(rows))
 

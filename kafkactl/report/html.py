@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafkactl.errors import InputError
 from kafkactl.extras import install_advice
-from kafkactl.report.build import overview
 from kafkactl.report.model import TONES, Block, Facts, Report, Table
 from kafkactl.report.svg import draw
 from kafkactl.schema.source import read_data
@@ -20,17 +19,17 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 MARK = "<!-- written by kafkactl dryrun -->"
+TIERED_MARK = "<!-- written by kafkactl tiered -->"
 
 
-def render_html(report: Report) -> bytes:
-    """The page in UTF-8. Raises InputError `reports-not-installed` without jinja2."""
+def render_html(report: Report, mark: str = MARK) -> bytes:
+    """The page in UTF-8, `mark` at its head. Raises InputError `reports-not-installed` without jinja2."""
     environment = _environment()
     page = environment.from_string(read_data("report/page.html").decode("utf-8"))
     text = page.render(
         report=report,
-        mark=environment.filters["safe"](MARK),
+        mark=environment.filters["safe"](mark),
         style=environment.filters["safe"](read_data("report/page.css").decode("utf-8")),
-        scenarios=overview(report),
         tone=TONES.__getitem__,
         block=_Blocks(environment),
     )

@@ -113,12 +113,45 @@ class Quorum:
     sides: tuple[Voters, ...]
 
 
-Block: TypeAlias = Facts | Table | Bars | Curve | Timeline | Quorum
+@frozen(kw_only=False)
+class Span:
+    """A part of a lane, both ends included. `form` is a tone, or `gone` for what is not there."""
+
+    first: int
+    last: int
+    form: str
+    text: str
+
+
+@frozen
+class Lane:
+    """A line of a strip: what it shows, in a few words how much, and the parts in the order in which they are drawn."""
+
+    name: str
+    value: str
+    spans: tuple[Span, ...]
+
+
+@frozen
+class Strip:
+    """Lanes over the offsets from `first` to `last`, both included; marked offsets; a legend of (name, form)."""
+
+    title: str
+    text: str
+    first: int
+    last: int
+    lanes: tuple[Lane, ...]
+    marks: tuple[tuple[int, str], ...] = ()
+    legend: tuple[tuple[str, str], ...] = ()
+    more: int = 0
+
+
+Block: TypeAlias = Facts | Table | Bars | Curve | Timeline | Quorum | Strip
 
 
 @frozen
 class Section:
-    """One scenario: what was asked, the verdict, the findings as in every answer, then tables and pictures."""
+    """One part of a report: its title and verdict, the findings as in every answer, then tables and pictures."""
 
     anchor: str
     title: str
@@ -133,7 +166,9 @@ class Section:
 class Report:
     """What is written as one page. `verdict` is the heaviest; `cluster` is what the log says before anything happens.
 
-    `assumptions` are those that all sections share.
+    `overview` has a row for each section, or is None where there is one section whose findings are all that there are;
+    `findings` and `summary` stand before the sections, `assumptions` are those that all sections share, `closing` says
+    how the page was made.
     """
 
     title: str
@@ -144,6 +179,11 @@ class Report:
     cluster: tuple[Block, ...]
     assumptions: tuple[str, ...]
     written_by: str
+    overview: Table | None
+    closing: str
+    cluster_title: str
+    findings: tuple[Mapping[str, Any], ...] = ()
+    summary: tuple[Block, ...] = ()
 
 
 TONES: Mapping[str, str] = {
@@ -153,6 +193,10 @@ TONES: Mapping[str, str] = {
     "unavailable": "bad",
     "wedged": "bad",
     "unknown": "warn",
+    # Of tiered storage.
+    "sound": "good",
+    "warnings": "warn",
+    "problems": "bad",
 }
 MEANINGS: Mapping[str, str] = {
     "ok": "Nothing gets worse.",

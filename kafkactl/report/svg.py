@@ -10,18 +10,22 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
-from kafkactl.report.model import Bars, Curve, Mark, Quorum, Series, Timeline, Voters
+from kafkactl.report.model import Bars, Curve, Mark, Quorum, Series, Strip, Timeline, Voters
 from kafkactl.report.timeline import clock
 from kafkactl.shown import visible
+from kafkactl.wording import size_text
 
 _LABEL, _BAR, _GAP = 19, 14, 10  # pixels
 _LEGEND_LINE: Final = 20
 _SHOWN: Final = 34  # letters that fit beside a value on a phone
+_LEAST: Final = 10
 _CURVE_HEIGHT: Final = 140
 _VOTERS: Final = 6  # in a line
+_NARROWEST: Final = 0.4  # percent: what is narrower could not be seen
+_FLAG: Final = 17
 
 
-def draw(block: Bars | Curve | Timeline | Quorum, key: str) -> str:
+def draw(block: Bars | Curve | Timeline | Quorum | Strip, key: str) -> str:
     """The picture; `key` is unlike that of every other picture of the page."""
     match block:
         case Bars():
@@ -32,6 +36,8 @@ def draw(block: Bars | Curve | Timeline | Quorum, key: str) -> str:
             height, parts = _timeline(block)
         case Quorum():
             height, parts = _quorum(block)
+        case Strip():
+            height, parts = _strip(block)
     return (
         f'<svg class="picture" width="100%" height="{height}" role="img" aria-labelledby="{key}-t {key}-d">'
         f'<title id="{key}-t">{_safe(block.title)}</title><desc id="{key}-d">{_safe(block.text)}</desc>'
@@ -44,10 +50,13 @@ def _bars(block: Bars) -> tuple[int, list[str]]:
     most = max((sum(values) if stacked else max(values) for _, values in block.rows), default=0) or 1
     parts, top = [], 4
     if len(block.series) > 1:
-        parts, top = list(_legend(block.series)), (len(block.series) + 1) // 2 * _LEGEND_LINE + 6
+        parts = list(_legend([(series.name, f"t-{series.tone}") for series in block.series]))
+        top = (len(block.series) + 1) // 2 * _LEGEND_LINE + 6
     for label, values in block.rows:
         shown = _sum(block, values)
-        parts.append(_text(0, top + 13, _short(label, _SHOWN if len(shown) < 14 else 22), hint=label))
+        parts.append(
+            _text(0, top + 13, _short(label, _SHOWN if len(shown) < 14 else max(_LEAST, 38 - len(shown))), hint=label)
+        )
         parts.append(_text(100, top + 13, shown, css="value", anchor="end"))
         top += _LABEL
         if stacked:
@@ -63,7 +72,7 @@ def _bars(block: Bars) -> tuple[int, list[str]]:
 
 def _sum(block: Bars, values: Sequence[int]) -> str:
     between = " → " if [one.name for one in block.series] == ["before", "after"] else " / "
-    return between.join(f"{value:,}" for value in values)
+    return between.join(size_text(value) if block.unit == "bytes" else f"{value:,}" for value in values)
 
 
 def _stack(series: Sequence[Series], values: Sequence[int], top: int, most: int, label: str) -> Iterator[str]:
@@ -79,19 +88,21 @@ def _rect(left: float, width: float, top: int, series: Series, hint: str, *, hei
     tall = height or _BAR - 4
     if width <= 0:
         return f'<rect class="none" x="0" y="{top}" width="2" height="{tall}"><title>{_safe(hint)}</title></rect>'
+    width = max(width, _NARROWEST)
     return (
         f'<rect class="t-{series.tone}" x="{left:.2f}%" y="{top}" width="{width:.2f}%" height="{tall}">'
         f"<title>{_safe(hint)}</title></rect>"
     )
 
 
-def _legend(series: Sequence[Series]) -> Iterator[str]:
-    """Two names in a line, for the width of a phone."""
-    for place, one in enumerate(series):
+def _legend(entries: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Names with their forms, two in a line, for the width of a phone."""
+    for place, (name, form) in enumerate(entries):
         x, y = place % 2 * 50, place // 2 * _LEGEND_LINE
-        yield f'<rect class="t-{one.tone}" x="{x}%" y="{y + 5}" width="10" height="10"/>'
+        # Shares of the width and pixels cannot be added in a place, but in a picture within the picture.
         yield f'<svg x="{x}%" y="{y}" width="50%" height="{_LEGEND_LINE}" overflow="visible">'
-        yield f'<text class="small" x="14" y="14">{_safe(one.name)}</text></svg>'
+        yield f'<rect class="{form}" x="1" y="5" width="10" height="10"/>'
+        yield f'<text class="small" x="16" y="14">{_safe(name)}</text></svg>'
 
 
 def _curve(block: Curve) -> tuple[int, list[str]]:
@@ -178,6 +189,41 @@ def _voters(side: Voters, ids: Sequence[int], top: int) -> Iterator[str]:
         yield f'<rect class="{css}" x="{x:.2f}%" y="{top}" width="{width - 1:.2f}%" height="20"><title>'
         yield f"voter {voter}: {word}</title></rect>"
         yield _text(x, top + 36, f"{voter}" if lives else f"{voter} ✕", css="small")
+
+
+def _strip(block: Strip) -> tuple[int, list[str]]:
+    parts, top = list(_legend(block.legend)), (len(block.legend) + 1) // 2 * _LEGEND_LINE + (6 if block.legend else 4)
+    width, lines, words = block.last - block.first + 1, top, []
+    for lane in block.lanes:
+        words.append(_text(0, top + 13, _short(lane.name, _SHOWN), css="label flag", hint=lane.name))
+        words.append(_text(100, top + 13, lane.value, css="value flag", anchor="end"))
+        top += _LABEL
+        parts.append(f'<rect class="track" x="0" y="{top}" width="100%" height="{_BAR}"/>')
+        for span in lane.spans:
+            left, share = (span.first - block.first) * 100 / width, (span.last - span.first + 1) * 100 / width
+            share = max(share, _NARROWEST)
+            form = span.form if span.form == "gone" else f"t-{span.form}"
+            box = f'x="{min(left, 100 - share):.3f}%" y="{top}" width="{share:.3f}%" height="{_BAR}"'
+            parts.append(f'<rect class="{form}" {box}><title>{_safe(span.text)}</title></rect>')
+        top += _BAR + _GAP // 2
+    for place, offset, label in _flags(block, width):
+        down = top + _FLAG - 3
+        parts.append(f'<line class="mark" x1="{place:.3f}%" y1="{lines}" x2="{place:.3f}%" y2="{down}"/>')
+        side, anchor = (1, "start") if place <= 50 else (-1, "end")
+        words.append(
+            f'<svg x="{place:.3f}%" y="{top}" width="1" height="{_FLAG}" overflow="visible">'
+            f'<text class="small flag" x="{4 * side}" y="13" text-anchor="{anchor}">'
+            f"{_safe(f'{label} {offset:,}')}</text></svg>"
+        )
+        top += _FLAG
+    return top + 4, [*parts, *words]
+
+
+def _flags(block: Strip, width: int) -> list[tuple[float, int, str]]:
+    """The marks in an order in which no line crosses the words of another: words stand towards the middle."""
+    marks = [((offset - block.first) * 100 / width, offset, label) for offset, label in block.marks]
+    left = sorted((mark for mark in marks if mark[0] <= 50), key=lambda mark: -mark[0])
+    return [*sorted(mark for mark in marks if mark[0] > 50), *left]
 
 
 def _text(left: float, y: int, words: str, *, css: str = "label", anchor: str = "start", hint: str = "") -> str:

@@ -13,7 +13,7 @@ from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.coverage import next_segment_base
-from kafkactl.tiered.audit.findings import place_of, size_text, subject_of
+from kafkactl.tiered.audit.findings import place_of, subject_of
 from kafkactl.tiered.audit.metadata_findings import stopped_brokers
 from kafkactl.tiered.cluster_view import COPY_DISABLE, ReplicaLog
 from kafkactl.tiered.ledger import Ledger, MetadataLog, merged
@@ -22,7 +22,7 @@ from kafkactl.tiered.partition_log import PartitionLog
 from kafkactl.tiered.reading import PlacedRecord
 from kafkactl.tiered.records import PartitionKey
 from kafkactl.tiered.states import COPIED
-from kafkactl.wording import counted, first_few
+from kafkactl.wording import counted, first_few, size_text
 
 HEALTHY, STOPS, STOPPED, UNKNOWN = "healthy", "stops-at-restart", "stopped", "unknown"
 CONTINUES, DISABLED = "continues", "disabled"

@@ -35,6 +35,7 @@ LINES: Mapping[str, Sequence[str]] = {
     "quorum recover collect": ("{text} --to {new}",),
     "quorum recover verify": ("{config}",),
     "tiered audit": ("{log}", "{log} --bucket {text}"),
+    "tiered report": ("{log} --html {report}", "{log} --topic {text}"),
     "tiered segments": ("{log} --topic {text}",),
     "tiered history": ("{log} --topic {text}",),
     "tiered forecast": ("{text}",),

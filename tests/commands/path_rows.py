@@ -54,7 +54,7 @@ FORMAT = "storage format -c {config} -t {id} --dry-run"
 CONNECT = "--bootstrap-controller 127.0.0.1:1 --timeout 5s"
 _DIRECTORY_NAMES = "is compared, as text, with the directories of the configuration"
 RECOVER = "quorum recover --out {new}"
-TIERED = {verb: verb for verb in ("audit", "forecast", "history", "leftovers", "segments")} | {
+TIERED = {verb: verb for verb in ("audit", "forecast", "history", "leftovers", "report", "segments")} | {
     "observe": "observe --out {new}"
 }
 _IDS = "the directory is an id, not a path"
@@ -116,7 +116,9 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     *(Row("--metadata", f"tiered {verb}", f"tiered {line} --observation {{remote}} --metadata {{}}", kinds=NO_SPARSE)
       for verb, line in TIERED.items()),
     *(Row("--bucket", f"tiered {verb}", f"tiered {TIERED[verb]} --observation {{remote}} --bucket {{}}") for verb in
-      ("audit", "leftovers", "observe")),
+      ("audit", "leftovers", "observe", "report")),
+    *(Row("--html", f"tiered {verb}", f"tiered {verb} --observation {{remote}} --html {{}}", (1, 2, 3)) for verb in
+      ("audit", "report")),
     Row("--out", "tiered observe", "tiered observe --observation {remote} --out {}", (1, 2, 3)),
     Row("--out", "tiered leftovers", "tiered leftovers --observation {remote} --bucket {config} --out {}", (1, 2, 3)),
     Row("--inventory", "migrate *", "migrate status --inventory {}"),

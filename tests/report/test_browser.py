@@ -16,11 +16,13 @@ from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.report.build import Played, report_of
 from kafkactl.report.cluster import cluster_of
-from kafkactl.report.html import render_html
+from kafkactl.report.html import TIERED_MARK, render_html
+from kafkactl.report.tiered.build import tiered_report_of
 from tests.conftest import Run
 from tests.dryrun.clusters import cluster
 from tests.report.answers import HOSTILE, answer, finding
 from tests.report.browser import Tab, find_browser, opened
+from tests.report.tiered_answers import tiered_answer
 
 BROWSER = find_browser()
 PICTURES = os.environ.get("KAFKACTL_REPORT_PICTURES")
@@ -67,7 +69,10 @@ def pages(kafkactl: Callable[..., Run], tmp_path: Path) -> dict[str, Path]:
         for words in HOSTILE
     ]
     (tmp_path / "hostile.html").write_bytes(render_html(report_of(hostile, cluster_of(image))))
-    return {"report": page, "hostile": tmp_path / "hostile.html"}
+    (tmp_path / "tiered.html").write_bytes(
+        render_html(tiered_report_of(tiered_answer("orders", *HOSTILE)), TIERED_MARK)
+    )
+    return {name: tmp_path / f"{name}.html" for name in ("report", "hostile", "tiered")}
 
 
 @pytest.mark.slow

@@ -107,7 +107,7 @@ def test_the_first_screen_says_what_decides_and_why() -> None:
     ]
     shown = report(answer(), answer(scenario="restart", verdict="degraded", findings=heavy), answer(scenario="growth"))
     assert shown.meaning.endswith("Decided by: restart brokers 1.")
-    rows = [[cell.text for cell in row][1:] for row in overview(shown).rows]
+    rows = [[cell.text for cell in row][1:] for row in overview(shown.sections).rows]
     assert rows == [["ok", "none"], ["degraded", "1 blocker, 2 warnings, first bad: bad"], ["ok", "none"]]
     assert "Decided" not in report(answer(), answer(scenario="growth")).meaning
 

@@ -28,7 +28,7 @@ class Hole(NamedTuple):
 
 def covered(case: PartitionCase) -> list[tuple[int, int]]:
     """Ranges of offsets that can be read from remote storage, ascending and not touching each other."""
-    return _joined(_by_lineage(case) if case.lineage is not None else _by_segments(case))
+    return joined(_by_lineage(case) if case.lineage is not None else _by_segments(case))
 
 
 def _by_lineage(case: PartitionCase) -> Iterator[tuple[int, int]]:
@@ -54,7 +54,8 @@ def _by_segments(case: PartitionCase) -> Iterator[tuple[int, int]]:
             yield segment.start_offset, segment.end_offset
 
 
-def _joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges with both ends included, ascending; those that touch or overlap as one."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if found and first <= found[-1][1] + 1:

@@ -128,16 +128,3 @@ def object_evidence(objects: Sequence[tuple[bytes | None, StoredObject]]) -> dic
         "bytes": sum(found.size for _, found in ordered),
     }
 
-
-def size_text(count: int) -> str:
-    """Bytes as people read them.
-
-    >>> size_text(19260)
-    '19.3 kB'
-    """
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
-from kafkactl.tiered.audit.findings import object_evidence, place_of, segment_evidence, size_text, subject_of
+from kafkactl.tiered.audit.findings import object_evidence, place_of, segment_evidence, subject_of
 from kafkactl.tiered.bucket import Bucket, StoredObject
 from kafkactl.tiered.epoch_index import Segment
 from kafkactl.tiered.layouts import AIVEN, LOG, aiven_remote_size
 from kafkactl.tiered.states import COPIED
-from kafkactl.wording import counted
+from kafkactl.wording import counted, size_text
 
 UNKNOWN_OBJECT: Final = "unknown-object"
 AFTER_DELETE_FINISHED: Final = "object-after-delete-finished"

@@ -38,7 +38,7 @@ def fits(kind: str, answer: dict) -> None:
     model.model_validate(answer, strict=True)
 
 
-@pytest.mark.parametrize("verb", ["audit", "segments", "forecast"])
+@pytest.mark.parametrize("verb", ["audit", "segments", "forecast", "report"])
 def test_answers_fit_their_models(run: Answering, saved: str, verb: str):
     code, out, _ = run(verb, "--observation", saved, "-o", "json")
     assert code == 0
@@ -87,6 +87,39 @@ def test_an_observation_gives_the_answers_of_what_it_was_made_from(run: Answerin
     assert run("forecast", "--observation", again, "-o", "json")[1] == run("forecast", *words[:2], "-o", "json")[1]
     assert run("observe", *words, "--out", again)[0] == 2
     assert oct((tmp_path / "again").stat().st_mode)[-3:] == "700"
+
+
+@pytest.mark.parametrize("verb", ["report", "audit"])
+def test_a_page_is_written_whole_and_replaces_only_its_like(run: Answering, saved: str, tmp_path: Path, verb: str):
+    page, other = tmp_path / "page.html", tmp_path / "server.properties"
+    code, out, err = run(verb, "--observation", saved, "--html", str(page), "-o", "json")
+    assert (code, json.loads(out)["html"]) == (0, str(page)) and str(page) in err
+    fits(f"tiered.{verb}", json.loads(out))
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>\n<!-- written by kafkactl tiered -->") and "orders-0" in text
+    assert run(verb, "--observation", saved, "--html", str(page))[0] == 0
+    other.write_text("node.id=1\n")
+    assert run(verb, "--observation", saved, "--html", str(other))[0] == 3
+    assert other.read_text() == "node.id=1\n"
+    assert run(verb, "--observation", saved, "--html", str(tmp_path / "none" / "page.html"))[0] == 1
+    assert run(verb, "--observation", str(tmp_path / "absent"), "--html", str(tmp_path / "new.html"))[0] == 2
+    assert not (tmp_path / "new.html").exists()
+
+
+def test_audit_and_report_write_the_same_page(run: Answering, saved: str, tmp_path: Path):
+    pages = [tmp_path / f"{verb}.html" for verb in ("report", "audit")]
+    for page in pages:
+        run(page.stem, "--observation", saved, "--html", str(page))
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+def test_a_report_ends_as_its_audit_does(run: Answering, saved: str, tmp_path: Path):
+    place = str(LogOf(0).add(b"garbage").save(tmp_path / "poison"))
+    hollow = str(LogOf(0).save(tmp_path / "hollow"))
+    assert [run("report", place)[0], run("report", hollow)[0], run("report")[0]] == [7, 6, 2]
+    assert run("report", "--observation", saved, "--fail-on", "info")[0] == 7
+    code, out, _ = run("report", hollow)
+    assert (code, out.splitlines()[0]) == (6, "There was no record to judge")
 
 
 def test_exit_codes(run: Answering, saved: str, tmp_path: Path):

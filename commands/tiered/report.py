@@ -1,0 +1,68 @@
+"""`kafkactl tiered report`: audit and forecast in one answer and one page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.rendering.output import emit, say
+from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.commands.tiered.options import (
+    CODES,
+    Inputs,
+    Wanted,
+    bucket_input_options,
+    code_of,
+    fail_on_option,
+    filters_of,
+    html_option,
+    loaded,
+    partition_options,
+)
+from kafkactl.commands.tiered.shown import heading, partition_table, totals_line
+
+
+@leaf_command(
+    "report",
+    examples=(
+        "kafkactl tiered report --observation saved --html report.html",
+        "kafkactl tiered report /data/kafka --metadata /data/kafka/__cluster_metadata-0 --html report.html",
+    ),
+    codes=CODES,
+    timeout="1h",
+)
+@bucket_input_options
+@partition_options
+@fail_on_option
+@html_option
+def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -> None:
+    """Audit and forecast together, with --html as one page with pictures.
+
+    The page needs no network and no script. It draws for the worst partitions which offsets are remote,
+    local, both or in a hole, and for each topic how old orphaned copies are; what is not drawn is
+    counted. Without a source that names the replicas there is no forecast, which the answer says. Exit
+    code 7 if a finding of either is a blocker, 6 if there was no record to judge.
+    """
+    from kafkactl.operations.tiered.pages import check_html, report, write_html
+
+    check_html(html)
+    everything = loaded(inputs)
+    found = report(everything, filters_of(wanted))
+    if html is not None:
+        write_html(html, found)
+        say(f"The report is in {html}.")
+    code = code_of(found.findings, fail_on=fail_on, is_empty=everything.is_empty)
+    emit("tiered.report", {"html": html, **found.to_dict()}, render=_show, exit_code=code, listing="findings")
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    heading(page, answer["findings"])
+    page.line(totals_line(answer["totals"]))
+    page.fields([("page", answer["html"])])
+    page.findings(answer["findings"])
+    partition_table(page, answer["partitions"])
+    for assumption in answer["assumptions"]:
+        page.line(f"Assumed: {assumption}")
+    if answer["html"] is None:
+        page.line(Word("--html FILE writes it as one page with pictures", "dim"))

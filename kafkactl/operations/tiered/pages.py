@@ -1,0 +1,102 @@
+"""`kafkactl tiered report`: audit and forecast together, and as one page with pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, Severity
+from kafkactl.frozen import frozen
+from kafkactl.operations.tiered import ALL, Filters, audit, foresee
+from kafkactl.operations.tiered.load import Loaded
+from kafkactl.tiered.forecast import LOG_START_JUMPS, UPLOADS_STOP
+from kafkactl.tiered.pictures import orphan_ages, picture_of, worth_drawing
+
+NO_FORECAST: Final = "replicas-unknown"
+_WEIGHTS: Final = (Severity.BLOCKER, Severity.WARNING, Severity.INFO)
+
+
+@frozen
+class TieredReport:
+    """An audit and a forecast of the same sources, with what is drawn of them.
+
+    `audit` is the answer of `audit`; `findings` are its findings and those of the forecast, the worst first.
+    `forecast` is a list of partitions, None where no replica is known. `pictures` are the offsets of the partitions
+    that are drawn (the worst, then the largest), `orphan_ages` the orphaned copies of each topic by age.
+    """
+
+    audit: Mapping[str, Any]
+    findings: tuple[Finding, ...]
+    forecast: tuple[Mapping[str, Any], ...] | None
+    pictures: tuple[Mapping[str, Any], ...]
+    orphan_ages: tuple[Mapping[str, Any], ...]
+    assumptions: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `tiered.report`, in JSON's types."""
+        return {
+            **self.audit,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "findings_total": len(self.findings),
+            "forecast": None if self.forecast is None else list(self.forecast),
+            "pictures": list(self.pictures),
+            "orphan_ages": list(self.orphan_ages),
+            "assumptions": list(self.assumptions),
+        }
+
+
+def report(loaded: Loaded, filters: Filters = ALL) -> TieredReport:
+    """Audit and forecast of what was loaded."""
+    answer = audit(loaded, filters)
+    assumptions = list(answer["assumptions"])
+    foreseen: dict[str, Any] | None = None
+    try:
+        foreseen = foresee(loaded, filters)
+    except InputError as error:
+        if error.id != NO_FORECAST:
+            raise
+        assumptions.append(f"{error.message}: there is no forecast")
+    findings = list(answer["findings"])
+    if foreseen is not None:
+        findings += [found for found in foreseen["findings"] if found.id in (LOG_START_JUMPS, UPLOADS_STOP)]
+        findings.sort(key=lambda found: _WEIGHTS.index(found.severity))
+    wanted = {partition.key: partition for partition in loaded.case.partitions if filters.has(partition)}
+    by_name = {(partition.topic_id, key.partition): partition for key, partition in wanted.items()}
+    return TieredReport(
+        audit=answer,
+        findings=tuple(findings),
+        forecast=None if foreseen is None else tuple(foreseen["partitions"]),
+        pictures=tuple(
+            picture_of(by_name[status["topic_id"], status["partition"]], status["holes"])
+            for status in worth_drawing(answer["partitions"], findings)
+        ),
+        orphan_ages=tuple(orphan_ages(wanted.values())),
+        assumptions=tuple(assumptions),
+    )
+
+
+def check_html(path: str | None) -> None:
+    """Refuse what could not be written in the end, before anything is read; nothing where no file was named.
+
+    Raises InputError `reports-not-installed`, RefusedError `not-a-report-file`, FailedError `report-not-written`.
+    """
+    if path is None:
+        return
+    from kafkactl.adapters.files.report_files import check_report_target
+    from kafkactl.report.html import TIERED_MARK, check_installed
+
+    check_installed()
+    check_report_target(Path(path), TIERED_MARK)
+
+
+def write_html(path: str, found: TieredReport) -> None:
+    """Write a report as one HTML file that needs nothing else, whole or not at all. Raises as `check_html`."""
+    from kafkactl._version import __version__
+    from kafkactl.adapters.files.report_files import write_report
+    from kafkactl.report.html import TIERED_MARK, render_html
+    from kafkactl.report.tiered.build import tiered_report_of
+
+    page = render_html(tiered_report_of(found.to_dict(), written_by=f"kafkactl {__version__}"), TIERED_MARK)
+    write_report(Path(path), page, TIERED_MARK)

@@ -1,0 +1,331 @@
+"""From an answer of `kafkactl tiered report` to a report: findings and what they cost, then the topics, worst first.
+
+The answer is in JSON's types: `findings`, `partitions`, `source` and `totals` as in an audit, `pictures` of the
+partitions that are drawn, `orphan_ages` by topic, and `forecast`, which is null where no replica is known.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kafkactl.report.model import TONES, Bars, Block, Cell, Facts, Report, Section, Series, Table
+from kafkactl.report.tiered.strips import metadata_strip, orphan_bars, strip_of
+from kafkactl.report.tiered.verdict import meaning_of, verdict_of
+from kafkactl.report.timeline import clock
+from kafkactl.wording import counted, plural, size_text
+
+SHOWN_FINDINGS: Final = 40
+SHOWN_ALIKE: Final = 3  # of one id
+ROWS: Final = 100
+TOPIC_BARS: Final = 20
+_TONES: Final = {"blocker": "bad", "warning": "warn", "info": "plain"}
+
+Findings = Sequence[Mapping[str, Any]]
+
+
+def tiered_report_of(answer: Mapping[str, Any], *, written_by: str = "kafkactl") -> Report:
+    """The page of an audit and a forecast."""
+    findings = answer["findings"]
+    topics = _topics(answer)
+    sections = tuple(_section(number, topic) for number, topic in enumerate(topics.values()))
+    return Report(
+        title="Tiered storage report",
+        verdict=verdict_of(findings),
+        meaning=meaning_of(findings),
+        source=_source(answer),
+        sections=sections,
+        cluster=tuple(_metadata(answer)),
+        assumptions=tuple(answer["assumptions"]),
+        written_by=written_by,
+        overview=_overview(sections, topics.values(), answer),
+        closing="Read from what is listed under sources. Nothing was written to a cluster or a store.",
+        cluster_title="The metadata topic, and what the next leaders would do",
+        findings=tuple(_shown(findings)),
+        summary=tuple(_summary(answer)),
+    )
+
+
+class _Topic:
+    """What the answer has of one topic that is drawn."""
+
+    def __init__(self, name: str, topic_id: str) -> None:
+        self.name, self.topic_id = name, topic_id
+        self.pictures: list[Mapping[str, Any]] = []
+        self.partitions: list[Mapping[str, Any]] = []
+        self.findings: list[Mapping[str, Any]] = []
+        self.ages: Mapping[str, Any] | None = None
+
+
+def _topics(answer: Mapping[str, Any]) -> dict[str, _Topic]:
+    """In the order of the pictures, which is the worst first."""
+    found: dict[str, _Topic] = {}
+    for picture in answer["pictures"]:
+        topic = found.setdefault(picture["topic_id"], _Topic(picture["topic"], picture["topic_id"]))
+        topic.pictures.append(picture)
+    for partition in answer["partitions"]:
+        if partition["topic_id"] in found:
+            found[partition["topic_id"]].partitions.append(partition)
+    for finding in answer["findings"]:
+        topic_id = finding["evidence"].get("topic_id")
+        if topic_id in found:
+            found[topic_id].findings.append(finding)
+    for ages in answer["orphan_ages"]:
+        if ages["topic_id"] in found:
+            found[ages["topic_id"]].ages = ages
+    return found
+
+
+# --- the first screen -----------------------------------------------------------------------------------------------
+
+
+def _source(answer: Mapping[str, Any]) -> Facts:
+    source, totals = answer["source"], answer["totals"]
+    read = source["metadata_partitions"]
+    bucket = source["bucket"]
+    whole = sum(bool(found["complete"]) for found in read)
+    rows = [
+        ("sources", ", ".join([*source["paths"], *(["the live cluster"] if source["cluster"] else [])])),
+        ("observed at", None if source["observed_at_ms"] is None else f"{clock(source['observed_at_ms'])} UTC"),
+        ("remote log", f"{', '.join(_counted(totals))}; {size_text(totals['bytes'])} complete"),
+        ("metadata topic", f"{totals['records']:,} records, {whole} of {len(read)} partitions whole"),
+        ("listing of the store", "none: objects were not judged" if bucket is None else _bucket(bucket)),
+        ("engine", answer["engine"]),
+    ]
+    return Facts(rows=tuple((name, Cell(text)) for name, text in rows if text is not None))
+
+
+def _counted(totals: Mapping[str, Any]) -> Iterator[str]:
+    for noun in ("topic", "partition", "segment"):
+        yield f"{totals[f'{noun}s']:,} {plural(noun, totals[f'{noun}s'])}"
+
+
+def _bucket(bucket: Mapping[str, Any]) -> str:
+    layout = f", layout {bucket['layout']}" if bucket["layout"] else ", no key names a segment"
+    return f"{bucket['path']}: {bucket['objects']:,} objects, {size_text(bucket['bytes'])}{layout}"
+
+
+def _overview(sections: Iterable[Section], topics: Iterable[_Topic], answer: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            Cell(section.title),
+            Cell(section.verdict, TONES[section.verdict]),
+            Cell(f"{len(topic.partitions):,}"),
+            Cell(f"{sum(partition['segments'] for partition in topic.partitions):,}"),
+            Cell(size_text(sum(partition["bytes"] for partition in topic.partitions))),
+            Cell(topic.findings[0]["id"] if topic.findings else "none"),
+        )
+        for section, topic in zip(sections, topics, strict=True)
+    )
+    every = {partition["topic_id"] for partition in answer["partitions"]}
+    return Table(
+        title="Topics, the worst first",
+        columns=("topic", "verdict", "partitions", "segments", "complete", "first finding"),
+        rows=rows,
+        more=len(every) - len(rows),
+    )
+
+
+# --- findings and what they cost ------------------------------------------------------------------------------------
+
+
+def _summary(answer: Mapping[str, Any]) -> Iterator[Block]:
+    findings = answer["findings"]
+    if findings:
+        yield _by_kind(findings)
+    yield from _bytes_by_finding(findings)
+    yield from _bytes_by_topic(answer)
+
+
+def _by_kind(findings: Findings) -> Table:
+    rows = []
+    for id, severity in dict.fromkeys((finding["id"], finding["severity"]) for finding in findings):
+        those = [finding["evidence"] for finding in findings if (finding["id"], finding["severity"]) == (id, severity)]
+        rows.append(
+            (
+                Cell(id),
+                Cell(severity, _TONES[severity]),
+                Cell(f"{len(those):,}"),
+                _sum(those, "segments_total"),
+                _sum(those, "objects_total"),
+                Cell(size_text(sum(evidence["bytes"] for evidence in those if "bytes" in evidence)))
+                if any("bytes" in evidence for evidence in those)
+                else Cell("-"),
+            )
+        )
+    columns = ("finding", "severity", "times", "segments", "objects", "bytes")
+    return Table(title="Findings by kind", columns=columns, rows=tuple(rows))
+
+
+def _sum(those: Iterable[Mapping[str, Any]], name: str) -> Cell:
+    known = [evidence[name] for evidence in those if name in evidence]
+    return Cell(f"{sum(known):,}" if known else "-")
+
+
+def _bytes_by_finding(findings: Findings) -> Iterator[Bars]:
+    """What each reason costs. A segment may be in several findings, so that the bars are no parts of one sum."""
+    costs: Counter[str] = Counter()
+    for finding in findings:
+        costs[finding["id"]] += finding["evidence"].get("bytes", 0)
+    rows = [(id, (count,)) for id, count in costs.most_common() if count]
+    if rows:
+        told = ", ".join(f"{id} {size_text(values[0])}" for id, values in rows)
+        yield Bars(
+            title="Bytes by reason",
+            text=f"The bytes that the findings of each kind are about: {told}. One segment may be in several.",
+            series=(Series("bytes", "warn"),),
+            rows=tuple(rows),
+            unit="bytes",
+        )
+
+
+def _bytes_by_topic(answer: Mapping[str, Any]) -> Iterator[Bars]:
+    sums: dict[tuple[str, str], list[int]] = {}
+    for partition in answer["partitions"]:
+        found = sums.setdefault((partition["topic"], partition["topic_id"]), [0, 0, 0])
+        gone = partition["exists"] is False
+        found[2 if gone else 0] += partition["bytes"]
+        found[1] += partition["orphans"]["bytes"]
+    ordered = sorted(sums.items(), key=lambda entry: (-sum(entry[1]), entry[0]))
+    rows = [(name, tuple(values)) for (name, _), values in ordered[:TOPIC_BARS] if sum(values)]
+    rest = ordered[TOPIC_BARS:]
+    if rest:
+        summed = tuple(sum(values[at] for _, values in rest) for at in range(3))
+        rows.append((f"{len(rest):,} other {plural('topic', len(rest))}", summed))
+    if rows:
+        complete, orphaned, gone_bytes = (sum(values[at] for values in sums.values()) for at in range(3))
+        yield Bars(
+            title="Bytes by topic",
+            text=f"{size_text(complete)} in complete segments of topics that exist or are not known to be deleted, "
+            f"{size_text(orphaned)} in orphaned copies, {size_text(gone_bytes)} of deleted topics, by the sizes that "
+            "the metadata topic has. Values in the order of the legend.",
+            series=(Series("complete"), Series("orphaned copies", "warn"), Series("of a deleted topic", "bad")),
+            rows=tuple(rows),
+            stacked=True,
+            unit="bytes",
+        )
+
+
+def _shown(findings: Findings) -> Iterator[Mapping[str, Any]]:
+    """The first few of each kind, and a line that counts the others."""
+    met: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    shown = 0
+    severity = "info"
+    for finding in findings:
+        met[finding["id"]] += 1
+        if met[finding["id"]] <= SHOWN_ALIKE and shown < SHOWN_FINDINGS:
+            shown += 1
+            yield finding
+        else:
+            if not left:
+                severity = finding["severity"]
+            left[finding["id"]] += 1
+    if left:
+        total = sum(left.values())
+        told = ", ".join(f"{count:,} {id}" for id, count in left.most_common(10))
+        text = f"{total:,} more {plural('finding', total)} of these kinds: {told}"
+        yield {"id": "", "severity": severity, "subject": "", "message": text, "next_step": "All of them: -o json."}
+
+
+# --- a topic --------------------------------------------------------------------------------------------------------
+
+
+def _section(number: int, topic: _Topic) -> Section:
+    blocks: list[Block] = [_topic_facts(topic)]
+    if topic.findings:
+        blocks.append(_topic_findings(topic.findings))
+    blocks += [strip_of(picture) for picture in topic.pictures]
+    if topic.ages is not None:
+        blocks.append(orphan_bars(topic.ages))
+    verdict = verdict_of(topic.findings)
+    if verdict == "sound" and not all(picture["whole"] for picture in topic.pictures):
+        verdict = "unknown"
+    return Section(
+        anchor=f"topic-{number + 1}", title=topic.name, about="", verdict=verdict, findings=(), blocks=tuple(blocks)
+    )
+
+
+def _topic_facts(topic: _Topic) -> Facts:
+    states: Counter[str] = Counter()
+    for partition in topic.partitions:
+        states.update(partition["by_state"])
+    exists = topic.partitions[0]["exists"] if topic.partitions else None
+    drawn, every = len(topic.pictures), len(topic.partitions)
+    holes = sum(
+        hole["to_offset"] - hole["from_offset"] + 1 for partition in topic.partitions for hole in partition["holes"]
+    )
+    rows = [
+        ("topic id", Cell(topic.topic_id)),
+        ("exists", Cell({True: "yes", False: "no, it was deleted", None: "not known"}[exists])),
+        (
+            "partitions",
+            Cell(f"{every:,}" + (f", of which {drawn} are drawn, the worst first" if drawn < every else "")),
+        ),
+        ("segments", Cell(", ".join(f"{count:,} {state}" for state, count in sorted(states.items())) or "none")),
+        ("bytes, complete", Cell(size_text(sum(partition["bytes"] for partition in topic.partitions)))),
+        ("offsets in holes", Cell(f"{holes:,}", "bad" if holes else "plain")),
+    ]
+    return Facts(rows=tuple(rows))
+
+
+def _topic_findings(findings: Findings) -> Table:
+    rows = tuple(
+        (
+            Cell(finding["id"]),
+            Cell(finding["severity"], _TONES[finding["severity"]]),
+            Cell(str(finding["evidence"].get("partition", "-"))),
+            Cell(finding["message"]),
+        )
+        for finding in findings[:ROWS]
+    )
+    columns = ("finding", "severity", "partition", "what")
+    return Table(title="Findings of this topic", columns=columns, rows=rows, more=len(findings) - len(rows))
+
+
+# --- the metadata topic and the forecast ----------------------------------------------------------------------------
+
+
+def _metadata(answer: Mapping[str, Any]) -> Iterator[Block]:
+    strip = metadata_strip(answer["source"]["metadata_partitions"], answer["findings"])
+    if strip is not None:
+        yield strip
+    if answer["forecast"] is not None:
+        yield from _forecast(answer["forecast"])
+
+
+def _forecast(partitions: Findings) -> Iterator[Block]:
+    every = [(partition, candidate) for partition in partitions for candidate in partition["candidates"]]
+    harmful = [entry for entry in every if _harms(entry[1])]
+    yield Facts(
+        rows=(
+            ("replicas that could lead", Cell(f"{len(every):,} of {counted(len(partitions), 'partition')}")),
+            ("that would do harm", Cell(f"{len(harmful):,}", "bad" if harmful else "good")),
+        )
+    )
+    harmful.sort(key=lambda entry: (entry[1]["alive"] is False, -(entry[1]["unreachable"] or {}).get("bytes", 0)))
+    if harmful:
+        yield Table(
+            title="Replicas that would do harm as leader",
+            columns=("partition", "broker", "alive", "metadata consumer", "log start then", "no longer readable"),
+            rows=tuple(_candidate(partition, candidate) for partition, candidate in harmful[:ROWS]),
+            more=len(harmful) - min(len(harmful), ROWS),
+        )
+
+
+def _harms(candidate: Mapping[str, Any]) -> bool:
+    return candidate["unreachable"] is not None or candidate["stopped_by"] is not None
+
+
+def _candidate(partition: Mapping[str, Any], candidate: Mapping[str, Any]) -> tuple[Cell, ...]:
+    lost, start = candidate["unreachable"], candidate["log_start_offset"]
+    consumer = candidate["consumer"]
+    return (
+        Cell(f"{partition['topic']}-{partition['partition']}"),
+        Cell(f"{candidate['broker_id']}{' (leads now)' if candidate['leads_now'] else ''}"),
+        Cell({True: "yes", False: "no", None: "not known"}[candidate["alive"]]),
+        Cell(consumer, "plain" if consumer == "healthy" else "bad"),
+        Cell("not known" if start is None else f"{start:,}", "plain" if lost is None else "bad"),
+        Cell("-" if lost is None else f"{lost['from_offset']:,} to {lost['to_offset']:,}, {size_text(lost['bytes'])}"),
+    )

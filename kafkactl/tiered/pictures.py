@@ -1,0 +1,240 @@
+"""What a report draws of the remote log, as plain values: where each offset is, and how old orphaned copies are.
+
+Lists are bounded whatever the number of segments; sums beside them are whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from kafkactl.findings import Finding
+from kafkactl.tiered.audit.case import PartitionCase
+from kafkactl.tiered.audit.coverage import covered, joined
+from kafkactl.tiered.audit.findings import place_of
+from kafkactl.tiered.audit.segment_findings import orphan_reason
+from kafkactl.tiered.epoch_index import Segment
+from kafkactl.tiered.partition_log import FORGOTTEN_BY_DELETE, FORGOTTEN_BY_LOG_START
+from kafkactl.tiered.states import COPIED, COPYING, DELETING
+
+ORPHAN: Final = "orphan-copy"
+MOST_RANGES: Final = 200  # more could not be told apart in a picture
+_MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
+_DAY_MS: Final = 24 * _HOUR_MS
+AGES_MS: Final = (10 * _MINUTE_MS, _HOUR_MS, _DAY_MS, 7 * _DAY_MS, 30 * _DAY_MS)
+
+Ranges = list[tuple[int, int]]
+
+
+def picture_of(partition: PartitionCase, holes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Where the offsets of a partition are. `holes` are those of its status in the audit.
+
+    Ranges are [first offset, last offset]. `local` and `both` are null where the local log start is not known;
+    `others` are segments that no reader is served from, by the id of the finding about them.
+    """
+    remote = covered(partition)
+    local = _local(partition)
+    lost = [(int(hole["from_offset"]), int(hole["to_offset"])) for hole in holes]
+    others = _others(partition)
+    every = [*remote, *lost, *(part for found in others.values() for part in _ranges(found))]
+    edges = (partition.log_start, partition.local_start, partition.highest, partition.next_upload)
+    known = [offset for offset in edges if offset is not None and offset >= 0]
+    ends = [*known, *(last for _, last in every), *([] if partition.log_end is None else [partition.log_end - 1])]
+    return {
+        **place_of(partition),
+        "exists": partition.exists,
+        "whole": partition.is_whole,
+        "from_offset": min([*known, *(first for first, _ in every)], default=0),
+        "to_offset": max(ends, default=0),
+        "remote": _lane(remote),
+        "local": local,
+        "both": None if local is None else _lane(_common(remote, local)),
+        "holes": _lane(lost),
+        "others": [
+            {
+                "what": what,
+                "segments": len(found),
+                "bytes": sum(segment.size for segment in found),
+                **_lane(joined(_ranges(found))),
+            }
+            for what, found in others.items()
+        ],
+        "log_start_offset": partition.log_start,
+        "local_log_start_offset": partition.local_start,
+        "log_end_offset": partition.log_end,
+        "highest_offset": partition.highest,
+        "next_upload_offset": partition.next_upload,
+    }
+
+
+def _lane(ranges: Ranges) -> dict[str, Any]:
+    return {
+        "offsets": sum(last - first + 1 for first, last in ranges),
+        "ranges_total": len(ranges),
+        "ranges": [list(found) for found in few(ranges)],
+    }
+
+
+def few(ranges: Ranges, most: int = MOST_RANGES) -> Ranges:
+    """Ascending ranges, the nearest neighbours joined until `most` are left.
+
+    >>> few([(0, 1), (3, 4), (90, 99)], most=2)
+    [(0, 4), (90, 99)]
+    """
+    if len(ranges) <= most:
+        return ranges
+    between = [after[0] - before[1] for before, after in itertools.pairwise(ranges)]
+    order = sorted(range(len(between)), key=lambda at: (-between[at], at))
+    cuts = frozenset(order[: most - 1])
+    found = [ranges[0]]
+    for at, following in enumerate(ranges[1:]):
+        if at in cuts:
+            found.append(following)
+        else:
+            found[-1] = found[-1][0], max(found[-1][1], following[1])
+    return found
+
+
+def _local(partition: PartitionCase) -> dict[str, Any] | None:
+    """The local log; None where its start is not known. A disk does not show where a log ends."""
+    start, end = partition.local_start, partition.log_end
+    if start is None:
+        return None
+    return {
+        "from_offset": start,
+        "to_offset": None if end is None else end - 1,
+        "offsets": None if end is None else max(end - start, 0),
+    }
+
+
+def _common(remote: Ranges, local: Mapping[str, Any]) -> Ranges:
+    start, end = local["from_offset"], local["to_offset"]
+    cut = ((max(first, start), last if end is None else min(last, end)) for first, last in remote)
+    return [(first, last) for first, last in cut if first <= last]
+
+
+# --- segments that no reader is served from -------------------------------------------------------------------------
+
+
+def _unserved(partition: PartitionCase, segment: Segment) -> Iterator[str]:
+    """The ids of the findings that a segment is in for serving no reader."""
+    if segment.state is COPYING:
+        is_orphan = partition.is_whole and orphan_reason(partition, segment) is not None
+        yield ORPHAN if is_orphan else "copy-in-progress"
+    elif segment.state is DELETING:
+        yield "dangling-delete"
+    elif segment.state is COPIED:
+        start = partition.log_start
+        if start is not None and segment.end_offset < start:
+            yield "below-log-start"
+        elif not partition.in_lineage(segment):
+            yield "out-of-lineage"
+        if segment.epoch_index != "referenced":
+            yield "superseded" if segment.epoch_index == "unreferenced" else "dropped-from-epoch-index"
+
+
+_FORGOTTEN: Final = {FORGOTTEN_BY_LOG_START: "lost-with-metadata", FORGOTTEN_BY_DELETE: "partition-delete-record"}
+
+
+def _others(partition: PartitionCase) -> dict[str, list[Segment]]:
+    found: dict[str, list[Segment]] = {}
+    for segment in partition.segments:
+        for what in _unserved(partition, segment):
+            found.setdefault(what, []).append(segment)
+    for segment in partition.forgotten:
+        found.setdefault(_FORGOTTEN[segment.forgotten_by or ""], []).append(segment)
+    return found
+
+
+def _ranges(segments: Iterable[Segment]) -> Ranges:
+    return [(segment.start_offset, segment.end_offset) for segment in segments]
+
+
+# --- how old orphans are --------------------------------------------------------------------------------------------
+
+
+def orphan_ages(partitions: Iterable[PartitionCase]) -> list[dict[str, Any]]:
+    """The orphaned copies of each topic by age, topics in the order of their partitions."""
+    found: dict[tuple[str, str], list[tuple[int | None, Segment]]] = {}
+    for partition in partitions:
+        if partition.exists is False:
+            continue
+        now = partition.case.now_ms
+        for segment in _others(partition).get(ORPHAN, ()):
+            age = None if now is None else max(now - segment.event_timestamp_ms, 0)
+            found.setdefault((partition.topic, partition.topic_id), []).append((age, segment))
+    return [
+        {
+            "topic": topic,
+            "topic_id": topic_id,
+            "segments": len(orphans),
+            "bytes": sum(segment.size for _, segment in orphans),
+            "oldest_ms": max((age for age, _ in orphans if age is not None), default=None),
+            "by_age": list(_by_age(orphans)),
+        }
+        for (topic, topic_id), orphans in found.items()
+    ]
+
+
+def _by_age(orphans: Sequence[tuple[int | None, Segment]]) -> Iterator[dict[str, Any]]:
+    """Counts up to each age; the last has no limit."""
+    least = 0
+    for limit in (*AGES_MS, None):
+        inside = [
+            segment for age, segment in orphans if age is not None and least <= age and (limit is None or age < limit)
+        ]
+        yield {
+            "from_ms": least,
+            "below_ms": limit,
+            "segments": len(inside),
+            "bytes": sum(segment.size for segment in inside),
+        }
+        least = limit or least
+
+
+# --- which partitions are drawn -------------------------------------------------------------------------------------
+
+MOST_TOPICS: Final = 20
+MOST_PARTITIONS: Final = 6  # of one topic
+
+
+def worth_drawing(statuses: Iterable[Mapping[str, Any]], findings: Iterable[Finding]) -> list[Mapping[str, Any]]:
+    """The partitions of a report: those with the worst findings, then the largest; a few topics and a few of each.
+
+    `statuses` are the partitions of an audit, `findings` its findings, the worst first.
+    """
+    ranks: dict[tuple[str, int], int] = {}
+    for rank, finding in enumerate(findings):
+        place = finding.evidence.get("topic_id"), finding.evidence.get("partition")
+        if isinstance(place[0], str) and isinstance(place[1], int):
+            ranks.setdefault((place[0], place[1]), rank)
+    last = len(ranks) and max(ranks.values()) + 1
+    topics: dict[str, list[_Ranked]] = {}
+    for status in statuses:
+        rank = ranks.get((status["topic_id"], status["partition"]), last)
+        topics.setdefault(status["topic_id"], []).append(_Ranked(rank, -status["bytes"], status["partition"], status))
+    ordered = sorted(topics.values(), key=_topic_rank)
+    return [
+        ranked.status
+        for partitions in ordered[:MOST_TOPICS]
+        for ranked in sorted(partitions, key=lambda ranked: ranked[:3])[:MOST_PARTITIONS]
+    ]
+
+
+class _Ranked(NamedTuple):
+    """A partition by its worst finding, then its size."""
+
+    rank: int
+    less_bytes: int
+    partition: int
+    status: Mapping[str, Any]
+
+
+def _topic_rank(partitions: Sequence[_Ranked]) -> tuple[int, int, str]:
+    return (
+        min(ranked.rank for ranked in partitions),
+        sum(ranked.less_bytes for ranked in partitions),
+        str(partitions[0].status["topic"]),
+    )
