@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,14 +22,16 @@ _COLUMNS = ("OFFSET", "EPOCH", "TIME", "TYPE", "CONTENT")
 class RecordStream:
     """Writes records as they come. `jsonl` is one a line and no envelope; the others show the findings at the end.
 
-    `takes_text` says that lines of JSON are wanted as they are, else values.
+    `takes_text` says that lines of JSON are wanted as they are, else values. `table` is the title of a table and what
+    makes a line of a record, both with their line end; without it lines are those of a metadata log.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, *, table: tuple[str, Callable[[Mapping[str, Any]], str]] | None = None) -> None:
         self._kind = kind
+        self._title, self._line = table or (_row(_COLUMNS), _table)
         self._settings = current_settings()
         self.takes_text = self._settings.output == "jsonl"
-        self._form = _FORMS[self._settings.output]
+        self._form = _FORMS.get(self._settings.output)
         self._count = 0
         self._closed = False
 
@@ -45,7 +47,7 @@ class RecordStream:
         """Print one record in the format that was asked for; False as in `write`."""
         text = self._head() if self._count == 0 else ""
         self._count += 1
-        return self.write(text + self._form(record, self._count))
+        return self.write(text + (self._line(record) if self._form is None else self._form(record, self._count)))
 
     def _head(self) -> str:
         if self._settings.output == "json":
@@ -53,7 +55,7 @@ class RecordStream:
         if self._settings.output == "yaml":
             return f"---\nkind: {self._kind}\nschema_version: {SCHEMA_VERSION}\nrecords:\n"
         if self._settings.output == "table":
-            return _row(_COLUMNS)
+            return self._title
         return ""
 
     def end(self, findings: Sequence[Finding], exit_code: int) -> NoReturn:
@@ -104,7 +106,7 @@ def _yaml(record: Mapping[str, Any], _count: int) -> str:
     return yaml_text([record])
 
 
-def _table(record: Mapping[str, Any], _count: int) -> str:
+def _table(record: Mapping[str, Any]) -> str:
     data = record["data"]
     content = record["error"]["message"] if data is None else content_of(data)
     kind = record["type"] or record["kind"]
@@ -141,7 +143,7 @@ def _jsonl(record: Mapping[str, Any], _count: int) -> str:
     return json_text(record, compact=True) + "\n"
 
 
-_FORMS = {"json": _json, "jsonl": _jsonl, "yaml": _yaml, "table": _table}
+_FORMS = {"json": _json, "jsonl": _jsonl, "yaml": _yaml}
 _ENDS = {
     "json": RecordStream.end_json,
     "yaml": RecordStream.end_yaml,

@@ -128,6 +128,7 @@ class Page:
 
 _SUBJECTS_SHOWN = 12
 _DIRECTORY = "directory "
+_PARTITION = "partition"
 _ADDRESS = re.compile(r"(?<![\w.\-])[\w.\-]+:\d{2,5}\b")
 _HERE = "\0"  # where the subject stands in a text; no control character is left in one that is shown
 
@@ -180,6 +181,9 @@ def _named(subjects: Sequence[str]) -> str:
     if len(kinds) == 1 and all(one.rpartition(" ")[2].isdecimal() for one in shown) and kinds != {""}:
         numbers = [one.rpartition(" ")[2] for one in shown]
         return f"{kinds.pop()}s {first_few(numbers, _SUBJECTS_SHOWN, count=len(subjects))}"
+    if kinds == {_PARTITION}:
+        partitions = [one.removeprefix(f"{_PARTITION} ") for one in shown]
+        return f"{_PARTITION}s {first_few(partitions, _SUBJECTS_SHOWN, count=len(subjects))}"
     return first_few(subjects, _SUBJECTS_SHOWN)
 
 

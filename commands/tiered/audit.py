@@ -20,7 +20,7 @@ from kafkactl.commands.tiered.options import (
     loaded,
     partition_options,
 )
-from kafkactl.commands.tiered.shown import heading, partition_table, totals_line
+from kafkactl.commands.tiered.shown import heading, partition_groups, totals_line
 
 
 @leaf_command(
@@ -63,6 +63,6 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     heading(page, answer["findings"])
     page.line(totals_line(answer["totals"]))
     page.findings(answer["findings"])
-    partition_table(page, answer["partitions"])
+    partition_groups(page, answer["partitions"], answer["findings"])
     for assumption in answer["assumptions"]:
         page.line(f"Assumed: {assumption}")

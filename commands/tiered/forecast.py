@@ -19,6 +19,7 @@ from kafkactl.commands.tiered.options import (
     loaded,
     partition_options,
 )
+from kafkactl.commands.tiered.shown import candidate_groups, forecast_heading
 
 
 @leaf_command(
@@ -50,27 +51,8 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str) -> None:
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    forecast_heading(page, answer)
     page.findings(answer["findings"])
-    page.table(
-        ("partition", "broker", "leads", "alive", "consumer", "uploads", "log start", "highest", "next upload", "lost"),
-        (_row(partition, candidate) for partition in answer["partitions"] for candidate in partition["candidates"]),
-    )
+    candidate_groups(page, answer["partitions"])
     for assumption in answer["assumptions"]:
         page.line(f"Assumed: {assumption}")
-
-
-def _row(partition: Mapping[str, Any], candidate: Mapping[str, Any]) -> tuple[Any, ...]:
-    lost = candidate["unreachable"]
-    alive = candidate["alive"]
-    return (
-        f"{partition['topic']}-{partition['partition']}",
-        candidate["broker_id"],
-        "yes" if candidate["leads_now"] else "no",
-        None if alive is None else "yes" if alive else "no",
-        candidate["consumer"],
-        candidate["uploads"],
-        candidate["log_start_offset"],
-        candidate["highest_offset"],
-        candidate["next_upload_offset"],
-        None if lost is None else f"{lost['from_offset']}-{lost['to_offset']}",
-    )

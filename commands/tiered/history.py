@@ -15,6 +15,7 @@ from kafkactl.commands.tiered.options import (
     loaded,
     segment_options,
 )
+from kafkactl.commands.tiered.records import TITLE, line_of
 
 
 @leaf_command(
@@ -38,7 +39,7 @@ def command(*, inputs: Inputs, wanted: Wanted) -> None:
     from kafkactl.operations.tiered import empty_findings, history, reading_findings
 
     everything = loaded(inputs)
-    stream = RecordStream("tiered.history")
+    stream = RecordStream("tiered.history", table=(TITLE, line_of))
     found = False
     for record in history(everything, filters_of(wanted)):
         found = True

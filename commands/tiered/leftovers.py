@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -11,9 +11,9 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice, Duration
 from kafkactl.commands.rendering.output import emit
-from kafkactl.commands.rendering.page import Page
+from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.tiered.options import CODES, Inputs, bucket_input_options, loaded
-from kafkactl.wording import counted
+from kafkactl.wording import counted, size_text
 
 
 class Age(Duration):
@@ -79,11 +79,28 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     if answer["outcome"] == "refused":
         page.heading("Refused: what was read does not prove that anything is left over", "bad")
     else:
-        page.heading(f"{counted(answer['objects_total'], 'object')} may go, {answer['bytes']} bytes")
+        found = f"{counted(answer['objects_total'], 'object')} may go, {size_text(answer['bytes'])}"
+        page.heading(found if answer["objects_total"] else "No object was found that may go")
     page.findings(answer["findings"])
-    page.table(
-        ("key", "bytes", "reason"),
-        ((found["key"], found["bytes"], found["reason"]) for found in answer["objects"]),
+    if answer["left_out_for_age"]:
+        page.line(
+            f"{counted(answer['left_out_for_age'], 'object')} left out: younger than --older-than, or of no known age"
+        )
+    page.groups(
+        (Word(f"{reason}: {counted(count, 'object')}", "strong"), _of(reason, answer["objects"]))
+        for reason, count in answer["by_reason"].items()
     )
     if answer["next_step"]:
         page.line(answer["next_step"])
+
+
+def _of(reason: str, objects: Sequence[Mapping[str, Any]]) -> list[tuple[str | Word, ...]]:
+    """The first objects of a reason, and how many more there are. The size stands first: a key may fill the line."""
+    of_it = [found for found in objects if found["reason"] == reason]
+    rows: list[tuple[str | Word, ...]] = [(size_text(found["bytes"]), found["key"]) for found in of_it[:_SHOWN]]
+    if len(of_it) > _SHOWN:
+        rows.append(("", Word(f"and {len(of_it) - _SHOWN} more (--out FILE writes all keys)", "dim")))
+    return rows
+
+
+_SHOWN = 40

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -11,6 +11,7 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.tiered.options import CODES, Inputs, bucket_input_options, code_of, loaded
+from kafkactl.wording import counted, size_text
 
 
 @leaf_command(
@@ -50,7 +51,18 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
             ("saved to", answer["folder"]),
             ("cluster", answer["cluster_id"]),
             ("topics", answer["topics"]),
-            ("metadata partitions", len(answer["source"]["metadata_partitions"])),
+            ("metadata partitions", _read(answer["source"]["metadata_partitions"])),
+            ("objects", _listed(answer["source"]["bucket"])),
         ]
     )
     page.findings(answer["findings"])
+
+
+def _read(partitions: Sequence[Mapping[str, Any]]) -> str:
+    whole = sum(bool(found["complete"]) for found in partitions)
+    records = sum(found["records"] for found in partitions)
+    return f"{len(partitions)}, {whole} of them whole, {counted(records, 'record')}"
+
+
+def _listed(bucket: Mapping[str, Any] | None) -> str:
+    return "no listing was given" if bucket is None else f"{bucket['objects']}, {size_text(bucket['bytes'])}"

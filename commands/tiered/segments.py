@@ -21,6 +21,7 @@ from kafkactl.commands.tiered.options import (
     loaded,
     segment_options,
 )
+from kafkactl.commands.tiered.shown import segment_groups
 
 
 @leaf_command(
@@ -58,20 +59,5 @@ def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    page.table(
-        ("partition", "segment", "offsets", "bytes", "state", "epochs", "broker", "index"),
-        (
-            (
-                f"{segment['topic']}-{segment['partition']}",
-                segment["segment_id"],
-                f"{segment['start_offset']}-{segment['end_offset']}",
-                segment["bytes"],
-                segment["state"],
-                " ".join(f"{epoch['leader_epoch']}:{epoch['start_offset']}" for epoch in segment["leader_epochs"]),
-                segment["broker_id"],
-                segment["epoch_index"] if segment["forgotten_by"] is None else f"forgotten: {segment['forgotten_by']}",
-            )
-            for segment in answer["segments"]
-        ),
-    )
+    segment_groups(page, answer["segments"])
     page.findings(answer["findings"])

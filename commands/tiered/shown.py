@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kafkactl.commands.rendering.page import Page
+from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.report.tiered.verdict import PROBLEMS, SOUND, WARNINGS, meaning_of, verdict_of
 from kafkactl.wording import counted, size_text
+
+MOST_SHOWN = 50  # partitions
+_HOLES = 3
+FORECAST_FINDINGS = ("log-start-would-jump", "uploads-would-stop")
 
 
 def heading(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
@@ -34,24 +38,141 @@ def totals_line(sums: Mapping[str, Any]) -> str:
     )
 
 
-def partition_table(page: Page, partitions: Iterable[Mapping[str, Any]]) -> None:
-    """Where the remote log of each partition stands; those without segments and holes are left out."""
-    page.table(
-        ("partition", "segments", "bytes", "remote", "highest", "next upload", "log start", "local start", "holes"),
-        (_row(partition) for partition in partitions if partition["segments"] or partition["holes"]),
-    )
+def partition_groups(
+    page: Page, partitions: Sequence[Mapping[str, Any]], findings: Iterable[Mapping[str, Any]]
+) -> None:
+    """Where the remote logs of partitions stand that have a finding or a hole; how many have none."""
+    ranks: dict[tuple[Any, Any], int] = {}
+    for rank, finding in enumerate(findings):
+        evidence = finding["evidence"]
+        ranks.setdefault((evidence.get("topic_id"), evidence.get("partition")), rank)
+    places = [(ranks.get((found["topic_id"], found["partition"])), found) for found in partitions]
+    told = [
+        (len(ranks) if rank is None else rank, found) for rank, found in places if rank is not None or found["holes"]
+    ]
+    told.sort(key=lambda entry: entry[0])
+    page.groups((_partition_title(found), [_partition_row(found)]) for _, found in told[:MOST_SHOWN])
+    left, quiet = max(len(told) - MOST_SHOWN, 0), len(partitions) - len(told)
+    rest = [f"{counted(left, 'more partition')} with a finding"] if left else []
+    rest += [f"{counted(quiet, 'partition')} without a finding"] if quiet else []
+    if rest:
+        page.line(Word(f"Not shown: {', '.join(rest)} (-o json has all)", "dim"))
 
 
-def _row(partition: Mapping[str, Any]) -> tuple[Any, ...]:
-    start, end = partition["remote_start_offset"], partition["remote_end_offset"]
+def _partition_title(found: Mapping[str, Any]) -> Word:
+    deleted = ", topic deleted" if found["exists"] is False else ""
+    sums = f"{counted(found['segments'], 'segment')}, {size_text(found['bytes'])} complete{deleted}"
+    return Word(f"{found['topic']}-{found['partition']}: {sums}", "strong")
+
+
+def _partition_row(found: Mapping[str, Any]) -> tuple[Any, ...]:
+    start, end = found["remote_start_offset"], found["remote_end_offset"]
+    holes = found["holes"]
+    shown = ", ".join(f"{hole['from_offset']}-{hole['to_offset']}" for hole in holes[:_HOLES])
+    more = f" and {len(holes) - _HOLES} more" if len(holes) > _HOLES else ""
     return (
-        f"{partition['topic']}-{partition['partition']}",
-        partition["segments"],
-        partition["bytes"],
-        None if start is None else f"{start}-{end}",
-        partition["highest_offset"],
-        partition["next_upload_offset"],
-        partition["log_start_offset"],
-        partition["local_log_start_offset"],
-        " ".join(f"{hole['from_offset']}-{hole['to_offset']}" for hole in partition["holes"]) or None,
+        _value("log start", found["log_start_offset"]),
+        "remote none" if start is None else f"remote {start}-{end}",
+        _value("local from", found["local_log_start_offset"]),
+        _value("next upload", found["next_upload_offset"]),
+        Word(f"holes {shown}{more}", "bad") if holes else "no holes" if found["log_start_offset"] is not None else "",
     )
+
+
+def _value(name: str, value: int | None) -> str:
+    return f"{name} {'?' if value is None else value}"
+
+
+def segment_groups(page: Page, segments: Sequence[Mapping[str, Any]]) -> None:
+    """Segments by partition, a line each; the id stays in one piece."""
+    grouped: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
+    for segment in segments:
+        grouped.setdefault((segment["topic"], segment["topic_id"], segment["partition"]), []).append(segment)
+    ids: dict[tuple[str, int], set[str]] = {}
+    for topic, topic_id, partition in grouped:
+        ids.setdefault((topic, partition), set()).add(topic_id)
+    page.groups(
+        (
+            # The same name with two ids is normal after a topic was deleted and made again.
+            Word(f"{topic}-{partition}{f' ({topic_id})' if len(ids[topic, partition]) > 1 else ''}", "strong"),
+            [_segment_row(segment) for segment in found],
+        )
+        for (topic, topic_id, partition), found in grouped.items()
+    )
+
+
+def _segment_row(segment: Mapping[str, Any]) -> tuple[Any, ...]:
+    index, forgotten = segment["epoch_index"], segment["forgotten_by"]
+    finished = segment["state"] == "COPY_SEGMENT_FINISHED"
+    notes = (
+        [f"forgotten by {forgotten}"]
+        if forgotten
+        else [f"epoch index: {index}"]
+        if finished and index != "referenced"
+        else []
+    )
+    return (
+        segment["segment_id"],
+        f"{segment['start_offset']}-{segment['end_offset']}",
+        size_text(segment["bytes"]),
+        Word(segment["state"], "plain" if finished else "warn"),
+        Word(", ".join(notes), "warn"),
+    )
+
+
+def forecast_heading(page: Page, answer: Mapping[str, Any]) -> None:
+    """What the forecast comes to, never better than what was read allows."""
+    harmful = {
+        (finding["evidence"]["topic_id"], finding["evidence"]["partition"])
+        for finding in answer["findings"]
+        if finding["id"] in FORECAST_FINDINGS
+    }
+    candidates = [candidate for partition in answer["partitions"] for candidate in partition["candidates"]]
+    if harmful:
+        page.heading(f"{counted(len(harmful), 'partition')} would be harmed by a replica that leads next", "bad")
+    elif answer["findings"] or not candidates:
+        page.heading("What replicas would do as leader is not known, or only in part", "warn")
+    elif any(candidate["log_start_offset"] is None or candidate["consumer"] == "unknown" for candidate in candidates):
+        page.heading("No replica is known to do harm as leader; not everything is known", "warn")
+    else:
+        page.heading("No replica would do harm as leader", "good")
+
+
+def candidate_groups(page: Page, partitions: Sequence[Mapping[str, Any]]) -> None:
+    """What each replica would do as leader; partitions that one of them would harm first."""
+    ordered = sorted(partitions, key=lambda partition: not any(map(_harms, partition["candidates"])))
+    page.groups(
+        (
+            Word(f"{found['topic']}-{found['partition']}: {_value('log start', found['log_start_offset'])}", "strong"),
+            [_candidate_row(candidate) for candidate in found["candidates"]],
+        )
+        for found in ordered[:MOST_SHOWN]
+    )
+    if len(ordered) > MOST_SHOWN:
+        page.line(Word(f"Not shown: {counted(len(ordered) - MOST_SHOWN, 'partition')} (-o json has all)", "dim"))
+
+
+def _harms(candidate: Mapping[str, Any]) -> bool:
+    return candidate["unreachable"] is not None or candidate["stopped_by"] is not None
+
+
+def _candidate_row(candidate: Mapping[str, Any]) -> tuple[Any, ...]:
+    lost, alive = candidate["unreachable"], {True: "alive", False: "down", None: "alive?"}[candidate["alive"]]
+    words, tone = _CONSUMERS.get(candidate["consumer"]) or _UPLOADS[candidate["uploads"]]
+    return (
+        f"broker {candidate['broker_id']}",
+        "leads" if candidate["leads_now"] else alive,
+        Word(words, tone),
+        _value("log start", candidate["log_start_offset"]),
+        _value("next upload", candidate["next_upload_offset"]),
+        Word(f"loses {lost['from_offset']}-{lost['to_offset']}", "bad") if lost else "",
+    )
+
+
+_CONSUMERS = {"stopped": ("consumer stopped", "bad"), "stops-at-restart": ("stops at restart", "bad")}
+_UPLOADS = {
+    "continues": ("uploads", "good"),
+    "disabled": ("uploads disabled", "dim"),
+    "stopped": ("uploads stopped", "bad"),
+    "unknown": ("uploads unknown", "dim"),
+}

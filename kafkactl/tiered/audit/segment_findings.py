@@ -38,7 +38,7 @@ def _leftover(partition: PartitionCase) -> Iterator[Finding]:
         yield warning(
             "leftover-of-deleted-topic",
             subject_of(partition),
-            f"{counted(len(segments), 'segment')} ({size}) are left of a deleted topic: no broker deletes them",
+            f"{counted(len(segments), 'segment')} ({size}) of a deleted topic: no broker deletes what is left of it",
             "List their objects with `kafkactl tiered leftovers`, and delete them with the store's own tool.",
             **place_of(partition),
             **segment_evidence(partition.case, segments),
@@ -60,7 +60,7 @@ def _deletes(partition: PartitionCase) -> Iterator[Finding]:
             "log-start-runs-away",
             subject_of(partition),
             f"deletes are being refused ({repeated[0].delete_starts} attempts on one segment), and the log start has "
-            f"passed {counted(len(below), 'segment')} that are complete: retention gives up data that it would keep",
+            f"passed {counted(len(below), 'complete segment')}: retention gives up data that it would keep",
             "Set retention.bytes=-1 on the topic until the store deletes again; then set it back.",
             **place_of(partition),
             **segment_evidence(case, [*repeated, *below]),
@@ -226,9 +226,9 @@ def _copied(partition: PartitionCase) -> Iterator[Finding]:
         yield warning(
             "dropped-from-epoch-index",
             subject,
-            f"{counted(len(dropped), 'segment')} are complete and in the index of no leader epoch: retention never "
-            "sees them, and they go only with the topic",
-            "Leave them. They cost storage until the topic is deleted.",
+            f"{counted(len(dropped), 'complete segment')} in the index of no leader epoch: retention never sees such a "
+            "segment, and only the deletion of the topic removes it",
+            "Leave what is there. It costs storage until the topic is deleted.",
             **place,
             **segment_evidence(case, dropped),
         )
@@ -240,12 +240,12 @@ def _copied(partition: PartitionCase) -> Iterator[Finding]:
         if not partition.in_lineage(segment) and (start is None or segment.end_offset >= start)
     ]
     if outside:
-        text = f"{counted(len(outside), 'segment')} belong to no leader epoch of the leader's log: retention takes them"
+        text = f"{counted(len(outside), 'segment')} outside the leader epochs of the leader's log: left to retention"
         yield note("out-of-lineage", subject, text, **place, **segment_evidence(case, outside))
     taken = [segment for segment in complete if segment.epoch_index == "unreferenced"]
     if taken:
-        text = f"{counted(len(taken), 'segment')} were copied again by a later leader: retention takes them"
+        text = f"{counted(len(taken), 'segment')} that a later leader copied again: left to retention"
         yield note("superseded", subject, text, **place, **segment_evidence(case, taken))
     if below:
-        text = f"{counted(len(below), 'segment')} lie below the log start {start} and wait for deletion"
+        text = f"{counted(len(below), 'segment')} below the log start {start}, waiting for deletion"
         yield note("below-log-start", subject, text, **place, **segment_evidence(case, below))

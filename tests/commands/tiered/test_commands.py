@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kafkactl.commands.models import kinds
 from tests.conftest import Run
-from tests.tiered.logs import TIERED, LogOf, Topic, observed, partition_seen, save_observation, segment_uuid
+from tests.tiered.logs import FINISHED, TIERED, LogOf, Topic, observed, partition_seen, save_observation, segment_uuid
 
 TOPIC = Topic("orders", 1)
 Answering = Callable[..., tuple[int, str, str]]
@@ -120,6 +121,58 @@ def test_a_report_ends_as_its_audit_does(run: Answering, saved: str, tmp_path: P
     assert run("report", "--observation", saved, "--fail-on", "info")[0] == 7
     code, out, _ = run("report", hollow)
     assert (code, out.splitlines()[0]) == (6, "There was no record to judge")
+
+
+def test_lines_for_people_keep_ids_and_say_what_is_left_out(run: Answering, saved: str):
+    lines = run("segments", "--observation", saved)[1].splitlines()
+    assert lines[0] == "orders-0"
+    assert lines[3].split() == [str(segment_uuid("x")), "20-29", "1.0", "kB", "COPY_SEGMENT_STARTED"]
+    lines = run("audit", "--observation", saved)[1].splitlines()
+    assert lines[0] == "The remote log is sound"
+    assert lines[-1].split("  ") == ["", "log start 0", "remote 0-19", "local from 20", "next upload 20", "no holes"]
+    assert "Not shown: 1 partition without" not in "".join(lines)
+    heading, *_ = run("forecast", "--observation", saved)[1].splitlines()
+    assert heading == "No replica would do harm as leader"
+
+
+def test_a_partition_without_a_finding_is_counted(run: Answering, tmp_path: Path):
+    log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9))
+    seen = partition_seen(earliest=0, local=10, latest=40, bases=(10,))
+    out = run("audit", "--observation", str(save_observation(tmp_path, observed([(TOPIC, TIERED, [seen])]), log)))[1]
+    assert out.splitlines()[-1] == "Not shown: 1 partition without a finding (-o json has all)"
+
+
+def test_history_as_a_table_says_what_each_record_did(run: Answering, tmp_path: Path):
+    log = LogOf(0).add(
+        TOPIC.started(0, "a", 0, 9), TOPIC.update(0, "q", FINISHED), TOPIC.partition_delete(0), b"\ngarbage"
+    )
+    code, out, _ = run("history", str(log.save(tmp_path)), "-o", "table")
+    title, *lines = out.splitlines()
+    assert (code, title.split()) == (0, ["METADATA", "OFFSET", "TIME", "WHAT"])
+    assert f"COPY_SEGMENT_STARTED orders-0 {segment_uuid('a')} 0-9 1000 B epoch 0:0 broker 1" in lines[0]
+    assert lines[1].endswith("broker 1  NOT APPLIED: update-without-base")
+    assert lines[2].endswith("DELETE_PARTITION_FINISHED orders-0 broker 1")
+    assert "undecodable: " in lines[3] and lines[3].endswith("NOT APPLIED: poison-record")
+    assert len(lines) == 4
+
+
+def test_headings_are_never_better_than_what_was_read(run: Answering, tmp_path: Path):
+    document = observed([(TOPIC, TIERED, [partition_seen(earliest=0, local=10, latest=40, bases=(10,))])])
+    document["metadata_topic"]["logs"] = [{"partition": 0, "log_start_offset": 0, "end_offset": 9}]
+    place = str(save_observation(tmp_path, document, LogOf(0).add(TOPIC.copied(0, "a", 0, 9))))
+    for verb in ("audit", "report"):
+        assert run(verb, "--observation", place)[1].startswith("What was read shows no loss, but part of the metadata")
+    assert run("forecast", "--observation", place)[1].startswith("What replicas would do as leader is not known")
+
+
+@pytest.mark.parametrize("verb", ["audit", "segments", "forecast", "report", "leftovers", "history"])
+def test_yaml_has_what_json_has(run: Answering, saved: str, tmp_path: Path, verb: str):
+    (tmp_path / "list").write_text(f"kafka-tiered-storage/orders-0-{TOPIC.id}/{0:020}-{segment_uuid('q')}.log 5\n")
+    bucket = ["--bucket", str(tmp_path / "list")] if verb in ("audit", "leftovers") else []
+    words = (verb, "--observation", saved, *bucket)
+    answers = [run(*words, "-o", form) for form in ("json", "yaml")]
+    assert answers[0][0] == answers[1][0]
+    assert json.loads(answers[0][1]) == yaml.safe_load(answers[1][1])
 
 
 def test_exit_codes(run: Answering, saved: str, tmp_path: Path):
