@@ -11,7 +11,6 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 
 from kafkactl.tiered.records import BaseRecord, EpochStarts, UpdateRecord
-from kafkactl.tiered.states import SegmentState
 
 _WORTH_COMPACTING = 64
 
@@ -22,10 +21,13 @@ class Segment:
     Offsets `first_record` and `last_record` are those of its records in `metadata_partition`. `delete_starts` counts
     its DELETE_SEGMENT_STARTED records, the first of which has the time `deleting_since_ms`. `copied_again` says that a
     later base record begins at the same offset. `mapped` and `listed` count the epochs in whose map it is, and in
-    which it is known without being mapped.
+    which it is known without being mapped. There are millions: what is nearly always the same is not held as objects
+    of its own.
     """
 
     __slots__ = (
+        "_after_first",
+        "_epochs",
         "broker_id",
         "copied_again",
         "custom_metadata",
@@ -35,8 +37,6 @@ class Segment:
         "event_timestamp_ms",
         "first_record",
         "forgotten_by",
-        "last_record",
-        "leader_epochs",
         "listed",
         "mapped",
         "max_timestamp_ms",
@@ -50,10 +50,10 @@ class Segment:
     )
 
     def __init__(self, record: BaseRecord, metadata_partition: int, offset: int) -> None:
-        self.segment_id = record.segment_id
         self.metadata_partition = metadata_partition
-        self.first_record = self.last_record = offset
-        self.records = 0
+        self.first_record = offset
+        self._after_first = 0
+        self.records = 1
         self.delete_starts = self.deleting_since_ms = 0
         self.mapped = self.listed = 0
         self.copied_again = False
@@ -62,20 +62,40 @@ class Segment:
 
     def describe(self, record: BaseRecord) -> None:
         """Take in what a base record says."""
-        self.start_offset = record.start_offset
-        self.end_offset = record.end_offset
-        self.leader_epochs: EpochStarts = record.leader_epochs
-        self.size = record.size
-        self.max_timestamp_ms = record.max_timestamp_ms
-        self.txn_index_empty = record.txn_index_empty
-        self.update(record)
+        (
+            _, _, self.segment_id, self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms,
+            self.event_timestamp_ms, epochs, self.size, self.custom_metadata, self.state, self.txn_index_empty,
+        ) = record  # fmt: skip
+        is_usual = len(epochs) == 1 and epochs[0][1] == self.start_offset
+        self._epochs: int | EpochStarts = epochs[0][0] if is_usual else epochs
 
-    def update(self, record: BaseRecord | UpdateRecord) -> None:
-        """Take in what every record says; absent custom metadata replaces present, too."""
-        self.broker_id = record.broker_id
-        self.event_timestamp_ms = record.event_timestamp_ms
-        self.custom_metadata = record.custom_metadata
-        self.state: SegmentState = record.state
+    @property
+    def leader_epochs(self) -> EpochStarts:
+        """(leader epoch, its first offset in the segment), ascending."""
+        epochs = self._epochs
+        return ((epochs, self.start_offset),) if isinstance(epochs, int) else epochs
+
+    @property
+    def only_epoch(self) -> int | None:
+        """The leader epoch of a segment that has one, from its start; None for any other."""
+        return self._epochs if isinstance(self._epochs, int) else None
+
+    @property
+    def last_record(self) -> int:
+        """The offset of its last record in the metadata partition."""
+        return self.first_record + self._after_first
+
+    def repeat(self, record: BaseRecord, offset: int) -> None:
+        """Another base record of its id."""
+        self.describe(record)
+        self.records += 1
+        self._after_first = offset - self.first_record
+
+    def update(self, record: UpdateRecord, offset: int) -> None:
+        """Take in what a later record says; absent custom metadata replaces present, too."""
+        _, _, _, self.broker_id, self.event_timestamp_ms, self.custom_metadata, self.state = record
+        self.records += 1
+        self._after_first = offset - self.first_record
 
     @property
     def epoch_index(self) -> str:
@@ -107,6 +127,18 @@ class EpochState:
 
     def copy_finished(self, start: int, end: int, segment: Segment) -> None:
         """A copy is complete: what it takes over moves out of the map, what stood at the same start is overwritten."""
+        keys = self._keys
+        if not keys or keys[-1] < start:
+            keys.append(start)
+        else:
+            self._make_room(start, end)
+        self.entries[start] = segment
+        segment.mapped += 1
+        self._unlist(segment)
+        if self.highest is None or end > self.highest:
+            self.highest = end
+
+    def _make_room(self, start: int, end: int) -> None:
         while (last := self._last()) is not None and last >= start and (self.highest is None or self.highest <= end):
             taken = self.entries.pop(last)
             self._keys.pop()
@@ -121,11 +153,6 @@ class EpochState:
             at = bisect_left(self._keys, start)
             if self._keys[at] != start:
                 insort(self._keys, start)
-        self.entries[start] = segment
-        segment.mapped += 1
-        self._unlist(segment)
-        if self.highest is None or end > self.highest:
-            self.highest = end
 
     def delete_started(self, start: int, segment: Segment) -> None:
         """The segment can no longer be found by offset."""

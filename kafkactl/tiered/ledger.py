@@ -7,18 +7,21 @@ merged by their timestamps.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeGuard
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
+from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.tiered.partition_log import (
     AFTER_DELETE,
     FORGOTTEN_BY_LOG_START,
     POISON,
     PartitionLog,
 )
-from kafkactl.tiered.reading import Passed, PlacedRecord, Read, Unread
+from kafkactl.tiered.plain import PlainRecords
+from kafkactl.tiered.reading import FastRead, Passed, PlacedRecord, Read, Unread
 from kafkactl.tiered.records import BaseRecord, PartitionDeleteRecord, PartitionKey, RemoteRecord, UpdateRecord
 from kafkactl.tiered.states import COPYING, DELETED, PartitionDeleteState
 
@@ -34,7 +37,8 @@ class MetadataLog:
     """A metadata partition as it is read: `log_start` is where brokers begin, `end_offset` what was known of its end.
 
     `read` opens it and gives its records in order, from `read_from` on if none is missing: files may still have what
-    lies below the start. `expected_end` is None where the end is not known from elsewhere.
+    lies below the start. `read_fast` gives a fold the same, sooner (`reading.read_fast`); None where there is no such
+    way. `expected_end` is None where the end is not known from elsewhere.
     """
 
     partition: int
@@ -43,6 +47,7 @@ class MetadataLog:
     read: Callable[[], Iterator[Read]]
     read_from: int = 0
     expected_end: int | None = None
+    read_fast: Callable[[], Iterator[FastRead]] | None = None
 
 
 class Poison(NamedTuple):
@@ -117,6 +122,9 @@ class Ledger:
         if record is None:
             self._poisoned(Poison(log.partition, placed.offset, UNDECODABLE, placed.error, None, None))
             return POISON
+        return self._take(log, placed.offset, record)
+
+    def _take(self, log: MetadataLog, offset: int, record: RemoteRecord) -> str | None:
         partition = self._partition(record.topic, record.key)
         partition.count(record.topic, log.partition, record.event_timestamp_ms)
         if len(partition.records_in) > 1:
@@ -125,14 +133,38 @@ class Ledger:
             self._watch(record)
         why = self._stops(log, partition, record)
         if why is not None:
-            self._poisoned(Poison(log.partition, placed.offset, why, None, record.topic, record.key))
+            self._poisoned(Poison(log.partition, offset, why, None, record.topic, record.key))
             return AFTER_DELETE if why == AFTER_DELETE else POISON
         if isinstance(record, PartitionDeleteRecord):
-            self._partition_delete(log, placed.offset, record, partition)
+            self._partition_delete(log, offset, record, partition)
             return None
         if isinstance(record, UpdateRecord):
-            return partition.update(record, log.partition, placed.offset)
-        return partition.add(record, log.partition, placed.offset)
+            return partition.update(record, log.partition, offset)
+        return partition.add(record, log.partition, offset)
+
+    def take_plain(self, log: MetadataLog, plain: PlainRecords) -> None:
+        """Fold many: for each the same as `take`."""
+        at, watched, key = log.partition, self._watched, None
+        for offset, record in enumerate(plain.records, plain.first_offset):
+            if record.key is not key:  # most come in pairs
+                key = record.key
+                partition = self._partition(record.topic, key)
+                partition.count(record.topic, at, record.event_timestamp_ms, 0)
+                if len(partition.records_in) > 1:
+                    self.scattered.add(key)
+                is_ended = (at, key) in self._ended
+            if is_ended or isinstance(record, BaseRecord) is not (record.state is COPYING):
+                self._take(log, offset, record)
+                continue
+            partition.records_in[at] += 1
+            if partition.first_ms is None or record.event_timestamp_ms < partition.first_ms:
+                partition.first_ms = record.event_timestamp_ms
+            if watched:
+                self._watch(record)
+            if isinstance(record, BaseRecord):
+                partition.add(record, at, offset)
+            else:
+                partition.update(record, at, offset)
 
     def _stops(self, log: MetadataLog, partition: PartitionLog, record: RemoteRecord) -> str | None:
         """Why applying a record ends a metadata consumer, None where it does not."""
@@ -197,16 +229,22 @@ class Ledger:
 def fold(logs: Sequence[MetadataLog], *, keep_deleted: bool = False, watched: frozenset[bytes] = frozenset()) -> Ledger:
     """Everything that the logs say. Each is read once, and once more where records of a partition are scattered."""
     ledger = Ledger(keep_deleted=keep_deleted, watched=watched)
-    for log in logs:
-        facts = ledger.logs[log.partition] = LogFacts(log)
-        for found in log.read():
-            if is_record(found, facts):
-                ledger.take(log, found)
-    if ledger.scattered:
-        scattered = set(ledger.scattered)
-        ledger.drop(scattered)
-        for log, placed in merged(logs, scattered):
-            ledger.take(log, placed)
+    with no_collection():
+        for log in logs:
+            facts = ledger.logs[log.partition] = LogFacts(log)
+            for found in log.read() if log.read_fast is None else log.read_fast():
+                if isinstance(found, PlainRecords):
+                    facts.reach(found.first_offset, found.end_offset)
+                    facts.records += len(found.records)
+                    facts.newest_ms = max(facts.newest_ms, found.newest_ms)
+                    ledger.take_plain(log, found)
+                elif is_record(found, facts):
+                    ledger.take(log, found)
+        if ledger.scattered:
+            scattered = set(ledger.scattered)
+            ledger.drop(scattered)
+            for log, placed in merged(logs, scattered):
+                ledger.take(log, placed)
     ledger.lost_with_log_start()
     return ledger
 
@@ -224,15 +262,19 @@ def is_record(found: Read, facts: LogFacts) -> TypeGuard[PlacedRecord]:
     return True
 
 
-def merged(logs: Iterable[MetadataLog], keys: set[PartitionKey]) -> list[tuple[MetadataLog, PlacedRecord]]:
+def merged(logs: Iterable[MetadataLog], keys: set[PartitionKey]) -> Iterator[tuple[MetadataLog, PlacedRecord]]:
     """The records of some user partitions from all logs, by time; those of one log keep their order."""
-    found: list[tuple[int, int, int, MetadataLog, PlacedRecord]] = []
-    for log in logs:
-        newest = -1
-        for placed in log.read():
-            if isinstance(placed, PlacedRecord) and placed.record is not None:
-                newest = max(newest, placed.timestamp_ms)
-                if placed.record.key in keys:
-                    found.append((newest, log.partition, placed.offset, log, placed))
-    found.sort(key=lambda entry: entry[:3])
-    return [(log, placed) for *_, log, placed in found]
+    by_time = heapq.merge(*(_of_partitions(log, keys) for log in logs), key=lambda entry: entry[:3])
+    return ((log, placed) for *_, log, placed in by_time)
+
+
+def _of_partitions(
+    log: MetadataLog, keys: set[PartitionKey]
+) -> Iterator[tuple[int, int, int, MetadataLog, PlacedRecord]]:
+    """Each with the newest time up to it, in one log ascending."""
+    newest = -1
+    for placed in log.read():
+        if isinstance(placed, PlacedRecord) and placed.record is not None:
+            newest = max(newest, placed.timestamp_ms)
+            if placed.record.key in keys:
+                yield newest, log.partition, placed.offset, log, placed

@@ -5,7 +5,7 @@ Source: `RemoteLogMetadataCache.java` and `RemotePartitionMetadataStore.java`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkactl.tiered.epoch_index import EpochState, Segment
@@ -65,7 +65,7 @@ class PartitionLog:
         self.first_ms: int | None = None  # the earliest time of a record, by the brokers' clocks
         self.drops: list[Drop] = []
         self.drop_counts: dict[str, int] = {}
-        self._copies: dict[int, list[Segment]] = {}  # COPY_SEGMENT_STARTED by start offset
+        self._copies: dict[int, Segment | list[Segment]] = {}  # COPY_SEGMENT_STARTED by start offset
 
     def segments(self) -> Iterator[Segment]:
         """All that are not DELETE_SEGMENT_FINISHED, the forgotten ones included."""
@@ -77,11 +77,11 @@ class PartitionLog:
         segment = self.table.get(segment_id)
         return segment is not None and segment.state is COPYING
 
-    def count(self, topic: str, metadata_partition: int, event_timestamp_ms: int) -> None:
-        """A record of this partition was met."""
+    def count(self, topic: str, metadata_partition: int, event_timestamp_ms: int, records: int = 1) -> None:
+        """Records of this partition were met, or are about to be."""
         self.topic = topic
         self.first_ms = event_timestamp_ms if self.first_ms is None else min(self.first_ms, event_timestamp_ms)
-        self.records_in[metadata_partition] = self.records_in.get(metadata_partition, 0) + 1
+        self.records_in[metadata_partition] = self.records_in.get(metadata_partition, 0) + records
 
     def add(self, record: BaseRecord, metadata_partition: int, offset: int) -> str | None:
         """A base record in state COPY_SEGMENT_STARTED; why brokers drop it, None where they do not."""
@@ -90,41 +90,43 @@ class PartitionLog:
         if not is_legal(before, record.state):
             return self._drop(ILLEGAL, metadata_partition, offset, record, before)
         if segment is None:
-            for earlier in self._copies.get(record.start_offset, ()):
-                earlier.copied_again = True
             segment = self.table[record.segment_id] = Segment(record, metadata_partition, offset)
             if self.deleted:
                 self.deleted.pop(record.segment_id, None)
+            for earlier in self._copies_at(record.start_offset):
+                earlier.copied_again = True
         else:
             self._copy_over(segment)
-            segment.describe(record)
-        self._copies.setdefault(record.start_offset, []).append(segment)
+            segment.repeat(record, offset)
+        self._copying(segment)
         for epoch, _ in record.leader_epochs:
             self._epoch(epoch).copy_started(segment)
-        _counted(segment, offset)
         return None
 
     def update(self, record: UpdateRecord, metadata_partition: int, offset: int) -> str | None:
         """A later record of a segment; why brokers drop it, None where they do not."""
-        segment = self.table.get(record.segment_id)
+        segment, state = self.table.get(record.segment_id), record.state
         if segment is None:
             return self._drop(WITHOUT_BASE, metadata_partition, offset, record, None)
-        if not is_legal(segment.state, record.state):
+        if not is_legal(segment.state, state):
             return self._drop(ILLEGAL, metadata_partition, offset, record, segment.state)
-        if segment.state is COPYING and record.state is not COPYING:
+        if segment.state is COPYING and state is not COPYING:
             self._copy_over(segment)
-        segment.update(record)
-        _counted(segment, offset)
-        if record.state is COPIED:
+        segment.update(record, offset)
+        if state is COPIED:
+            only = segment.only_epoch
+            if only is not None:
+                self._epoch(only).copy_finished(segment.start_offset, segment.end_offset, segment)
+                return None
             for epoch, start in segment.leader_epochs:
                 self._epoch(epoch).copy_finished(start, segment.end_in(epoch), segment)
-        elif record.state is DELETING:
+        elif state is DELETING:
             if not segment.delete_starts:
                 segment.deleting_since_ms = record.event_timestamp_ms
             segment.delete_starts += 1
             for epoch, start in segment.leader_epochs:
                 self._epoch(epoch).delete_started(start, segment)
-        elif record.state is DELETED:
+        elif state is DELETED:
             for epoch, _ in segment.leader_epochs:
                 self._epoch(epoch).delete_finished(segment)
             del self.table[record.segment_id]
@@ -150,11 +152,21 @@ class PartitionLog:
             state = self.epochs[epoch] = EpochState()
         return state
 
+    def _copying(self, segment: Segment) -> None:
+        at = segment.start_offset
+        copies = self._copies_at(at)
+        self._copies[at] = [*copies, segment] if copies else segment
+
+    def _copies_at(self, start_offset: int) -> Sequence[Segment]:
+        copies = self._copies.get(start_offset)
+        return () if copies is None else copies if isinstance(copies, list) else (copies,)
+
     def _copy_over(self, segment: Segment) -> None:
-        copies = self._copies[segment.start_offset]
-        copies.remove(segment)
-        if not copies:
-            del self._copies[segment.start_offset]
+        at = segment.start_offset
+        if self._copies.get(at) is segment:
+            del self._copies[at]
+        else:
+            self._copies[at] = [other for other in self._copies_at(at) if other is not segment]
 
     def _drop(
         self,
@@ -168,8 +180,3 @@ class PartitionLog:
         if len(self.drops) < MOST_DROPS:
             self.drops.append(Drop(why, metadata_partition, offset, record.segment_id, before, record.state))
         return why
-
-
-def _counted(segment: Segment, offset: int) -> None:
-    segment.records += 1
-    segment.last_record = offset

@@ -23,7 +23,8 @@ from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METAD
 from kafkactl.tiered.checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.tiered.cluster_view import ReplicaLog
 from kafkactl.tiered.layouts import uuid_bytes
-from kafkactl.tiered.reading import Read, read_records
+from kafkactl.tiered.plain import PlainReader
+from kafkactl.tiered.reading import FastRead, Read, read_fast, read_records
 from kafkactl.tiered.states import REMOTE_LOG_METADATA
 
 LOG_START_CHECKPOINT: Final = "log-start-offset-checkpoint"
@@ -64,6 +65,12 @@ class MetadataReplica:
         """Its records in order. Raises InputError, FailedError `input-file-unreadable`."""
         for file in self.files:
             yield from read_records(file.pieces(), file=file.path, first_offset=file.base_offset)
+
+    def read_fast(self) -> Iterator[FastRead]:
+        """The same for a fold."""
+        reader = PlainReader()
+        for file in self.files:
+            yield from read_fast(file.pieces(), file=file.path, first_offset=file.base_offset, reader=reader)
 
     @property
     def read_from(self) -> int:

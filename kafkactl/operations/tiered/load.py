@@ -270,6 +270,7 @@ def _log(replica: MetadataReplica, replicas: Sequence[MetadataReplica], topic: M
         paths=tuple(other.path for other in replicas if other.partition == replica.partition),
         log_start=max(starts),
         read=replica.read,
+        read_fast=replica.read_fast,
         read_from=replica.read_from,
         expected_end=None if known is None else known.end_offset,
     )
