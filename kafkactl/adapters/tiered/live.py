@@ -3,23 +3,31 @@
 The order makes the parts fit: the local log starts are read before the metadata topic, so that every segment that was
 deleted locally by then is in it, and the log starts after it, so that no segment that retention took meanwhile seems to
 be missing. The topic is read as a broker reads it, without regard to transactions, up to the end that its leaders had
-when reading began.
+when reading began. What leaders do not answer is unknown, and a finding says so.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from kafkactl.adapters.files.spool import Spool
 from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.net.transport import Address
 from kafkactl.adapters.tiered.image import INTERNAL
-from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.adapters.tiered.leaders import (
+    ALL_TOPICS,
+    EARLIEST,
+    EARLIEST_LOCAL,
+    LATEST,
+    LATEST_TIERED,
+    PENDING_UPLOAD,
+    FetchedMetadataLog,
+    Leaders,
+    PartitionName,
+    batched,
+)
+from kafkactl.errors import UnreachableError
+from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
-from kafkactl.protocol.record_batch import decode_batches
-from kafkactl.schema.error_codes import error_code
 from kafkactl.tiered.cluster_view import (
     BrokerView,
     ClusterView,
@@ -30,39 +38,35 @@ from kafkactl.tiered.cluster_view import (
     ReplicaLog,
     TopicView,
 )
+from kafkactl.tiered.reading import PlacedRecord, read_records
 from kafkactl.tiered.states import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
+from kafkactl.wording import counted, first_few
 
-EARLIEST, LATEST, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = -2, -1, -4, -5, -6  # ListOffsetsRequest.java
-MOST_LOG_BYTES: Final = 16 * 1024**3
+NOT_ANSWERED: Final = "partitions-not-answered"
+HIDDEN: Final = "topics-not-described"
+NO_LEADER, SILENT, MOVED = "no-leader", "not-answered", "leader-moved"
+_BEFORE: Final = {
+    "earliest_local": EARLIEST_LOCAL,
+    "latest_tiered": LATEST_TIERED,
+    "earliest_pending_upload": PENDING_UPLOAD,
+}
+_AFTER: Final = {"earliest": EARLIEST, "latest": LATEST}
+_NEEDED: Final = ("earliest_local", "earliest", "latest")  # every release that tiers answers these
 _TOPIC_RESOURCE, _OWN_VALUE = 2, 1
-_AT_ONCE: Final = 1000
-_PIECE_BYTES: Final = 8 * 1024 * 1024
-_WAIT_MS: Final = 200
-_ASKED_MS: Final = 10_000
-_TOPIC_FIELD: Final = {"ListOffsets": "Name", "OffsetForLeaderEpoch": "Topic"}
-_EMPTY_ANSWERS: Final = 50  # after which a leader is taken to give nothing
-_MOST_EPOCHS: Final = 100_000
-PartitionName: TypeAlias = tuple[str, int]
-Lineages: TypeAlias = dict[PartitionName, tuple[tuple[int, int], ...]]
-
-
-@frozen
-class FetchedMetadataLog:
-    """A metadata partition from `base_offset` up to `end_offset`; `pieces` gives its batches as they are on disk."""
-
-    partition: int
-    base_offset: int
-    end_offset: int
-    pieces: Callable[[], Iterable[bytes]]
+_TOPIC_AUTHORIZATION_FAILED: Final = 29
+_ASKED_BY_ID: Final = 12  # the version of Metadata that asks for topics by id without a name
+_MOST_SHOWN: Final = 1000
+_NO_OFFSETS: Final = Offsets()
 
 
 @frozen
 class LiveObservation:
-    """A cluster and its metadata topic."""
+    """A cluster and its metadata topic. `findings` are about what was not answered."""
 
     view: ClusterView
     logs: tuple[FetchedMetadataLog, ...]
+    findings: tuple[Finding, ...] = ()
 
 
 def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
@@ -71,47 +75,37 @@ def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
     Raises UnreachableError `no-remote-log-metadata-topic`, `metadata-partition-not-given`, and why a node could not be
     reached. What a release does not answer (KIP-1005, KIP-1023) is unknown.
     """
-    cluster = client.ask_any("Metadata", {"Topics": None, "AllowAutoTopicCreation": False}).body
-    brokers = {broker["NodeId"]: Address(broker["Host"], broker["Port"]) for broker in cluster["Brokers"]}
-    metadata = next((topic for topic in cluster["Topics"] if topic["Name"] == REMOTE_LOG_METADATA), None)
+    asking = Leaders(client, client.ask_any("Metadata", ALL_TOPICS).body)
+    first = asking.metadata
+    metadata = next((topic for topic in first["Topics"] if topic["Name"] == REMOTE_LOG_METADATA), None)
     if metadata is None or metadata["ErrorCode"]:
         raise UnreachableError(
             f"the cluster does not show a topic {REMOTE_LOG_METADATA}",
             id="no-remote-log-metadata-topic",
             next_step="It is made when the first topic is tiered. This user needs DESCRIBE and READ on it.",
         )
-    named = [topic for topic in cluster["Topics"] if not topic["ErrorCode"] and topic["Name"] not in INTERNAL]
+    named = _named(first)
     configs = _configs(client, [topic["Name"] for topic in [*named, metadata]])
-    asking = _Leaders(client, brokers)
-    tiered = {
-        (topic["Name"], partition["PartitionIndex"]): partition["LeaderId"]
-        for topic in named
-        if (configs.get(topic["Name"]) or {}).get("remote.storage.enable") == "true"
-        for partition in topic["Partitions"]
-    }
-    before = {
-        name: asking.offsets(tiered, timestamp)
-        for name, timestamp in (
-            ("earliest_local", EARLIEST_LOCAL),
-            ("latest_tiered", LATEST_TIERED),
-            ("earliest_pending_upload", PENDING_UPLOAD),
-        )
-    }
-    epochs = {
-        (topic["Name"], partition["PartitionIndex"]): partition["LeaderEpoch"]
-        for topic in named
-        for partition in topic["Partitions"]
-    }
+    epochs = _epochs(named)
+    tiered = [key for key in epochs if (configs.get(key[0]) or {}).get("remote.storage.enable") == "true"]
+    answers = {name: asking.offsets(tiered, timestamp) for name, timestamp in _BEFORE.items()}
     starts = asking.offsets(tiered, EARLIEST)
-    lineages = asking.lineages({key: (tiered[key], epochs[key], start) for key, start in starts.items()})
+    lineages = asking.lineages({key: (epochs[key], start) for key, start in starts.items()})
     logs, log_views = _metadata_logs(asking, metadata)
-    after = {name: asking.offsets(tiered, at) for name, at in (("earliest", EARLIEST), ("latest", LATEST))}
+    answers |= {name: asking.offsets(tiered, timestamp) for name, timestamp in _AFTER.items()}
+    last = asking.refresh()
+    unknown = _not_answered(tiered, answers, epochs, last)
     offsets = {
-        key: Offsets(**{name: answers.get(key) for name, answers in {**before, **after}.items()}) for key in tiered
+        key: _NO_OFFSETS if key in unknown else Offsets(**{name: each.get(key) for name, each in answers.items()})
+        for key in tiered
     }
+    known = {key: lineage for key, lineage in lineages.items() if key not in unknown}
+    # Leaders as they are now: what a leader answered that leads no more is not in the offsets.
+    topics = {topic["TopicId"].raw: _topic(topic, configs, offsets, known) for topic in _named(last, configs)}
+    hidden = _hidden(client, logs, topics)
     view = ClusterView(
         time_ms=now_ms,
-        cluster_id=cluster["ClusterId"],
+        cluster_id=first["ClusterId"],
         metadata_topic=MetadataTopicView(
             name=REMOTE_LOG_METADATA,
             topic_id=metadata["TopicId"].raw,
@@ -119,10 +113,119 @@ def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
             configs=configs.get(REMOTE_LOG_METADATA),
             logs=log_views,
         ),
-        topics={topic["TopicId"].raw: _topic(topic, configs, offsets, lineages) for topic in named},
-        brokers={broker: BrokerView(id=broker, alive=True) for broker in brokers},
+        topics=topics | hidden,
+        brokers={broker: BrokerView(id=broker, alive=True) for broker in asking.brokers},
     )
-    return LiveObservation(view=view, logs=logs)
+    return LiveObservation(view=view, logs=logs, findings=(*_unknown_findings(unknown), *_hidden_findings(hidden)))
+
+
+def _named(metadata: Mapping[str, Any], names: Iterable[str] | None = None) -> list[Mapping[str, Any]]:
+    """The topics of users that were shown; of these names, where they are given."""
+    wanted = None if names is None else set(names)
+    return [
+        topic
+        for topic in metadata["Topics"]
+        if not topic["ErrorCode"] and topic["Name"] not in INTERNAL and (wanted is None or topic["Name"] in wanted)
+    ]
+
+
+def _epochs(topics: Iterable[Mapping[str, Any]]) -> dict[PartitionName, int]:
+    """The leader epoch of each partition."""
+    return {
+        (topic["Name"], partition["PartitionIndex"]): partition["LeaderEpoch"]
+        for topic in topics
+        for partition in topic["Partitions"]
+    }
+
+
+# --- what was not answered ------------------------------------------------------------------------------------------
+
+
+def _not_answered(
+    tiered: Iterable[PartitionName],
+    answers: Mapping[str, Mapping[PartitionName, int]],
+    epochs: Mapping[PartitionName, int],
+    last: Mapping[str, Any],
+) -> dict[PartitionName, str]:
+    """The tiered partitions whose leaders did not give every offset, or whose leader is another than at first."""
+    now = _epochs(_named(last))
+    leaders = {
+        (topic["Name"], partition["PartitionIndex"]): partition["LeaderId"]
+        for topic in last["Topics"]
+        for partition in topic["Partitions"]
+    }
+    found = {}
+    for key in tiered:
+        if key not in now:  # deleted meanwhile
+            continue
+        if leaders[key] < 0:
+            found[key] = NO_LEADER
+        elif now[key] != epochs[key]:
+            found[key] = MOVED
+        elif any(key not in answers[name] for name in _NEEDED):
+            found[key] = SILENT
+    return found
+
+
+def _unknown_findings(unknown: Mapping[PartitionName, str]) -> Iterator[Finding]:
+    if not unknown:
+        return
+    shown = sorted(unknown.items())[:_MOST_SHOWN]
+    yield warning(
+        NOT_ANSWERED,
+        "cluster",
+        f"the leaders of {counted(len(unknown), 'partition')} did not answer for their offsets "
+        f"({first_few([f'{topic}-{number}' for (topic, number), _ in shown], 5)}): holes and lost segments of these "
+        "partitions are not reported",
+        "Run the command again when every partition has a leader that answers.",
+        partitions=[{"topic": topic, "partition": number, "why": why} for (topic, number), why in shown],
+        partitions_total=len(unknown),
+    )
+
+
+def _hidden(
+    client: Client, logs: Iterable[FetchedMetadataLog], topics: Mapping[bytes, TopicView]
+) -> dict[bytes, TopicView]:
+    """Topics that records name, that exist, and that this user may not describe.
+
+    An answer about all topics leaves these out, as if they were deleted. Asked for by its id, a topic that exists is
+    refused with TOPIC_AUTHORIZATION_FAILED (`KafkaApis.scala`, `handleTopicMetadataRequest`).
+    """
+    names: dict[bytes, str] = {}
+    for log in logs:
+        for found in read_records(log.pieces(), file=f"cluster:{REMOTE_LOG_METADATA}-{log.partition}"):
+            if isinstance(found, PlacedRecord) and found.record is not None:
+                names.setdefault(found.record.key.topic_id, found.record.topic)
+    missing = [topic_id for topic_id in names if topic_id not in topics]
+    hidden: dict[bytes, TopicView] = {}
+    for part in batched(missing):
+        asked = [{"TopicId": Uuid(topic_id), "Name": None} for topic_id in part]
+        answer = client.ask_any("Metadata", {"Topics": asked, "AllowAutoTopicCreation": False})
+        if answer.version < _ASKED_BY_ID:
+            break
+        for topic in answer.body["Topics"]:
+            raw = topic["TopicId"].raw
+            if topic["ErrorCode"] == _TOPIC_AUTHORIZATION_FAILED and raw in names:
+                hidden[raw] = TopicView(name=names[raw], topic_id=raw)
+    return hidden
+
+
+def _hidden_findings(hidden: Mapping[bytes, TopicView]) -> Iterator[Finding]:
+    if not hidden:
+        return
+    names = sorted(topic.name for topic in hidden.values())
+    yield warning(
+        HIDDEN,
+        "cluster",
+        f"{counted(len(hidden), 'topic')} with remote segments ({first_few(names, 5)}) exist and may not be described "
+        "by this user: their leaders and offsets are not known, and holes of these topics are not reported",
+        "Give this user DESCRIBE and DESCRIBE_CONFIGS on all tiered topics.",
+        topics=[{"topic": topic.name, "topic_id": str(Uuid(raw))} for raw, topic in list(hidden.items())[:_MOST_SHOWN]],
+        topics_total=len(hidden),
+    )
+
+
+# --- topics, settings, metadata partitions --------------------------------------------------------------------------
 
 
 def _topic(
@@ -152,7 +255,7 @@ def _topic(
 def _configs(client: Client, topics: Sequence[str]) -> dict[str, dict[str, str] | None]:
     """The own settings of topics, secrets left out; None for topics that this user may not describe."""
     found: dict[str, dict[str, str] | None] = {}
-    for names in _batched(topics):
+    for names in batched(topics):
         resources = [
             {"ResourceType": _TOPIC_RESOURCE, "ResourceName": name, "ConfigurationKeys": None} for name in names
         ]
@@ -170,154 +273,16 @@ def _own(configs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _metadata_logs(
-    asking: _Leaders, topic: Mapping[str, Any]
+    asking: Leaders, topic: Mapping[str, Any]
 ) -> tuple[tuple[FetchedMetadataLog, ...], dict[int, MetadataLogView]]:
-    leaders = {
-        (REMOTE_LOG_METADATA, partition["PartitionIndex"]): partition["LeaderId"] for partition in topic["Partitions"]
-    }
-    starts, ends = asking.offsets(leaders, EARLIEST), asking.offsets(leaders, LATEST)
+    keys = sorted((REMOTE_LOG_METADATA, partition["PartitionIndex"]) for partition in topic["Partitions"])
+    starts, ends = asking.offsets(keys, EARLIEST), asking.offsets(keys, LATEST)
     logs, views = [], {}
-    for key, leader in sorted(leaders.items()):
+    for key in keys:
         start, end = starts.get(key), ends.get(key)
-        views[key[1]] = MetadataLogView(partition=key[1], leader=leader, log_start_offset=start, end_offset=end)
+        views[key[1]] = MetadataLogView(
+            partition=key[1], leader=asking.led.get(key), log_start_offset=start, end_offset=end
+        )
         if start is not None and end is not None:
-            logs.append(asking.fetch(leader, topic["TopicId"], key[1], start, end))
+            logs.append(asking.fetch(topic["TopicId"], key[1], start, end))
     return tuple(logs), views
-
-
-class _Leaders:
-    """Asks the leaders of partitions."""
-
-    def __init__(self, client: Client, brokers: Mapping[int, Address]) -> None:
-        self._client = client
-        self._brokers = brokers
-
-    def _by_leader(self, leaders: Mapping[PartitionName, int]) -> Iterator[tuple[Address, list[PartitionName]]]:
-        ordered = sorted(leaders, key=lambda key: (leaders[key], key))
-        for leader, keys in itertools.groupby(ordered, key=lambda key: leaders[key]):
-            if leader in self._brokers:
-                for part in _batched(list(keys)):
-                    yield self._brokers[leader], part
-
-    def _asked(
-        self, name: str, address: Address, asked: Mapping[PartitionName, Mapping[str, Any]], **body: Any
-    ) -> Iterator[tuple[PartitionName, Mapping[str, Any]]]:
-        """One question about many partitions: those that are answered without an error, none of a node that fails."""
-        field = _TOPIC_FIELD[name]
-        topics = [
-            {field: topic, "Partitions": [asked[key] for key in group]}
-            for topic, group in itertools.groupby(sorted(asked), key=lambda key: key[0])
-        ]
-        try:
-            answer = self._client.ask_node(address, name, {**body, "Topics": topics}).body
-        except KafkactlError:
-            return
-        for topic in answer["Topics"]:
-            for partition in topic["Partitions"]:
-                if not partition["ErrorCode"]:
-                    number = partition["PartitionIndex" if "PartitionIndex" in partition else "Partition"]
-                    yield (topic[field], number), partition
-
-    def offsets(self, leaders: Mapping[PartitionName, int], timestamp: int) -> dict[PartitionName, int]:
-        """The offset that each leader answers for a timestamp; those that do not answer are left out."""
-        found: dict[PartitionName, int] = {}
-        for address, keys in self._by_leader(leaders):
-            asked = {key: {"PartitionIndex": key[1], "Timestamp": timestamp} for key in keys}
-            answers = self._asked("ListOffsets", address, asked, ReplicaId=-1, IsolationLevel=0, TimeoutMs=_ASKED_MS)
-            found.update((key, answer["Offset"]) for key, answer in answers)
-        return found
-
-    def lineages(self, leaders: Mapping[PartitionName, tuple[int, int, int]]) -> Lineages:
-        """The leader epochs of each log with their first offsets, found from the newest backwards.
-
-        `leaders` has each partition's leader, leader epoch and log start. A leader answers for an epoch that it knows
-        with the start of the next one, for an epoch below its first with the start of that: the walk ends where the
-        offset does not change any more. Epoch 0 cannot be asked for by the one before it: it begins with the log.
-        """
-        wanted = {key: epoch for key, (_, epoch, _) in leaders.items()}
-        by_leader = {key: leader for key, (leader, *_) in leaders.items()}
-        starts: dict[PartitionName, dict[int, int]] = {key: {} for key in leaders}
-        ends: dict[PartitionName, int] = {}
-        for _ in range(_MOST_EPOCHS):
-            for key in [key for key, epoch in wanted.items() if epoch <= 0]:
-                del wanted[key]
-                if leaders[key][2] < ends.get(key, leaders[key][2] + 1):
-                    starts[key][0] = leaders[key][2]
-            if not wanted:
-                break
-            following: dict[PartitionName, int] = {}
-            for address, keys in self._by_leader({key: by_leader[key] for key in wanted}):
-                asked = {key: {"Partition": key[1], "LeaderEpoch": wanted[key] - 1} for key in keys}
-                answers = self._asked("OffsetForLeaderEpoch", address, asked, ReplicaId=-1)
-                for key, answer in answers:
-                    if _walked(starts[key], ends, key, wanted[key], answer):
-                        following[key] = answer["LeaderEpoch"]
-            wanted = following
-        return {key: tuple(sorted(found.items())) for key, found in starts.items() if found}
-
-    def fetch(self, leader: int, topic_id: Uuid, partition: int, start: int, end: int) -> FetchedMetadataLog:
-        """The batches of a metadata partition between two offsets. Raises UnreachableError."""
-        kept, position, base, silent = Spool(), start, start, 0
-        address = self._brokers[leader]
-        while position < end:
-            answer = self._client.ask_node(address, "Fetch", _fetch_body(topic_id, partition, position)).body
-            found = [part for topic in answer["Responses"] for part in topic["Partitions"]]
-            code = answer["ErrorCode"] or (found[0]["ErrorCode"] if found else 0)
-            if code or silent > _EMPTY_ANSWERS:
-                why = error_code(code).name if code else "no records"
-                raise UnreachableError(
-                    f"broker {leader} does not give metadata partition {partition} at offset {position}: {why}",
-                    id="metadata-partition-not-given",
-                    next_step=f"This user needs READ on {REMOTE_LOG_METADATA}; else run the command again.",
-                )
-            data = _whole_batches((found[0]["Records"] if found else None) or b"")
-            silent = 0 if data else silent + 1
-            for batch in decode_batches(data, file=f"cluster:{REMOTE_LOG_METADATA}-{partition}"):
-                if batch.header.last_offset < position:
-                    continue
-                if not kept.size_bytes:
-                    base = batch.header.base_offset
-                begin = batch.header.position
-                kept.add(data[begin : begin + batch.header.size_bytes])
-                position = batch.header.last_offset + 1
-            if kept.size_bytes > MOST_LOG_BYTES:
-                raise UnreachableError(
-                    f"metadata partition {partition} has more than the {MOST_LOG_BYTES} bytes that are taken",
-                    id="metadata-log-too-large",
-                    next_step="Read it from the disk of a broker.",
-                )
-        return FetchedMetadataLog(partition=partition, base_offset=base, end_offset=position, pieces=kept.pieces)
-
-
-def _walked(
-    starts: dict[int, int], ends: dict[PartitionName, int], key: PartitionName, epoch: int, answer: Mapping[str, Any]
-) -> bool:
-    """Note where an epoch starts, by the answer for the one before it; whether to go on with the answered epoch."""
-    start: int = answer["EndOffset"]
-    before: int = answer["LeaderEpoch"]
-    if start < 0 or ends.get(key) == start:
-        return False
-    starts[epoch] = ends[key] = start
-    return before >= 0
-
-
-def _whole_batches(data: bytes) -> bytes:
-    """The batches of an answer without one that is cut at its end."""
-    position = 0
-    while position + 12 <= len(data):
-        size = 12 + int.from_bytes(data[position + 8 : position + 12], "big")
-        if position + size > len(data):
-            break
-        position += size
-    return data[:position]
-
-
-def _fetch_body(topic_id: Uuid, partition: int, offset: int) -> dict[str, Any]:
-    asked = {"Partition": partition, "FetchOffset": offset, "PartitionMaxBytes": _PIECE_BYTES}
-    topics = [{"Topic": REMOTE_LOG_METADATA, "TopicId": topic_id, "Partitions": [asked]}]
-    return {"MaxWaitMs": _WAIT_MS, "MinBytes": 1, "MaxBytes": _PIECE_BYTES, "Topics": topics}
-
-
-def _batched(names: Sequence[Any]) -> Iterator[list[Any]]:
-    for at in range(0, len(names), _AT_ONCE):
-        yield list(names[at : at + _AT_ONCE])

@@ -20,6 +20,7 @@ from kafkactl.frozen import changed, frozen
 from kafkactl.operations.tiered.load import Loaded, Request, load
 from kafkactl.tiered.answers import record_answer, segment_answer
 from kafkactl.tiered.audit.case import PartitionCase
+from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
 from kafkactl.tiered.audit.run import audit_findings, partition_status, totals
 from kafkactl.tiered.forecast import forecast, forecast_findings
@@ -84,8 +85,8 @@ def audit(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
     """The answer of `tiered audit`."""
     case = loaded.case
     partitions = [partition_status(partition) for partition in case.partitions if filters.has(partition)]
-    findings = [*loaded.findings, *(found for found in audit_findings(case) if filters.has_finding(found))]
-    findings += empty_findings(loaded)
+    found = [*loaded.findings, *(each for each in audit_findings(case) if filters.has_finding(each))]
+    findings = in_order([*found, *empty_findings(loaded)])
     return {
         "engine": "local",
         "source": source(loaded),
@@ -202,7 +203,12 @@ def foresee(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
     forecasts = forecast(case, [partition for partition in case.partitions if filters.has(partition)])
     return {
         "partitions": [each.to_dict() for each in forecasts],
-        "findings": [*forecast_findings(forecasts), *reading_findings(loaded), *empty_findings(loaded)],
+        "findings": [
+            *forecast_findings(forecasts),
+            *loaded.findings,
+            *reading_findings(loaded),
+            *empty_findings(loaded),
+        ],
         "assumptions": list(loaded.assumptions),
     }
 

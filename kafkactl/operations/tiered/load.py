@@ -97,7 +97,7 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
         cluster=request.live is not None,
         replicas=tuple(replicas),
         assumptions=tuple(_assumptions(case, opened.notes)),
-        findings=findings,
+        findings=findings if request.live is None else (*request.live.findings, *findings),
     )
 
 

@@ -37,6 +37,8 @@ ORDER: Final = (
     "unread-metadata-batch",
     "metadata-partition-count-differs",
     "deletes-refused",
+    "partitions-not-answered",
+    "topics-not-described",
     "leftover-of-deleted-topic",
     "dropped-from-epoch-index",
     "object-after-delete-finished",
