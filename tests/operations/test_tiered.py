@@ -163,6 +163,15 @@ def test_a_broker_directory_has_the_lineage(tmp_path: Path):
     assert (partition["highest_offset"], partition["log_end_offset"]) == (24, None)
 
 
+def test_a_log_start_inside_the_first_local_segment(tmp_path: Path):
+    """DeleteRecords moved it there: the local log starts with it, as the leader answers."""
+    save_broker(tmp_path, 1)
+    three().save(tmp_path)
+    save_replica(tmp_path, TOPIC, 0, epochs=((0, 35),), bases=(30, 40))
+    (partition,) = audit(load(Request(sources=(str(tmp_path),))))["partitions"]
+    assert (partition["log_start_offset"], partition["local_log_start_offset"]) == (35, 35)
+
+
 def test_poison_and_who_reads_it(tmp_path: Path):
     log = three().add(b"garbage")
     answer = audited(tmp_path, cluster(), log)

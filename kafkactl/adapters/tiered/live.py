@@ -29,6 +29,7 @@ from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
 from kafkactl.tiered.cluster_view import (
+    REMOTE_STORAGE_ENABLE,
     BrokerView,
     ClusterView,
     MetadataLogView,
@@ -87,7 +88,7 @@ def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
     named = _named(first)
     configs = _configs(client, [topic["Name"] for topic in [*named, metadata]])
     epochs = _epochs(named)
-    tiered = [key for key in epochs if (configs.get(key[0]) or {}).get("remote.storage.enable") == "true"]
+    tiered = [key for key in epochs if _may_have_segments(configs.get(key[0]))]
     answers = {name: asking.offsets(tiered, timestamp) for name, timestamp in _BEFORE.items()}
     starts = asking.offsets(tiered, EARLIEST)
     lineages = asking.lineages({key: (epochs[key], start) for key, start in starts.items()})
@@ -127,6 +128,11 @@ def _named(metadata: Mapping[str, Any], names: Iterable[str] | None = None) -> l
         for topic in metadata["Topics"]
         if not topic["ErrorCode"] and topic["Name"] not in INTERNAL and (wanted is None or topic["Name"] in wanted)
     ]
+
+
+def _may_have_segments(configs: Mapping[str, str] | None) -> bool:
+    """Where tiering was switched off, segments may be left; settings that may not be read rule nothing out."""
+    return configs is None or REMOTE_STORAGE_ENABLE in configs
 
 
 def _epochs(topics: Iterable[Mapping[str, Any]]) -> dict[PartitionName, int]:

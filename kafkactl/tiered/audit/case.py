@@ -192,7 +192,9 @@ class PartitionCase:
         answered = self._answered("earliest_local")
         if answered is not None:
             return answered
-        return None if self.replica_log is None else self.replica_log.local_start
+        base = None if self.replica_log is None else self.replica_log.local_start
+        # DeleteRecords may move the log start into the first local segment.
+        return base if base is None or self.lineage is None else max(base, self.lineage.log_start)
 
     @property
     def log_end(self) -> int | None:

@@ -176,8 +176,22 @@ def test_settings_that_may_not_be_read() -> None:
     }
     cluster.override = lambda broker, asked: Reply(body=refused) if asked.name == "DescribeConfigs" else None
     answer = audited(observed(cluster))
-    assert [finding.severity for finding in answer["findings"] if finding.severity is Severity.BLOCKER] == []
-    assert status(answer)["segments"] == 1
+    assert ids(answer) == []
+    assert [status(answer)[name] for name in ("segments", "highest_offset", "log_start_offset")] == [1, 99, 0]
+
+
+@pytest.mark.parametrize("own, start", [("remote.storage.enable", 0), ("cleanup.policy", None)])
+def test_which_topics_are_asked_about(own: str, start: int | None) -> None:
+    """Where tiering was switched off, segments may be left; a topic that never had it is left alone."""
+    cluster = TieredBrokers()
+    setting = {"Name": own, "Value": "false", "ConfigSource": 1, "IsSensitive": False}
+    results = [
+        {"ErrorCode": 0, "ResourceType": 2, "ResourceName": name, "Configs": [setting]} for name in ("orders", METADATA)
+    ]
+    cluster.override = lambda broker, asked: (
+        Reply(body={"Results": results}) if asked.name == "DescribeConfigs" else None
+    )
+    assert status(audited(observed(cluster)))["log_start_offset"] == start
 
 
 @pytest.mark.parametrize("how", ["not shown", "not authorized"])
