@@ -1,0 +1,80 @@
+"""What a node returns besides messages and writes: random numbers that it needs, and what it did.
+
+Every returned object has a class attribute `effect`, so that the surroundings choose by one comparison.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import ClassVar, Final
+
+SEND: Final = 0  # a message of raft/messages.py: to be sent
+WRITE: Final = 1  # a write of raft/disk.py: to be done before anything that follows in the list
+DRAW: Final = 2  # a Draw: to be answered by Node.drawn, with the time of the call that returned it
+NOTE: Final = 3  # a Transition: for a timeline; nothing is to be done
+FAULT: Final = 4  # a Fault: the process ended itself
+
+
+class Purpose(IntEnum):
+    """What a random number is for."""
+
+    ELECTION = 0  # `QuorumState.randomElectionTimeoutMs`: added to the election timeout
+    BACKOFF = 1  # `KafkaRaftClient.binaryExponentialElectionBackoffMs`: 100 ms each, up to 3.9
+    BOOTSTRAP = 2  # `RequestManager.findReadyBootstrapServer`: the first server that is tried
+
+
+@dataclass(slots=True)
+class Draw:
+    """The node needs `Random.nextInt(bound)`: a whole number from 0 to `bound - 1`, each as likely.
+
+    The surroundings answer with `Node.drawn(now, purpose, number)` before they hand over anything else.
+    """
+
+    purpose: Purpose
+    bound: int
+    effect: ClassVar[int] = DRAW
+
+
+@dataclass(slots=True)
+class Transition:
+    """The node is now in this state. `leader_id` is -1 where it knows none; `voted_id` is -1 where it did not vote."""
+
+    state: str
+    epoch: int
+    leader_id: int
+    voted_id: int
+    effect: ClassVar[int] = NOTE
+
+
+@dataclass(slots=True)
+class Fault:
+    """Kafka's raft thread would end with this exception, and the process with it; the node takes no more calls."""
+
+    reason: str
+    effect: ClassVar[int] = FAULT
+
+
+class State(IntEnum):
+    """The states of `QuorumState`. That a node is an observer is no state: it depends on the voters in its log.
+
+    `VOTED` is Unattached with a vote, a class of its own up to 3.8; the code that acts on a state asks for both.
+    """
+
+    UNATTACHED = 0
+    VOTED = 1
+    PROSPECTIVE = 2
+    CANDIDATE = 3
+    LEADER = 4
+    RESIGNED = 5
+    FOLLOWER = 6
+    STOPPED = 7  # a graceful shutdown is complete, or a Fault was returned
+
+    @property
+    def shown(self) -> str:
+        """As Kafka's logs name it.
+
+        >>> State.PROSPECTIVE.shown
+        'Prospective'
+        """
+        return self.name.capitalize()

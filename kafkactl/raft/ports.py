@@ -1,0 +1,77 @@
+"""What a world around a node may rely on: the calls, the attributes, and their meaning."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kafkactl.raft.disk import Write
+from kafkactl.raft.effects import Draw, Fault, Purpose, State, Transition
+from kafkactl.raft.messages import RaftMessage
+from kafkactl.raft.voters import VoterSet
+
+Effect = RaftMessage | Write | Draw | Transition | Fault
+
+
+class Replica(Protocol):
+    """One process: a voter or an observer. `kafkactl.raft.node.Node` is it.
+
+    Made by `Node(node_id, directory_id, disk, profile=…, timeouts=…, cluster_id=…, endpoints=…, static_voters=…,
+    bootstrap_servers=…, can_become_voter=…, auto_join=…)`: `disk` is a `raft.disk.Disk` and is only read, while the
+    node is made; `static_voters` is a VoterSet with directory ids of zero, or None for a dynamic quorum, whose voters
+    are in the disk's snapshot 0-0 or log; `bootstrap_servers` are Endpoints, needed without static voters.
+
+    Every call takes the present time in microseconds and returns effects, to be carried out in their order. A crash
+    may happen between any two of them. The raft thread is one thread: while a synced write is done, nothing else is
+    handed over, and messages wait.
+    """
+
+    wake_at: int  # the node wants `wake` at this time, unless another call comes first; NEVER if it waits for nothing
+    state: State
+    epoch: int
+    leader_id: int  # -1 unknown
+    voted_id: int  # -1 none; a candidate votes for itself
+    high_watermark: int  # -1 unknown
+    log_start: int
+    log_end: int
+    log_end_epoch: int  # the epoch of the last record, or of the snapshot that an empty log begins at
+    voters: VoterSet  # the last in the log, committed or not
+    voters_offset: int  # of the record that made it; -1 bootstrap snapshot or configuration
+
+    def start(self, now: int) -> list[Effect]:
+        """Begin: the choice of the first state from the disk (`QuorumState.initialize`)."""
+        ...
+
+    def wake(self, now: int) -> list[Effect]:
+        """`wake_at` is reached; harmless if it is not."""
+        ...
+
+    def receive(self, now: int, message: RaftMessage) -> list[Effect]:
+        """A request or a response arrived. A response that is not awaited any more is dropped."""
+        ...
+
+    def drawn(self, now: int, purpose: Purpose, number: int) -> list[Effect]:
+        """The answer to a Draw, given with the same `now` as the call that returned it, before any other call."""
+        ...
+
+    def append(self, now: int, content: object, records: int = 1, size: int = 100) -> tuple[int, list[Effect]]:
+        """Append data as the controller does; written after the linger. Returns the offset of the last record.
+
+        -1 where the node is not the leader. The records are committed when `high_watermark` passes that offset with
+        the leader unchanged.
+        """
+        ...
+
+    def resign(self, now: int) -> list[Effect]:
+        """A leader gives up its epoch (`RaftClient.resign`), as a controller does after a fault; else nothing."""
+        ...
+
+    def shutdown(self, now: int, timeout_us: int) -> list[Effect]:
+        """Graceful: a leader resigns first. `state` is STOPPED when it is done, at the latest after the time-out."""
+        ...
+
+    def take_snapshot(self, now: int, end_offset: int, size: int) -> list[Effect]:
+        """Write a snapshot of everything below `end_offset`, and forget the log below it.
+
+        Raises ValueError where `end_offset` is above the high watermark or not an end of a batch of the log.
+        """
+        ...

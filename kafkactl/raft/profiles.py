@@ -1,0 +1,133 @@
+"""What differs between releases, as a table, and the timeouts of `controller.quorum.*`.
+
+Read from `raft/src/main/java/org/apache/kafka/raft` of 3.7, 3.9 and 4.2: KafkaRaftClient, QuorumState, the states.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from kafkactl.frozen import frozen
+
+US_PER_MS: Final = 1_000
+
+
+class BeginPacing(Enum):
+    """To whom a leader sends BeginQuorumEpoch, and when."""
+
+    UNACKNOWLEDGED = "until it acknowledged"  # repeated when a request failed or timed out, never after
+    EVERY_VOTER = "every voter, each half fetch timeout"
+    SILENT_VOTERS = "each half fetch timeout, those that have not fetched for as long"
+
+
+class ResignedExit(Enum):
+    """What a resigned leader becomes after its election timeout."""
+
+    CANDIDATE = "Candidate"
+    CANDIDATE_IF_VOTER = "Candidate if it is a voter, else Unattached in the next epoch"
+    UNATTACHED = "Unattached in the next epoch"
+
+
+@frozen
+class Profile:
+    """The behaviour of one line of releases.
+
+    `update_periods`: fetch timeouts between two checks whether the own entry of the voter set is right; 0 never.
+    `probes_leader_in_log`: followers know `Fetch` version 18, which carries their high watermark, so that a leader
+    answers at once when it has moved. `overlap_throws`: a change that fails Kafka's overlap check ends the process.
+    """
+
+    name: str
+    pre_vote: bool
+    directory_ids: bool  # requests name the addressed voter by id and directory (KIP-853)
+    strict_senders: bool  # a request of a node outside the own voter set is INCONSISTENT_VOTER_SET
+    begin_pacing: BeginPacing
+    election_backoff: bool
+    resigned_exit: ResignedExit
+    unlisted_successor_waits: bool  # not among the preferred candidates of an EndQuorumEpoch: waits longest, else 0
+    update_periods: int
+    static_voters_update: bool
+    keeps_vote_with_leader: bool  # quorum-state may hold a leader and a vote
+    voters_fetch_anywhere: bool  # a voter without an answering leader asks bootstrap servers
+    fetch_high_watermark: bool
+    overlap_throws: bool
+    reads_update_leader: bool  # the response to UpdateRaftVoter is read as meant (inverted in 3.9)
+    auto_join: bool  # controller.quorum.auto.join.enable exists
+
+
+PROFILE_3_7: Final = Profile(
+    name="3.7",
+    pre_vote=False,
+    directory_ids=False,
+    strict_senders=True,
+    begin_pacing=BeginPacing.UNACKNOWLEDGED,
+    election_backoff=True,
+    resigned_exit=ResignedExit.CANDIDATE,
+    unlisted_successor_waits=False,
+    update_periods=0,
+    static_voters_update=False,
+    keeps_vote_with_leader=False,
+    voters_fetch_anywhere=False,
+    fetch_high_watermark=False,
+    overlap_throws=False,
+    reads_update_leader=False,
+    auto_join=False,
+)
+PROFILE_3_9: Final = Profile(
+    name="3.9",
+    pre_vote=False,
+    directory_ids=True,
+    strict_senders=False,
+    begin_pacing=BeginPacing.EVERY_VOTER,
+    election_backoff=True,
+    resigned_exit=ResignedExit.CANDIDATE_IF_VOTER,
+    unlisted_successor_waits=True,
+    update_periods=3,
+    static_voters_update=False,
+    keeps_vote_with_leader=False,
+    voters_fetch_anywhere=False,
+    fetch_high_watermark=False,
+    overlap_throws=False,
+    reads_update_leader=False,
+    auto_join=False,
+)
+PROFILE_4: Final = Profile(
+    name="4.x",
+    pre_vote=True,
+    directory_ids=True,
+    strict_senders=False,
+    begin_pacing=BeginPacing.SILENT_VOTERS,
+    election_backoff=False,
+    resigned_exit=ResignedExit.UNATTACHED,
+    unlisted_successor_waits=True,
+    update_periods=1,
+    static_voters_update=True,
+    keeps_vote_with_leader=True,
+    voters_fetch_anywhere=True,
+    fetch_high_watermark=True,
+    overlap_throws=False,
+    reads_update_leader=True,
+    auto_join=True,
+)
+PROFILES: Final = {profile.name: profile for profile in (PROFILE_3_7, PROFILE_3_9, PROFILE_4)}
+
+
+@frozen
+class Timeouts:
+    """`controller.quorum.*` in milliseconds, at Kafka's defaults (QuorumConfig, KafkaRaftClient)."""
+
+    election_timeout_ms: int = 1_000
+    fetch_timeout_ms: int = 2_000
+    election_backoff_max_ms: int = 1_000
+    append_linger_ms: int = 25
+    request_timeout_ms: int = 2_000
+    retry_backoff_ms: int = 20
+    fetch_max_wait_ms: int = 500
+
+
+DEFAULT_TIMEOUTS: Final = Timeouts()
+FETCH_MAX_BYTES: Final = 8 * 1024 * 1024
+BACKOFF_BASE_MS: Final = 100
+OBSERVER_SESSION_US: Final = 300_000 * US_PER_MS
+CAUGHT_UP_WITHIN_US: Final = 3_600_000 * US_PER_MS

@@ -1,0 +1,90 @@
+"""Voter sets: who votes, what is a majority, which change Kafka accepts, and which change is safe.
+
+Kafka accepts a new set if at most one key was added and at most one removed (`VoterSet.hasOverlappingMajority`). That
+is not the mathematical rule: replacing one of three voters passes, though {1,2} and {1',3} share no voter. The exact
+rule is `kafkactl.quorum.majority.majorities_always_meet`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkactl.metadata.log.voters import Voter
+from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
+
+
+class VoterSet:
+    """Voters by id, in ascending order; never changed once made.
+
+    A voter of a static quorum has the directory id zero, which means that it is not known.
+    """
+
+    __slots__ = ("by_id", "keys", "majority", "voters")
+
+    def __init__(self, voters: Iterable[Voter]) -> None:
+        self.voters = tuple(sorted(voters, key=lambda voter: voter.node_id))
+        self.by_id = {voter.node_id: voter for voter in self.voters}
+        self.keys = tuple(key_of(voter) for voter in self.voters)
+        self.majority = len(self.voters) // 2 + 1
+        if len(self.by_id) != len(self.voters):
+            raise ValueError(f"a voter set names an id twice: {self}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VoterSet) and self.voters == other.voters
+
+    def __hash__(self) -> int:
+        return hash(self.voters)
+
+    def __str__(self) -> str:
+        """As Kafka prints a set of keys, without directories: `{1,2,3}`."""
+        return "{" + ",".join(str(voter.node_id) for voter in self.voters) + "}"
+
+    __repr__ = __str__
+
+    def is_voter(self, node_id: int, directory_id: Uuid) -> bool:
+        """Whether this node is in the set; an unknown directory in the set matches every one (`VoterNode.isVoter`)."""
+        voter = self.by_id.get(node_id)
+        return voter is not None and voter.directory_id in (ZERO_UUID, directory_id)
+
+    def endpoints(self, node_id: int) -> tuple[Endpoint, ...]:
+        """Where the voter answers; empty if it is none (`VoterSet.listeners`)."""
+        voter = self.by_id.get(node_id)
+        return () if voter is None else voter.endpoints
+
+    def is_only(self, node_id: int, directory_id: Uuid) -> bool:
+        """Whether this node is the single voter."""
+        return len(self.voters) == 1 and self.is_voter(node_id, directory_id)
+
+    def adding(self, voter: Voter) -> VoterSet | None:
+        """The set with this voter, or None if its id is in the set, whatever the directory (`addVoter`)."""
+        return None if voter.node_id in self.by_id else VoterSet((*self.voters, voter))
+
+    def removing(self, key: ReplicaKey) -> VoterSet | None:
+        """The set without this voter; None if id and directory do not match, or it is the last (`removeVoter`)."""
+        voter = self.by_id.get(key.node_id)
+        if voter is None or voter.directory_id != key.directory_id or len(self.voters) == 1:
+            return None
+        return VoterSet(other for other in self.voters if other is not voter)
+
+    def updating(self, voter: Voter) -> VoterSet | None:
+        """The set with this voter's endpoints and versions, or None if the voter is not in it (`updateVoter`)."""
+        if not self.is_voter(voter.node_id, voter.directory_id):
+            return None
+        return VoterSet(voter if other.node_id == voter.node_id else other for other in self.voters)
+
+    def needs_update(self, voter: Voter) -> bool:
+        """Whether the voter is in the set with other endpoints or versions (`voterNodeNeedsUpdate`)."""
+        return self.is_voter(voter.node_id, voter.directory_id) and self.by_id[voter.node_id] != voter
+
+    def kafka_accepts(self, other: VoterSet) -> bool:
+        """Kafka's check of a change: at most one key less and one more (`hasOverlappingMajority`)."""
+        mine, others = set(self.keys), set(other.keys)
+        return len(mine - others) <= 1 and len(others - mine) <= 1
+
+
+NO_VOTERS = VoterSet(())
+
+
+def key_of(voter: Voter) -> ReplicaKey:
+    """The identity of a voter."""
+    return ReplicaKey(node_id=voter.node_id, directory_id=voter.directory_id)
