@@ -56,19 +56,19 @@ class Fault:
 
 
 class State(IntEnum):
-    """The states of `QuorumState`. That a node is an observer is no state: it depends on the voters in its log.
+    """The states of `QuorumState`.
 
-    `VOTED` is Unattached with a vote, a class of its own up to 3.8; the code that acts on a state asks for both.
+    Voted is Unattached with `Node.voted_id`, as in Kafka since 3.9; `Node.shown_state` tells them apart. That a node
+    is an observer is not a state: it depends on the voters in its log (`Node.is_voter`).
     """
 
     UNATTACHED = 0
-    VOTED = 1
-    PROSPECTIVE = 2
-    CANDIDATE = 3
-    LEADER = 4
-    RESIGNED = 5
-    FOLLOWER = 6
-    STOPPED = 7  # a graceful shutdown is complete, or a Fault was returned
+    PROSPECTIVE = 1
+    CANDIDATE = 2
+    LEADER = 3
+    RESIGNED = 4
+    FOLLOWER = 5
+    STOPPED = 6  # a graceful shutdown is complete, or a Fault was returned
 
     @property
     def shown(self) -> str:

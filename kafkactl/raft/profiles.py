@@ -115,7 +115,10 @@ PROFILES: Final = {profile.name: profile for profile in (PROFILE_3_7, PROFILE_3_
 
 @frozen
 class Timeouts:
-    """`controller.quorum.*` in milliseconds, at Kafka's defaults (QuorumConfig, KafkaRaftClient)."""
+    """`controller.quorum.*` in milliseconds, at Kafka's defaults (QuorumConfig, KafkaRaftClient).
+
+    Raises ValueError for an election, fetch or request timeout of 0 or less: Kafka takes 0, and never pauses then.
+    """
 
     election_timeout_ms: int = 1_000
     fetch_timeout_ms: int = 2_000
@@ -124,6 +127,10 @@ class Timeouts:
     request_timeout_ms: int = 2_000
     retry_backoff_ms: int = 20
     fetch_max_wait_ms: int = 500
+
+    def __post_init__(self) -> None:
+        if min(self.election_timeout_ms, self.fetch_timeout_ms, self.request_timeout_ms) < 1:
+            raise ValueError(f"the election, fetch and request timeouts are at least 1 ms, not {self}")
 
 
 DEFAULT_TIMEOUTS: Final = Timeouts()
