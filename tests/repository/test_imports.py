@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.repository.tree import PURE_ROOMS, ROOT, nodes, product_files, pure_files, python_files, shown
+from tests.repository.tree import PURE_ROOMS, ROOT, nodes, parsed, product_files, pure_files, python_files, shown
 
 TOUCHES_THE_WORLD = {"open", "input", "print", "exit", "breakpoint"}
 READS_THE_CLOCK = {("datetime", "now"), ("datetime", "utcnow"), ("date", "today")}
@@ -67,6 +67,15 @@ def _touches_the_world(function: ast.expr) -> bool:
         owner = function.value.attr if isinstance(function.value, ast.Attribute) else getattr(function.value, "id", "")
         return (owner, function.attr) in READS_THE_CLOCK or function.attr in TOUCHES_DISKS
     return False
+
+
+def test_chance_has_a_seed():
+    """The one module that may import `random` takes a generator of its own from it, with a seed."""
+    tree = parsed(ROOT / "kafkactl/simulator/chance.py")
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "random"]
+    made = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "random.Random"]
+    assert len(used) == len(made) == 1
+    assert len(made[0].args) == 1
 
 
 def test_the_library_never_prints_or_exits():

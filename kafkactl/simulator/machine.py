@@ -1,0 +1,165 @@
+"""One host of a simulation: a process, its disk and its clock."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final
+
+from kafkactl.raft.disk import Disk
+from kafkactl.raft.effects import State
+from kafkactl.raft.log import Batch, Snapshot, SnapshotId
+from kafkactl.raft.ports import Effect, Replica
+from kafkactl.raft.voters import VoterSet
+from kafkactl.simulator.invariants import Shadow, voters_in
+from kafkactl.values import Endpoint, Uuid
+
+PORT: Final = 9093
+PER_THOUSAND: Final = 1_000
+
+
+def directory_id(node: int, disk: int) -> Uuid:
+    """The directory id of the n-th disk of a node: the same in every run.
+
+    >>> str(directory_id(1, 0))
+    'ZGlzawAAAAEAAAAAAAAAAA'
+    """
+    return Uuid(b"disk" + node.to_bytes(4, "big") + disk.to_bytes(8, "big"))
+
+
+def endpoint_of(node: int) -> Endpoint:
+    """Where a node answers."""
+    return Endpoint(listener="CONTROLLER", host=f"controller-{node}", port=PORT)
+
+
+class Machine:
+    """A host. `life` counts the processes that it has had; what was meant for an earlier one does not reach a later.
+
+    `process` is None while none runs. `open` holds the requests that the process has not answered, by sender and
+    correlation id, with the life of the sender's process.
+    """
+
+    __slots__ = (
+        "base_global", "base_local", "busy", "directory", "disk", "disks", "drift", "endpoint", "fault", "id",
+        "is_paused", "is_reachable", "life", "open", "process", "queue", "rest", "seen_epoch", "seen_state",
+        "seen_voters", "seen_watermark", "shadow", "sync_us", "wake_at",
+    )  # fmt: skip
+
+    def __init__(self, node: int) -> None:
+        self.id = node
+        self.endpoint = endpoint_of(node)
+        self.disks = 0
+        self.directory = directory_id(node, 0)
+        self.disk = Disk()
+        self.shadow = Shadow()
+        self.process: Replica | None = None
+        self.life = 0
+        self.is_paused = False
+        self.is_reachable = True  # False: the host is down, and connections are not refused but time out
+        self.busy = False
+        self.rest: deque[Effect] = deque()  # effects behind a sync that is under way
+        self.queue: deque[Any] = deque()  # messages that wait for the raft thread
+        self.open: dict[tuple[int, int], int] = {}
+        self.sync_us = 0
+        self.drift = 0  # parts per thousand by which the clock runs fast
+        self.base_global = self.base_local = 0
+        self.wake_at = -1  # the earliest wake-up that is in the world's queue; -1 for none
+        self.fault = ""  # why the last process ended itself
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing was seen of this process yet."""
+        self.seen_state = State.STOPPED
+        self.seen_epoch = -1
+        self.seen_watermark = -1
+        self.seen_voters: VoterSet | None = None
+
+    # --- the clock -------------------------------------------------------------------------------------------------
+
+    def local(self, now: int) -> int:
+        """What the host's clock says at a time of the world."""
+        if not self.drift:
+            return now - self.base_global + self.base_local
+        elapsed = now - self.base_global
+        return self.base_local + elapsed + elapsed * self.drift // PER_THOUSAND
+
+    def world_time(self, local: int) -> int:
+        """The first time of the world at which the host's clock says at least `local`."""
+        elapsed = local - self.base_local
+        if not self.drift:
+            return self.base_global + elapsed
+        pace = PER_THOUSAND + self.drift
+        return self.base_global + -(-elapsed * PER_THOUSAND // pace)
+
+    def set_drift(self, now: int, drift: int) -> None:
+        """Let the clock run by `drift` parts per thousand faster than the world, from now on; it does not jump."""
+        self.base_local, self.base_global = self.local(now), now
+        self.drift = drift
+
+    # --- the disk --------------------------------------------------------------------------------------------------
+
+    def new_disk(self) -> None:
+        """An empty disk with a directory id of its own, formatted without voters."""
+        self.disks += 1
+        self.directory = directory_id(self.id, self.disks)
+        self.disk = Disk()
+        self.shadow = Shadow()
+
+    def format(self, snapshot: Snapshot) -> None:
+        """Put the snapshot 0-0 on an empty disk (`kafka-storage format --initial-controllers`)."""
+        self.disk.snapshots.append(snapshot)
+
+    def lose_unsynced(self, kept: int) -> None:
+        """What a crash of the host does to the disk."""
+        self.disk.lose_unsynced(kept)
+        self.shadow.cut_to(self.disk.end)
+        self.shadow.durable = self.disk.synced_end
+
+    @property
+    def unsynced(self) -> int:
+        """How many batches a crash of the host may lose."""
+        return sum(batch.base >= self.disk.synced_end for batch in self.disk.batches)
+
+    def voters_before(self, offset: int) -> VoterSet | None:
+        """The last voter set in the log below an offset; None if it is the bootstrap's or the configuration's."""
+        batch: Batch
+        for batch in reversed(self.disk.batches):
+            if batch.base < offset and (found := voters_in(batch)) is not None:
+                return found
+        for snapshot in reversed(self.disk.snapshots):
+            if snapshot.voters and snapshot.id != SnapshotId(0, 0):
+                return VoterSet(snapshot.voters)
+        return None
+
+    # --- what is shown ---------------------------------------------------------------------------------------------
+
+    @property
+    def runs(self) -> bool:
+        """Whether a process runs, paused or not."""
+        return self.process is not None
+
+    @property
+    def leads(self) -> bool:
+        """Whether a process runs that believes to lead."""
+        return self.process is not None and self.process.state is State.LEADER
+
+    def role(self) -> str:
+        """As scripts name it: a state, `observer` for a follower or unattached node that is no voter, or `down`."""
+        if self.process is None:
+            return "down"
+        state = self.process.state
+        if state in _QUIET and not self.process.voters.is_voter(self.id, self.directory):
+            return "observer"
+        return _ROLES[state]
+
+
+_QUIET: Final = (State.UNATTACHED, State.VOTED, State.FOLLOWER)
+_ROLES: Final = {
+    State.UNATTACHED: "unattached",
+    State.VOTED: "unattached",
+    State.PROSPECTIVE: "prospective",
+    State.CANDIDATE: "candidate",
+    State.LEADER: "leader",
+    State.RESIGNED: "resigned",
+    State.FOLLOWER: "follower",
+    State.STOPPED: "down",
+}

@@ -1,0 +1,234 @@
+"""Plans of faults drawn from a seed: what a week of bad luck does to a quorum, within a minute.
+
+A plan is a list of timed statements of the script language, so that it can be shrunk and written out as a script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kafkactl.frozen import frozen
+from kafkactl.simulator.chance import Chance
+from kafkactl.simulator.script import Step
+from kafkactl.simulator.words import Ref, shown_duration
+
+_SECOND: Final = 1_000_000
+SETTLE_US: Final = 60 * _SECOND  # how long a healed quorum may take to commit: above any chain of split votes seen
+
+
+@frozen(kw_only=False)
+class Timed:
+    """A statement and its virtual time in microseconds."""
+
+    at_us: int
+    step: Step
+
+
+@frozen
+class Case:
+    """What a profile draws from: the voters, further nodes that are no voters, how long faults go on, the stream."""
+
+    voters: tuple[int, ...]
+    observers: tuple[int, ...]
+    duration_us: int
+    chance: Chance
+    is_static: bool = False
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """Voters and observers."""
+        return (*self.voters, *self.observers)
+
+
+def step(verb: str, *args: Any) -> Step:
+    """A statement as a script would have it."""
+    return Step(verb=verb, args=args, text=_text(verb, args))
+
+
+def plan_of(profile: str, case: Case) -> tuple[Timed, ...]:
+    """The plan of a profile, in the order of time, with `settle` behind it. Raises KeyError for an unknown profile."""
+    drawn = sorted(PROFILES[profile](case), key=lambda timed: timed.at_us)
+    kept = [timed for timed in drawn if timed.at_us <= case.duration_us]
+    if case.is_static:  # its voters are in the configuration
+        kept = [timed for timed in kept if timed.step.verb not in ("add", "remove")]
+    return (*kept, Timed(case.duration_us, step("settle", SETTLE_US)))
+
+
+def as_script(head: Sequence[str], plan: Sequence[Timed]) -> str:
+    """A plan as a script that `--script` takes: `head` lines, then `run` between the statements."""
+    lines, now = [*head], 0
+    for timed in plan:
+        if timed.at_us > now:
+            lines.append(f"run {shown_duration(timed.at_us - now)}")
+            now = timed.at_us
+        lines.append(timed.step.text)
+    return "\n".join(lines) + "\n"
+
+
+# --- the profiles -------------------------------------------------------------------------------------------------
+
+
+def _chaos(case: Case) -> Iterator[Timed]:
+    """Every fault, several at once."""
+    chance, now = case.chance, 0
+    mean_us = chance.choice((1, 2, 4, 8)) * _SECOND
+    if chance.happens(500):
+        yield Timed(0, step("network", "loss", chance.choice((5, 20, 100, 200))))
+    if chance.happens(300):
+        yield Timed(0, step("network", "duplicates", chance.choice((10, 100, 300))))
+    if chance.happens(400):
+        yield Timed(0, step("network", "delay", 500, chance.choice((5_000, 50_000, 400_000))))
+    for node in case.nodes:
+        if chance.happens(300):
+            yield Timed(0, step("clock", node, chance.between(-100, 100)))
+    while now < case.duration_us:
+        now += chance.below(2 * mean_us)
+        yield from _fault(case, now)
+
+
+def _fault(case: Case, now: int) -> Iterator[Timed]:
+    chance = case.chance
+    kind = chance.choice(_FAULTS)
+    later = now + chance.between(1_000, 10 * _SECOND)
+    node = chance.choice(case.nodes)
+    if kind in _ENDED_BY:
+        victim: Ref = "leader" if chance.happens(400) else node
+        if victim == "leader":  # whoever leads then: the end is said of all nodes
+            yield Timed(now, step(kind, victim))
+            yield from (Timed(later, step(_ENDED_BY[kind], every)) for every in case.nodes)
+        else:
+            yield Timed(now, step(kind, victim))
+            yield Timed(later, step(_ENDED_BY[kind], victim))
+    elif kind == "cut":
+        other = chance.choice([every for every in case.nodes if every != node] or [node])
+        link = (node, None, True) if chance.happens(500) or other == node else (node, other, chance.happens(500))
+        yield Timed(now, step("cut", *link))
+        yield Timed(later, step("heal", *link))
+    elif kind == "disk":
+        yield Timed(now, step("disk", node, chance.choice((1_000, 20_000, 300_000))))
+    elif kind == "append":
+        yield Timed(now, step("append", chance.between(1, 5)))
+    else:
+        yield Timed(now, step(kind, node))
+
+
+_ENDED_BY: Final[Mapping[str, str]] = {"kill": "start", "crash": "start", "stop": "start", "pause": "resume"}
+_FAULTS: Final = (
+    "kill",
+    "crash",
+    "crash",
+    "stop",
+    "pause",
+    "cut",
+    "cut",
+    "disk",
+    "append",
+    "append",
+    "append",
+    "add",
+    "remove",
+    "snapshot",
+)
+
+
+def _rolling_restart(case: Case) -> Iterator[Timed]:
+    """Each node once, stopped gracefully, and started before the next."""
+    chance, now = case.chance, 2 * _SECOND
+    order = list(case.nodes)
+    while order:
+        node = order.pop(chance.below(len(order)))
+        down_us = chance.between(500_000, 5 * _SECOND)
+        yield Timed(now, step("append", 1))
+        yield Timed(now, step("stop", node))
+        yield Timed(now + down_us, step("start", node))
+        now += down_us + chance.between(2 * _SECOND, 6 * _SECOND)
+
+
+def _voter_change(case: Case) -> Iterator[Timed]:
+    """Voters are added and removed, one after the other, while nodes crash and come back."""
+    chance, now = case.chance, 2 * _SECOND
+    while now < case.duration_us:
+        verb = chance.choice(("add", "remove"))
+        yield Timed(now, step("append", 1))
+        yield Timed(now, step(verb, chance.choice(case.nodes)))
+        if chance.happens(500):
+            victim = chance.choice(case.nodes)
+            at = now + chance.below(200_000)
+            yield Timed(at, step("kill", victim))
+            yield Timed(at + chance.between(100_000, 8 * _SECOND), step("start", victim))
+        now += chance.between(500_000, 8 * _SECOND)
+
+
+def _disk_loss(case: Case) -> Iterator[Timed]:
+    """One node at a time loses its disk, comes back empty, and is made a voter again."""
+    chance, now = case.chance, 2 * _SECOND
+    while now < case.duration_us:
+        victim = chance.choice(case.voters)
+        yield Timed(now, step("append", 1))
+        yield Timed(now + 100_000, step("kill", victim))
+        yield Timed(now + 200_000, step("wipe", victim))
+        yield Timed(now + chance.between(300_000, 5 * _SECOND), step("start", victim))
+        yield Timed(now + 8 * _SECOND, step("remove", victim))
+        yield Timed(now + 12 * _SECOND, step("add", victim))
+        now += chance.between(18 * _SECOND, 25 * _SECOND)
+
+
+PROFILES: Final[Mapping[str, Callable[[Case], Iterator[Timed]]]] = {
+    "chaos": _chaos,
+    "rolling-restart": _rolling_restart,
+    "voter-change": _voter_change,
+    "disk-loss": _disk_loss,
+}
+
+
+# --- as text ------------------------------------------------------------------------------------------------------
+
+
+def _text(verb: str, args: Sequence[Any]) -> str:
+    return " ".join([verb, *_SHOWN.get(verb, _plain)(args)])
+
+
+def _plain(args: Sequence[Any]) -> Iterator[str]:
+    yield from map(str, args)
+
+
+def _link_text(args: Sequence[Any]) -> Iterator[str]:
+    sender, receiver, both = args
+    if sender is not None:
+        yield str(sender)
+    if receiver is not None:
+        yield from () if both else ("->",)
+        yield str(receiver)
+
+
+def _network_text(args: Sequence[Any]) -> Iterator[str]:
+    yield str(args[0])
+    if args[0] == "delay":
+        yield f"{shown_duration(args[1])} to {shown_duration(args[2])}"
+    else:
+        yield f"{args[1] // 10}.{args[1] % 10}%"
+
+
+def _clock_text(args: Sequence[Any]) -> Iterator[str]:
+    node, drift = args
+    yield f"{node} {'slow' if drift < 0 else 'fast'} {abs(drift) // 10}.{abs(drift) % 10}%"
+
+
+def _disk_text(args: Sequence[Any]) -> Iterator[str]:
+    yield f"{args[0]} {shown_duration(args[1])}"
+
+
+def _time_text(args: Sequence[Any]) -> Iterator[str]:
+    yield shown_duration(args[0])
+
+
+_SHOWN: Final[Mapping[str, Callable[[Sequence[Any]], Iterator[str]]]] = {
+    "cut": _link_text,
+    "heal": _link_text,
+    "network": _network_text,
+    "clock": _clock_text,
+    "disk": _disk_text,
+    "run": _time_text,
+    "settle": _time_text,
+}

@@ -1,0 +1,45 @@
+"""What happened in a run, for people: a line for each change of a node, each fault, each answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkactl.frozen import frozen
+
+
+@frozen(kw_only=False)
+class Happening:
+    """One thing that happened, at a virtual time in microseconds. `node` is None for the network and for expectations.
+
+    `kind` is one of `fault`, `role`, `vote`, `voters`, `answer`, `commit`, `expect`, `broken`; `tone` as in a report.
+    """
+
+    time_us: int
+    node: int | None
+    kind: str
+    text: str
+    tone: str = "plain"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the answer of `simulate`."""
+        return {"time_us": self.time_us, "node": self.node, "kind": self.kind, "text": self.text}
+
+
+MOST_HAPPENINGS = 20_000  # of one run; what comes later is counted
+
+
+class Timeline:
+    """Happenings in order, at most MOST_HAPPENINGS; `left_out` counts the rest."""
+
+    __slots__ = ("happenings", "left_out")
+
+    def __init__(self) -> None:
+        self.happenings: list[Happening] = []
+        self.left_out = 0
+
+    def add(self, happening: Happening) -> None:
+        """Note one; the last that is kept is followed by a count."""
+        if len(self.happenings) < MOST_HAPPENINGS:
+            self.happenings.append(happening)
+        else:
+            self.left_out += 1
