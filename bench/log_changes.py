@@ -61,7 +61,18 @@ def without_elr(change: dict[int, Any]) -> dict[int, Any]:
     return {place: value for place, value in change.items() if place not in (ELR, LAST_KNOWN) and value != ()}
 
 
+def in_any_order(change: dict[int, Any], state: list[Any], rng: random.Random) -> dict[int, Any]:
+    """The change with its ISR in an order of its own; one that names a leader tells the ISR, too."""
+    isr = change.get(ISR, state[ISR] if LEADER in change else None)
+    return change if isr is None else {ISR: tuple(rng.sample(isr, len(isr))), **_without(change, ISR)}
+
+
+def _without(change: dict[int, Any], place: int) -> dict[int, Any]:
+    return {key: value for key, value in change.items() if key != place}
+
+
 CHANGES = [_shrink, _grow, _grow, _move, _fail, _lose, _regain, _regain]
+DIVERSE_CHANGES = [*CHANGES, _move]
 _TAGS = {ISR: 0, LEADER: 1, REPLICAS: 2, REMOVING: 3, ADDING: 4, ELR: 6, LAST_KNOWN: 7, DIRECTORIES: 8}
 
 

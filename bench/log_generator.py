@@ -19,6 +19,7 @@ from bench.log_changes import (
     ADDING,
     CHANGES,
     DIRECTORIES,
+    DIVERSE_CHANGES,
     ELR,
     IDS,
     ISR,
@@ -28,6 +29,7 @@ from bench.log_changes import (
     PARTITION_EPOCH,
     REMOVING,
     REPLICAS,
+    in_any_order,
     tail,
     without_elr,
 )
@@ -69,6 +71,7 @@ class LogGenerator:
         self._levels: dict[str, int] = {}
         self._producer_id = 0
         self._tails: dict[tuple[Any, ...], bytes] = {}
+        self._lists: set[tuple[int, ...]] = set()
         self._encoders: dict[tuple[str, int], Any] = {}
 
     # --- the log --------------------------------------------------------------------------------------------------
@@ -95,6 +98,11 @@ class LogGenerator:
             records=self._written,
             batches=self._batches,
             bytes=self._bytes,
+            brokers=self.shape.brokers,
+            bodies=len(self._tails),
+            lists=len(self._lists),
+            transactions=self._types["BeginTransactionRecord"],
+            aborted=self._types["AbortTransactionRecord"],
             last_offset=self._offset - 1,
             last_epoch=self._epoch,
             by_type=dict(sorted(self._types.items())),
@@ -155,7 +163,7 @@ class LogGenerator:
     def _rare(self, chance: float) -> Iterator[list[bytes]]:
         if chance < 0.35:
             yield [self._record("NoOpRecord", 0, {})]
-        elif chance < 0.45:
+        elif chance < 0.35 + self.shape.transaction_percent / 100:
             yield from self._transaction()
         elif chance < 0.55:
             yield self._restart(self._rng.randrange(self.shape.brokers))
@@ -187,9 +195,12 @@ class LogGenerator:
     def _new_partition(self) -> list[Any]:
         replicas = self._some_brokers(self.shape.replicas)
         directories = tuple(self._brokers[one][2] for one in replicas)
+        self._lists.add(replicas)
         return [replicas, replicas, (), (), replicas[0], 0, 0, directories, (), ()]
 
     def _some_brokers(self, count: int) -> tuple[int, ...]:
+        if self.shape.is_diverse:
+            return tuple(self._rng.sample(range(self.shape.brokers), min(count, self.shape.brokers)))
         first, total = self._rng.randrange(self.shape.brokers), self.shape.brokers
         step = 1 + self._rng.randrange(max(1, (total - 1) // max(1, count - 1))) if count > 1 else 1
         return tuple(dict.fromkeys((first + step * at) % total for at in range(min(count, total))))
@@ -197,13 +208,16 @@ class LogGenerator:
     def _churn(self, *, keep: bool = True) -> list[bytes]:
         """ISRs that shrink and grow, leaders that move; `keep` False leaves the state as it was."""
         rng, values = self._rng, []
+        kinds = DIVERSE_CHANGES if self.shape.is_diverse else CHANGES
         for _ in range(1 + rng.randrange(2 * self.shape.batch_records)):
             number = self._topic_numbers[int(rng.random() * len(self._topic_numbers))]
             _, raw, states = self._topics[number]
             at = int(rng.random() * len(states))
-            change = CHANGES[int(rng.random() * len(CHANGES))](states[at], rng)
+            change = kinds[int(rng.random() * len(kinds))](states[at], rng)
             if change is not None:
                 change = change if self.shape.elr else without_elr(change)
+                if self.shape.is_diverse:
+                    change = in_any_order(change, states[at], rng)
                 values.append(self._change(raw, at, states, change, keep))
         return values or [self._record("NoOpRecord", 0, {})]
 
@@ -294,6 +308,7 @@ class LogGenerator:
         found = self._tails.get(key)
         if found is None:
             found = self._tails[key] = tail(change)
+            self._lists.update(change[place] for place in (REPLICAS, ISR) if place in change)
         if keep:
             state = states[at]
             for place, value in change.items():

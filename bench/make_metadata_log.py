@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from bench.log_generator import LogGenerator
-from bench.log_shape import Expected, Shape
+from bench.log_shape import Expected, Shape, described
 
 
 def write_log(folder: Path, shape: Shape) -> Expected:
@@ -53,7 +53,7 @@ def main() -> None:
             parser.add_argument(name, type=int, default=one.default)
     arguments = vars(parser.parse_args())
     expected = write_log(arguments.pop("folder"), Shape(**arguments))
-    print(f"{expected.records} records, {expected.batches} batches, {expected.bytes} bytes")
+    print(described(expected))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.log_generator import LogGenerator, Shape
-from bench.log_shape import described, reference_shape
+from bench.log_shape import described, diverse_shape, reference_shape
 from bench.log_state import expected_of
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.batches import replay_runs
@@ -26,6 +26,22 @@ def test_the_reference_log_is_of_the_shape_of_the_goals():
     assert share["NoOpRecord"] == pytest.approx(0.025, abs=0.002)
     assert share["ConfigRecord"] == pytest.approx(0.007, abs=0.002)
     assert described(expected).startswith(f"{expected.records:,} records in {expected.batches:,} batches, ")
+    plain = replay_runs(walk_runs([data]))
+    assert expected_of(plain.image) == expected.state
+    assert replay_fast(walk_runs([data])) == plain
+
+
+def test_the_diverse_log_has_few_equal_lists():
+    generator = LogGenerator(diverse_shape(50_000, 7_500))
+    data = b"".join(generator.batches())
+    expected = generator.expected()
+
+    assert 11 < expected.records / expected.batches < 12.5
+    assert 60 < expected.bytes / expected.records < 65
+    assert expected.bodies > 0.6 * expected.by_type["PartitionChangeRecord"]
+    assert expected.lists > 0.5 * expected.by_type["PartitionRecord"] + 7_500
+    assert (expected.brokers, expected.transactions > expected.aborted) == (60, True)
+    assert f"{expected.bodies:,} different bodies" in described(expected)
     plain = replay_runs(walk_runs([data]))
     assert expected_of(plain.image) == expected.state
     assert replay_fast(walk_runs([data])) == plain
