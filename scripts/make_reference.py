@@ -12,6 +12,7 @@ from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.commands.framework.options import CommonOption, ConnectionOption
 from kafkactl.commands.main import CONTEXT, PROGRAM, cli
+from kafkactl.report.metrics import Metric, metrics
 from kafkactl.schema.explanations import explanations
 from scripts import make_api
 
@@ -27,6 +28,7 @@ def pages() -> dict[str, str]:
         "exit-codes.md": _exit_codes_page(),
         "ids.md": _ids_page(),
         "kinds.md": _kinds_page(),
+        "metrics.md": _metrics_page(),
     }
 
 
@@ -145,6 +147,28 @@ def _kinds_page() -> str:
             if name != "Finding" and "properties" in shape:
                 parts += [f"**{name}**: {shape.get('description', '')}\n", *_fields(shape), ""]
     return "\n".join(parts)
+
+
+def _metrics_page() -> str:
+    rows = [
+        (f"`{metric.name}`", ", ".join(f"`{label}`" for label in metric.labels), metric.help, _command_of(metric))
+        for metric in metrics()
+    ]
+    return "\n".join(
+        [
+            GENERATED,
+            "# Metrics\n",
+            "What `-o prometheus` prints, from schemas/metrics.toml. All are gauges. Every command also prints",
+            "`kafkactl_exit_code`, `kafkactl_end_timestamp_seconds` and `kafkactl_findings` (labels `id`, `severity`),",
+            "each with the label `command`.\n",
+            *_table(("metric", "labels", "meaning", "command"), rows),
+            "",
+        ]
+    )
+
+
+def _command_of(metric: Metric) -> str:
+    return f"`{metric.kind.replace('.', ' ')}`"
 
 
 def _fields(schema: dict[str, object]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import click
 
 from kafkactl.commands.framework.exit_codes import exit_code_of, has_too_many_digits
-from kafkactl.commands.framework.settings import SCHEMA_VERSION, Settings
+from kafkactl.commands.framework.settings import PROMETHEUS, SCHEMA_VERSION, Settings
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Word
 from kafkactl.errors import KafkactlError
@@ -28,16 +29,24 @@ _USAGE_IDS: tuple[tuple[type[click.ClickException], str], ...] = (
 
 
 def report(error: BaseException, settings: Settings) -> int:
-    """Print the error on stderr in the format that was asked for; the exit code it means."""
+    """Print the error on stderr in the format that was asked for; the exit code it means.
+
+    With `-o prometheus` the exit code is also a metric on stdout, so that an alert sees a command without an answer.
+    """
     described = describe(error)
     from kafkactl.commands.rendering import output
 
-    is_table = settings.output == "table"
+    is_table = settings.output in ("table", PROMETHEUS)
     text = _for_people(described, error, settings) if is_table else output.serialised(described, settings.output)
     if settings.verbose and described["id"] == "internal-error":
         text += "".join(map(_traced, traceback.format_exception(error)))
     output.write_talk(text)
-    return exit_code_of(error)
+    code = exit_code_of(error)
+    if settings.output == PROMETHEUS and settings.command:
+        from kafkactl.report.metrics import ending_text
+
+        output.write_data(ending_text(settings.command, exit_code=code, ended_s=time.time()))
+    return code
 
 
 def describe(error: BaseException) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class LeafCommand(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Take the common options out, then run the function within the time limit."""
         common = {name: ctx.params.pop(name) for name in COMMON_NAMES if name in ctx.params}
-        settings = Settings(**common)
+        settings = Settings(**common, command=ctx.command_path.partition(" ")[2])
         ctx.ensure_object(Invocation).settings = settings
         with deadline(settings.timeout_ms):
             return super().invoke(ctx)
@@ -77,17 +77,19 @@ def leaf_command(
     codes: tuple[int, ...] = (exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE),
     timeout: str = "30s",
     output: str = "table",
+    has_metrics: bool = False,
     **attributes: Any,
 ) -> Callable[[Callable[..., Any]], LeafCommand]:
     """Decorator: make a function a command with the common options.
 
     `name` is the name in the group's table, `examples` are whole command lines, `codes` the exit codes that this
-    command can end with, `timeout` and `output` the defaults of `--timeout` and `--output`.
+    command can end with, `timeout` and `output` the defaults of `--timeout` and `--output`. `has_metrics`:
+    schemas/metrics.toml has metrics of its answer, which `-o prometheus` prints.
     """
 
     def decorate(function: Callable[..., Any]) -> LeafCommand:
         command = click.command(name, cls=LeafCommand, examples=examples, codes=codes, **attributes)
-        return command(common_options(timeout, output)(function))
+        return command(common_options(timeout, output, has_metrics=has_metrics)(function))
 
     return decorate
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kafkactl.commands.framework.settings import COLORS, FORMATS
+from kafkactl.commands.framework.settings import COLORS, FORMATS, PROMETHEUS
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -57,11 +57,12 @@ class ConnectionOption(click.Option):
     """An option of every command that speaks with a cluster; shown in a section of its own."""
 
 
-def common_options(timeout: str, output: str = "table") -> Callable[[Function], Function]:
+def common_options(timeout: str, output: str = "table", *, has_metrics: bool = False) -> Callable[[Function], Function]:
     """What every leaf command takes. `leaf_command` applies it; the values end up in `Settings`."""
+    formats = (*FORMATS, PROMETHEUS) if has_metrics else FORMATS
     options = (
         click.option(
-            "-o", "--output", cls=CommonOption, type=Choice(FORMATS), default=output, show_default=True,
+            "-o", "--output", cls=CommonOption, type=Choice(formats), default=output, show_default=True,
             envvar="KAFKACTL_OUTPUT", help="How the answer is printed.",
         ),
         click.option(

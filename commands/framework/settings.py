@@ -10,11 +10,14 @@ import click
 
 SCHEMA_VERSION = 1
 FORMATS = ("table", "json", "jsonl", "yaml")
+PROMETHEUS = "prometheus"
+"""The format of metrics, which only some commands have."""
+_ALL = (*FORMATS, PROMETHEUS)
 COLORS = ("auto", "always", "never")
 
 
 class Settings(NamedTuple):
-    """The common options of a leaf command; `timeout_ms` bounds the whole command.
+    """The common options of a leaf command; `timeout_ms` bounds the whole command, whose words are `command`.
 
     A tuple, for making a dataclass takes longer than all else that `--help` does in this file.
     """
@@ -25,6 +28,7 @@ class Settings(NamedTuple):
     verbose: bool = False
     timeout_ms: int = 30_000
     strict_security: bool = False
+    command: str = ""
 
     def colors(self, stream: TextIO) -> bool:
         """May this stream carry colour? An explicit `--color` wins, then NO_COLOR, FORCE_COLOR, the terminal."""
@@ -54,7 +58,7 @@ def current_settings() -> Settings:
 def peek_settings(arguments: list[str]) -> Settings:
     """Settings guessed from unparsed words, to show an error of parsing in the format that was asked for."""
     settings = Settings(
-        output=_known(os.environ.get("KAFKACTL_OUTPUT"), FORMATS, "table"),
+        output=_known(os.environ.get("KAFKACTL_OUTPUT"), _ALL, "table"),
         color=_known(os.environ.get("KAFKACTL_COLOR"), COLORS, "auto"),
     )
     for position, word in enumerate(arguments):
@@ -62,7 +66,7 @@ def peek_settings(arguments: list[str]) -> Settings:
         if word in ("-v", "--verbose"):
             settings = settings._replace(verbose=True)
         elif word.startswith(("-o", "--output")):
-            settings = settings._replace(output=_known(_value(word, following), FORMATS, settings.output))
+            settings = settings._replace(output=_known(_value(word, following), _ALL, settings.output))
         elif word.startswith("--color"):
             settings = settings._replace(color=_known(_value(word, following), COLORS, settings.color))
     return settings

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         exit_codes.PROBLEMS_FOUND,
     ),
     timeout="1h",
+    has_metrics=True,
 )
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
 @from_cluster_option

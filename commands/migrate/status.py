@@ -33,6 +33,7 @@ KIND = "migrate.status"
         exit_codes.PROBLEMS_FOUND, exit_codes.INTERRUPTED,
     ),
     timeout="2m",
+    has_metrics=True,
 )  # fmt: skip
 @observation_options
 @click.option("--journal", metavar="FILE", help="The driver's journal. [default: that of the inventory]")

@@ -32,6 +32,7 @@ _LEAST_PATIENCE_MS = 3_000.0
         exit_codes.DONE, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.UNKNOWN, exit_codes.PROBLEMS_FOUND,
         exit_codes.INTERRUPTED,
     ),
+    has_metrics=True,
 )  # fmt: skip
 @click.option("--status", is_flag=True, help="The status as kafka-metadata-quorum.sh prints it.")
 @click.option("--replication", is_flag=True, help="The replicas as kafka-metadata-quorum.sh prints them.")

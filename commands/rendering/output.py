@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
@@ -19,7 +20,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from kafkactl.commands.framework.deadline import stop_clock
-from kafkactl.commands.framework.settings import SCHEMA_VERSION, Settings, current_settings
+from kafkactl.commands.framework.settings import PROMETHEUS, SCHEMA_VERSION, Settings, current_settings
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.errors import FailedError
@@ -50,6 +51,10 @@ def emit(
         page = Page()
         render(page, answer)
         _show(page, settings)
+    elif settings.output == PROMETHEUS:
+        from kafkactl.report.metrics import metrics_text
+
+        _write(sys.stdout, metrics_text(answer, exit_code=exit_code, ended_s=time.time()))
     elif settings.output == "jsonl" and listing is not None:
         _write(sys.stdout, "".join(serialised(item, "jsonl") for item in _each(answer, listing)))
         if listing != "findings":

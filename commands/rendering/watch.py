@@ -16,7 +16,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.deadline import stop_clock
-from kafkactl.commands.framework.settings import SCHEMA_VERSION, Settings, current_settings
+from kafkactl.commands.framework.settings import PROMETHEUS, SCHEMA_VERSION, Settings, current_settings
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.output import Render
 from kafkactl.commands.rendering.page import Page
@@ -49,6 +49,8 @@ def watch(kind: str, look: Look, *, render: Render, interval_ms: int) -> NoRetur
     cannot be reached is told, and looked at again. Ctrl-C ends it with 130; a --timeout that was given ends it with
     the code of the last look. Without one it goes on for ever, whatever the default is.
     """
+    if current_settings().output == PROMETHEUS:
+        raise click.UsageError(f"--watch excludes -o {PROMETHEUS}: run the command at intervals.")
     ends_at = _end()
     stop_clock()
     try:

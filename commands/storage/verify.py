@@ -28,6 +28,7 @@ _VERDICTS: dict[bool | None, tuple[str, str]] = {
     ),
     codes=(exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.PROBLEMS_FOUND),
     timeout="10m",
+    has_metrics=True,
 )
 @click.option("-c", "--config", required=True, metavar="FILE", help="The node's configuration (server.properties).")
 @kafka_version_option

@@ -32,6 +32,7 @@ from kafkactl.commands.tiered.shown import heading, partition_groups, totals_lin
     ),
     codes=CODES,
     timeout="1h",
+    has_metrics=True,
 )
 @bucket_input_options
 @partition_options
