@@ -42,7 +42,7 @@ class FakeLock:
     def __init__(self, world: FakeWorld, journal: str) -> None:
         holder = world.cluster.driver
         if holder is not None and holder[0] != journal:
-            raise RefusedError(f"it is driven with {holder[0]}", id="another-driver-at-work")
+            raise RefusedError(f"it is driven with {holder[0]}", id="concurrent-migration-run")
         self._mine = world.cluster.driver = (journal, object())
         self._cluster = world.cluster
         self.words = journal

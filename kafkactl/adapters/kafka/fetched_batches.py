@@ -35,7 +35,7 @@ class SoundBatches:
         """The batches of an answer that begin below `end`; None where there are none.
 
         None of them may reach above `committed`: followers acknowledge whole batches. A batch that is cut at the end
-        of an answer is left for the next one. Raises UnreachableError `unsound-fetch-answer`.
+        of an answer is left for the next one. Raises UnreachableError `invalid-fetch-response`.
         """
         position, base_offset = 0, None
         while position < len(data) and self.next_offset < end:
@@ -76,7 +76,7 @@ def unsound(what: str) -> UnreachableError:
     """The error of an answer that cannot be true."""
     return UnreachableError(
         f"the metadata log that was answered is not sound: {what}",
-        id="unsound-fetch-answer",
+        id="invalid-fetch-response",
         next_step="Look for a proxy in between; if there is none, check that node's disk: kafkactl storage verify.",
     )
 

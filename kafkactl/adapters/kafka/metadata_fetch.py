@@ -4,7 +4,7 @@ The law: what is given out was committed, is whole, and follows what was given o
 observer that nobody counts (replica id -1; any other would show up in DescribeQuorum), from the active controller
 alone, at exactly its epoch. A leader answers with records that are not committed yet, so everything is cut at the high
 watermark that it named first: a growing log has an end. Every batch is checked (size, CRC, offsets without a gap,
-epochs that never fall) before anybody sees it; what does not fit is `unsound-fetch-answer`. Where the office changes
+epochs that never fall) before anybody sees it; what does not fit is `invalid-fetch-response`. Where the office changes
 hands in the middle, reading goes on at the new leader, for committed records stay.
 
 Memory: one answer at a time. What is kept of a snapshot (at most `MOST_SNAPSHOT_BYTES`) or of a log (`MOST_LOG_BYTES`)
@@ -115,7 +115,7 @@ def iterate_metadata_log(
     only. Offset 0 (LeaderChange) is not to be had from a leader with a snapshot (3.7 on): the log then begins at 1.
 
     Raises UnreachableError: `not-authorised` (CLUSTER_ACTION is needed), `controllers-not-known`,
-    `no-active-controller`, `high-watermark-unknown`, `metadata-log-not-given`, `unsound-fetch-answer`,
+    `no-active-controller`, `high-watermark-unknown`, `metadata-log-not-given`, `invalid-fetch-response`,
     `snapshot-too-large`, `metadata-log-too-large`, or why a node could not be reached; and FailedError
     `fetched-log-not-written`.
     """

@@ -88,7 +88,7 @@ def observe_lock(zookeeper: ZooKeeper) -> LockSeen:
 def take_lock(open_session: Callable[[], ZooKeeper], me: Holder) -> ZooKeeperLock:
     """Take the lock of a cluster's migration.
 
-    Raises RefusedError `another-driver-at-work`, and UnreachableError (`zookeeper-no-permission` among them).
+    Raises RefusedError `concurrent-migration-run`, and UnreachableError (`zookeeper-no-permission` among them).
     """
     zookeeper = open_session()
     predecessor: Holder | None = None
@@ -123,7 +123,7 @@ def _at_work(found: Znode | None) -> RefusedError:
     who = "another driver" if found is None else holder_in(found.data).words
     return RefusedError(
         f"the migration of this cluster is driven by {who}",
-        id="another-driver-at-work",
+        id="concurrent-migration-run",
         cause=f"ZooKeeper's znode {PATH} is that driver's lock.",
         next_step="Let only one of them run. If that process has ended, its lock expires with its ZooKeeper "
         "session in less"

@@ -136,8 +136,8 @@ class ZooKeeper:
     ) -> Znode | None:
         """Read a znode until `holds` is true of it, and give it.
 
-        Raises UnknownOutcomeError `znode-not-as-awaited` when the deadline passes. A connection that is lost meanwhile
-        is waited for, too.
+        Raises UnknownOutcomeError `znode-state-not-reached` when the deadline passes. A connection that is lost
+        meanwhile is waited for, too.
         """
         while True:
             try:
@@ -151,7 +151,7 @@ class ZooKeeper:
                 raise UnknownOutcomeError(
                     f"{path} did not reach the expected state in time; "
                     + ("it does not exist" if znode is None else f"it has version {znode.version}"),
-                    id="znode-not-as-awaited",
+                    id="znode-state-not-reached",
                     next_step="Look at the state of the migration again; nothing was given up.",
                 )
             self._clock.sleep_ms(poll_ms)

@@ -64,7 +64,7 @@ def _weaker(voters: Collection[int], lost: Collection[int]) -> Iterator[Finding]
     if set(voters) & set(lost):
         named = _named(voters, lost)
         yield warning(
-            "quorum-tolerates-less", named, f"the quorum survives fewer failures {named}. {_sum(voters, lost)}"
+            "fault-tolerance-reduced", named, f"the quorum survives fewer failures {named}. {_sum(voters, lost)}"
         )
 
 

@@ -42,7 +42,7 @@ class Started:
 
 
 def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, keeps_configs: bool = True) -> Started:
-    """The image of a node that starts from these files. Raises InputError `log-begins-late`, and what pieces raise.
+    """The image of a node that starts from these files. Raises InputError `log-start-missing`, and what pieces raise.
 
     `keeps_configs` is False for a release before `CONFIGS_SINCE`.
     """

@@ -98,7 +98,7 @@ def load(
 ) -> Loaded:
     """The state after the record at offset `at` (default: the last one).
 
-    Raises InputError `log-begins-late` where neither a checkpoint nor a segment gives the beginning,
+    Raises InputError `log-start-missing` where neither a checkpoint nor a segment gives the beginning,
     and whatever the pieces raise.
     """
     with no_collection():
@@ -305,7 +305,7 @@ def start_of(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], at: in
     why = f" ({findings[0].message})" if findings else ""
     raise InputError(
         f"the beginning of the state is missing: {where}, and no whole checkpoint reaches it{why}",
-        id="log-begins-late",
+        id="log-start-missing",
         next_step="Give the whole folder, checkpoints included.",
     )
 

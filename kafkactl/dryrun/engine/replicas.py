@@ -115,7 +115,7 @@ def _troubles(replicas: Sequence[Replica], chosen: int) -> Iterator[Finding]:
             )
         if not replica.can_begin:
             yield warning(
-                "replica-begins-late",
+                "replica-start-missing",
                 f"log {replica.path}",
                 "neither its segments nor a checkpoint reach back to the beginning, so it cannot be replayed",
                 "Give the whole folder, checkpoints included.",

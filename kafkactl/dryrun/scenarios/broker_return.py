@@ -279,7 +279,7 @@ def _recovering(controller: ActiveController, back: Sequence[int]) -> Iterator[F
     if keys:
         names = controller.names(keys)
         yield note(
-            "recovering-for-ever",
+            "recovery-never-completes",
             f"{len(keys)} partitions",
             f"partitions with one replica stay marked RECOVERING until their ISR changes: {first_few(names)}",
             "Nothing to do: they work.",

@@ -63,14 +63,14 @@ class ControllerEvent:
 
 
 def parse_wish(text: str) -> VoterWish:
-    """`ID`, `ID:DIRECTORY` or `ID:DIRECTORY@LISTENER://HOST:PORT`. Raises InputError `invalid-voter-wish`."""
+    """`ID`, `ID:DIRECTORY` or `ID:DIRECTORY@LISTENER://HOST:PORT`. Raises InputError `invalid-voter-change`."""
     voter, _, endpoint = text.partition("@")
     number, colon, directory = voter.partition(":")
     is_wrong = (colon and not directory) or (endpoint and not _ENDPOINT.fullmatch(endpoint))
     if is_wrong or not (number.isascii() and number.isdigit()):
         raise InputError(
             f"{text!r} names no controller: ID, ID:DIRECTORY_ID or ID:DIRECTORY_ID@LISTENER://HOST:PORT expected",
-            id="invalid-voter-wish",
+            id="invalid-voter-change",
             next_step="The directory id is in the controller's meta.properties.",
         )
     return VoterWish(
@@ -271,7 +271,7 @@ def _findings(
     elif len(before[1]) < majority(len(before[0])):
         yield warning("quorum-without-majority-before", "quorum", f"the quorum has no majority now already. {sums}")
     elif verdict is Verdict.DEGRADED:
-        yield warning("quorum-tolerates-less", "quorum", f"the quorum survives fewer failures than before. {sums}")
+        yield warning("fault-tolerance-reduced", "quorum", f"the quorum survives fewer failures than before. {sums}")
     yield from _not_alive(event)
     yield from _strangers(event, before[0])
 
@@ -281,7 +281,7 @@ def _not_alive(event: ControllerEvent) -> Iterator[Finding]:
         return
     for node_id, reason in sorted(event.observed.not_alive.items()):
         yield warning(
-            "controller-not-seen-alive",
+            "controller-not-fetching",
             f"controller {node_id}",
             f"controller {node_id} is considered down: it {reason}",
             "Bring it back; or name it with --down to say that it stays away.",
@@ -389,7 +389,7 @@ def play(context: ScenarioContext, asked: Input) -> Prediction:
 def _from_options(
     *, down: tuple[int, ...], lose: tuple[int, ...] | None, add: str | None, remove: str | None, cluster_id: str | None
 ) -> Input:
-    """Raises InputError `invalid-voter-wish`, too."""
+    """Raises InputError `invalid-voter-change`, too."""
     if sum(given is not None for given in (lose, add, remove)) > 1:
         raise OptionsError("Give one of --lose, --add and --remove.")
     return Input(

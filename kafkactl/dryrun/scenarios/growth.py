@@ -70,10 +70,12 @@ def limits_of(static: Mapping[str, str]) -> Limits:
 def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:
     """The size of log and snapshots after some days at the rate of the log so far, and how long a start takes.
 
-    Raises InputError `no-days`.
+    Raises InputError `invalid-growth-period`.
     """
     if days < 1:
-        raise InputError("growth needs at least one day", id="no-days", next_step="Write for example --days 30.")
+        raise InputError(
+            "growth needs at least one day", id="invalid-growth-period", next_step="Write for example --days 30."
+        )
     limits = limits_of(facts.static)
     snapshot_bytes, snapshot_records = _snapshot_size(loaded)
     span_ms = loaded.last_timestamp_ms - loaded.first_timestamp_ms

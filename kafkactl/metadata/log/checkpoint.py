@@ -138,7 +138,7 @@ class _Reading:
     def _check_place(self, batch: BatchHeader) -> None:
         """A batch follows the one before it, and nothing follows the footer."""
         if self._footer_end is not None:
-            self._problem(batch.position, "a batch behind the snapshot footer", "data-behind-footer")
+            self._problem(batch.position, "a batch behind the snapshot footer", "data-after-footer")
         if self._next_offset is not None and batch.base_offset != self._next_offset:
             text = f"the batch begins with offset {batch.base_offset}; expected {self._next_offset}"
             self._problem(batch.position, text, "offset-gap")

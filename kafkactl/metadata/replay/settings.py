@@ -54,7 +54,7 @@ def set_producer_ids(state: State, data: Message) -> None:
     held, next_id = state.next_producer_id, data["NextProducerId"]
     if held is not None and next_id <= held:
         text = f"the next producer id goes from {held} to {next_id}; a controller cannot load this"
-        state.note("producer-ids-go-back", Severity.BLOCKER, "producer ids", text)
+        state.note("producer-id-regression", Severity.BLOCKER, "producer ids", text)
     state.next_producer_id = next_id
 
 

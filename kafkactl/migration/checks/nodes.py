@@ -220,7 +220,7 @@ def _control_plane(case: CheckCase) -> Iterator[Finding]:
             )
         else:
             yield note(
-                "control-plane-listener-goes",
+                "control-plane-listener-not-in-kraft",
                 node.name,
                 f"{node.name} has {CONTROL_PLANE}, which its KRaft file must not have",
                 "`kafkactl migrate render` leaves it out.",
@@ -293,7 +293,7 @@ def _in_force(case: CheckCase) -> Iterator[Finding]:
         runs, says = node.api_versions.zk_migration_ready, flag(node)
         if says is not None and runs != says and node.mode is not Mode.KRAFT:
             yield warning(
-                "file-not-in-force",
+                "file-not-in-effect",
                 node.name,
                 f"{node.name} runs {'with' if runs else 'without'} the flag, which its file has "
                 f"{'on' if says else 'off'}:"
@@ -305,7 +305,7 @@ def _in_force(case: CheckCase) -> Iterator[Finding]:
     for node in (*case.brokers, *case.controllers):
         if node.mode is Mode.KRAFT and node.config is not None and not is_kraft_file(node) and node in case.brokers:
             yield warning(
-                "file-not-in-force",
+                "file-not-in-effect",
                 node.name,
                 f"{node.name} runs as a KRaft broker, and its file would start it on ZooKeeper",
                 "Find out which file its service reads before the next step.",

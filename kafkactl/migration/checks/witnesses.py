@@ -218,7 +218,7 @@ def _unknown_to_kraft(witnesses: Witnesses) -> Finding | None:
         )
     if witnesses.node is not None and witnesses.node.alive is not False:
         return blocker(
-            "broker-on-neither-side",
+            "broker-registered-nowhere",
             f"broker {witnesses.id}",
             f"broker {witnesses.id} is neither in ZooKeeper nor registered with KRaft",
             "Find out why: read its log for `Unable to register`.",
@@ -302,7 +302,7 @@ def _formatted_anew(case: CheckCase) -> Iterator[Finding]:
     for node in case.brokers:
         if (node.meta_properties or {}).get("version") == "1":
             yield warning(
-                "broker-cannot-go-back",
+                "broker-formatted-for-kraft",
                 node.name,
                 "its meta.properties have version 1, which no broker on ZooKeeper reads: it was formatted for KRaft",
                 "Before a rollback it has to be taken out of the cluster.",

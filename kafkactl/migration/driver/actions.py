@@ -367,7 +367,7 @@ def _failed(place: Place, verb: Verb, run: HookRun) -> Finding:
 
 def _edited(place: Place) -> Finding:
     return blocker(
-        "config-changed-meanwhile",
+        "config-changed-concurrently",
         place.name,
         f"the configuration file of {place.name} is not the one that the plan was made from; it was left alone",
         "See who edited it (configuration management?), then run this again with the file as it shall be.",

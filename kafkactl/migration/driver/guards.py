@@ -42,11 +42,11 @@ _MENDING: Final = frozenset(
 )
 _OF_A_RESTART: Final = frozenset(
     {
-        "file-not-in-force",
+        "file-not-in-effect",
         "broker-down",
         "controller-down",
         "registered-broker-absent",
-        "broker-on-neither-side",
+        "broker-registered-nowhere",
         "broker-fenced",
         "broker-not-in-zookeeper",
         "entered-broker-not-registered",

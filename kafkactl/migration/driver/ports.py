@@ -101,7 +101,7 @@ class MigrationPort(Protocol):
     def lock(self, journal: str) -> DriverLock:
         """Take the lock of the cluster's migration for the driver with this journal.
 
-        Raises RefusedError `another-driver-at-work`, UnreachableError.
+        Raises RefusedError `concurrent-migration-run`, UnreachableError.
         """
         ...
 

@@ -289,7 +289,7 @@ def step_entry(step: Step) -> dict[str, Any]:
 
 def _something_listens(step: Step) -> Finding:
     return blocker(
-        "format-of-a-living-node",
+        "format-of-running-node",
         step.target,
         f"something listens at the address of {step.target}, which is to be formatted: a node that runs is never"
         " formatted",

@@ -52,7 +52,7 @@ def moved_by_another(goal: str, before: str, now: str) -> RefusedError:
         f"the state changed from {before} to {now} (confirmed twice). This {goal} did not cause that; another"
         " operator or"
         " tool is changing the migration",
-        id="migration-moved-by-another",
+        id="concurrent-migration-change",
         next_step="Find the other kafkactl (another journal, another machine) or the operator, and let only one"
         " of them change"
         " the migration; then run the same command again.",

@@ -59,7 +59,7 @@ class StepWatch:
             return None
         names = ", ".join(silent)
         return blocker(
-            "node-fell-silent",
+            "node-stopped-responding",
             names,
             f"{names} answered a moment ago and does not answer now, and {step.target} is to be restarted next",
             "See whether it has ended or is cut off from here; then run this again.",

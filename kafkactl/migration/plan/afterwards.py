@@ -66,7 +66,7 @@ def _levels(observation: Observation) -> Iterator[Finding]:
     best = default_metadata_version(lowest, unstable=False)
     if level < best.level:
         yield note(
-            "metadata-version-can-rise",
+            "metadata-version-can-be-raised",
             "cluster",
             f"metadata.version is {level_name(level)}, and all nodes support {level_name(best.level)}",
             f"`kafkactl features plan --release-version {lowest.name}` shows what it brings; raise it before the "
@@ -83,7 +83,7 @@ def _binaries(observation: Observation) -> Iterator[Finding]:
         bridged = all((release.version.major, release.version.minor) >= BRIDGE for release in _releases(observation))
         begin = "Take" if bridged else "Go to 3.9 first, the bridge release; then take"
         yield note(
-            "binaries-can-go-to-4",
+            "binaries-can-be-upgraded",
             "cluster",
             f"{len(old)} nodes run Kafka {', '.join(versions)}; 3.9 is the last of 3.x, and 4.x knows KRaft only",
             f"{begin} controllers and brokers to 4.x one by one, waiting for each to be in sync; at the end "
@@ -108,7 +108,7 @@ def _zookeeper(observation: Observation) -> Iterator[Finding]:
     left = [path for path in _LEFT_BEHIND if tree.get(path) is not None]
     stays = f"; {', '.join(left)} stay in it as they were last written" if left else ""
     yield note(
-        "zookeeper-can-go",
+        "zookeeper-no-longer-used",
         "ZooKeeper",
         f"no node of this cluster uses it any more{stays}",
         "Keep this observation (or a snapshot of ZooKeeper); make sure that nothing else uses the ensemble; close it "

@@ -128,7 +128,7 @@ def _in_motion(e: Evidence, situation: Situation) -> Iterator[Finding]:
     """Znodes are read before the log, so in the seconds of the copy they are from before it."""
     if situation.state is State.M5 and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.ZOOKEEPER:
         yield blocker(
-            "observation-in-motion",
+            "copy-ended-during-observation",
             "observation",
             "the copy ended while it was made: its znodes are from before, its log from after",
             "Observe again.",
@@ -261,7 +261,7 @@ def _epoch(e: Evidence, situation: Situation) -> Iterator[Finding]:
 def _unseen_controllers(e: Evidence, situation: Situation) -> Iterator[Finding]:
     if e.controllers is Quorum.UNKNOWN and situation.state is not State.M0:
         yield warning(
-            "controllers-unseen",
+            "controllers-not-observed",
             "controllers",
             "whether a controller runs was not observed; with one alive, deleting /controller makes two controllers",
             "Name every controller in the inventory, and see each process gone.",

@@ -84,7 +84,7 @@ def election_between(earlier: Evidence, now: Evidence) -> Iterator[Finding]:
     """A quorum that has elected between two looks: who leads it does not last, and the leader is restarted last."""
     if earlier.log_epoch is not None and now.log_epoch is not None and now.log_epoch > earlier.log_epoch:
         yield warning(
-            "election-between-looks",
+            "election-between-observations",
             "controllers",
             f"the controllers went from epoch {earlier.log_epoch} to {now.log_epoch} between two observations",
             "Find out why the leader changed, and try again when the quorum is calm.",

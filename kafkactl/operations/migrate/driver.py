@@ -68,7 +68,7 @@ def open_crew(
     """The crew, with its journal open and locked, and the lock of the cluster taken: close `crew.lock`, `crew.journal`.
     `edits` and `rendered` are as in `RenderedFiles`.
 
-    Raises UnreachableError `cluster-id-not-observed`, RefusedError `another-driver-at-work`, and what
+    Raises UnreachableError `cluster-id-not-observed`, RefusedError `concurrent-migration-run`, and what
     `open_migration_journal` raises.
     """
     cluster_id = cluster_id_of(inventory, seen)

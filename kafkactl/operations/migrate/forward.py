@@ -52,7 +52,7 @@ def run(
 
     A run that was interrupted is resumed by the next. It never finalizes. `on_event` gets the progress, `on_request`
     what the operator is asked to do where the inventory has no hook. Raises UnreachableError where nothing was
-    observed and nothing touched, RefusedError `another-driver-at-work`.
+    observed and nothing touched, RefusedError `concurrent-migration-run`.
     """
     options = options or DriveOptions()
     place = State(until).place or 0

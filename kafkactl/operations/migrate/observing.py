@@ -41,7 +41,7 @@ def read_inventory(path: str | os.PathLike[str], *, on_exposure: ExposureCallbac
 def capture(inventory: Inventory, *, timeout_ms: float = OBSERVATION_MS) -> Captured:
     """What every node, ZooKeeper and the metadata logs show now, before anything is made of the logs.
 
-    Raises UnreachableError `nothing-of-the-cluster-reached`.
+    Raises UnreachableError `cluster-not-reached`.
     """
     # What a broker on ZooKeeper hangs up on is an error in its log, and shows nothing that ApiVersions does not.
     captured = observing.observe(inventory, timeout_ms=timeout_ms, asks_zookeeper_brokers=False)
@@ -69,7 +69,7 @@ def _nothing_reached(captured: Captured) -> UnreachableError:
     reasons = [f"{finding.subject}: {finding.message}" for finding in findings if finding.id in _NOT_MET]
     return UnreachableError(
         "nothing of the cluster was reached: " + "; ".join(reasons),
-        id="nothing-of-the-cluster-reached",
+        id="cluster-not-reached",
         next_step="Compare the addresses in the inventory with the nodes' `listeners`, and see that this machine "
         "reaches them. `kafkactl migrate observe` on one that does saves what can be looked at here.",
     )

@@ -129,7 +129,7 @@ def test_a_file_is_swapped_where_it_is_the_expected_one(template: str, clients: 
     assert apply.read_file(world, PLACE) == (NEW, None)
     assert apply.put_file(world, PLACE, NEW, before=OLD).finding is None  # again: nothing to do
     refused = apply.put_file(world, PLACE, OLD, before=b"somebody else's")
-    assert refused.finding is not None and refused.finding.id == "config-changed-meanwhile"
+    assert refused.finding is not None and refused.finding.id == "config-changed-concurrently"
     assert apply.read_file(world, PLACE) == (NEW, None)
     if template == "kubectl":
         held = clients.configmap("kafka-1")

@@ -219,7 +219,7 @@ class TestHostileAnswers:
         leader = Leader([batch(0), batch(1), batch(2)])
         leader.spoil = records(data)
         error = refused(leader)
-        assert error.id == "unsound-fetch-answer"
+        assert error.id == "invalid-fetch-response"
         assert words.lower() in error.message.lower()
 
     @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ class TestHostileAnswers:
     def test_snapshots_that_cannot_be(self, values: dict[str, Any]) -> None:
         leader = Leader([batch(10)], snapshot=(10, 2), start=10)
         leader.spoil = changed(**values)
-        assert refused(leader).id == "unsound-fetch-answer"
+        assert refused(leader).id == "invalid-fetch-response"
 
     def test_a_snapshot_that_is_too_large_is_not_begun(self) -> None:
         leader = Leader([batch(10)], snapshot=(10, 2), start=10)

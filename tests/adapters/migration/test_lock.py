@@ -83,7 +83,7 @@ def test_the_second_driver_is_refused_whatever_its_journal() -> None:
         ):
             with pytest.raises(RefusedError, match="ann@h1") as caught:
                 taken(ensemble, other)
-            assert caught.value.id == "another-driver-at-work"
+            assert caught.value.id == "concurrent-migration-run"
             assert "process 11" in caught.value.message
             assert "/a/journal.jsonl" in caught.value.message
             assert "2026-09-21" in caught.value.message

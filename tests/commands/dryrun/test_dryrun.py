@@ -196,7 +196,7 @@ def test_a_damaged_log_makes_nothing_certain(kafkactl: Kafkactl, log: Path, tmp_
         (["broker-loss", "--brokers", "1", "--master", "spark://nowhere"], "invalid-spark-master"),
         (["alter-config", "--entity", "x", "--set", "a=b"], "unknown-entity"),
         (["elect-leaders", "--topic", "a:b"], "invalid-partition-name"),
-        (["controllers", "--remove", "x"], "invalid-voter-wish"),
+        (["controllers", "--remove", "x"], "invalid-voter-change"),
         (["broker-loss", "--brokers", "1", "--after", "/nowhere"], "input-file-unreadable"),
         (["broker-loss", "--brokers", "1", "--kafka-version", "1.0"], "unknown-kafka-version"),
     ],

@@ -132,7 +132,7 @@ def test_one_that_cannot_begin_is_compared_only(kafkactl: Kafkactl, logs: Path, 
     (two / f"{base:020d}.log").write_bytes(b"".join(batches[5:]))
     path = node(logs, "a", tmp_path / "1", IDS[0])
     _, answer = asked(kafkactl, two, path, "--same-cluster")
-    assert "replica-begins-late" in found_ids(answer)
+    assert "replica-start-missing" in found_ids(answer)
     assert [replica["is_replayed"] for replica in answer["source"]["replicas"]] == [False, True]
 
 
@@ -155,9 +155,9 @@ def test_one_cluster_without_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path:
     code, answer = asked(kafkactl, late, path)
     (failed,) = answer["failed"]
     assert (code, len(answer["predictions"])) == (5, 1)
-    assert (failed["cluster_id"], failed["error"]["id"]) == (IDS[1], "log-begins-late")
+    assert (failed["cluster_id"], failed["error"]["id"]) == (IDS[1], "log-start-missing")
     run = kafkactl("dryrun", "replay", late, "-o", "json")
-    assert (run.code, run.error["id"]) == (2, "log-begins-late")
+    assert (run.code, run.error["id"]) == (2, "log-start-missing")
 
 
 def test_no_cluster_with_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:

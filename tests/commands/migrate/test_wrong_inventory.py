@@ -192,6 +192,6 @@ def test_nothing_answers(command: str, kafkactl: Kafkactl, tmp_path: Path) -> No
     nodes = (_node(1, "broker", "127.0.0.1:2"), _node(3001, "controller", "127.0.0.1:3"))
     path.write_text("\n".join(['[zookeeper]\nconnect = "127.0.0.1:1/kafka"\n', *nodes]))
     run = asked(kafkactl, path, command)
-    assert (run.code, run.error["id"], run.stdout) == (UNREACHABLE, "nothing-of-the-cluster-reached", "")
+    assert (run.code, run.error["id"], run.stdout) == (UNREACHABLE, "cluster-not-reached", "")
     for place in ("127.0.0.1:1/kafka", "127.0.0.1:2", "127.0.0.1:3"):
         assert place in run.error["message"]

@@ -79,5 +79,5 @@ def test_a_prediction_from_the_cluster_knows_who_is_down_now(ask, gone, verdict,
         run = ask(quorum, "dryrun", "controllers", "--from-cluster", "--remove", "2")
     assert (run.code, run.json["verdict"]) == (code, verdict), run.json
     assert run.json["input"]["down"] == list(gone)
-    assert ("controller-not-seen-alive" in {one["id"] for one in run.json["findings"]}) is bool(gone)
+    assert ("controller-not-fetching" in {one["id"] for one in run.json["findings"]}) is bool(gone)
     assert "were seen to follow controller 1 in epoch 3" in " ".join(run.json["assumptions"])

@@ -27,7 +27,7 @@ def lost(brokers: Sequence[int], voters: Sequence[int]) -> Prediction:
     [
         ([3], [1], Verdict.OK, set()),
         ([3], [], Verdict.OK, set()),
-        ([3], [1, 2, 3], Verdict.DEGRADED, {"quorum-tolerates-less"}),
+        ([3], [1, 2, 3], Verdict.DEGRADED, {"fault-tolerance-reduced"}),
         ([3], [3], Verdict.UNAVAILABLE, {"quorum-loses-majority"}),
         ([3], [1, 3], Verdict.UNAVAILABLE, {"quorum-loses-majority"}),
     ],

@@ -159,7 +159,7 @@ def test_a_late_log_without_checkpoint() -> None:
     begin = cut(data, 2_000)
     with pytest.raises(InputError) as caught:
         load([File(data[begin:], base_offset=2_000)], [])
-    assert caught.value.id == "log-begins-late"
+    assert caught.value.id == "log-start-missing"
 
 
 def ids(found: Loaded) -> set[str]:

@@ -51,7 +51,7 @@ def test_kill_and_return_with_elr_leaves_one_replica_recovering() -> None:
     change = found.changes[0]
     assert (change.leader_after, change.isr_after, change.elr_after, change.last_known_elr_after) == (1, (1,), (), ())
     assert change.recovering_after
-    assert {"recovering-for-ever", "unclean-leader"} <= ids(found)
+    assert {"recovery-never-completes", "unclean-leader"} <= ids(found)
 
 
 def test_a_registration_with_3_6_touches_no_partition() -> None:

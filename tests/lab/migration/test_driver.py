@@ -147,7 +147,7 @@ def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> No
             assert restarted[-1] == leader
             told.append(f"finalized: controllers restarted in the order {restarted}, the leader {leader} last")
             left = {one["id"] for one in driven.kafkactl("status")["findings"]}
-            assert {"binaries-can-go-to-4", "zookeeper-can-go"} <= left
+            assert {"binaries-can-be-upgraded", "zookeeper-no-longer-used"} <= left
             cluster.zookeeper.stop(10)
             cluster.release = "4.0.2"
             for node_id in (*cluster.controller_ids, *cluster.broker_ids):

@@ -359,8 +359,8 @@ def test_two_drivers_at_once(tmp_path: Path) -> None:
             with UnderWay(driven, "run", "--until", "M6") as first:
                 first.until(lambda entries: any("restart-node broker" in one for one in begun(entries)))
                 second = ended(driven.with_other_journal("elsewhere"), "run", "--until", "M6")
-            assert (first.code, second.code, second.ids) == (0, 3, ["another-driver-at-work"]), second.answer
-            told.append("two journals, both forward: the second is refused, exit 3, `another-driver-at-work`")
+            assert (first.code, second.code, second.ids) == (0, 3, ["concurrent-migration-run"]), second.answer
+            told.append("two journals, both forward: the second is refused, exit 3, `concurrent-migration-run`")
 
             second = ended(driven.with_other_journal("another"), "rollback")
             assert (second.code, set(second.ids)) == (3, {"original-file-unknown"}), second.answer
@@ -371,7 +371,7 @@ def test_two_drivers_at_once(tmp_path: Path) -> None:
             with UnderWay(driven, "run") as first:
                 first.until(lambda entries: any("restart-node broker" in one for one in begun(entries[known:])))
                 second = ended(driven.with_other_journal("copied", is_copy=True), "rollback")
-            assert (first.code, second.code, second.ids) == (0, 3, ["another-driver-at-work"]), second.answer
+            assert (first.code, second.code, second.ids) == (0, 3, ["concurrent-migration-run"]), second.answer
             told.append("a copied journal, run and rollback at once: the rollback is refused, the run reached M8")
             told.append(f"alone then: M0 reached{goes_on(driven, 'rollback', 'M0')}")
         assert canary.result["lost"] == 0

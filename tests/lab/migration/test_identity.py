@@ -125,7 +125,7 @@ def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> No
         with UnderWay(driven, "run", "--until", "M4L", "--accept", "C-38") as run:
             run.until(lambda entries: any(one.startswith("restart-node broker") for one in begun(entries)))
             second = ended(colleague, "run", "--until", "M4L", "--accept", "C-38")
-            assert (second.code, second.ids) == (3, ["another-driver-at-work"]), second.said[-2000:]
+            assert (second.code, second.ids) == (3, ["concurrent-migration-run"]), second.said[-2000:]
             assert f"process {run.process.pid}" in second.said
             assert begun(colleague.journal) == []
             run.process.kill()

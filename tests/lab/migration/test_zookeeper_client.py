@@ -238,7 +238,7 @@ def test_waiting_for_a_znode(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
     assert found is not None
     with pytest.raises(UnknownOutcomeError) as caught:
         zookeeper.wait_for("/controller", lambda one: one is None, Deadline.after(300, SystemClock()))
-    assert caught.value.id == "znode-not-as-awaited"
+    assert caught.value.id == "znode-state-not-reached"
     kazoo.delete("/controller")
 
 

@@ -74,7 +74,7 @@ class Walk:
         status = self.hand.kafkactl("status")
         self.hand.kafkactl("observe", "--out", f"{self.cluster.workdir}/seen-M11")
         left = [one["id"] for one in status["findings"]]
-        assert {"binaries-can-go-to-4", "zookeeper-can-go"} <= set(left)
+        assert {"binaries-can-be-upgraded", "zookeeper-no-longer-used"} <= set(left)
         self.says(f"M11 after {time.monotonic() - began:.0f} s; left to do: {', '.join(dict.fromkeys(left))}")
         self.cluster.zookeeper.stop(10)
 
@@ -159,13 +159,13 @@ def colleague_takes_over(walk: Walk) -> None:
         tries += 1
         if answer["kind"] != "error":
             break
-        assert answer["id"] == "another-driver-at-work", answer
+        assert answer["id"] == "concurrent-migration-run", answer
         waited = time.monotonic() - killed
     assert tries > 1
     assert (answer["outcome"], answer["state"]) == ("done", "M4L"), answer
     walk.says(
-        "a second driver with a copied journal: refused (`another-driver-at-work`) while the first one worked, and for"
-        f" {waited:.0f} s after it was killed with -9 in the restart of a broker; then it went on to M4L"
+        "a second driver with a copied journal: refused (`concurrent-migration-run`) while the first one worked,"
+        f" and for {waited:.0f} s after it was killed with -9 in the restart of a broker; then it went on to M4L"
     )
 
 
@@ -175,7 +175,7 @@ def _is_refused(hand: Operator, words: Sequence[str], other: Path) -> None:
         refused = hand.kafkactl(*words, code=3)
     finally:
         hand.inventory = mine
-    assert refused["id"] == "another-driver-at-work", refused
+    assert refused["id"] == "concurrent-migration-run", refused
 
 
 def _tries(hand: Operator, words: Sequence[str]) -> Iterator[Any]:

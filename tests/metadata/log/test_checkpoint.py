@@ -214,7 +214,7 @@ class TestDamage:
         assert ids(head + data + foot) == []
         assert ids(head + keyed + foot) == ["not-a-metadata-record"]
         assert ids(head + foot) == ["offset-gap"]
-        assert ids(head + data + foot + control(FOOTER, offset=3)) == ["data-behind-footer"]
+        assert ids(head + data + foot + control(FOOTER, offset=3)) == ["data-after-footer"]
         assert ids(head + control(HEADER, offset=1) + foot) == ["misplaced-control-record"]
         assert ids(control(FOOTER, offset=0)) == ["misplaced-control-record", "no-snapshot-header"]
         assert ids(control(HEADER, voters, offset=0) + foot) == ["voters-without-kraft-version"]

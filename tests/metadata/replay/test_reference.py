@@ -267,7 +267,7 @@ def test_a_wrong_change_leaves_things_as_they_were(wrong, id):
         ((TOPIC, record("Topic", Name="foo", TopicId=uuid(8))), "duplicate-topic"),
         ((broker(1, 1), record("UnregisterBroker", BrokerId=1, BrokerEpoch=5)), "broker-epoch-mismatch"),
         ((broker(1, 9),), "broker-epoch-beyond-offset"),
-        ((record("ProducerIds", NextProducerId=9), record("ProducerIds", NextProducerId=9)), "producer-ids-go-back"),
+        ((record("ProducerIds", NextProducerId=9), record("ProducerIds", NextProducerId=9)), "producer-id-regression"),
         ((BEGIN, BEGIN), "transaction-inside-transaction"),
         ((BEGIN, TOPIC, ABORT), "aborted-transaction"),
     ],

@@ -133,14 +133,14 @@ NODES = (
         1, "authorizer.class.name", "kafka.security.authorizer.AclAuthorizer")),
     Case("C-19", "control-plane-listener-not-registered", "M0", lambda seen: seen.but(versions={1: "3.8.1", 2: "3.8.1"})
          .file(1, "control.plane.listener.name", "SASL")),
-    Case("C-19", "control-plane-listener-goes", "M0",
+    Case("C-19", "control-plane-listener-not-in-kraft", "M0",
          lambda seen: seen.file(1, "control.plane.listener.name", "SASL"), "info"),
     Case("C-20", "policy-not-on-controllers", "M2",
          lambda seen: seen.file(1, "create.topic.policy.class.name", "a.Policy"), "warning"),
     Case("C-20", "principal-builder-on-kraft", "M0",
          lambda seen: seen.file(1, "principal.builder.class", "a.Builder"), "warning"),
     Case("C-21", "node-file-refused", "M3", lambda seen: seen.file(3001, "listeners", "OTHER://127.0.0.1:9093")),
-    Case("C-22", "file-not-in-force", "M3", lambda seen: seen.but(ready={1: True, 3001: True}), "warning"),
+    Case("C-22", "file-not-in-effect", "M3", lambda seen: seen.but(ready={1: True, 3001: True}), "warning"),
 )  # fmt: skip
 
 ACCESS = (
@@ -302,7 +302,7 @@ MEASURED = (
     Case("X-2.1", "broker-state-inconsistent", "M4", lambda seen: seen.but(observers=()), "warning"),
     Case("X-2.1", "broker-state-inconsistent", "M3", lambda seen: seen.but(observers=(1,)), "warning"),
     Case("X-2.1", "broker-unknown-to-kraft", "M6", lambda seen: seen.but(registered={1: True})),
-    Case("X-2.1", "broker-on-neither-side", "M8", lambda seen: seen.but(registered={1: False})),
+    Case("X-2.1", "broker-registered-nowhere", "M8", lambda seen: seen.but(registered={1: False})),
     Case("X-2.1", "broker-fenced", "M8", lambda seen: seen.but(fenced=(1,))),
     Case("X-4", "finalized-with-zookeeper-broker", "M11", lambda seen: seen.but(registered={1: False, 2: True})),
     Case("X-4", "finalized-with-zookeeper-broker", "M11",
@@ -311,7 +311,7 @@ MEASURED = (
     Case("X-4", "flag-after-finalization", "M11", lambda seen: seen.but(ready={3001: True}), "warning"),
     Case("X-7.2", "duplicate-directory-id", "M6", lambda seen: seen.but(meta={
         id: {"version": "0", "broker.id": str(id), "directory.id": "same"} for id in (1, 2)})),
-    Case("X-2", "broker-cannot-go-back", "M8",
+    Case("X-2", "broker-formatted-for-kraft", "M8",
          lambda seen: seen.but(meta={1: {"version": "1", "node.id": "1"}}), "warning"),
     Case("X-3", "migration-driver-stuck", "M6",
          lambda seen: seen.znode("/migration", migration(240)).but(migration_age_ms=30_000)),

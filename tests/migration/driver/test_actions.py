@@ -58,7 +58,7 @@ def test_a_file_goes_over_the_one_that_was_hashed_and_no_other(world: FakeWorld)
     assert put(world).finding is None  # again: nothing new
     world.cluster.nodes[1].file = "edited=1\n"
     found = put(world, b"newer=1\n", before="new=1\n").finding
-    assert found is not None and found.id == "config-changed-meanwhile"
+    assert found is not None and found.id == "config-changed-concurrently"
     assert world.cluster.nodes[1].file == "edited=1\n"
 
 

@@ -135,7 +135,7 @@ def test_what_listens_is_not_formatted(tmp_path: Path) -> None:
     world = FakeWorld(FakeCluster())
     world.listens = lambda node: node == 3002  # type: ignore[method-assign]
     result = forward(world, tmp_path, until="M3")
-    assert result.findings[-1].id == "format-of-a-living-node"
+    assert result.findings[-1].id == "format-of-running-node"
     assert (Verb.FORMAT, 3002) not in world.asked
 
 
@@ -232,7 +232,7 @@ def test_a_second_driver_is_refused_whatever_its_journal(tmp_path: Path) -> None
     crew = open_crew(FakeWorld(cluster), tmp_path / "one")
     with crew.journal, crew.lock, pytest.raises(RefusedError) as caught:
         forward(FakeWorld(cluster), tmp_path / "two")
-    assert caught.value.id == "another-driver-at-work"
+    assert caught.value.id == "concurrent-migration-run"
 
 
 def test_a_lock_that_is_lost_ends_the_run_before_its_next_step(tmp_path: Path) -> None:

@@ -381,7 +381,7 @@ def test_a_controller_counts_when_it_has_caught_up(
 @pytest.mark.parametrize(
     ("phase", "goal", "act", "id"),
     [
-        ("M6", FORWARD, 12, "migration-moved-by-another"),
+        ("M6", FORWARD, 12, "concurrent-migration-change"),
         ("M6", BACK, 12, "controller-still-runs"),  # the other one starts them again
     ],
 )

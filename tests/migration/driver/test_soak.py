@@ -79,4 +79,4 @@ def test_a_quorum_that_is_never_calm_is_not_finalized(
     elect_at(world, monkeypatch, *range(2, 40))
     result = finalize(world, tmp_path)
     assert (result.outcome, result.state_after) == (Outcome.REFUSED, "M8")
-    assert "election-between-looks" in {finding.id for finding in result.findings}
+    assert "election-between-observations" in {finding.id for finding in result.findings}

@@ -21,7 +21,7 @@ def told(observation) -> dict[str, list[str]]:
 def test_a_finalized_cluster_is_told_what_comes_next():
     found = afterwards(world("M11").observation())
     ids = [finding.id for finding in found]
-    assert ids[-2:] == ["binaries-can-go-to-4", "zookeeper-can-go"]
+    assert ids[-2:] == ["binaries-can-be-upgraded", "zookeeper-no-longer-used"]
     assert not [finding for finding in found if finding.severity is Severity.BLOCKER]
     assert "/migration" in found[-1].evidence["left_behind"]
 
@@ -35,7 +35,7 @@ def test_what_is_not_known_is_left_out():
 def test_a_level_that_can_rise(level: int, can_rise: bool):
     image = replace(world("M11").image, features={"metadata.version": level})
     found = told(world("M11").logged(image=image).observation())
-    assert ("metadata-version-can-rise" in found) is can_rise
+    assert ("metadata-version-can-be-raised" in found) is can_rise
 
 
 @pytest.mark.parametrize("key", ["zookeeper.connect", "inter.broker.protocol.version", "control.plane.listener.name"])

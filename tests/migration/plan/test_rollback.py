@@ -178,7 +178,7 @@ REFUSED: dict[str, tuple[Seen, str]] = {
     ),
     "no ZooKeeper was seen": (_M6.but(has_tree=False), "rollback-without-zookeeper"),
     "the copy ended while it was observed": (
-        _M6.but(end=250, holder="zk", migration=-1, migration_version=0), "observation-in-motion",
+        _M6.but(end=250, holder="zk", migration=-1, migration_version=0), "copy-ended-during-observation",
     ),
     "nothing was seen": (Seen(has_tree=False), "not-enough-evidence"),
     "born in KRaft": (SITUATIONS["born in KRaft"][0], "born-in-kraft"),

@@ -93,7 +93,7 @@ def test_what_is_not_known_is_not_long_enough() -> None:
 
 def test_an_election_between_two_looks() -> None:
     before, after = (evidence_of(HEALTHY["M8"].but(epoch=epoch).observation()) for epoch in (3, 4))
-    assert [finding.id for finding in election_between(before, after)] == ["election-between-looks"]
+    assert [finding.id for finding in election_between(before, after)] == ["election-between-observations"]
     assert not list(election_between(before, before))
 
 

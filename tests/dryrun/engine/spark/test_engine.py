@@ -132,7 +132,7 @@ def test_one_log_without_a_beginning_does_not_take_the_others_with_it(tmp_path: 
     late = open_source(late.name)
     with jobs_in_process():
         error, found = load_logs(CONTEXT, [cluster(late), cluster(whole)])
-    assert isinstance(error, InputError) and error.id == "log-begins-late"
+    assert isinstance(error, InputError) and error.id == "log-start-missing"
     assert same(whole, found)
 
 
