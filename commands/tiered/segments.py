@@ -41,12 +41,12 @@ def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
 
     A segment that brokers have forgotten is listed and marked. Exit code 6 if there was no record.
     """
-    from kafkactl.operations.tiered import empty_findings, segments
+    from kafkactl.operations.tiered import empty_findings, reading_findings, segments
 
     keep = with_deleted or "DELETE_SEGMENT_FINISHED" in wanted.state
     everything = loaded(inputs, keep_deleted=keep)
     found = segments(everything, filters_of(wanted))
-    findings = [*everything.findings, *empty_findings(everything)]
+    findings = [*everything.findings, *reading_findings(everything), *empty_findings(everything)]
     if not found and not everything.is_empty:
         output.say("No segment in what was read is like that.")
     emit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ class Listing:
     format: str
     objects: tuple[StoredObject, ...]
     time_ms: int | None = None
+    ends_whole: bool = True  # False where the text ends without a line end
 
 
 class Bucket:
@@ -48,6 +50,14 @@ class Bucket:
     def time_ms(self) -> int | None:
         """When the listing was made."""
         return self.listing.time_ms
+
+    @property
+    def last_key(self) -> str | None:
+        """The last key of a listing in the order of its keys, suffixes aside; None where it is in another order."""
+        objects = self.listing.objects
+        stems = (found.key.rpartition(".")[0] for found in objects)
+        in_order = all(before <= after for before, after in itertools.pairwise(stems))
+        return objects[-1].key if objects and in_order else None
 
     def count(self, segment_id: bytes) -> int:
         """How many objects a segment has."""

@@ -47,6 +47,15 @@ class ObjectName(NamedTuple):
     partition: int | None
 
 
+class SegmentPlace(NamedTuple):
+    """What a key says of a segment besides the topic's name."""
+
+    topic_id: str
+    partition: int
+    start_offset: int
+    segment_id: str
+
+
 @frozen
 class Layout:
     """A way to name objects. A segment is whole with the objects of one of `whole`; `has_size` says that the log object
@@ -74,6 +83,15 @@ class Layout:
             topic_id=None if topic_id is None else uuid_bytes(topic_id),
             partition=None if partition is None else int(partition),
         )
+
+    def key_before(self, like: str, topic: str, place: SegmentPlace) -> str | None:
+        """What the keys of a segment begin with, in the folder of a key `like`; None where the layout does not tell."""
+        folders = {
+            LOCAL.name: [f"{topic}-{place.partition}-{place.topic_id}"],
+            AIVEN.name: [f"{topic}-{place.topic_id}", f"{place.partition}"],
+        }.get(self.name)
+        above = like.split("/")[: -1 - len(folders)] if folders else []
+        return "/".join([*above, *folders, f"{place.start_offset:020}-{place.segment_id}."]) if folders else None
 
     def missing(self, suffixes: Iterable[str]) -> tuple[str, ...]:
         """The objects that a segment with these lacks; () for a whole one."""

@@ -36,6 +36,7 @@ _REFUSING: Final = frozenset(
         "damaged-metadata-log",
         "diverged-metadata-replicas",
         "metadata-log-start-moved",
+        "metadata-of-another-cluster",
         "metadata-view-incomplete",
         "unread-metadata-batch",
     }

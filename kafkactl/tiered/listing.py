@@ -25,6 +25,7 @@ _KEYS, _SIZES = ("key", "Key", "Path"), ("size", "Size")
 _TIMES = ("mtime_ms", "last_modified", "LastModified", "ModTime")
 _MORE = ("IsTruncated", "NextToken", "NextContinuationToken")
 _ENCODED: Final = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
+_AGAIN: Final = "Make the listing again, and wait until it is written."
 _NEXT_STEP: Final = "A listing has lines `key size [time]`, JSON with key and size, or is an S3 Inventory."
 
 
@@ -43,12 +44,29 @@ def _is_folder(found: StoredObject) -> bool:
 
 
 def _line_entries(text: str, file: str) -> Iterator[StoredObject]:
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not _SUMS.fullmatch(line):
-            found = _line(line)
-            if found is None:
-                raise invalid(file, f"line {number}", f"no size in {line[:80]!r}")
-            yield found
+    lines = text.splitlines()
+    ends_whole = text.endswith(("\n", "\r"))
+    dated: bool | None = None
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or _SUMS.fullmatch(line):
+            continue
+        found = _line(line)
+        is_last = number == len(lines) and not ends_whole
+        # A line that is cut in its time seems to have none, and in its size or key may seem to be whole.
+        if is_last and (found is None or (dated and found.mtime_ms is None)):
+            raise _cut(file, number)
+        if found is None:
+            raise invalid(file, f"line {number}", f"no size in {line[:80]!r}")
+        dated = found.mtime_ms is not None and dated is not False
+        yield found
+
+
+def _cut(file: str, line: int) -> InputError:
+    return InputError(
+        f"{file} ends within line {line}",
+        id="truncated-listing",
+        next_step=_AGAIN,
+    )
 
 
 def _line(line: str) -> StoredObject | None:
@@ -90,15 +108,24 @@ def _json_entries(text: str, file: str) -> Iterator[StoredObject]:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        if text.lstrip().startswith("["):
+        if not _is_lines(text):
             raise InputError(
                 f"{file} ends before its JSON does, or is not valid JSON: {error}",
                 id="truncated-listing",
-                next_step="Make the listing again, and wait until it is written.",
+                next_step=_AGAIN,
             ) from error
         yield from _json_lines(text, file)
         return
     yield from _document(document, file)
+
+
+def _is_lines(text: str) -> bool:
+    """Whether a text that is no JSON has a JSON object in its first line."""
+    first = text.lstrip("\ufeff \t\r\n").partition("\n")[0]
+    try:
+        return isinstance(json.loads(first), dict)
+    except json.JSONDecodeError:
+        return False
 
 
 def _document(document: Any, file: str) -> Iterator[StoredObject]:
@@ -120,12 +147,15 @@ def _document(document: Any, file: str) -> Iterator[StoredObject]:
 
 
 def _json_lines(text: str, file: str) -> Iterator[StoredObject]:
-    for number, line in enumerate(text.splitlines(), 1):
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             found = _entry(json.loads(line))
         except json.JSONDecodeError as error:
+            if number == len(lines) and not text.endswith(("\n", "\r")):
+                raise _cut(file, number) from error
             raise invalid(file, f"line {number}", str(error)) from error
         if found is None:
             raise invalid(file, f"line {number}", "no key or size")

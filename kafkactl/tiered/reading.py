@@ -53,6 +53,11 @@ class Unread:
     is_damage: bool
     is_tail: bool = False
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether a part of a batch is there; zero bytes up to the end are room that was reserved."""
+        return self.error.id != "zero-tail"
+
 
 class Passed(NamedTuple):
     """A batch without records of ours, or the end of one with: it takes offsets up to, and without, `end_offset`."""

@@ -49,7 +49,10 @@ def read_listing(path: str, *, columns: Sequence[str] = (), time_ms: int | None 
         made_ms = time_of(manifest.get("creationTimestamp"))
         return Listing(path=path, format="s3-inventory", objects=objects, time_ms=made_ms)
     form = "json" if text.lstrip()[:1] in ("{", "[") else "lines"
-    return Listing(path=path, format=form, objects=tuple(parse_listing(text, file=path)), time_ms=time_ms)
+    # A JSON document ends where it ends.
+    ends_whole = form == "json" or not text or text.endswith(("\n", "\r"))
+    objects = tuple(parse_listing(text, file=path))
+    return Listing(path=path, format=form, objects=objects, time_ms=time_ms, ends_whole=ends_whole)
 
 
 def _bytes(path: str) -> bytes:

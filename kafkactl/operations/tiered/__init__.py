@@ -49,7 +49,12 @@ __all__ = [
 
 BELOW_LOG_START: Final = "below-log-start"
 EMPTY: Final = "no-remote-log-metadata-records"
-_READING: Final = frozenset({"damaged-metadata-log", "unread-metadata-batch", "metadata-view-incomplete"})
+_READING: Final = frozenset(
+    {
+        "damaged-metadata-log", "metadata-log-cut-at-end", "metadata-of-another-cluster", "metadata-view-incomplete",
+        "unread-metadata-batch",
+    }
+)  # fmt: skip
 
 
 @frozen

@@ -90,7 +90,29 @@ class AuditCase:
             end = known[at].end_offset if at in known else None
             if at not in self.ledger.logs and end != 0:
                 found[at] = (0, end)
+        for at, facts in self.ledger.logs.items():
+            if at in self.lacking or self.is_foreign:
+                found.setdefault(at, (facts.end_offset, facts.log.expected_end))
         return found
+
+    @cached_property
+    def lacking(self) -> dict[int, PartitionCase]:
+        """Metadata partitions whose end is not known and that have no record of a partition with remote data, which
+        its offsets show. An empty file, or one of another cluster, looks like this."""
+        found: dict[int, PartitionCase] = {}
+        for partition in self.partitions:
+            facts = None if partition.expected is None else self.ledger.logs.get(partition.expected)
+            if facts is not None and facts.log.expected_end is None and partition.lacks_records:
+                found.setdefault(facts.log.partition, partition)
+        return found
+
+    @cached_property
+    def is_foreign(self) -> bool:
+        """Whether no topic with records exists, while topics that exist have remote data and no record."""
+        known = self.view.topics or {}
+        if not known or not self.ledger.partitions or self._topics_with_records & set(known):
+            return False
+        return any(partition.lacks_records for partition in self.partitions)
 
     @cached_property
     def readers(self) -> dict[int, set[int]] | None:
@@ -232,6 +254,27 @@ class PartitionCase:
         if self.expected is not None or not self.log.records_in:
             return self.expected
         return max(self.log.records_in, key=lambda at: (self.log.records_in[at], -at))
+
+    @property
+    def lacks_records(self) -> bool:
+        """Whether its offsets show remote data, and there is no record of it anywhere."""
+        start, local = self.log_start, self.local_start
+        if self.log.records_in or self.view is None or self.is_tiered is False:
+            return False
+        return start is not None and local is not None and start < local
+
+    @property
+    def lost_head(self) -> bool:
+        """Whether a metadata partition that its records belong in, or are in, begins above offset 0."""
+        logs = self.case.ledger.logs
+        places = {*self.log.records_in, *([] if self.expected is None else [self.expected])}
+        return any(at in logs and logs[at].log.log_start > 0 for at in places)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the last batch of its metadata, or of a part of it, was being written when it was read."""
+        logs = self.case.ledger.logs
+        return any(part.is_tail and part.is_cut for at in self.log.records_in for part in logs[at].unread)
 
     @cached_property
     def is_whole(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kafkactl.tiered.audit.case import PartitionCase
-from kafkactl.tiered.states import COPIED
+from kafkactl.tiered.states import COPIED, COPYING
 
 
 class Hole(NamedTuple):
@@ -83,7 +83,20 @@ def gaps(case: PartitionCase) -> list[Hole]:
         position = max(position, end + 1)
     if position <= last:
         found.append((position, last))
+    if case.is_cut:
+        found = _without_running(found, case)
     return [hole for first, end in found for hole in _split(first, end, local)]
+
+
+def _without_running(found: Iterable[tuple[int, int]], case: PartitionCase) -> list[tuple[int, int]]:
+    """Holes without the segments whose copy may have ended in the batch that is cut."""
+    running = joined(
+        (segment.start_offset, segment.end_offset) for segment in case.log.segments() if segment.state is COPYING
+    )
+    for start, end in running:
+        parts = [part for first, last in found for part in ((first, min(last, start - 1)), (max(first, end + 1), last))]
+        found = [(first, last) for first, last in parts if first <= last]
+    return list(found)
 
 
 def _split(first: int, last: int, local: int | None) -> Iterator[Hole]:

@@ -32,7 +32,9 @@ ORDER: Final = (
     "unreachable-object",
     "diverged-metadata-replicas",
     "damaged-metadata-log",
+    "metadata-of-another-cluster",
     "listing-of-another-store",
+    "listing-may-be-truncated",
     "metadata-view-incomplete",
     "unread-metadata-batch",
     "metadata-partition-count-differs",
@@ -53,6 +55,7 @@ ORDER: Final = (
     "update-without-base",
     "stale-metadata-replica",
     "objects-newer-than-view",
+    "metadata-log-cut-at-end",
 )
 _RANK: Final = {id: at for at, id in enumerate(ORDER)}
 _WEIGHT: Final = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
@@ -129,4 +132,3 @@ def object_evidence(objects: Sequence[tuple[bytes | None, StoredObject]]) -> dic
         "objects_total": len(ordered),
         "bytes": sum(found.size for _, found in ordered),
     }
-

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
-from kafkactl.tiered.audit.findings import metadata_subject, place_of, segment_evidence, subject_of
+from kafkactl.tiered.audit.findings import MOST_LISTED, metadata_subject, place_of, segment_evidence, subject_of
 from kafkactl.tiered.ledger import COPY_STARTED_AGAIN, UNDECODABLE, PartitionDelete, Poison
 from kafkactl.tiered.partition_log import (
     AFTER_DELETE,
@@ -26,6 +26,7 @@ _WORDS: Final = {
     COPY_STARTED_AGAIN: "is an update to COPY_SEGMENT_STARTED of a segment in that state",
     AFTER_DELETE: "follows DELETE_PARTITION_FINISHED of its partition",
 }
+_MAY_BE_NEWER: Final = frozenset({"unsupported-frame-version", "unsupported-message-version", "unknown-record-type"})
 _DO_NOT_RESTART: Final = (
     "Restart no broker that reads this metadata partition before it is repaired: a broker reads the record again. "
     "See docs/tiered.md."
@@ -40,6 +41,8 @@ def metadata_findings(case: AuditCase) -> Iterator[Finding]:
         if case.exists(record.key) is not False:
             yield _partition_delete(case, record)
     yield from _log_starts(case)
+    if case.is_foreign:
+        yield _foreign(case)
     yield from _view(case)
     yield from _replicas(case)
     for partition in case.living():
@@ -59,6 +62,10 @@ def _poison(case: AuditCase, poison: Poison) -> Finding:
     at = f"the record at offset {poison.offset} {_WORDS[poison.why]}"
     detail = f" ({poison.error.reason})" if poison.error is not None else ""
     message = f"{at}{detail}; it ends the metadata consumer of {_named(brokers)}, and with it all tiering there"
+    if poison.error is not None and poison.error.id in _MAY_BE_NEWER:
+        message += (
+            "; only brokers of a release after those that kafkactl knows may read it, and then what it says is missing"
+        )
     make = blocker
     if brokers == []:
         make, message = note, f"{at}{detail}; no broker reads it"
@@ -129,10 +136,26 @@ def _log_starts(case: AuditCase) -> Iterator[Finding]:
             )
 
 
+def _foreign(case: AuditCase) -> Finding:
+    lacking = [
+        subject_of(partition).removeprefix("partition ") for partition in case.partitions if partition.lacks_records
+    ]
+    topics = sorted({partition.topic for partition in case.ledger.partitions.values()})
+    return blocker(
+        "metadata-of-another-cluster",
+        "the metadata topic",
+        f"none of the topics that it has records of exists ({first_few(topics)}), and it has no record of "
+        f"{first_few(lacking)}, which by their offsets have remote data: nothing was judged by it",
+        "Give the metadata topic and the cluster's metadata of one cluster.",
+        topics=topics[:MOST_LISTED],
+        partitions=lacking[:MOST_LISTED],
+    )
+
+
 def _view(case: AuditCase) -> Iterator[Finding]:
     for at, facts in sorted(case.ledger.logs.items()):
         for part in facts.unread:
-            evidence = {"metadata_partition": at, "offset": part.first_offset, "file": part.file}
+            evidence: dict[str, Any] = {"metadata_partition": at, "offset": part.first_offset, "file": part.file}
             if part.is_damage and not part.is_tail:
                 yield blocker(
                     "damaged-metadata-log",
@@ -149,6 +172,14 @@ def _view(case: AuditCase) -> Iterator[Finding]:
                     part.error.next_step or "Read the metadata partition from another replica.",
                     **evidence,
                 )
+            elif part.is_tail and part.is_cut:
+                yield note(
+                    "metadata-log-cut-at-end",
+                    metadata_subject(at),
+                    f"{part.file} ends within a batch, at offset {part.first_offset}: a running broker was writing it, "
+                    "or the copy of the file is cut",
+                    **evidence,
+                )
         for first, end in facts.missing:
             yield _missing(at, f"offsets {first} to {end - 1} are not in what was read", offset=first, until=end)
     for at, (end, expected) in sorted(case.incomplete.items()):
@@ -158,6 +189,10 @@ def _view(case: AuditCase) -> Iterator[Finding]:
         elif expected is not None and end < expected:
             text = f"its log was read to offset {end}, and it reaches {expected}"
             yield _missing(at, text, offset=end, until=expected)
+        elif at in case.lacking and not case.is_foreign:
+            subject = subject_of(case.lacking[at])
+            text = f"it has no record of {subject}, which by its offsets has remote data: its log was not given whole"
+            yield _missing(at, text, offset=end, until=None)
     if case.configured and case.topic_partitions and case.configured != case.topic_partitions:
         yield warning(
             "metadata-partition-count-differs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from kafkactl.findings import Finding, blocker, note, warning
@@ -10,8 +10,9 @@ from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.findings import object_evidence, place_of, segment_evidence, subject_of
 from kafkactl.tiered.bucket import Bucket, StoredObject
 from kafkactl.tiered.epoch_index import Segment
-from kafkactl.tiered.layouts import AIVEN, LOG, aiven_remote_size
+from kafkactl.tiered.layouts import AIVEN, LOG, SegmentPlace, aiven_remote_size
 from kafkactl.tiered.states import COPIED
+from kafkactl.values import Uuid
 from kafkactl.wording import counted, size_text
 
 UNKNOWN_OBJECT: Final = "unknown-object"
@@ -27,35 +28,61 @@ def object_findings(case: AuditCase) -> Iterator[Finding]:
         yield blocker(
             "listing-of-another-store",
             case.bucket.listing.path,
-            f"none of its {len(case.bucket.segments)} segments is one that the metadata topic names, and none of its "
-            "topics is known: the objects were not judged",
+            f"{_foreign_words(case.bucket)}: the objects were not judged",
             "Give the listing of the bucket and prefix that this cluster's brokers are configured with.",
         )
         return
-    for partition in case.living():
-        if partition.is_whole:
-            yield from _missing(partition, case.bucket)
+    lacking = [_lacking(partition, case.bucket) for partition in case.living() if partition.is_whole]
+    for found in lacking:
+        yield from _missing(found)
+    if any(found.segments() for found in lacking) and _may_be_truncated(lacking, case.bucket):
+        yield warning(
+            "listing-may-be-truncated",
+            case.bucket.listing.path,
+            "its last line has no line end, or all that is missing lies behind its last key: it may have been cut",
+            "Make the listing again, whole, and audit again before you restore anything.",
+        )
     yield from _strangers(case, case.bucket)
 
 
 def is_foreign(case: AuditCase, bucket: Bucket) -> bool:
-    """Whether the listing has segments and shares no segment and no topic with the cluster that does tier."""
-    if not bucket.segments or case.ledger.named or not any(partition.segments for partition in case.partitions):
+    """Whether the listing shares no segment and no topic with the cluster, which does tier.
+
+    One that names no segment at all is not judged either: a failed command or a missing mount gives such a listing.
+    """
+    if not bucket.segments:
+        return any(segment.state is COPIED for partition in case.living() for segment in partition.segments)
+    if case.ledger.named or not any(partition.segments for partition in case.partitions):
         return False
     topics = {name.topic_id for entries in bucket.segments.values() for name, _ in entries}
     return not topics & {partition.key.topic_id for partition in case.partitions}
 
 
+def _foreign_words(bucket: Bucket) -> str:
+    if bucket.segments:
+        count = counted(len(bucket.segments), "segment")
+        return f"none of its {count} is one that the metadata topic names, and none of its topics is known"
+    if not bucket.listing.objects:
+        return "it is empty, and the metadata topic has complete segments"
+    layout = "" if bucket.layout is None else f" in layout {bucket.layout.name}"
+    return f"none of its {counted(len(bucket.listing.objects), 'object')} is named like a segment{layout}"
+
+
 class _Lacking(NamedTuple):
     """The segments of a partition by what is wrong with their objects."""
 
+    partition: PartitionCase
     log: list[Segment]
     cut: list[Segment]
     indexless: list[Segment]
 
+    def segments(self) -> list[Segment]:
+        """All of them."""
+        return [*self.log, *self.cut, *self.indexless]
 
-def _missing(partition: PartitionCase, bucket: Bucket) -> Iterator[Finding]:
-    found = _Lacking([], [], [])
+
+def _lacking(partition: PartitionCase, bucket: Bucket) -> _Lacking:
+    found = _Lacking(partition, [], [], [])
     for segment in partition.segments:
         if segment.state is not COPIED or _finished_after(bucket, segment):
             continue
@@ -67,6 +94,11 @@ def _missing(partition: PartitionCase, bucket: Bucket) -> Iterator[Finding]:
             found.cut.append(segment)
         if bucket.layout is not None and bucket.layout.missing(sizes):
             found.indexless.append(segment)
+    return found
+
+
+def _missing(found: _Lacking) -> Iterator[Finding]:
+    partition = found.partition
     place, subject, case = place_of(partition), subject_of(partition), partition.case
     unread = "they cannot be read"
     restore = "Restore the objects from a version or copy of the store. Kafka does not notice that they are missing."
@@ -81,6 +113,30 @@ def _missing(partition: PartitionCase, bucket: Bucket) -> Iterator[Finding]:
         yield blocker(
             "missing-index-object", subject, text, restore, **place, **segment_evidence(case, found.indexless)
         )
+
+
+def _may_be_truncated(lacking: Iterable[_Lacking], bucket: Bucket) -> bool:
+    """Whether the listing ends as a cut one does: in the order of its keys, with all that is missing behind the last.
+
+    An empty or cut listing cannot be told from a whole one by anything else in it.
+    """
+    if not bucket.listing.ends_whole:
+        return True
+    last = bucket.last_key
+    if last is None or bucket.layout is None:
+        return False
+    for found in lacking:
+        for segment in found.segments():
+            begin = bucket.layout.key_before(last, found.partition.topic, _place(found.partition, segment))
+            if begin is None or not (begin > last or last.startswith(begin)):
+                return False
+    return True
+
+
+def _place(partition: PartitionCase, segment: Segment) -> SegmentPlace:
+    return SegmentPlace(
+        partition.topic_id, partition.key.partition, segment.start_offset, str(Uuid(segment.segment_id))
+    )
 
 
 def _finished_after(bucket: Bucket, segment: Segment) -> bool:

@@ -134,6 +134,9 @@ def _holes(partition: PartitionCase) -> Iterator[Finding]:
         lost = sum(hole.last - hole.first + 1 for hole in found)
         local = all(hole.local is True for hole in found)
         ends = "until local retention passes they can still be read locally" if local else "they cannot be read"
+        if not local and partition.lost_head:
+            # The records of their segments may be what was deleted: leaders that run still know them.
+            ends = "no broker that restarts knows a segment with them; the present leader may, until then"
         yield blocker(
             "gap",
             subject_of(partition),

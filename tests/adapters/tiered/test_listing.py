@@ -102,7 +102,7 @@ def test_a_folder_and_a_file_system_of_pyarrow(tmp_path: Path):
         (json.dumps(RCLONE).encode()[:-4], "truncated-listing"),
         (json.dumps({**LIST_V2, "IsTruncated": True}).encode(), "truncated-listing"),
         (gzip.compress(LINES.encode())[:-9], "truncated-listing"),
-        (JSONL.encode()[:-5], "invalid-listing"),
+        (JSONL.encode()[:-5], "truncated-listing"),
         (b'{"key": 5}', "invalid-listing"),
         (b"\xff\xfe\x00", "invalid-listing"),
     ],

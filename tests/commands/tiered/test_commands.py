@@ -189,6 +189,18 @@ def test_exit_codes(run: Answering, saved: str, tmp_path: Path):
     assert (refused[0], json.loads(refused[1])["outcome"]) == (3, "refused")
 
 
+@pytest.mark.parametrize("verb", ["audit", "segments", "history", "forecast", "report"])
+def test_damage_is_told_by_every_verb(run: Answering, tmp_path: Path, verb: str):
+    log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9), TOPIC.copied(0, "b", 10, 19))
+    damaged = bytearray(log.data)
+    damaged[200] ^= 0xFF
+    log.data = bytes(damaged)
+    seen = partition_seen(earliest=0, local=20, latest=40)
+    place = str(save_observation(tmp_path, observed([(TOPIC, TIERED, [seen])]), log))
+    code, out, err = run(verb, "--observation", place)
+    assert (code, "damaged-metadata-log" in out + err) == (7, True)
+
+
 @pytest.mark.parametrize(("text", "expected"), [("0s", 0), ("7d", 604_800_000), ("12h", 43_200_000)])
 def test_ages(text: str, expected: int):
     from kafkactl.commands.tiered.leftovers import Age

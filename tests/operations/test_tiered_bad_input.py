@@ -1,0 +1,131 @@
+"""`tiered` on what is cut, of another cluster, being written or damaged: it is said clearly, and nothing is accused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkactl.errors import InputError
+from kafkactl.operations.tiered import Request, audit, foresee, left_over, load
+from tests.operations.test_tiered import TOPIC, cluster, ids, listed, objects, only, three
+from tests.tiered.logs import FINISHED, LogOf, Topic, partition_seen, save_observation
+
+SEEN = partition_seen(earliest=0, local=25, latest=50, bases=(25, 30, 40))
+WHOLE = "".join(objects(TOPIC, 0, name, start) for name, start in (("a", 0), ("b", 10), ("c", 20)))
+
+
+def audited(folder: Path, log: LogOf, *, logs: list[dict[str, Any]] | None = None, **request: Any) -> dict[str, Any]:
+    document = cluster(SEEN)
+    document["metadata_topic"]["logs"] = logs or []
+    return audit(load(Request(observation=str(save_observation(folder, document, log)), **request)))
+
+
+# --- listings -------------------------------------------------------------------------------------------------------
+
+
+def refuses(folder: Path, bucket: str) -> bool:
+    loaded = load(Request(observation=str(folder), bucket=bucket))
+    return left_over(loaded, older_than_ms=0, include_orphans=False).refused
+
+
+@pytest.mark.parametrize("text", ["", "backup/one 10\nbackup/two 20\n"])
+def test_a_listing_without_a_segment_is_not_judged(tmp_path: Path, text: str):
+    bucket = listed(tmp_path, text)
+    assert ids(audited(tmp_path / "seen", three(), bucket=bucket)) == ["listing-of-another-store"]
+    assert refuses(tmp_path / "seen", bucket)
+
+
+def test_an_empty_store_of_a_cluster_without_segments_is_sound(tmp_path: Path):
+    log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9), TOPIC.deleted(0, "a"))
+    document = cluster(partition_seen(earliest=10, local=10, latest=50, epochs=((0, 10),)))
+    place = str(save_observation(tmp_path / "seen", document, log))
+    assert ids(audit(load(Request(observation=place, bucket=listed(tmp_path, ""))))) == []
+
+
+@pytest.mark.parametrize("left_out", [10, 20, 40, 65, 90])
+def test_a_line_that_is_cut_is_refused(tmp_path: Path, left_out: int):
+    """In the time, the size, the id, the offset, the folder: `log 1000` is a key and a size, too."""
+    save_observation(tmp_path / "seen", cluster(SEEN), three())
+    with pytest.raises(InputError) as caught:
+        load(Request(observation=str(tmp_path / "seen"), bucket=listed(tmp_path, WHOLE[:-left_out])))
+    assert caught.value.id == "truncated-listing"
+
+
+def test_a_listing_that_is_cut_between_lines_is_suspected(tmp_path: Path):
+    lines = WHOLE.splitlines(keepends=True)
+    for kept in (5, 7, 12):
+        answer = audited(tmp_path / "seen", three(), bucket=listed(tmp_path, *lines[:kept]))
+        assert "listing-may-be-truncated" in ids(answer, "warning")
+        assert ids(answer, "blocker")
+    in_the_middle = audited(tmp_path / "seen", three(), bucket=listed(tmp_path, *lines[:4], *lines[6:]))
+    assert ids(in_the_middle) == ["missing-object", "missing-index-object"]
+    assert ids(audited(tmp_path / "seen", three(), bucket=listed(tmp_path, WHOLE.rstrip()))) == []
+
+
+def test_a_last_line_without_an_end_is_suspected_where_something_is_missing(tmp_path: Path):
+    reverse = "".join(f"{line}\n" for line in reversed(WHOLE.splitlines()[5:])).rstrip()
+    answer = audited(tmp_path / "seen", three(), bucket=listed(tmp_path, reverse))
+    assert ids(answer) == ["missing-object", "listing-may-be-truncated"]
+
+
+# --- logs -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_metadata_partition_of_unknown_end_accuses_nothing(tmp_path: Path):
+    for data in (b"", b"no batch" * 40):
+        log = LogOf(0)
+        log.data = data
+        answer = audited(tmp_path, log)
+        assert ids(answer, "blocker") == []
+        assert "no record of partition orders-0" in only(answer, "metadata-view-incomplete")["message"]
+        assert answer["partitions"][0]["holes"] == []
+        assert "log-start-would-jump" not in ids(foresee(load(Request(observation=str(tmp_path)))))
+
+
+def test_an_empty_metadata_partition_that_is_known_to_be_empty_is_a_loss(tmp_path: Path):
+    answer = audited(tmp_path, LogOf(0), logs=[{"partition": 0, "log_start_offset": 0, "end_offset": 0}])
+    assert ids(answer) == ["gap"]
+
+
+def test_a_metadata_topic_of_another_cluster_is_not_judged(tmp_path: Path):
+    other = LogOf(0).add(Topic("other", 7).copied(0, "z", 0, 9))
+    answer = audited(tmp_path, other)
+    assert ids(answer) == ["metadata-of-another-cluster"]
+    found = only(answer, "metadata-of-another-cluster")
+    assert (found["evidence"]["topics"], found["evidence"]["partitions"]) == (["other"], ["orders-0"])
+    bucket = listed(tmp_path, objects(Topic("other", 7), 0, "z", 0))
+    assert refuses(tmp_path, bucket)
+
+
+def test_what_may_be_in_a_batch_that_is_cut_is_no_gap(tmp_path: Path):
+    log = three()
+    log.data = log.data[:-7]
+    answer = audited(tmp_path, log)
+    assert ids(answer) == ["copy-in-progress", "metadata-log-cut-at-end"]
+    assert answer["partitions"][0]["holes"] == []
+    log = three()
+    log.data += bytes(4096)  # reserved room is no batch
+    assert ids(audited(tmp_path, log)) == []
+    log = LogOf(0).add(TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29))
+    log.data = log.data[:-7]
+    evidence = only(audited(tmp_path, log), "gap")["evidence"]
+    assert [(part["from_offset"], part["to_offset"]) for part in evidence["ranges"]] == [(0, 9)]
+
+
+def test_a_gap_below_a_lost_head_says_that_the_present_leader_may_know_more(tmp_path: Path):
+    log = LogOf(0, 50).add(TOPIC.update(0, "a", FINISHED), TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29))
+    answer = audited(tmp_path, log)
+    assert ids(answer, "blocker") == ["gap", "metadata-log-start-moved"]
+    assert "the present leader may" in only(answer, "gap")["message"]
+
+
+def test_records_of_unknown_versions(tmp_path: Path):
+    good = TOPIC.started(0, "x", 30, 39)
+    for value in (b"\x02" + good[1:], good[:1] + b"\x09" + good[2:], good[:2] + b"\x07" + good[3:]):
+        found = only(audited(tmp_path, three().add(value)), "poison-record")
+        assert (found["severity"], found["evidence"]["why"]) == ("blocker", "undecodable")
+        assert "a release after those that kafkactl knows may read it" in found["message"]
+    found = only(audited(tmp_path, three().add(good + b"\0")), "poison-record")
+    assert "release after" not in found["message"]
