@@ -30,10 +30,11 @@ __all__ = [
     "nodes",
     "quorum",
     "storage",
+    "tiered",
 ]
 
 if TYPE_CHECKING:
-    from kafkactl import dryrun, features, quorum, storage
+    from kafkactl import dryrun, features, quorum, storage, tiered
     from kafkactl.errors import KafkactlError
     from kafkactl.findings import Finding, Outcome, Severity
     from kafkactl.operations import log, migrate, nodes
@@ -48,7 +49,7 @@ else:
         },
         {
             # Packages that exist, whose own `__getattr__` has the operations beside what is private in them …
-            **{name: f"{__name__}.{name}" for name in ("dryrun", "features", "quorum", "storage")},
+            **{name: f"{__name__}.{name}" for name in ("dryrun", "features", "quorum", "storage", "tiered")},
             # … and modules of operations under names that are no packages.
             **{name: f"{__name__}.operations.{name}" for name in ("log", "migrate", "nodes")},
         },

@@ -12,7 +12,9 @@ from typing import Any
 import kafkactl
 
 GENERATED = "<!-- Made by scripts/make_api.py from the docstrings; `make docs` writes it again. -->\n"
-GROUPS = ("storage", "log", "dryrun", "features", "quorum", "nodes", "migrate")
+GROUPS = ("storage", "log", "dryrun", "features", "quorum", "nodes", "migrate", "tiered")
+# Where commands use shorter names than a package of the library has free.
+HOMES = {"tiered": "kafkactl.operations.tiered.api"}
 _INTRODUCTION = """\
 What is named on this page is the public API: it is what the commands call, and its results are what they print
 (`to_dict()` gives the JSON of `-o json`, described under [kinds of answers](kinds.md)). Every other module, function
@@ -30,7 +32,7 @@ def page() -> str:
     """The text of docs/reference/api.md."""
     parts = [GENERATED, "# Python API\n", _INTRODUCTION, *_named("kafkactl", kafkactl, _TOP)]
     for group in GROUPS:
-        operations = import_module(f"kafkactl.operations.{group}")
+        operations = import_module(HOMES.get(group, f"kafkactl.operations.{group}"))
         if names := _sorted(operations, getattr(kafkactl, group)):
             parts += [f"## kafkactl.{group}\n", f"{_docs(operations)}\n"]
             parts += _named(f"kafkactl.{group}", operations, names)

@@ -1,1 +1,12 @@
 """What `__remote_log_metadata` holds, what brokers derive from it, and what goes wrong (KIP-405). Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkactl.lazy import lazy_api
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered.api import *  # noqa: F403
+else:
+    __getattr__ = lazy_api(__name__, "kafkactl.operations.tiered.api")

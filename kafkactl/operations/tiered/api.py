@@ -1,0 +1,53 @@
+"""Tiered storage (KIP-405) by its metadata topic: audit, segments, history, forecast, leftovers, and a page of it all.
+
+    request = kafkactl.tiered.Request(sources=("/data/kafka",), metadata="/data/kafka/__cluster_metadata-0")
+    loaded = kafkactl.tiered.load_remote_log(request)
+    found = kafkactl.tiered.report(loaded)
+    found.findings, found.pictures
+    kafkactl.tiered.write_html("report.html", found)
+
+What is read is named by a `Request`: folders of the metadata topic, the log directories of brokers, a saved
+observation (`observation`), what a live cluster answered (`observe(client)` as `live`), and a listing of the store
+(`bucket`). It is read and folded once, by `load_remote_log`; every other function takes what that returns. Nothing is
+written to a cluster or a store.
+"""
+
+from __future__ import annotations
+
+from kafkactl.operations.tiered import (
+    Filters,
+    LiveObservation,
+    Loaded,
+    Request,
+    foresee,
+    history,
+    left_over,
+    observe,
+    save,
+    segments,
+)
+from kafkactl.operations.tiered import audit as audit_remote_log
+from kafkactl.operations.tiered import load as load_remote_log
+from kafkactl.operations.tiered.pages import TieredReport, report, write_html
+from kafkactl.tiered.leftovers import Leftover, Leftovers
+
+# Other names than those of the library's own modules, which a package gives before what it is asked for.
+__all__ = [
+    "Filters",
+    "Leftover",
+    "Leftovers",
+    "LiveObservation",
+    "Loaded",
+    "Request",
+    "TieredReport",
+    "audit_remote_log",
+    "foresee",
+    "history",
+    "left_over",
+    "load_remote_log",
+    "observe",
+    "report",
+    "save",
+    "segments",
+    "write_html",
+]
