@@ -72,7 +72,7 @@ class Common(NamedTuple):
         return self.connection.context
 
 
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+ENGINE_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--engine",
         type=Choice(("auto", "local", "spark")),
@@ -81,6 +81,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Where the log is replayed.",
     ),
     click.option("--master", metavar="URL", help="The Spark master; implies the Spark engine."),
+)
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    *ENGINE_OPTIONS,
     click.option(
         "--config",
         metavar="FILE",
@@ -190,8 +193,13 @@ def payload_of(common: Common, found: Prediction, opened: Opened) -> dict[str, A
 
 def engine_of(common: Common) -> str:
     """The engine by name where no log decides: Spark where a master is named."""
-    if common.engine == "local" and common.master is not None:
-        raise click.UsageError("--master names a Spark master, and --engine local needs none.")
+    check_master(common.engine, common.master)
     if common.engine == "auto":
         return "local" if common.master is None else "spark"
     return common.engine
+
+
+def check_master(engine: str, master: str | None) -> None:
+    """Raises UsageError where a master is named for an engine that has none."""
+    if engine == "local" and master is not None:
+        raise click.UsageError("--master names a Spark master, and --engine local needs none.")

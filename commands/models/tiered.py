@@ -10,6 +10,9 @@ from kafkactl.commands.models.shared import Answer, Finding, Shape
 
 State = Literal["COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED"]
 
+Engine = Literal["local", "spark"]
+_DETAILS = "The folder of the tables; null where none was named."
+
 
 class EpochStart(Shape):
     """A leader epoch and its first offset in a segment."""
@@ -49,9 +52,11 @@ class TieredSegments(Answer):
     """`tiered segments`."""
 
     kind: Literal["tiered.segments"]
+    engine: Engine
     segments: list[RemoteSegment]
     findings: list[Finding]
     assumptions: list[str]
+    details: str | None = Field(description=_DETAILS)
 
 
 class ReadTrouble(Shape):
@@ -186,13 +191,14 @@ class TieredAudit(Answer):
 
     kind: Literal["tiered.audit"]
     html: str | None = Field(description="The page that was written.")
-    engine: Literal["local"]
+    engine: Engine
     source: AuditSource
     totals: AuditTotals
     partitions: list[RemotePartition]
     findings: list[Finding] = Field(description="By severity, then by what they cost.")
     findings_total: int
     assumptions: list[str]
+    details: str | None = Field(description=_DETAILS)
 
 
 class StoppedBy(Shape):
@@ -338,6 +344,7 @@ class TieredLeftovers(Answer):
     """`tiered leftovers`."""
 
     kind: Literal["tiered.leftovers"]
+    engine: Engine
     outcome: Literal["done", "refused"]
     objects: list[LeftoverObject]
     objects_total: int
@@ -346,6 +353,7 @@ class TieredLeftovers(Answer):
     left_out_for_age: int = Field(description="Objects younger than --older-than.")
     findings: list[Finding]
     next_step: str
+    details: str | None = Field(description=_DETAILS)
 
 
 class TieredObserve(Answer):

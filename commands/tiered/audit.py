@@ -19,6 +19,7 @@ from kafkactl.commands.tiered.options import (
     html_option,
     loaded,
     partition_options,
+    written_details,
 )
 from kafkactl.commands.tiered.shown import heading, partition_groups, totals_line
 
@@ -52,7 +53,7 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
     check_html(html)
     everything = loaded(inputs)
     filters = filters_of(wanted)
-    answer = {"html": html, **audit(everything, filters)}
+    answer = {"html": html, **audit(everything, filters), "details": written_details(inputs, everything, filters)}
     if html is not None:
         write_html(html, report(everything, filters))
         say(f"The report is in {html}.")

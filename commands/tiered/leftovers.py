@@ -12,7 +12,7 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice, Duration
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
-from kafkactl.commands.tiered.options import CODES, Inputs, bucket_input_options, loaded
+from kafkactl.commands.tiered.options import CODES, Inputs, bucket_input_options, loaded, written_details
 from kafkactl.wording import counted, size_text
 
 
@@ -61,14 +61,19 @@ def command(*, inputs: Inputs, older_than_ms: int, include: tuple[str, ...], out
     topic still has is in the list, nor files that are not named like a segment. Refused, exit code 3,
     where records of the metadata topic are missing or could not be read.
     """
-    from kafkactl.operations.tiered import left_over, write_keys
+    from kafkactl.operations.tiered import ALL, left_over, write_keys
 
-    found = left_over(loaded(inputs), older_than_ms=older_than_ms, include_orphans="orphan-copy" in include)
+    everything = loaded(inputs)
+    found = left_over(everything, older_than_ms=older_than_ms, include_orphans="orphan-copy" in include)
     if out is not None and not found.refused:
         write_keys(out, found)
     emit(
         "tiered.leftovers",
-        found.to_dict(),
+        {
+            "engine": everything.engine.name,
+            **found.to_dict(),
+            "details": written_details(inputs, everything, ALL),
+        },
         render=_show,
         exit_code=exit_codes.REFUSED if found.refused else exit_codes.DONE,
         listing="objects",

@@ -10,7 +10,7 @@ import click
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
-from kafkactl.commands.tiered.options import CODES, Inputs, bucket_input_options, code_of, loaded
+from kafkactl.commands.tiered.options import CODES, Inputs, code_of, loaded, saved_input_options
 from kafkactl.wording import counted, size_text
 
 
@@ -23,7 +23,7 @@ from kafkactl.wording import counted, size_text
     codes=CODES,
     timeout="1h",
 )
-@bucket_input_options
+@saved_input_options
 @click.option(
     "--out", required=True, metavar="DIR", type=click.Path(), help="A folder that is not there yet, or empty."
 )

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from kafkactl.commands.dryrun.run import ENGINE_OPTIONS, check_master
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Choice, Duration
 from kafkactl.commands.log.options import FROM_CLUSTER, Moment
+from kafkactl.commands.rendering.output import detail, say
 
 if TYPE_CHECKING:
     from kafkactl.operations.tiered import Filters, LiveObservation, Loaded
@@ -23,7 +25,8 @@ _FAILING = {"blocker": ("blocker",), "warning": ("blocker", "warning"), "info": 
 
 
 class Inputs(NamedTuple):
-    """What is read. The bucket's options are only on commands that look at objects."""
+    """What is read. The bucket's options are only on commands that look at objects; the last three on those that may
+    be asked of millions of segments."""
 
     sources: tuple[str, ...]
     observation: str | None
@@ -36,6 +39,9 @@ class Inputs(NamedTuple):
     bucket: str | None = None
     layout: str = "auto"
     columns: str | None = None
+    engine: str = "local"
+    master: str | None = None
+    details: str | None = None
 
 
 class Wanted(NamedTuple):
@@ -97,6 +103,15 @@ _BUCKET = (
     ),
     click.option("--columns", metavar="NAMES", help="The columns of a CSV listing without a header: bucket,key,size,…"),
 )
+_AT_SCALE = (
+    *ENGINE_OPTIONS,
+    click.option(
+        "--details",
+        metavar="DIR",
+        type=click.Path(),
+        help="Write segments, partitions, findings and objects as Parquet tables.",
+    ),
+)
 _PARTITIONS = (
     click.option("--topic", multiple=True, metavar="T", help="Only this topic, by name or id; repeatable."),
     click.option(
@@ -110,7 +125,9 @@ _SEGMENTS = (
 _WHERE = (connection_options, _INPUTS[0], _FROM_CLUSTER, *_INPUTS[1:])
 
 input_options = option_group("inputs", Inputs, *_WHERE)
-bucket_input_options = option_group("inputs", Inputs, *_WHERE, *_BUCKET)
+saved_input_options = option_group("inputs", Inputs, *_WHERE, *_BUCKET)
+segment_input_options = option_group("inputs", Inputs, *_WHERE, *_AT_SCALE)
+bucket_input_options = option_group("inputs", Inputs, *_WHERE, *_BUCKET, *_AT_SCALE)
 partition_options = option_group("wanted", Wanted, *_PARTITIONS)
 segment_options = option_group("wanted", Wanted, *_PARTITIONS, *_SEGMENTS)
 
@@ -141,11 +158,14 @@ def html_option(function: Function) -> Function:
 def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     """Everything that the options name. Raises UsageError where they name nothing."""
     from kafkactl.operations.tiered import Request, load
+    from kafkactl.operations.tiered.details import check_details
 
     if not inputs.sources and inputs.observation is None and not inputs.from_cluster:
         raise click.UsageError(f"Give a SOURCE, --observation, or {FROM_CLUSTER}.")
     if inputs.observation is not None and inputs.from_cluster:
         raise click.UsageError(f"Give --observation or {FROM_CLUSTER}, not both.")
+    check_master(inputs.engine, inputs.master)
+    check_details(inputs.details)
     request = Request(
         sources=inputs.sources,
         observation=inputs.observation,
@@ -157,8 +177,34 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
         copy_timeout_ms=inputs.copy_timeout_ms,
         now_ms=inputs.now_ms,
         live=observed(inputs.connection) if inputs.from_cluster else None,
+        engine=inputs.engine,
+        master=inputs.master,
+        context_master=_context_master(inputs),
     )
-    return load(request, keep_deleted=keep_deleted)
+    found = load(request, keep_deleted=keep_deleted)
+    if found.engine.why:
+        detail(found.engine.why)
+    return found
+
+
+def _context_master(inputs: Inputs) -> str | None:
+    """The Spark master of the context that is named, else of the current one where the engine is not."""
+    from kafkactl.operations.dryrun.engines import context_master
+
+    if inputs.engine == "local" or inputs.master is not None:
+        return None
+    return context_master(inputs.connection.context)
+
+
+def written_details(inputs: Inputs, everything: Loaded, filters: Filters) -> str | None:
+    """Write the tables of --details and say where they are; the folder, None where none was named."""
+    if inputs.details is None:
+        return None
+    from kafkactl.operations.tiered.details import write_details
+
+    folder = write_details(inputs.details, everything, filters)
+    say(f"The tables are in {folder}.")
+    return folder
 
 
 def observed(connection: ConnectionArguments) -> LiveObservation:

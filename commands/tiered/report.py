@@ -19,6 +19,7 @@ from kafkactl.commands.tiered.options import (
     html_option,
     loaded,
     partition_options,
+    written_details,
 )
 from kafkactl.commands.tiered.shown import heading, partition_groups, totals_line
 
@@ -48,18 +49,20 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
 
     check_html(html)
     everything = loaded(inputs)
-    found = report(everything, filters_of(wanted))
+    filters = filters_of(wanted)
+    found = report(everything, filters)
     if html is not None:
         write_html(html, found)
         say(f"The report is in {html}.")
     code = code_of(found.findings, fail_on=fail_on, is_empty=everything.is_empty)
-    emit("tiered.report", {"html": html, **found.to_dict()}, render=_show, exit_code=code, listing="findings")
+    answer = {"html": html, **found.to_dict(), "details": written_details(inputs, everything, filters)}
+    emit("tiered.report", answer, render=_show, exit_code=code, listing="findings")
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
     heading(page, answer["findings"])
     page.line(totals_line(answer["totals"]))
-    page.fields([("page", answer["html"])])
+    page.fields([("page", answer["html"]), ("tables", answer["details"])])
     page.findings(answer["findings"])
     partition_groups(page, answer["partitions"], answer["findings"])
     for assumption in answer["assumptions"]:

@@ -17,9 +17,10 @@ from kafkactl.commands.tiered.options import (
     Wanted,
     code_of,
     filters_of,
-    input_options,
     loaded,
+    segment_input_options,
     segment_options,
+    written_details,
 )
 from kafkactl.commands.tiered.shown import segment_groups
 
@@ -33,7 +34,7 @@ from kafkactl.commands.tiered.shown import segment_groups
     codes=CODES,
     timeout="1h",
 )
-@input_options
+@segment_input_options
 @segment_options
 @click.option("--all", "with_deleted", is_flag=True, help="List DELETE_SEGMENT_FINISHED segments, too.")
 def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
@@ -45,13 +46,21 @@ def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
 
     keep = with_deleted or "DELETE_SEGMENT_FINISHED" in wanted.state
     everything = loaded(inputs, keep_deleted=keep)
-    found = segments(everything, filters_of(wanted))
+    filters = filters_of(wanted)
+    found = segments(everything, filters)
+    details = written_details(inputs, everything, filters)
     findings = [*everything.findings, *reading_findings(everything), *empty_findings(everything)]
     if not found and not everything.is_empty:
         output.say("No segment in what was read is like that.")
     emit(
         "tiered.segments",
-        {"segments": found, "findings": findings, "assumptions": everything.assumptions},
+        {
+            "engine": everything.engine.name,
+            "segments": found,
+            "findings": findings,
+            "assumptions": everything.assumptions,
+            "details": details,
+        },
         render=_show,
         exit_code=code_of(findings, is_empty=everything.is_empty),
         listing="segments",

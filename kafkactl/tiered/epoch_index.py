@@ -8,11 +8,14 @@ known but not mapped, and the highest offset that was ever copied. Source: `Remo
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar, Final
 
 from kafkactl.tiered.records import BaseRecord, EpochStarts, UpdateRecord
+from kafkactl.tiered.states import SegmentState
 
 _WORTH_COMPACTING = 64
+_STATES: Final = tuple(SegmentState)
 
 
 class Segment:
@@ -49,6 +52,13 @@ class Segment:
         "txn_index_empty",
     )
 
+    # What there is of every segment as numbers, in the order of `of_numbers`.
+    NUMBERS: ClassVar = (
+        "metadata_partition", "first_record", "last_record", "records", "delete_starts", "deleting_since_ms", "mapped",
+        "listed", "copied_again", "broker_id", "start_offset", "end_offset", "size", "max_timestamp_ms",
+        "event_timestamp_ms", "state", "txn_index_empty", "first_epoch",
+    )  # fmt: skip
+
     def __init__(self, record: BaseRecord, metadata_partition: int, offset: int) -> None:
         self.metadata_partition = metadata_partition
         self.first_record = offset
@@ -66,14 +76,41 @@ class Segment:
             _, _, self.segment_id, self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms,
             self.event_timestamp_ms, epochs, self.size, self.custom_metadata, self.state, self.txn_index_empty,
         ) = record  # fmt: skip
-        is_usual = len(epochs) == 1 and epochs[0][1] == self.start_offset
-        self._epochs: int | EpochStarts = epochs[0][0] if is_usual else epochs
+        self.leader_epochs = epochs
+
+    @classmethod
+    def of_numbers(cls, segment_id: bytes, numbers: Sequence[int]) -> Segment:
+        """One with these NUMBERS and one epoch, without custom metadata, not forgotten."""
+        made = cls.__new__(cls)
+        (
+            made.metadata_partition, made.first_record, last_record, made.records, made.delete_starts,
+            made.deleting_since_ms, made.mapped, made.listed, copied_again, made.broker_id, made.start_offset,
+            made.end_offset, made.size, made.max_timestamp_ms, made.event_timestamp_ms, state, txn_index_empty,
+            made._epochs,
+        ) = numbers  # fmt: skip
+        made.segment_id = segment_id
+        made._after_first = last_record - made.first_record
+        made.copied_again = bool(copied_again)
+        made.state = _STATES[state]
+        made.txn_index_empty = bool(txn_index_empty)
+        made.custom_metadata = made.forgotten_by = None
+        return made
 
     @property
     def leader_epochs(self) -> EpochStarts:
         """(leader epoch, its first offset in the segment), ascending."""
         epochs = self._epochs
         return ((epochs, self.start_offset),) if isinstance(epochs, int) else epochs
+
+    @leader_epochs.setter
+    def leader_epochs(self, epochs: EpochStarts) -> None:
+        is_usual = len(epochs) == 1 and epochs[0][1] == self.start_offset
+        self._epochs: int | EpochStarts = epochs[0][0] if is_usual else epochs
+
+    @property
+    def first_epoch(self) -> int:
+        """The first of its leader epochs."""
+        return self._epochs if isinstance(self._epochs, int) else self._epochs[0][0]
 
     @property
     def only_epoch(self) -> int | None:
@@ -120,6 +157,14 @@ class EpochState:
         self.unreferenced: dict[bytes, Segment] = {}
         self.highest: int | None = None
         self._keys: list[int] = []  # ascending; those that are not in `entries` any more are dropped late
+
+    @classmethod
+    def of(cls, entries: dict[int, Segment], unreferenced: Iterable[Segment], highest: int | None) -> EpochState:
+        """An epoch as it was: `entries` in the order of their offsets."""
+        made = cls()
+        made.entries, made.highest, made._keys = entries, highest, list(entries)
+        made.unreferenced = {segment.segment_id: segment for segment in unreferenced}
+        return made
 
     def copy_started(self, segment: Segment) -> None:
         """A copy begins."""

@@ -146,6 +146,8 @@ class Ledger:
         """Fold many: for each the same as `take`."""
         at, watched, key = log.partition, self._watched, None
         for offset, record in enumerate(plain.records, plain.first_offset):
+            if record is None:
+                continue
             if record.key is not key:  # most come in pairs
                 key = record.key
                 partition = self._partition(record.topic, key)
@@ -201,7 +203,7 @@ class Ledger:
             if record.state is DELETED:
                 self.deleted_at[record.segment_id] = (record.key, record.topic, record.event_timestamp_ms)
 
-    def drop(self, keys: set[PartitionKey]) -> None:
+    def _drop(self, keys: set[PartitionKey]) -> None:
         """Forget what some user partitions came to, so that they can be folded again."""
         for key in keys:
             self.partitions.pop(key, None)
@@ -209,7 +211,23 @@ class Ledger:
         self.partition_deletes = [found for found in self.partition_deletes if found.key not in keys]
         self._ended = {(at, key) for at, key in self._ended if key not in keys}
 
-    def lost_with_log_start(self) -> None:
+    def finish(self, logs: Sequence[MetadataLog]) -> None:
+        """All logs were taken: fold again what is scattered, and mark what their starts have cut off."""
+        if self.scattered:
+            scattered = set(self.scattered)
+            self._drop(scattered)
+            for log, placed in merged(logs, scattered):
+                self.take(log, placed)
+        self._lose_with_log_start()
+
+    def join(self, partitions: Iterable[PartitionLog]) -> None:
+        """Take in what user partitions came to in another fold; what a second one has of them is scattered."""
+        for partition in partitions:
+            known = self.partitions.setdefault(partition.key, partition)
+            if known is not partition:
+                self.scattered.add(partition.key)
+
+    def _lose_with_log_start(self) -> None:
         """Mark the segments whose base record lies below the start of its metadata partition."""
         starts = {at: facts.log.log_start for at, facts in self.logs.items() if facts.log.log_start > 0}
         if not starts:
@@ -231,22 +249,24 @@ def fold(logs: Sequence[MetadataLog], *, keep_deleted: bool = False, watched: fr
     ledger = Ledger(keep_deleted=keep_deleted, watched=watched)
     with no_collection():
         for log in logs:
-            facts = ledger.logs[log.partition] = LogFacts(log)
-            for found in log.read() if log.read_fast is None else log.read_fast():
-                if isinstance(found, PlainRecords):
-                    facts.reach(found.first_offset, found.end_offset)
-                    facts.records += len(found.records)
-                    facts.newest_ms = max(facts.newest_ms, found.newest_ms)
-                    ledger.take_plain(log, found)
-                elif is_record(found, facts):
-                    ledger.take(log, found)
-        if ledger.scattered:
-            scattered = set(ledger.scattered)
-            ledger.drop(scattered)
-            for log, placed in merged(logs, scattered):
-                ledger.take(log, placed)
-    ledger.lost_with_log_start()
+            fold_log(ledger, log, log.read() if log.read_fast is None else log.read_fast())
+        ledger.finish(logs)
     return ledger
+
+
+def fold_log(
+    ledger: Ledger, log: MetadataLog, reads: Iterable[FastRead], wanted: Callable[[PartitionKey], bool] | None = None
+) -> None:
+    """One metadata partition, of which `reads` are all; of the user partitions those that are `wanted`, if given."""
+    facts = ledger.logs[log.partition] = LogFacts(log)
+    for found in reads:
+        if isinstance(found, PlainRecords):
+            facts.reach(found.first_offset, found.end_offset)
+            facts.records += len(found.records)
+            facts.newest_ms = max(facts.newest_ms, found.newest_ms)
+            ledger.take_plain(log, found)
+        elif is_record(found, facts) and (wanted is None or found.record is None or wanted(found.record.key)):
+            ledger.take(log, found)
 
 
 def is_record(found: Read, facts: LogFacts) -> TypeGuard[PlacedRecord]:

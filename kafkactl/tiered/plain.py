@@ -39,20 +39,23 @@ _TXN_INDEX: Final = {b"\0": False, b"\1\0\1\0": False, b"\1\0\1\1": True}
 
 
 class PlainRecords(NamedTuple):
-    """Records with consecutive offsets from `first_offset` up to, and without, `end_offset`; `newest_ms` is the newest
-    timestamp among them."""
+    """Records with consecutive offsets from `first_offset` up to, and without, `end_offset`, None those that were not
+    wanted; `newest_ms` is the newest timestamp among them."""
 
     first_offset: int
     end_offset: int
     newest_ms: int
-    records: Sequence[BaseRecord | UpdateRecord]
+    records: Sequence[BaseRecord | UpdateRecord | None]
 
 
 class PlainReader:
-    """Reads records of partitions that it was shown once (`learn`)."""
+    """Reads records of partitions that it was shown once (`learn`), of those alone that are `wanted` where it is
+    given."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: Callable[[PartitionKey], bool] | None = None) -> None:
+        self._wanted = wanted
         self._places: Places = {}
+        self._passed: set[bytes] = set()
         self._heads: dict[int, bytes] = {}
 
     def learn(self, value: bytes | None, record: object) -> None:
@@ -62,11 +65,15 @@ class PlainReader:
         if value[:3] in (_BASE_FRAME, _UPDATE_FRAME) and value[3] < 0x80:
             end = 4 + value[3] + _AFTER_NAME
             if value[end - 1] == 0:
-                self._places[value[3:end]] = record.topic, record.key
+                if self._wanted is None or self._wanted(record.key):
+                    self._places[value[3:end]] = record.topic, record.key
+                else:
+                    self._passed.add(value[3:end])
 
     def take(self, data: bytes, positions: Sequence[int], first: int) -> tuple[PlainRecords | None, int]:
         """Plain records from `positions[first]` on, None where there are none; and which position comes next."""
-        made: list[BaseRecord | UpdateRecord] = []
+        made: list[BaseRecord | UpdateRecord | None] = []
+        passed = self._passed
         heads, places, batch = self._heads, self._places, _BATCH.unpack_from
         begin = expected = newest = -1
         at = first
@@ -86,7 +93,7 @@ class PlainReader:
                 place = places.get(data[start + 3 : after])
                 make = _MAKERS.get(data[start : start + 3])
                 record = None if place is None or make is None else make(data, after, last, place)
-                if record is None:
+                if record is None and data[start + 3 : after] not in passed:
                     break
                 made.append(record)
                 expected = offset + 1

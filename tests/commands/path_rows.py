@@ -119,6 +119,11 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
       ("audit", "leftovers", "observe", "report")),
     *(Row("--html", f"tiered {verb}", f"tiered {verb} --observation {{remote}} --html {{}}", (1, 2, 3)) for verb in
       ("audit", "report")),
+    *(Row("--details", f"tiered {verb}", f"tiered {TIERED[verb]} --observation {{remote}} --details {{}}", (1, 2, 3))
+      for verb in ("audit", "segments", "report")),
+    Row("--details", "tiered leftovers", "tiered leftovers --observation {remote} --bucket {config} --details {}",
+        (1, 2, 3)),
+    Row("sources", "tiered *", "tiered audit --engine spark {}", kinds=NO_SPARSE),
     Row("--out", "tiered observe", "tiered observe --observation {remote} --out {}", (1, 2, 3)),
     Row("--out", "tiered leftovers", "tiered leftovers --observation {remote} --bucket {config} --out {}", (1, 2, 3)),
     Row("--inventory", "migrate *", "migrate status --inventory {}"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.tiered_generator import batch_of
@@ -56,6 +56,7 @@ def _same(data: bytes) -> int:
     return sum(len(found.records) for found in fast if isinstance(found, PlainRecords))
 
 
+@settings(max_examples=60)
 @given(st.lists(st.lists(values(), min_size=1, max_size=2), min_size=1, max_size=12))
 def test_both_readers_give_the_same(batches: list[list[bytes | None]]) -> None:
     log = LogOf(0)
@@ -64,6 +65,7 @@ def test_both_readers_give_the_same(batches: list[list[bytes | None]]) -> None:
     _same(log.data)
 
 
+@settings(max_examples=60)
 @given(
     st.lists(values().filter(lambda value: value is not None), min_size=2, max_size=4),
     st.integers(21, 400),

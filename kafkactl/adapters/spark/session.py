@@ -1,4 +1,4 @@
-"""A Spark application for the dry run, and what can be told before there is one: the extra, Java, the master.
+"""A Spark application, and what can be told before there is one: the extra, Java, the master.
 
 Spark's own settings (spark-defaults.conf, SPARK_CONF_DIR, SPARK_DRIVER_MEMORY, PYSPARK_PYTHON) hold; what is set here
 is only what they leave open. Workers get kafkactl as a zip and need nothing of it installed, but a Python with numpy,
@@ -35,7 +35,7 @@ _STANDALONE = re.compile(r"spark://(.+)")
 _CONNECT_TIMEOUT_S: Final = 5.0
 _DATA_SUFFIXES: Final = (".json", ".toml")
 _OURS: Final = {
-    "spark.app.name": "kafkactl dryrun",
+    "spark.app.name": "kafkactl",
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
     "spark.sql.adaptive.enabled": "false",

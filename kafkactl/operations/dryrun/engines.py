@@ -7,7 +7,7 @@ machine they are of in docs/decisions/0014-the-spark-plan.md.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -46,13 +46,20 @@ def chosen_engine(
 
     `asked` is `auto`, `local` or `spark`; `cores` are this machine's.
     """
+    return engine_for(asked, master, context_master, lambda: _why_spark(clusters, cores or os.cpu_count() or 1))
+
+
+def engine_for(
+    asked: str, master: str | None, context_master: str | None, why_spark: Callable[[], str | None]
+) -> Engine:
+    """The engine for other work than a replay: `why_spark` says why Spark is sooner done, None where it is not."""
     named = master or context_master
     if asked == LOCAL:
         return Engine(name=LOCAL)
     if asked == SPARK or named is not None:
         by_context = f"the context names the Spark master {named}" if master is None and named else ""
         return Engine(name=SPARK, master=named, why=by_context)
-    why = _why_spark(clusters, cores or os.cpu_count() or 1)
+    why = why_spark()
     missing = None if why is None else _missing()
     if why is None or missing is not None:
         return Engine(name=LOCAL, why=f"{why}, but {missing}" if why else "")

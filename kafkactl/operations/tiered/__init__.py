@@ -19,7 +19,7 @@ from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.tiered.load import Loaded, Request, load
 from kafkactl.tiered.answers import record_answer, segment_answer
-from kafkactl.tiered.audit.case import PartitionCase
+from kafkactl.tiered.audit.case import PartitionCase, by_offset
 from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
 from kafkactl.tiered.audit.run import audit_findings, partition_status, totals
@@ -33,6 +33,7 @@ from kafkactl.tiered.records import PartitionDeleteRecord
 from kafkactl.values import Uuid
 
 __all__ = [
+    "ALL",
     "Filters",
     "LiveObservation",
     "Loaded",
@@ -93,7 +94,7 @@ def audit(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
     found = [*loaded.findings, *(each for each in audit_findings(case) if filters.has_finding(each))]
     findings = in_order([*found, *empty_findings(loaded)])
     return {
-        "engine": "local",
+        "engine": loaded.engine.name,
         "source": source(loaded),
         "totals": totals(case, partitions),
         "partitions": partitions,
@@ -143,23 +144,21 @@ def empty_findings(loaded: Loaded) -> list[Finding]:
 
 def segments(loaded: Loaded, filters: Filters = ALL) -> list[dict[str, Any]]:
     """The segments of `tiered segments`; those that are DELETE_SEGMENT_FINISHED where `load` kept them."""
-    found = []
+    return list(each_segment(loaded, filters))
+
+
+def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[dict[str, Any]]:
+    """The same one by one, in their order."""
     for partition in loaded.case.partitions:
         if not filters.has(partition):
             continue
         log: PartitionLog = partition.log
-        for segment in (*log.segments(), *(log.deleted or {}).values()):
+        for segment in sorted((*log.segments(), *(log.deleted or {}).values()), key=by_offset):
             answer = segment_answer(partition, segment)
             if filters.states and answer["state"] not in filters.states:
                 continue
             if not filters.segments or answer["segment_id"] in filters.segments:
-                found.append(answer)
-    found.sort(key=lambda answer: (answer["topic"], answer["topic_id"], answer["partition"], *_place(answer)))
-    return found
-
-
-def _place(answer: dict[str, Any]) -> tuple[int, int, int]:
-    return answer["start_offset"], answer["metadata_partition"], answer["first_offset"]
+                yield answer
 
 
 def history(loaded: Loaded, filters: Filters = ALL) -> Iterator[dict[str, Any]]:

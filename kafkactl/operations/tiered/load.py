@@ -15,11 +15,13 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex, divergence, index_of
+from kafkactl.operations.dryrun.engines import Engine
+from kafkactl.operations.tiered.engines import AUTO_ENGINE, IN_PROCESS, chosen_engine, folded
 from kafkactl.tiered.audit.case import HOUR_MS, AuditCase, Choices, Replicas
 from kafkactl.tiered.bucket import Bucket
 from kafkactl.tiered.cluster_view import ClusterView, MetadataTopicView, PartitionView, TopicView
 from kafkactl.tiered.layouts import AUTO, layout_of
-from kafkactl.tiered.ledger import MetadataLog, fold
+from kafkactl.tiered.ledger import MetadataLog
 from kafkactl.tiered.states import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
 
@@ -38,11 +40,15 @@ class Request:
     copy_timeout_ms: int = HOUR_MS
     now_ms: int | None = None
     live: LiveObservation | None = None
+    engine: str = AUTO_ENGINE
+    master: str | None = None
+    context_master: str | None = None
 
 
 @frozen
 class Loaded:
-    """Everything that was read, folded. `findings` are about the sources; `logs` are the metadata partitions."""
+    """Everything that was read, folded. `findings` are about the sources; `logs` are the metadata partitions; `engine`
+    is what folded them, and why."""
 
     request: Request
     case: AuditCase
@@ -52,6 +58,7 @@ class Loaded:
     findings: tuple[Finding, ...] = ()
     cluster: bool = False
     replicas: tuple[MetadataReplica, ...] = ()
+    engine: Engine = IN_PROCESS
 
     @property
     def is_empty(self) -> bool:
@@ -63,7 +70,8 @@ class Loaded:
 
 
 def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
-    """Read and fold. Raises InputError for a source that cannot be understood, `sources-of-different-clusters`."""
+    """Read and fold. Raises InputError for a source that cannot be understood, `sources-of-different-clusters`; on
+    Spark also as `spark_session.spark_context` and `adapters.tiered.spark.fold_on_spark` do."""
     saved = None if request.observation is None else read_observation(request.observation)
     opened = open_sources(request.sources, needs_metadata=saved is None and request.live is None)
     own_logs = not opened.replicas
@@ -77,8 +85,9 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     chosen, compared = _compared(replicas)
     logs = tuple(_log(log, replicas, view.metadata_topic) for log in chosen)
     watched = frozenset() if bucket is None else frozenset(bucket.segments)
+    engine = chosen_engine(request.engine, request.master, request.context_master, chosen)
     case = AuditCase(
-        fold(logs, keep_deleted=keep_deleted, watched=watched),
+        folded(engine, tuple(zip(chosen, logs, strict=True)), keep_deleted=keep_deleted, watched=watched),
         view,
         choices=Choices(
             metadata_partitions=request.metadata_partitions,
@@ -98,6 +107,7 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
         replicas=tuple(replicas),
         assumptions=tuple(_assumptions(case, opened.notes)),
         findings=findings if request.live is None else (*request.live.findings, *findings),
+        engine=engine,
     )
 
 

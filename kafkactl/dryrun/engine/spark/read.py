@@ -128,7 +128,7 @@ def taken(job: Job, stretch: Stretch) -> Taken:
     error would have Spark do it again."""
     with no_collection():
         columns = Columns(job.windows[stretch.log])
-        with _opened(str(Path(job.folder, stretch.path))) as file:
+        with opened_anywhere(str(Path(job.folder, stretch.path))) as file:
             wrong = _read_all(file, stretch, columns)
         if wrong is not None:
             kind, at = wrong
@@ -149,7 +149,7 @@ def packed_rows(job_text: str, tasks: Iterator[tuple[Stretch, ...]]) -> Iterator
             yield stretch.log, kind, content
 
 
-def _opened(path: str) -> BinaryIO:
+def opened_anywhere(path: str) -> BinaryIO:
     """A segment; on a worker of another machine what was fetched lies where Spark has put it."""
     try:
         return opened_segment(path)

@@ -1,0 +1,68 @@
+"""Which engine folds the metadata topic: in process or on Spark, by what was asked for and by what the logs weigh.
+
+Both give the same answer, so `auto` only has to know which is sooner. The figures are measured, and recorded with the
+machine they are of in docs/decisions/0022-tiered.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from kafkactl.adapters.tiered.sources import MetadataReplica
+from kafkactl.operations.dryrun.engines import LOCAL, SPARK, SPARK_START_S, Engine, engine_for
+from kafkactl.tiered.ledger import Ledger, MetadataLog, fold
+
+AUTO_ENGINE: Final = "auto"
+IN_PROCESS: Final = Engine(name=LOCAL)
+# Seconds of one processor for each GB of log: in one process; on Spark of the workers together, and of the driver.
+LOCAL_S_PER_GB: Final = 27.0
+WORKERS_S_PER_GB: Final = 30.0
+DRIVER_S_PER_GB: Final = 5.0
+
+
+def chosen_engine(
+    asked: str,
+    master: str | None,
+    context_master: str | None,
+    replicas: Sequence[MetadataReplica],
+    *,
+    cores: int | None = None,
+) -> Engine:
+    """The engine for these metadata partitions; `asked` is `auto`, `local` or `spark`, `cores` are this machine's."""
+
+    def why_spark() -> str | None:
+        size = sum(file.size for replica in replicas for file in replica.files)
+        if size < worth_bytes(min(cores or os.cpu_count() or 1, max(1, len(replicas)))):
+            return None
+        return f"Spark is sooner done with {size / 1e9:.1f} GB of metadata logs"
+
+    return engine_for(asked, master, context_master, why_spark)
+
+
+def worth_bytes(cores: int) -> float:
+    """From how many bytes on Spark is sooner done on one machine with so many cores; infinite where it never is.
+
+    >>> worth_bytes(1)
+    inf
+    """
+    gained = LOCAL_S_PER_GB - DRIVER_S_PER_GB - WORKERS_S_PER_GB / cores
+    return SPARK_START_S / min(cores, 2) / gained * 1e9 if gained > 0 else float("inf")
+
+
+def folded(
+    engine: Engine,
+    logs: Sequence[tuple[MetadataReplica, MetadataLog]],
+    *,
+    keep_deleted: bool,
+    watched: frozenset[bytes],
+) -> Ledger:
+    """Everything that the logs say, by that engine. Raises on Spark as `spark_context` and `fold_on_spark` do."""
+    if engine.name != SPARK:
+        return fold([log for _, log in logs], keep_deleted=keep_deleted, watched=watched)
+    from kafkactl.adapters.spark.session import spark_context
+    from kafkactl.adapters.tiered.spark import fold_on_spark
+
+    with spark_context(engine.master) as context:
+        return fold_on_spark(context, logs, keep_deleted=keep_deleted, watched=watched)
