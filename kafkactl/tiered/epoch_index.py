@@ -68,15 +68,12 @@ class Segment:
         self.mapped = self.listed = 0
         self.copied_again = False
         self.forgotten_by: str | None = None
-        self.describe(record)
-
-    def describe(self, record: BaseRecord) -> None:
-        """Take in what a base record says."""
         (
             _, _, self.segment_id, self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms,
             self.event_timestamp_ms, epochs, self.size, self.custom_metadata, self.state, self.txn_index_empty,
         ) = record  # fmt: skip
-        self.leader_epochs = epochs
+        is_usual = len(epochs) == 1 and epochs[0][1] == self.start_offset
+        self._epochs: int | EpochStarts = epochs[0][0] if is_usual else epochs
 
     @classmethod
     def of_numbers(cls, segment_id: bytes, numbers: Sequence[int]) -> Segment:
@@ -105,7 +102,7 @@ class Segment:
     @leader_epochs.setter
     def leader_epochs(self, epochs: EpochStarts) -> None:
         is_usual = len(epochs) == 1 and epochs[0][1] == self.start_offset
-        self._epochs: int | EpochStarts = epochs[0][0] if is_usual else epochs
+        self._epochs = epochs[0][0] if is_usual else epochs
 
     @property
     def first_epoch(self) -> int:
@@ -123,8 +120,12 @@ class Segment:
         return self.first_record + self._after_first
 
     def repeat(self, record: BaseRecord, offset: int) -> None:
-        """Another base record of its id."""
-        self.describe(record)
+        """Take in another base record of its id."""
+        (
+            _, _, _, self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms,
+            self.event_timestamp_ms, self.leader_epochs, self.size, self.custom_metadata, self.state,
+            self.txn_index_empty,
+        ) = record  # fmt: skip
         self.records += 1
         self._after_first = offset - self.first_record
 
@@ -168,7 +169,9 @@ class EpochState:
 
     def copy_started(self, segment: Segment) -> None:
         """A copy begins."""
-        self._list(segment)
+        if segment.segment_id not in self.unreferenced:
+            self.unreferenced[segment.segment_id] = segment
+            segment.listed += 1
 
     def copy_finished(self, start: int, end: int, segment: Segment) -> None:
         """A copy is complete: what it takes over moves out of the map, what stood at the same start is overwritten."""
@@ -179,7 +182,8 @@ class EpochState:
             self._make_room(start, end)
         self.entries[start] = segment
         segment.mapped += 1
-        self._unlist(segment)
+        if self.unreferenced.pop(segment.segment_id, None) is not None:
+            segment.listed -= 1
         if self.highest is None or end > self.highest:
             self.highest = end
 

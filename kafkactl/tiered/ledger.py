@@ -20,7 +20,7 @@ from kafkactl.tiered.partition_log import (
     POISON,
     PartitionLog,
 )
-from kafkactl.tiered.plain import PlainRecords
+from kafkactl.tiered.plain import NOT_WANTED, PlainRecords
 from kafkactl.tiered.reading import FastRead, Passed, PlacedRecord, Read, Unread
 from kafkactl.tiered.records import BaseRecord, PartitionDeleteRecord, PartitionKey, RemoteRecord, UpdateRecord
 from kafkactl.tiered.states import COPYING, DELETED, PartitionDeleteState
@@ -146,7 +146,7 @@ class Ledger:
         """Fold many: for each the same as `take`."""
         at, watched, key = log.partition, self._watched, None
         for offset, record in enumerate(plain.records, plain.first_offset):
-            if record is None:
+            if record is NOT_WANTED:
                 continue
             if record.key is not key:  # most come in pairs
                 key = record.key

@@ -172,8 +172,8 @@ def _key(key: PartitionKey | None) -> tuple[str, int] | None:
     return None if key is None else (key.topic_id.hex(), key.partition)
 
 
-def _unread(part: Unread) -> tuple[Any, ...]:
-    return part.file, part.position, part.first_offset, _error(part.error), part.is_damage, part.is_tail
+def _unread(part: Unread) -> dict[str, Any]:
+    return {**{name: getattr(part, name) for name in Unread.__annotations__}, "error": _error(part.error)}
 
 
 def _error(error: DecodeError) -> tuple[Any, ...]:
@@ -232,17 +232,7 @@ def take_facts(facts: LogFacts, told: Mapping[str, Any]) -> None:
     """What was met of a metadata partition, as a part tells it."""
     facts.records, facts.end_offset, facts.newest_ms = told["records"], told["end_offset"], told["newest_ms"]
     facts.missing = [(first, end) for first, end in told["missing"]]
-    facts.unread = [
-        Unread(
-            file=file,
-            position=position,
-            first_offset=first_offset,
-            error=_error_of(error),
-            is_damage=is_damage,
-            is_tail=is_tail,
-        )
-        for file, position, first_offset, error, is_damage, is_tail in told["unread"]
-    ]
+    facts.unread = [Unread(**{**part, "error": _error_of(part["error"])}) for part in told["unread"]]
 
 
 def _partitions(

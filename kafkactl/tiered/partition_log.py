@@ -85,22 +85,27 @@ class PartitionLog:
 
     def add(self, record: BaseRecord, metadata_partition: int, offset: int) -> str | None:
         """A base record in state COPY_SEGMENT_STARTED; why brokers drop it, None where they do not."""
-        segment = self.table.get(record.segment_id)
+        segment_id, start = record.segment_id, record.start_offset
+        segment = self.table.get(segment_id)
         before = None if segment is None else segment.state
         if not is_legal(before, record.state):
             return self._drop(ILLEGAL, metadata_partition, offset, record, before)
         if segment is None:
-            segment = self.table[record.segment_id] = Segment(record, metadata_partition, offset)
+            segment = self.table[segment_id] = Segment(record, metadata_partition, offset)
             if self.deleted:
-                self.deleted.pop(record.segment_id, None)
-            for earlier in self._copies_at(record.start_offset):
-                earlier.copied_again = True
+                self.deleted.pop(segment_id, None)
         else:
             self._copy_over(segment)
             segment.repeat(record, offset)
-        self._copying(segment)
+        if start in self._copies:
+            self._copy_again(segment, is_new=before is None)
+        else:
+            self._copies[start] = segment
         for epoch, _ in record.leader_epochs:
-            self._epoch(epoch).copy_started(segment)
+            state = self.epochs.get(epoch)
+            if state is None:
+                state = self.epochs[epoch] = EpochState()
+            state.copy_started(segment)
         return None
 
     def update(self, record: UpdateRecord, metadata_partition: int, offset: int) -> str | None:
@@ -108,27 +113,28 @@ class PartitionLog:
         segment, state = self.table.get(record.segment_id), record.state
         if segment is None:
             return self._drop(WITHOUT_BASE, metadata_partition, offset, record, None)
-        if not is_legal(segment.state, state):
-            return self._drop(ILLEGAL, metadata_partition, offset, record, segment.state)
-        if segment.state is COPYING and state is not COPYING:
+        before = segment.state
+        if not is_legal(before, state):
+            return self._drop(ILLEGAL, metadata_partition, offset, record, before)
+        if before is COPYING and state is not COPYING:
             self._copy_over(segment)
         segment.update(record, offset)
         if state is COPIED:
             only = segment.only_epoch
             if only is not None:
-                self._epoch(only).copy_finished(segment.start_offset, segment.end_offset, segment)
+                self.epochs[only].copy_finished(segment.start_offset, segment.end_offset, segment)
                 return None
             for epoch, start in segment.leader_epochs:
-                self._epoch(epoch).copy_finished(start, segment.end_in(epoch), segment)
+                self.epochs[epoch].copy_finished(start, segment.end_in(epoch), segment)
         elif state is DELETING:
             if not segment.delete_starts:
                 segment.deleting_since_ms = record.event_timestamp_ms
             segment.delete_starts += 1
             for epoch, start in segment.leader_epochs:
-                self._epoch(epoch).delete_started(start, segment)
+                self.epochs[epoch].delete_started(start, segment)
         elif state is DELETED:
             for epoch, _ in segment.leader_epochs:
-                self._epoch(epoch).delete_finished(segment)
+                self.epochs[epoch].delete_finished(segment)
             del self.table[record.segment_id]
             if self.deleted is not None:
                 self.deleted[record.segment_id] = segment
@@ -146,16 +152,13 @@ class PartitionLog:
         self.table, self._copies = {}, {}
         return count
 
-    def _epoch(self, epoch: int) -> EpochState:
-        state = self.epochs.get(epoch)
-        if state is None:
-            state = self.epochs[epoch] = EpochState()
-        return state
-
-    def _copying(self, segment: Segment) -> None:
-        at = segment.start_offset
-        copies = self._copies_at(at)
-        self._copies[at] = [*copies, segment] if copies else segment
+    def _copy_again(self, segment: Segment, *, is_new: bool) -> None:
+        """Other copies that have not ended begin at the same offset."""
+        copies = self._copies_at(segment.start_offset)
+        if is_new:
+            for earlier in copies:
+                earlier.copied_again = True
+        self._copies[segment.start_offset] = [*copies, segment]
 
     def _copies_at(self, start_offset: int) -> Sequence[Segment]:
         copies = self._copies.get(start_offset)
@@ -163,10 +166,11 @@ class PartitionLog:
 
     def _copy_over(self, segment: Segment) -> None:
         at = segment.start_offset
-        if self._copies.get(at) is segment:
-            del self._copies[at]
+        copies = self._copies.get(at)
+        if isinstance(copies, list) and len(copies) > 1:
+            copies.remove(segment)
         else:
-            self._copies[at] = [other for other in self._copies_at(at) if other is not segment]
+            del self._copies[at]
 
     def _drop(
         self,

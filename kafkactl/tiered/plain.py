@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
 from kafkactl.tiered.records import BaseRecord, EpochStarts, PartitionKey, UpdateRecord
 from kafkactl.tiered.states import SegmentState
 
-# Names and numbers of user partitions by their bytes in a record: name, topic id, partition, no tagged fields.
-Places: TypeAlias = dict[bytes, tuple[str, PartitionKey]]
+# Stands for a record of a partition that is not wanted.
+NOT_WANTED: Final = UpdateRecord(
+    "", PartitionKey(bytes(16), -1), bytes(16), -1, -1, None, SegmentState.DELETE_SEGMENT_FINISHED
+)
+# Names and numbers of user partitions by their bytes in a record: name, topic id, partition, no tagged fields. None
+# where the partition is not wanted.
+Places: TypeAlias = dict[bytes, tuple[str, PartitionKey] | None]
+Made: TypeAlias = BaseRecord | UpdateRecord | None  # None: it is left to the careful reader
+Maker: TypeAlias = Callable[[tuple[Any, ...], bytes, Places], Made]
 
 # Base offset, length, attributes, last offset delta, base timestamp, number of records.
 _BATCH: Final = struct.Struct(">qi9xhiq22xi")
@@ -32,6 +39,12 @@ _ONE_EPOCH: Final = struct.Struct(">iqBiB")  # epoch, offset, tags; then size, a
 _EPOCH: Final = struct.Struct(">iqB")
 _SIZE: Final = struct.Struct(">iB")
 _UPDATE: Final = struct.Struct(">iqB")
+# A whole batch: offset, attributes and last offset delta, base timestamp; the number of records, what stands before the
+# record's value and its frame; the partition, the segment id and the tags of both. Then what the record says.
+_LAYOUT_FRONT: Final = ">q13x6sq22x{}s{}s16sB"
+_LAYOUT_UPDATE: Final = "iq4s"  # the length of custom metadata, state, tags, headers
+_LAYOUT_BASE: Final = "qqiqqBiqBi"
+_NO_ATTRIBUTES: Final = bytes(6)
 _AFTER_LENGTH: Final = HEADER_BYTES - LENGTH_END + 1  # from the first record to the last byte, which counts headers
 _NO_HEAD: Final = b"\xff" * 16
 _STATES: Final = tuple(SegmentState)
@@ -39,13 +52,13 @@ _TXN_INDEX: Final = {b"\0": False, b"\1\0\1\0": False, b"\1\0\1\1": True}
 
 
 class PlainRecords(NamedTuple):
-    """Records with consecutive offsets from `first_offset` up to, and without, `end_offset`, None those that were not
-    wanted; `newest_ms` is the newest timestamp among them."""
+    """Records with consecutive offsets from `first_offset` up to, and without, `end_offset`, those that were not wanted
+    as NOT_WANTED; `newest_ms` is the newest timestamp among them."""
 
     first_offset: int
     end_offset: int
     newest_ms: int
-    records: Sequence[BaseRecord | UpdateRecord | None]
+    records: Sequence[BaseRecord | UpdateRecord]
 
 
 class PlainReader:
@@ -55,8 +68,8 @@ class PlainReader:
     def __init__(self, wanted: Callable[[PartitionKey], bool] | None = None) -> None:
         self._wanted = wanted
         self._places: Places = {}
-        self._passed: set[bytes] = set()
         self._heads: dict[int, bytes] = {}
+        self._layouts: dict[int, tuple[Callable[[bytes, int], tuple[Any, ...]], Maker, bytes]] = {}
 
     def learn(self, value: bytes | None, record: object) -> None:
         """Remember the partition of a record that was read carefully."""
@@ -65,44 +78,76 @@ class PlainReader:
         if value[:3] in (_BASE_FRAME, _UPDATE_FRAME) and value[3] < 0x80:
             end = 4 + value[3] + _AFTER_NAME
             if value[end - 1] == 0:
-                if self._wanted is None or self._wanted(record.key):
-                    self._places[value[3:end]] = record.topic, record.key
-                else:
-                    self._passed.add(value[3:end])
+                is_wanted = self._wanted is None or self._wanted(record.key)
+                self._places[value[3:end]] = (record.topic, record.key) if is_wanted else None
 
     def take(self, data: bytes, positions: Sequence[int], first: int) -> tuple[PlainRecords | None, int]:
         """Plain records from `positions[first]` on, None where there are none; and which position comes next."""
-        made: list[BaseRecord | UpdateRecord | None] = []
-        passed = self._passed
-        heads, places, batch = self._heads, self._places, _BATCH.unpack_from
-        begin = expected = newest = -1
-        at = first
+        made: list[BaseRecord | UpdateRecord] = []
+        layouts, places = self._layouts, self._places
+        expected = newest = -1
+        at, last = first, len(positions) - 1
         try:
-            while at < len(positions):
+            while at <= last:
                 position = positions[at]
-                offset, length, attributes, last_delta, time_ms, count = batch(data, position)
-                if attributes or last_delta or count != 1 or offset < 0 or (offset != expected and made):
+                layout = layouts.get(positions[at + 1] - position) if at < last else None
+                record = None
+                if layout is not None:
+                    unpack, make, front = layout
+                    values = unpack(data, position)
+                    offset, time_ms = values[0], values[2]
+                    record = make(values, front, places)
+                if record is None:
+                    offset, time_ms, record = self._single(data, position)
+                if offset != expected and (made or offset < 0):
                     break
-                head = heads.get(length) or self._head(length)
-                position += HEADER_BYTES
-                start = position + len(head)
-                last = position + length - _AFTER_LENGTH
-                if data[position:start] != head or data[last]:
-                    break
-                after = start + 4 + data[start + 3] + _AFTER_NAME
-                place = places.get(data[start + 3 : after])
-                make = _MAKERS.get(data[start : start + 3])
-                record = None if place is None or make is None else make(data, after, last, place)
-                if record is None and data[start + 3 : after] not in passed:
+                if record is None:
                     break
                 made.append(record)
                 expected = offset + 1
-                begin = expected - len(made)
-                newest = max(newest, time_ms)
+                if time_ms > newest:  # noqa: PLR1730  # a call for each record
+                    newest = time_ms
                 at += 1
         except (struct.error, IndexError):
             pass  # at the end of the data: the careful reader says what it is
-        return (PlainRecords(begin, expected, newest, made) if made else None), at
+        return (PlainRecords(expected - len(made), expected, newest, made) if made else None), at
+
+    def _single(self, data: bytes, position: int) -> tuple[int, int, Made]:
+        """Offset, timestamp and record of a batch of any size; one that is like it is read sooner from now on."""
+        offset, length, attributes, last_delta, time_ms, count = _BATCH.unpack_from(data, position)
+        head = self._heads.get(length) or self._head(length)
+        begin = position + HEADER_BYTES
+        start = begin + len(head)
+        last = begin + length - _AFTER_LENGTH
+        if attributes or last_delta or count != 1 or data[begin:start] != head or data[last]:
+            return offset, time_ms, None
+        after = start + 4 + data[start + 3] + _AFTER_NAME
+        frame, place = data[start : start + 3], data[start + 3 : after]
+        if place not in self._places or frame not in _MAKERS:
+            return offset, time_ms, None
+        named = self._places[place]
+        if named is None:
+            return offset, time_ms, NOT_WANTED
+        record = _MAKERS[frame](data, after, last, named)
+        if record is not None:
+            self._learn_layout(record, LENGTH_END + length, head + frame, len(place))
+        return offset, time_ms, record
+
+    def _learn_layout(self, record: BaseRecord | UpdateRecord, size: int, front: bytes, place_bytes: int) -> None:
+        if size in self._layouts or record.custom_metadata is not None:
+            return
+        begin = _LAYOUT_FRONT.format(len(front) + 4, place_bytes)
+        front = b"\0\0\0\1" + front
+        if isinstance(record, UpdateRecord):
+            layout = struct.Struct(begin + _LAYOUT_UPDATE)
+            make: Maker = _plain_update
+        elif len(record.leader_epochs) == 1:
+            layout = struct.Struct(begin + _LAYOUT_BASE + ("7s" if record.txn_index_empty else "4s"))
+            make = _plain_base
+        else:
+            return
+        if layout.size == size:
+            self._layouts[size] = layout.unpack_from, make, front
 
     def _head(self, length: int) -> bytes:
         """What stands before the value in the only record of a batch of this length. Where there is no such record it
@@ -184,6 +229,52 @@ def _epochs(data: bytes, at: int, count: int) -> tuple[EpochStarts, int] | None:
     return tuple(found), at
 
 
+def _plain_update(values: tuple[Any, ...], expected: bytes, places: Places) -> Made:
+    """An update without custom metadata from a batch whose layout fits."""
+    _, attributes, _, front, place, segment_id, tags, broker_id, time_ms, end = values
+    state = _UPDATE_ENDS.get(end)
+    if state is None or attributes != _NO_ATTRIBUTES or front != expected or tags:
+        return None
+    named = places.get(place)
+    if named is None:
+        return NOT_WANTED if place in places else None
+    topic, key = named
+    return tuple.__new__(UpdateRecord, (topic, key, segment_id, broker_id, time_ms, None, state))
+
+
+def _plain_base(values: tuple[Any, ...], expected: bytes, places: Places) -> Made:
+    """A base record with one epoch and without custom metadata from a batch whose layout fits."""
+    (
+        _, attributes, _, front, place, segment_id, tags, start, last, broker_id, max_ms, time_ms, count, epoch, first,
+        epoch_tags, size, end,
+    ) = values  # fmt: skip
+    found = _BASE_ENDS.get(end)
+    if found is None or attributes != _NO_ATTRIBUTES or front != expected or tags or count != 2 or epoch_tags:
+        return None
+    named = places.get(place)
+    if named is None:
+        return NOT_WANTED if place in places else None
+    if not 0 <= start <= last:
+        return None
+    state, txn_index_empty = found
+    topic, key = named
+    epochs = ((epoch, start if first == start else first),)
+    return tuple.__new__(
+        BaseRecord,
+        (
+            topic, key, segment_id, start, last, broker_id, max_ms, time_ms, epochs, size, None, state,
+            txn_index_empty,
+        ),
+    )  # fmt: skip
+
+
+# The last bytes of a batch: no custom metadata, a state, tags, no headers.
+_UPDATE_ENDS: Final = {bytes((0, state, 0, 0)): state for state in SegmentState}
+_BASE_ENDS: Final = {
+    bytes((0, state)) + tags + b"\0": (state, is_empty)
+    for state in SegmentState
+    for tags, is_empty in _TXN_INDEX.items()
+}
 _MAKERS: Final[dict[bytes, Callable[[bytes, int, int, tuple[str, PartitionKey]], BaseRecord | UpdateRecord | None]]] = {
     _BASE_FRAME: _base,
     _UPDATE_FRAME: _update,

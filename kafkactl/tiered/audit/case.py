@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Final
+from operator import attrgetter
+from typing import Any, Final
 
 from kafkactl.frozen import frozen
 from kafkactl.tiered.bucket import Bucket
@@ -15,6 +16,7 @@ from kafkactl.tiered.lineage import Lineage, LineageCheck, highest_offset
 from kafkactl.tiered.partition_log import PartitionLog
 from kafkactl.tiered.partitioner import metadata_partition_of
 from kafkactl.tiered.records import PartitionKey
+from kafkactl.tiered.states import SegmentState
 from kafkactl.values import Uuid
 
 HOUR_MS: Final = 3_600_000
@@ -171,6 +173,7 @@ class PartitionCase:
         self.configs = None if known is None else known.configs
         self.is_tiered = None if known is None else known.is_tiered
         self.topic_id = str(Uuid(key.topic_id))
+        self.remembered: dict[str, Any] = {}  # what is derived of it elsewhere, once
 
     @property
     def leader(self) -> int | None:
@@ -287,8 +290,15 @@ class PartitionCase:
     @cached_property
     def segments(self) -> list[Segment]:
         """Those that brokers know and have not deleted, in order."""
-        known = (segment for segment in self.log.segments() if segment.forgotten_by is None)
-        return sorted(known, key=by_offset)
+        return sorted([segment for segment in self.log.segments() if segment.forgotten_by is None], key=by_offset)
+
+    @cached_property
+    def in_state(self) -> Mapping[SegmentState, list[Segment]]:
+        """The same by their state, in order."""
+        found: dict[SegmentState, list[Segment]] = {state: [] for state in SegmentState}
+        for segment in self.segments:
+            found[segment.state].append(segment)
+        return found
 
     @cached_property
     def forgotten(self) -> list[Segment]:
@@ -300,9 +310,7 @@ class PartitionCase:
         return self.check is None or self.check.has(segment)
 
 
-def by_offset(segment: Segment) -> tuple[int, int, int]:
-    """Sorts segments."""
-    return segment.start_offset, segment.metadata_partition, segment.first_record
+by_offset: Final = attrgetter("start_offset", "metadata_partition", "first_record")  # sorts segments
 
 
 def _newest(log: ReplicaLog) -> tuple[int, int, int]:

@@ -7,11 +7,14 @@ that epoch; where that segment ends before the offset it gets nothing, even if a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from typing import NamedTuple, TypeVar
 
 from kafkactl.tiered.audit.case import PartitionCase
 from kafkactl.tiered.states import COPIED, COPYING
+
+Found = TypeVar("Found")
 
 
 class Hole(NamedTuple):
@@ -26,6 +29,20 @@ class Hole(NamedTuple):
         return {"from_offset": self.first, "to_offset": self.last, "local": self.local}
 
 
+def _once(function: Callable[[PartitionCase], Found]) -> Callable[[PartitionCase], Found]:
+    """Several findings and a status stand on the same ranges: they are found once for a partition."""
+
+    @wraps(function)
+    def remembered(case: PartitionCase) -> Found:
+        if function.__name__ not in case.remembered:
+            case.remembered[function.__name__] = function(case)
+        found: Found = case.remembered[function.__name__]
+        return found
+
+    return remembered
+
+
+@_once
 def covered(case: PartitionCase) -> list[tuple[int, int]]:
     """Ranges of offsets that can be read from remote storage, ascending and not touching each other."""
     return joined(_by_lineage(case) if case.lineage is not None else _by_segments(case))
@@ -65,6 +82,7 @@ def joined(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
+@_once
 def gaps(case: PartitionCase) -> list[Hole]:
     """Offsets from the log start on that no segment covers: up to the local log, and between two segments."""
     ranges = covered(case)
@@ -110,6 +128,7 @@ def _split(first: int, last: int, local: int | None) -> Iterator[Hole]:
         yield Hole(max(first, local), last, True)
 
 
+@_once
 def hole_below_highest(case: PartitionCase) -> Hole | None:
     """Offsets after the end of the remote log that no leader copies any more, for they lie below the highest offset.
 

@@ -23,12 +23,12 @@ def audit_findings(case: AuditCase) -> list[Finding]:
 
 def partition_status(partition: PartitionCase) -> dict[str, Any]:
     """Where the remote log of one partition stands."""
-    copied = [segment for segment in partition.segments if segment.state is COPIED]
+    copied = partition.in_state[COPIED]
     readable = [segment for segment in copied if segment.mapped]
     orphans = [
         segment
-        for segment in partition.segments
-        if segment.state is COPYING and partition.is_whole and orphan_reason(partition, segment) is not None
+        for segment in partition.in_state[COPYING]
+        if partition.is_whole and orphan_reason(partition, segment) is not None
     ]
     return {
         "topic": partition.topic,
@@ -38,10 +38,10 @@ def partition_status(partition: PartitionCase) -> dict[str, Any]:
         "metadata_partition": partition.metadata_partition,
         "leader": partition.leader,
         "segments": len(partition.segments),
-        "by_state": _by_state(Counter(segment.state for segment in partition.segments)),
-        "bytes": sum(segment.size for segment in copied),
-        "remote_start_offset": min((segment.start_offset for segment in readable), default=None),
-        "remote_end_offset": max((segment.end_offset for segment in readable), default=None),
+        "by_state": {state.name: len(found) for state, found in partition.in_state.items() if found},
+        "bytes": sum([segment.size for segment in copied]),
+        "remote_start_offset": readable[0].start_offset if readable else None,
+        "remote_end_offset": max([segment.end_offset for segment in readable], default=None),
         "highest_offsets": [
             {"leader_epoch": epoch, "highest_offset": state.highest}
             for epoch, state in sorted(partition.log.epochs.items())
@@ -55,10 +55,6 @@ def partition_status(partition: PartitionCase) -> dict[str, Any]:
         "holes": _holes(partition),
         "orphans": {"segments": len(orphans), "bytes": sum(segment.size for segment in orphans)},
     }
-
-
-def _by_state(counts: Mapping[SegmentState, int]) -> dict[str, int]:
-    return {state.name: counts[state] for state in SegmentState if counts.get(state)}
 
 
 def _holes(partition: PartitionCase) -> list[dict[str, object]]:

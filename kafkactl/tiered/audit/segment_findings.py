@@ -49,7 +49,7 @@ def _leftover(partition: PartitionCase) -> Iterator[Finding]:
 
 
 def _deletes(partition: PartitionCase) -> Iterator[Finding]:
-    deleting = [segment for segment in partition.segments if segment.state is DELETING]
+    deleting = partition.in_state[DELETING]
     if not deleting:
         return
     repeated = [segment for segment in deleting if segment.delete_starts > 1]
@@ -121,7 +121,7 @@ def below_log_start(partition: PartitionCase) -> list[Segment]:
     start = partition.log_start
     if start is None:
         return []
-    return [segment for segment in partition.segments if segment.state is COPIED and segment.end_offset < start]
+    return [segment for segment in partition.in_state[COPIED] if segment.end_offset < start]
 
 
 # --- holes ----------------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def _holes(partition: PartitionCase) -> Iterator[Finding]:
 
 
 def _copies(partition: PartitionCase) -> Iterator[Finding]:
-    copying = [segment for segment in partition.segments if segment.state is COPYING]
+    copying = partition.in_state[COPYING]
     orphans = {segment: why for segment in copying if (why := orphan_reason(partition, segment)) is not None}
     running = [segment for segment in copying if segment not in orphans]
     case = partition.case
@@ -222,9 +222,10 @@ def certain_orphan(partition: PartitionCase, segment: Segment) -> str | None:
 
 
 def _copied(partition: PartitionCase) -> Iterator[Finding]:
-    complete = [segment for segment in partition.segments if segment.state is COPIED]
+    complete = partition.in_state[COPIED]
+    unmapped = [segment for segment in complete if not segment.mapped]
     case, place, subject = partition.case, place_of(partition), subject_of(partition)
-    dropped = [segment for segment in complete if segment.epoch_index == "none"]
+    dropped = [segment for segment in unmapped if segment.epoch_index == "none"]
     if dropped:
         yield warning(
             "dropped-from-epoch-index",
@@ -245,7 +246,7 @@ def _copied(partition: PartitionCase) -> Iterator[Finding]:
     if outside:
         text = f"{counted(len(outside), 'segment')} outside the leader epochs of the leader's log: left to retention"
         yield note("out-of-lineage", subject, text, **place, **segment_evidence(case, outside))
-    taken = [segment for segment in complete if segment.epoch_index == "unreferenced"]
+    taken = [segment for segment in unmapped if segment.epoch_index == "unreferenced"]
     if taken:
         text = f"{counted(len(taken), 'segment')} that a later leader copied again: left to retention"
         yield note("superseded", subject, text, **place, **segment_evidence(case, taken))
