@@ -275,7 +275,9 @@ def poll_unattached(node: Node, now: int) -> int:
             return 0
         if not node.profile.voters_fetch_anywhere:
             return node.election_deadline - now
-    return min(following.fetch_from_any(node, now), node.election_deadline - now)
+        return min(following.fetch_from_any(node, now), node.election_deadline - now)
+    # Kafka's thread spins here once the timer of its start is over, which an observer does not act upon.
+    return following.fetch_from_any(node, now)
 
 
 def poll_candidate(node: Node, now: int) -> int:
