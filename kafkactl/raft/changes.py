@@ -25,6 +25,7 @@ from kafkactl.raft.messages import (
 )
 from kafkactl.raft.sending import leader_error, send
 from kafkactl.raft.voters import VoterSet
+from kafkactl.schema.error_codes import error_code
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def probe_failed(node: Node, correlation_id: int) -> None:
 def _abort(node: Node, leader: Leader, error: int) -> bool:
     pending, leader.adding = leader.adding, None
     assert pending is not None
-    name = errors.NAMES.get(error, str(error))
+    name = error_code(error).name
     message = f"Aborted add voter operation for since API_VERSIONS returned an error {name}"
     pending.answer(node, errors.REQUEST_TIMED_OUT, message)
     return False

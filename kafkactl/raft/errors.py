@@ -20,8 +20,6 @@ INVALID_VOTER_KEY: Final = 125
 DUPLICATE_VOTER: Final = 126
 VOTER_NOT_FOUND: Final = 127
 
-NAMES: Final = {code: name for name, code in list(globals().items()) if isinstance(code, int)}
-
 
 class RaftThreadError(Exception):
     """Kafka's raft thread would throw here, and its process would end."""

@@ -11,7 +11,7 @@ RELEASES = ("3.7", "3.9", "4.x")
 
 
 def quorum(release, *ids, **options):
-    return Quorum(ids or (1, 2, 3), release, static=release == "3.7", **options).start()
+    return Quorum(ids or (1, 2, 3), release, static=release == "3.7", **{"latency": 5, **options}).start()
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -46,7 +46,7 @@ def test_a_minority_elects_nobody(release):
     world = quorum(release)
     world.elected()
     world.kill(1, 2)
-    world.run(60_000)
+    world.run(20_000)
     assert not world.leaders
 
 
