@@ -21,6 +21,7 @@ from kafkactl.metadata.image.model import (
     Image,
     OpenTransaction,
     PackedTopics,
+    PartitionState,
     ScramCredential,
     ScramKey,
     Topic,
@@ -115,18 +116,24 @@ class Renders(dict[Any, str]):
 
 def _texts_of(topic: Topic, renders: Renders) -> list[str]:
     states = topic.partitions.states
+    numbers = sorted(states)
+    return state_texts(numbers, [states[number] for number in numbers], renders)
+
+
+def state_texts(numbers: Sequence[int], states: Sequence[PartitionState], renders: Renders) -> list[str]:
+    """Partitions as text, in the order of their numbers."""
     if not states:
         return []
-    numbers, text = sorted(states), renders.__getitem__
+    text = renders.__getitem__
     replicas, isr, removing, adding, leader, recovery, leader_epoch, epoch, directories, elr, last_known = zip(
-        *map(states.__getitem__, numbers), strict=True
+        *states, strict=True
     )
     lists = (map(text, ids) for ids in (replicas, isr, removing, adding))
     more = (map(text, ids) for ids in (directories, elr, last_known))
-    return partition_texts(zip(numbers, *lists, leader, recovery, leader_epoch, epoch, *more, strict=True))
+    return _partition_texts(zip(numbers, *lists, leader, recovery, leader_epoch, epoch, *more, strict=True))
 
 
-def partition_texts(rows: Iterable[tuple[Any, ...]]) -> list[str]:
+def _partition_texts(rows: Iterable[tuple[Any, ...]]) -> list[str]:
     """Partitions as text. A row is a number and the fields of a PartitionState, its lists as text already."""
     return [
         f'{{"partitionId":{number},"replicas":{replicas},"isr":{isr},'

@@ -19,7 +19,8 @@ from kafkactl.metadata.replay import fast as replay_fast
 from kafkactl.metadata.replay.batches import BatchReplaying, replay_runs
 from kafkactl.metadata.replay.columns import frame as columns_frame
 from kafkactl.metadata.replay.columns import table as columns_table
-from kafkactl.metadata.replay.columns.bytes import ByteNumbers, Window
+from kafkactl.metadata.replay.columns.bytes import ByteNumbers, IdNumbers, Window
+from kafkactl.metadata.replay.columns.lists import DIRECTORIES, IDS, Lists, Tuples
 from kafkactl.metadata.replay.fast import FastReplaying
 from kafkactl.metadata.replay.reference import Replay
 from kafkactl.protocol.record_batch import encode_batch
@@ -41,6 +42,7 @@ def by_columns_at_any_size() -> Iterator[None]:
         patched.setattr(replay_fast, "_FEW_RECORDS", 0)
         patched.setattr(columns_frame, "_FEW", 2)
         patched.setattr(columns_table, "_FLUSHED_AT_ONCE", 7)
+        patched.setattr(columns_table, "_LEAST_WORDS", 1)  # replaced lists are left behind again and again
         yield
 
 
@@ -138,10 +140,22 @@ def test_logs_and_snapshots_of_releases(release):
         assert_same(log(release), start, first_offset=snapshot.end_offset)
 
 
+MANY_REPLICAS = [
+    {"records": 3_000, "partitions": 300, "brokers": 150, "replicas": replicas} for replicas in (8, 33, 126, 127, 140)
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [{}, {"elr": 0}, {"replicas": 1}, {"partitions_of_topic": 300}, {"batch_records": 2}])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *({}, {"elr": 0}, {"replicas": 1}, {"partitions_of_topic": 300}, {"batch_records": 2}),
+        {"is_diverse": 1, "brokers": 60},
+        *MANY_REPLICAS,
+    ],
+)
 def test_a_generated_log_ends_where_its_generator_says(shape):
-    generator = LogGenerator(Shape(records=20_000, partitions=2_000, **shape))
+    generator = LogGenerator(Shape(**{"records": 20_000, "partitions": 2_000, **shape}))
     data = b"".join(generator.batches())
     found, expected = assert_same(data, piece=300_000), generator.expected()
     assert expected_of(found.image) == expected.state
@@ -241,6 +255,55 @@ def test_a_batch_that_claims_records_it_has_no_room_for(count: int):
     taken = columns_frame.heads(window, [0, *(len(good) + at * len(claims[0]) for at in range(3))])
     assert taken.is_usual.tolist() == [True, False, False, False]  # rows are made for the usual ones
     assert {one.id for one in assert_same(data).findings} == {"undecodable-record"}
+
+
+# --- numbers for ids, and lists -------------------------------------------------------------------------------------
+
+
+HALVES = st.integers(0, 3) | st.integers(0, 2**64 - 1)
+
+
+@given(ids=st.lists(st.tuples(HALVES, HALVES), min_size=1))
+def test_equal_ids_have_equal_numbers(ids):
+    made: list[bytes] = []
+    numbers = IdNumbers(made.append)
+    halves = np.array(ids, np.uint64)
+    strings = [first.to_bytes(8, "little") + second.to_bytes(8, "little") for first, second in ids]
+    for _ in range(2):
+        found = numbers.numbers(halves[:, 0], halves[:, 1])
+        assert [made[number] for number in found.tolist()] == strings
+    assert [numbers.number(id) for id in strings] == found.tolist()
+    assert len(made) == len(set(strings))
+
+
+def test_many_ids_are_kept_apart():
+    made: list[bytes] = []
+    numbers = IdNumbers(made.append)
+    first = np.arange(5_000).astype(np.uint64)
+    found = numbers.numbers(first, first % 7)
+    assert found.tolist() == numbers.numbers(first, first % 7).tolist()
+    assert len(made) == len(set(made)) == len(set(found.tolist())) == 5_000
+
+
+@given(
+    held=st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=140).map(tuple), min_size=1),
+    counts=st.lists(st.integers(0, 140), min_size=1),
+    kept=st.sets(st.integers(0, 50)),
+)
+def test_lists_are_what_was_put(held, counts, kept):
+    joined = [bytes(16 * count) if count % 2 else b"directory of 16 " * count for count in counts]
+    lists = Lists()
+    ids, directories = lists.put(held), lists.put_directories(joined)
+    rows = np.array([at % len(held) for at in kept], np.int64)
+    other = Lists()
+    moved = lists.moved(other, ids[rows], IDS)
+    moved_directories = lists.moved(other, directories, DIRECTORIES)
+
+    assert Tuples(lists.words).ids(ids) == held
+    assert Tuples(lists.words).directories(directories) == joined
+    assert Tuples(other.words).ids(moved) == [held[row] for row in rows.tolist()]
+    assert Tuples(other.words).directories(moved_directories) == joined
+    assert other.used <= lists.used or len(kept) > len(held)
 
 
 # --- numbers for byte strings ---------------------------------------------------------------------------------------

@@ -35,6 +35,10 @@ class Window:
             np.ndarray((size - 8,), form, buffer=self.u1.data, strides=(1,)) for form in ("<u4", "<u8", ">i4", ">i8")
         )
 
+    def of(self, size: int) -> Array:
+        """The same of so many bytes at each place, as they stand; no place may be less than that before the end."""
+        return np.ndarray((len(self.u1) - size + 1,), f"V{size}", buffer=self.u1.data, strides=(1,))
+
     def show(self, data: bytes) -> None:
         """Stand on another piece: fresh memory for each would cost more than all that is read from it."""
         size = len(data)
@@ -196,20 +200,73 @@ def _mixed(words: list[Array], extra: Array) -> Array:
     return mixed * _MIX
 
 
-class Grown:
-    """Columns that take one row after the other."""
+class IdNumbers:
+    """Numbers 0, 1, 2... for ids of 16 bytes, in the order in which they are first seen; `made` is called with each
+    new one."""
 
-    def __init__(self, width: int) -> None:
-        self._rows = 0
-        self._columns = np.zeros((width, 256), np.int64)
+    def __init__(self, made: Callable[[bytes], None]) -> None:
+        self._made = made
+        self._known: dict[bytes, int] = {}
+        self._bits = 10
+        self._places = np.zeros(1 << self._bits, np.int64)  # by hash: the number and 1 more; 0 where none is
+        self._words = np.zeros((2, 512), np.uint64)
 
-    def add(self, row: tuple[int, ...]) -> None:
-        """Put a row behind the others."""
-        if self._rows == self._columns.shape[1]:
-            self._columns = np.concatenate([self._columns, np.zeros_like(self._columns)], axis=1)
-        self._columns[:, self._rows] = row
-        self._rows += 1
+    def number(self, id: bytes) -> int:
+        """That of one id."""
+        if id not in self._known:
+            self._enter([id])
+        return self._known[id]
 
-    def __getitem__(self, column: int) -> Array:
-        found: Array = self._columns[column]
+    def numbers(self, first: Array, second: Array) -> Array:
+        """Those of ids as columns of their halves, little-endian."""
+        found, missing = self._find(first, second)
+        while len(missing):
+            rows = missing[np.unique(first[missing], return_index=True)[1]]
+            raw = np.stack([first[rows], second[rows]], axis=1).astype("<u8").tobytes()
+            self._enter([raw[at : at + 16] for at in range(0, len(raw), 16)])
+            found[missing], still = self._find(first[missing], second[missing])
+            missing = missing[still]
         return found
+
+    def _find(self, first: Array, second: Array) -> tuple[Array, Array]:
+        """The numbers, and the rows that have none."""
+        place = self._hashed(first, second)
+        entry = self._places[place]
+        wrong = np.flatnonzero((self._words[0][entry] != first) | (self._words[1][entry] != second) | (entry == 0))
+        rows = wrong[entry[wrong] != 0]
+        while len(rows):  # another id at its place: look at the next one
+            place[rows] = (place[rows] + 1) & (len(self._places) - 1)
+            held = entry[rows] = self._places[place[rows]]
+            same = (self._words[0][held] == first[rows]) & (self._words[1][held] == second[rows])
+            rows = rows[~same & (held != 0)]
+        return entry - 1, wrong[entry[wrong] == 0]
+
+    def _hashed(self, first: Array, second: Array) -> Array:
+        found: Array = (((first ^ second) * _MIX) >> np.uint64(64 - self._bits)).astype(np.int64)
+        return found
+
+    def _enter(self, ids: list[bytes]) -> None:
+        """New ids, all different."""
+        begin, known = len(self._known), self._known
+        for number, id in enumerate(ids, begin):
+            self._made(id)
+            known[id] = number
+        end = len(known) + 1
+        while end > self._words.shape[1]:
+            self._words = np.concatenate([self._words, np.zeros_like(self._words)], axis=1)
+        self._words[:, begin + 1 : end] = np.frombuffer(b"".join(ids), "<u8").reshape(-1, 2).T
+        if 2 * end > len(self._places):
+            while 2 * end > len(self._places):
+                self._bits += 1
+                self._places = np.zeros(1 << self._bits, np.int64)
+            begin = 0
+        self._put(np.arange(begin + 1, end))
+
+    def _put(self, entries: Array) -> None:
+        """Each at the first free place from its own on."""
+        place = self._hashed(self._words[0][entries], self._words[1][entries])
+        while len(entries):
+            free = np.flatnonzero(self._places[place] == 0)
+            self._places[place[free]] = entries[free]
+            left = np.flatnonzero(self._places[place] != entries)
+            entries, place = entries[left], (place[left] + 1) & (len(self._places) - 1)

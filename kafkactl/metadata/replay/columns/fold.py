@@ -17,22 +17,30 @@ import numpy as np
 from kafkactl.errors import DecodeError
 from kafkactl.metadata.image.model import PartitionState
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
-from kafkactl.metadata.replay.columns import meaning as meant
+from kafkactl.metadata.replay.columns import lists, tagged
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Records
-from kafkactl.metadata.replay.columns.meaning import Meanings
 from kafkactl.metadata.replay.columns.table import PartitionTable
+from kafkactl.metadata.replay.columns.tagged import CHANGE, NEWEST, PARTITION
 from kafkactl.metadata.replay.state import ContradictionError, State
-from kafkactl.metadata.replay.topics import merged, registered
+from kafkactl.metadata.replay.topics import LEADER_STAYS, merged, registered
 
 TOPIC, REMOVE_TOPIC, BEGIN, END, ABORT, CLEAR_ELR = 2, 9, 23, 24, 25, 28
-_HEAD_END: Final = 3 + meant.IDS_BYTES
+_HEAD_END: Final = 3 + tagged.IDS_BYTES
 _NO_OP: Final = 0x00001401  # frame, api key, version, no tagged fields; little-endian
 NEVER: Final = 1 << 60
-_NEVER_THERE: Final = (NEVER, NEVER)
-_MOST_REMEMBERED: Final = 400_000
+_MOST_FREE: Final = 400_000  # rows of partitions that are gone
 FOLLOWED: Final = frozenset({TOPIC, REMOVE_TOPIC, CLEAR_ELR})
-_TRANSACTIONS: Final = frozenset({-1, meant.PARTITION, meant.CHANGE, BEGIN, END, ABORT})
+_TRANSACTIONS: Final = frozenset({-1, PARTITION, CHANGE, BEGIN, END, ABORT})
+# The columns of the table by the rows of `tagged.Given`.
+_LISTS: Final = {
+    "replicas": tagged.REPLICAS,
+    "isr": tagged.ISR,
+    "removing": tagged.REMOVING,
+    "adding": tagged.ADDING,
+    "elr": tagged.ELR,
+    "last_known": tagged.LAST_KNOWN,
+}
 
 
 class Others(NamedTuple):
@@ -89,21 +97,29 @@ class Stretch(NamedTuple):
 
 
 class Made(NamedTuple):
-    """PartitionRecords."""
+    """PartitionRecords. `at` is that of `tagged.Given`."""
 
     place: Array
     row: Array
-    four: Array
-    rest: Array
+    at: Array
     epochs: Array  # where leader, leader epoch and partition epoch stand
+
+    def only(self, which: Array | slice) -> Made:
+        """Some of them."""
+        return Made(self.place[which], self.row[which], self.at[:, which], self.epochs[which])
 
 
 class Changed(NamedTuple):
-    """PartitionChangeRecords."""
+    """PartitionChangeRecords. `at` is that of `tagged.Given`, `gives` tells which of its rows have anything."""
 
     place: Array
     row: Array
-    change: Array
+    at: Array
+    gives: Array
+
+    def only(self, which: Array | slice) -> Changed:
+        """Some of them."""
+        return Changed(self.place[which], self.row[which], self.at[:, which], self.gives)
 
 
 class _OddError(Exception):
@@ -115,20 +131,20 @@ class ColumnFold:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self.meanings = Meanings(state)
-        self.table = PartitionTable(state, self.meanings)
+        self.table = PartitionTable(state)
 
     @property
     def is_full(self) -> bool:
-        """Whether so much is remembered of the past that it is time to begin anew."""
+        """Whether so many rows are of partitions that are gone that it is time to begin anew."""
         table = self.table
-        live = int(table.present.sum()) if table.used > _MOST_REMEMBERED else table.used
-        return len(self.meanings) > _MOST_REMEMBERED or table.used > 3 * live + _MOST_REMEMBERED
+        live = int(table.present.sum()) if table.used > _MOST_FREE else table.used
+        return table.used > 3 * live + _MOST_FREE
 
     # --- reading --------------------------------------------------------------------------------------------------
 
     def read(self, window: Window, found: Records) -> Stretch | None:
         """What these records do, or None."""
+        self.table.tidy()
         try:
             return self._read(window, found)
         except _OddError:
@@ -138,8 +154,8 @@ class ColumnFold:
         size = found.end - found.start
         head = window.u4[found.start]
         kind = head & 0xFFFF
-        is_change = kind == FRAME_VERSION | meant.CHANGE << 8
-        is_row = is_change | (kind == FRAME_VERSION | meant.PARTITION << 8)
+        is_change = kind == FRAME_VERSION | CHANGE << 8
+        is_row = is_change | (kind == FRAME_VERSION | PARTITION << 8)
         is_no_op = (head == _NO_OP) & (size == 4)
         others = _others(window, found, np.flatnonzero(~(is_row | is_no_op)).tolist())
         aborted, open_at = _transactions(others)
@@ -153,14 +169,23 @@ class ColumnFold:
         lives = self._lives(others)
         if not len(place):
             return stretch
-        if bool((((head[place] >> 16) & 0xFF) > meant.NEWEST).any()) or bool((size[place] < _HEAD_END).any()):
+        if bool((((head[place] >> 16) & 0xFF) > NEWEST).any()) or bool((size[place] < _HEAD_END).any()):
             raise _OddError
         is_change = is_change[place]
-        rows = self._rows(window, found, place, lives, aborted)
-        changed = self._changed(window, found, place, rows, is_change)
-        made = self._made(window, found, place, rows, ~is_change)
-        stretch = stretch._replace(changes=len(changed.place), partitions=len(made.place))
-        return self._sorted_out(window, found, stretch, _kept(made, aborted), _kept(changed, aborted))
+        heads = tagged.heads(window, found.start[place], found.end[place])
+        rows = self._rows(heads, place, lives, aborted)
+        changed, irregular = _changed(window, heads, place, rows, np.flatnonzero(is_change))
+        made, also = _made(window, heads, place, rows, np.flatnonzero(~is_change))
+        stretch = stretch._replace(
+            changes=len(changed.place),
+            partitions=len(made.place),
+            made=_kept(made, aborted),
+            changed=_kept(changed, aborted),
+        )
+        alone = np.concatenate([changed.row[np.flatnonzero(irregular)], made.row[np.flatnonzero(also)]])
+        if bool((alone < 0).any()):  # of an aborted transaction, and perhaps wrong
+            raise _OddError
+        return self._sorted_out(window, found, stretch, alone)
 
     def _lives(self, others: Others) -> dict[bytes, tuple[int, int]]:
         """Of the topics that are made or removed: behind which place they are there, and before which."""
@@ -175,8 +200,7 @@ class ColumnFold:
 
     def _rows(
         self,
-        window: Window,
-        found: Records,
+        heads: tagged.Heads,
         place: Array,
         lives: Mapping[bytes, tuple[int, int]],
         aborted: Sequence[tuple[int, int]],
@@ -189,10 +213,9 @@ class ColumnFold:
         for first, last in aborted:
             withheld[slice(*np.searchsorted(place, (first, last)).tolist())] = True
         kept = np.flatnonzero(~withheld) if aborted else slice(None)
-        start, place = found.start[place[kept]], place[kept]
-        topics = self.table.topics.numbers(window, start + 7, 16)
-        self._check_lives(place, topics, lives)
-        rows = self.table.rows(topics, window.i4[start + 3].astype(np.int64))
+        topics = self.table.topics.numbers(heads.first[kept], heads.second[kept])
+        self._check_lives(place[kept], topics, lives)
+        rows = self.table.rows(topics, heads.number[kept])
         if rows is None:
             raise _OddError
         if not aborted:
@@ -203,51 +226,25 @@ class ColumnFold:
 
     def _check_lives(self, place: Array, topics: Array, lives: Mapping[bytes, tuple[int, int]]) -> None:
         """Whether the topics of partition records are there at their places."""
-        changing = {self.table.topics.number(raw): life for raw, life in lives.items()}
-        is_sure = self.table.is_live.copy()  # there from before the stretch until behind it
-        is_sure[list(changing)] = False
-        unsure = np.flatnonzero(~is_sure[topics])
-        for at, topic in zip(place[unsure].tolist(), topics[unsure].tolist(), strict=True):
-            begin, end = changing.get(topic, _NEVER_THERE)
-            if not begin < at < end:
-                raise _OddError
-
-    def _changed(self, window: Window, found: Records, place: Array, rows: Array, which: Array) -> Changed:
-        own = np.flatnonzero(which)
-        start, end = found.start[place[own]], found.end[place[own]]
-        versions = window.u1[start + 2].astype(np.int64)
-        tags: Any = versions if len(versions) and int(versions.min()) != int(versions.max()) else _only(versions)
-        change = self.meanings.changes.numbers(window, start + _HEAD_END, end - start - _HEAD_END, tags)
-        if bool((self.meanings.change[meant.KIND][change] == meant.WRONG).any()):
+        changing = [self.table.topics.number(raw) for raw in lives]
+        is_live = self.table.is_live
+        begin = np.where(is_live, -1, NEVER)
+        end = np.full(len(is_live), NEVER)
+        if changing:
+            begin[changing], end[changing] = np.array(list(lives.values()), np.int64).T
+        if not bool(((begin[topics] < place) & (place < end[topics])).all()):
             raise _OddError
-        return Changed(place[own], rows[own], change)
 
-    def _made(self, window: Window, found: Records, place: Array, rows: Array, which: Array) -> Made:
-        own = np.flatnonzero(which)
-        start, end = found.start[place[own]], found.end[place[own]]
-        at = start + _HEAD_END
-        for _ in range(4):
-            count = window.u1[at].astype(np.int64)
-            at = at + 4 * count - 3
-            if bool(((count == 0) | (count > 0x7F) | (at + 12 >= end)).any()):
-                raise _OddError
-        four = self.meanings.fours.numbers(window, start + _HEAD_END, at - start - _HEAD_END)
-        versions = window.u1[start + 2].astype(np.int64)
-        rest = self.meanings.rests.numbers(window, at + 12, end - at - 12, versions)
-        directories = self.meanings.rest[4][rest]
-        fits = (directories == meant.ANY_COUNT) | (directories == self.meanings.four[4][four])
-        if not bool(fits.all()):
-            raise _OddError
-        return Made(place[own], rows[own], four, rest, at)
-
-    def _sorted_out(self, window: Window, found: Records, stretch: Stretch, made: Made, changed: Changed) -> Stretch:
+    def _sorted_out(self, window: Window, found: Records, stretch: Stretch, alone: Array) -> Stretch:
         """Partitions that columns can fold, and those that have to be replayed one record after the other."""
+        made, changed = stretch.made, stretch.changed
+        assert made is not None
+        assert changed is not None
         careful = np.zeros(self.table.used, bool)
+        careful[alone] = True
         careful[made.row[self.table.present[made.row]]] = True
         ordered = np.sort(made.row)
         careful[ordered[1:][ordered[1:] == ordered[:-1]]] = True
-        kinds = self.meanings.change[meant.KIND]
-        careful[changed.row[kinds[changed.change] == meant.DEPENDENT]] = True
         fresh = np.flatnonzero(~self.table.present[changed.row])
         if len(fresh):
             begins = np.full(self.table.used, NEVER)
@@ -255,7 +252,7 @@ class ColumnFold:
             if bool((changed.place[fresh] < begins[changed.row[fresh]]).any()):
                 raise _OddError
         if not bool(careful.any()):
-            return stretch._replace(made=made, changed=changed)
+            return stretch
         if stretch.clears():
             raise _OddError
         apart_made, apart_changed = careful[made.row], careful[changed.row]
@@ -264,27 +261,26 @@ class ColumnFold:
         order = np.argsort(places)
         values = [window.data[found.start[at] : found.end[at]] for at in places[order].tolist()]
         return stretch._replace(
-            made=_where(made, ~apart_made),
-            changed=_where(changed, ~apart_changed),
-            careful=self._replayed(rows[order].tolist(), values),
+            made=made.only(~apart_made),
+            changed=changed.only(~apart_changed),
+            careful=self._replayed(rows[order], values),
         )
 
-    def _replayed(self, rows: Iterable[int], values: Iterable[bytes]) -> dict[int, PartitionState]:
+    def _replayed(self, rows: Array, values: Iterable[bytes]) -> dict[int, PartitionState]:
         """Partitions by the words of their records."""
-        found: dict[int, PartitionState] = {}
-        for row, value in zip(rows, values, strict=True):
-            record = decode_record(value)
+        known = np.unique(rows[self.table.present[rows]])
+        found = dict(zip(known.tolist(), self.table.states(known), strict=True))
+        for row, value in zip(rows.tolist(), values, strict=True):
             old = found.get(row)
-            if old is None and self.table.present[row]:
-                (old,) = self.table.states(np.array([row]))
             try:
-                if record.api_key == meant.PARTITION:
+                record = decode_record(value)
+                if record.api_key == PARTITION:
                     found[row] = registered(self._state, record.data, "")
                 elif old is None:
                     raise _OddError
                 else:
                     found[row] = merged(self._state, old, record.data, "")
-            except ContradictionError as error:
+            except (ContradictionError, DecodeError) as error:
                 raise _OddError from error
         return found
 
@@ -309,75 +305,102 @@ class ColumnFold:
         if made is not None and len(made.place):
             self._make(window, _between(made, begin, end))
         if changed is not None and len(changed.place):
-            self._change(_between(changed, begin, end))
+            self._change(window, _between(changed, begin, end))
         if stretch.careful and end == NEVER:
             self.table.put(np.fromiter(stretch.careful, np.int64), stretch.careful.values())
 
     def _make(self, window: Window, made: Made) -> None:
-        table, row, four, rest = self.table, made.row, self.meanings.four, self.meanings.rest
-        for at, name in enumerate(("replicas", "isr", "removing", "adding")):
-            getattr(table, name)[row] = four[at][made.four]
-        directories = rest[0][made.rest]
-        unknown = np.flatnonzero(rest[4][made.rest] == meant.ANY_COUNT)
-        if len(unknown):  # as many unknown ones as there are replicas, whatever the record says
-            counts = four[4][made.four[unknown]]
-            most = int(counts.max())
-            nothing = np.array([self.meanings.directory_number(bytes(16 * count)) for count in range(most + 1)])
-            directories[unknown] = nothing[counts]
-        table.directories[row] = directories
-        for at, name in ((1, "recovery"), (2, "elr"), (3, "last_known")):
-            getattr(table, name)[row] = rest[at][made.rest]
+        table, row = self.table, made.row
+        for name, field in _LISTS.items():
+            getattr(table, name)[row] = self._lists(window, made.at[field])
+        table.directories[row] = self._directories(window, made)
+        recovery = made.at[tagged.RECOVERY]
+        table.recovery[row] = np.where(recovery > 0, window.u1[recovery], 0)
         for at, name in ((0, "leader"), (4, "leader_epoch"), (8, "epoch")):
             getattr(table, name)[row] = window.i4[made.epochs + at]
         table.present[row] = True
 
-    def _change(self, changed: Changed) -> None:
+    def _lists(self, window: Window, at: Array, width: int = lists.IDS) -> Array:
+        """The places of lists in the table; EMPTY where a record gives none."""
+        given = np.flatnonzero(at)
+        if len(given) == len(at):
+            return self.table.lists.add(window, at, width)
+        places = np.full(len(at), lists.EMPTY, np.int32)
+        places[given] = self.table.lists.add(window, at[given], width)
+        return places
+
+    def _directories(self, window: Window, given: Made | Changed) -> Array:
+        """Lists of directory ids; where none are given, as many unknown ones as there are replicas."""
+        places = self._lists(window, given.at[tagged.DIRECTORIES], lists.DIRECTORIES)
+        nothing = np.flatnonzero(places == lists.EMPTY)
+        places[nothing] = lists.UNKNOWN[window.u1[given.at[tagged.REPLICAS, nothing]].astype(np.int64) - 1]
+        return places
+
+    def _change(self, window: Window, changed: Changed) -> None:
         """Where a row stands twice in an assignment, numpy keeps the last."""
-        table, row, number, meaning = self.table, changed.row, changed.change, self.meanings.change
+        table, row = self.table, changed.row
         np.add.at(table.epoch, row, 1)
-        _assign(table.isr, row, meaning[meant.ISR][number])
-        leader = meaning[meant.LEADER][number]
-        named = np.flatnonzero(~meant.leaves_leader(leader))
-        table.leader[row[named]] = leader[named]
-        np.add.at(table.leader_epoch, row[named], 1)
-        full = np.flatnonzero(meaning[meant.KIND][number] != meant.SIMPLE)
-        row, number = row[full], number[full]
-        for name, at in _FULL.items():
-            _assign(getattr(table, name), row, meaning[at][number])
+        leader = np.flatnonzero(changed.at[tagged.LEADER])
+        ids = window.i4[changed.at[tagged.LEADER, leader]].astype(np.int32)
+        if bool((ids == LEADER_STAYS).any()):
+            leader, ids = leader[ids != LEADER_STAYS], ids[ids != LEADER_STAYS]
+        table.leader[row[leader]] = ids
+        np.add.at(table.leader_epoch, row[leader], 1)
+        if changed.gives[tagged.RECOVERY]:
+            recovery = np.flatnonzero(changed.at[tagged.RECOVERY])
+            table.recovery[row[recovery]] = window.u1[changed.at[tagged.RECOVERY, recovery]]
+        for name, field in _LISTS.items():
+            if not changed.gives[field]:
+                continue
+            last = table.last(row, np.flatnonzero(changed.at[field]))
+            getattr(table, name)[row[last]] = table.lists.add(window, changed.at[field, last])
+        if changed.gives[tagged.DIRECTORIES]:
+            last = table.last(row, np.flatnonzero(changed.at[tagged.DIRECTORIES]))
+            table.directories[row[last]] = self._directories(window, changed.only(last))
 
 
-_FULL: Final = {
-    "elr": meant.ELR,
-    "last_known": meant.LAST_KNOWN,
-    "removing": meant.REMOVING,
-    "adding": meant.ADDING,
-    "recovery": meant.RECOVERY,
-    "replicas": meant.REPLICAS,
-    "directories": meant.DIRECTORIES,
-}
+def _changed(window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array) -> tuple[Changed, Array]:
+    """The changes, and which of them the columns cannot fold."""
+    given = tagged.changes(window, heads.only(own))
+    at, irregular = given.at, given.irregular
+    gives: Array = np.logical_or.reduce(at, axis=1)
+    if gives[tagged.REPLICAS] or gives[tagged.DIRECTORIES]:
+        irregular |= (at[tagged.REPLICAS] > 0) != (at[tagged.DIRECTORIES] > 0)  # what it does depends on the partition
+        irregular |= _do_not_fit(window, at)
+    if gives[tagged.RECOVERY]:
+        irregular |= _are_unknown(window, at[tagged.RECOVERY])
+    return Changed(place[own], rows[own], at, gives), irregular
 
 
-def _assign(column: Array, row: Array, value: Array) -> None:
-    given = np.flatnonzero(value != meant.STAYS)
-    column[row[given]] = value[given]
+def _made(window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array) -> tuple[Made, Array]:
+    """The partitions, and which of them the columns cannot fold."""
+    given, epochs = tagged.partitions(window, heads.only(own))
+    irregular = given.irregular | _do_not_fit(window, given.at) | _are_unknown(window, given.at[tagged.RECOVERY])
+    return Made(place[own], rows[own], given.at, epochs), irregular
 
 
-def _only(values: Array) -> int:
-    return int(values[0]) if len(values) else 0
+def _do_not_fit(window: Window, at: Array) -> Array:
+    """Where there are directory ids, and not as many as replicas."""
+    directories = at[tagged.DIRECTORIES]
+    count = window.u1[directories]
+    found: Array = (directories > 0) & (count > 1) & (count != window.u1[at[tagged.REPLICAS]])
+    return found
 
 
-def _where(rows: Any, which: Array | slice) -> Any:
-    return type(rows)(*(column[which] for column in rows))
+def _are_unknown(window: Window, recovery: Array) -> Array:
+    """Where a recovery state stands that is not known."""
+    found: Array = (recovery > 0) & (window.u1[recovery] > 1)
+    return found
 
 
 def _kept(rows: Any, aborted: Sequence[tuple[int, int]]) -> Any:
-    return _where(rows, rows.row >= 0) if aborted else rows
+    return rows.only(rows.row >= 0) if aborted else rows
 
 
 def _between(rows: Any, begin: int, end: int) -> Any:
     if begin < 0 and end == NEVER:
         return rows
-    return _where(rows, slice(*np.searchsorted(rows.place, (begin + 1, end)).tolist()))
+    return rows.only(slice(*np.searchsorted(rows.place, (begin + 1, end)).tolist()))
 
 
 def _others(window: Window, found: Records, places: list[int]) -> Others:
@@ -401,7 +424,7 @@ def _transactions(others: Others) -> tuple[list[tuple[int, int]], int]:
     begin, unreadable = -1, False
     for at, key, _ in others.of(_TRANSACTIONS):
         unreadable = unreadable or key < 0
-        if key in (meant.PARTITION, meant.CHANGE):  # in a frame that is longer than need be
+        if key in (PARTITION, CHANGE):  # in a frame that is longer than need be
             raise _OddError
         if key == BEGIN:
             if begin >= 0:

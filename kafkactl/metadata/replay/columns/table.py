@@ -11,12 +11,13 @@ from typing import Any, Final
 import numpy as np
 
 from kafkactl.metadata.image.model import DIRECTORIES_AT, PartitionState
-from kafkactl.metadata.replay.columns.bytes import Array, ByteNumbers
-from kafkactl.metadata.replay.columns.meaning import Meanings
+from kafkactl.metadata.replay.columns import lists as placed
+from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers
 from kafkactl.metadata.replay.columns.topics import DIRECTORIES, LISTS, PLAIN, ColumnTopics, Rows
 from kafkactl.metadata.replay.state import State
 
 _FLUSHED_AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tuples
+_LEAST_WORDS: Final = 4 << 20  # fewer are not worth to look which of them are still needed
 _FORMS: Final[Mapping[str, type[Any]]] = {
     **dict.fromkeys((*LISTS, DIRECTORIES, "leader"), np.int32),
     "recovery": np.int8,
@@ -42,10 +43,12 @@ class PartitionTable:
     epoch: Array
     present: Array
 
-    def __init__(self, state: State, meanings: Meanings) -> None:
+    def __init__(self, state: State) -> None:
         self._state = state
-        self._meanings = meanings
-        self.topics = ByteNumbers(self._new_topic)
+        self.lists = placed.Lists()
+        self._most_words = _LEAST_WORDS
+        self._scratch: Array = np.zeros(0, np.int32)
+        self.topics = IdNumbers(self._new_topic)
         self._raws: list[bytes] = []
         for name, form in _FORMS.items():
             setattr(self, name, np.zeros(1024, form))
@@ -56,7 +59,7 @@ class PartitionTable:
 
     # --- topics ---------------------------------------------------------------------------------------------------
 
-    def _new_topic(self, raw: bytes, _tag: int) -> None:
+    def _new_topic(self, raw: bytes) -> None:
         number = len(self._raws)
         self._raws.append(raw)
         if number == len(self._base):
@@ -119,6 +122,25 @@ class PartitionTable:
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
 
+    def last(self, rows: Array, which: Array) -> Array:
+        """Of these of the rows the last of each partition: what was given before is not needed."""
+        if len(self._scratch) < self.used:
+            self._scratch = np.zeros(len(self.present), np.int32)
+        own = rows[which]
+        self._scratch[own] = which
+        found: Array = which[np.flatnonzero(self._scratch[own] == which)]
+        return found
+
+    def tidy(self) -> None:
+        """Leave behind the lists that were replaced, where there are many."""
+        if self.lists.used < self._most_words:
+            return
+        rows, lists = np.flatnonzero(self.present[: self.used]), placed.Lists()
+        for name in (*LISTS, DIRECTORIES):
+            column, width = getattr(self, name), placed.DIRECTORIES if name == DIRECTORIES else placed.IDS
+            column[rows] = self.lists.moved(lists, column[rows], width)
+        self.lists, self._most_words = lists, max(_LEAST_WORDS, 2 * lists.used)
+
     # --- to and from the state ------------------------------------------------------------------------------------
 
     def _load(self, topic: int, partitions: dict[int, PartitionState]) -> None:
@@ -133,19 +155,19 @@ class PartitionTable:
         """These partitions into these rows."""
         fields = list(zip(*states, strict=True))
         for name, at in LISTS.items():
-            getattr(self, name)[rows] = [self._meanings.list_number(one) for one in fields[at]]
+            getattr(self, name)[rows] = self.lists.put(fields[at])
         for name, at in PLAIN.items():
             getattr(self, name)[rows] = fields[at]
-        self.directories[rows] = [self._meanings.directory_number(one) for one in fields[DIRECTORIES_AT]]
+        self.directories[rows] = self.lists.put_directories(fields[DIRECTORIES_AT])
         self.present[rows] = True
 
     def states(self, rows: Any) -> list[PartitionState]:
         """The partitions in these rows."""
-        return self._taken(slice(0, self.used)).states(rows)
+        return self._taken(rows).states()
 
     def _taken(self, rows: Any) -> Rows:
         columns = {name: getattr(self, name)[rows] for name in _FORMS if name != "present"}
-        return Rows(columns, self._meanings.lists, self._meanings.directories)
+        return Rows(columns, self.lists.words)
 
     def topics_of_state(self) -> ColumnTopics | None:
         """All topics that the state has, as they are now; None where it has partitions that are not in the table."""
@@ -191,7 +213,6 @@ class PartitionTable:
     def clear_elr(self, raw: bytes | None) -> None:
         """A ClearElrRecord, of one topic or of all (`apply_topics.clear_elr`)."""
         rows = slice(0, self.used) if raw is None else self._rows_of(self.topics.number(raw))
-        nothing = self._meanings.list_number(())
-        held = self.present[rows] & ((self.elr[rows] != nothing) | (self.last_known[rows] != nothing))
+        held = self.present[rows] & ((self.elr[rows] != placed.EMPTY) | (self.last_known[rows] != placed.EMPTY))
         self.epoch[rows] += held
-        self.elr[rows] = self.last_known[rows] = nothing
+        self.elr[rows] = self.last_known[rows] = placed.EMPTY

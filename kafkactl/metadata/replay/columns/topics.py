@@ -7,12 +7,11 @@ in a fraction of the time.
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
-from kafkactl.metadata.image.json import Renders, partition_texts, topics_text
+from kafkactl.metadata.image.json import Renders, state_texts, topics_text
 from kafkactl.metadata.image.model import (
     ADDING_AT,
     DIRECTORIES_AT,
@@ -32,9 +31,10 @@ from kafkactl.metadata.image.model import (
     Topic,
 )
 from kafkactl.metadata.replay.columns.bytes import Array
+from kafkactl.metadata.replay.columns.lists import Tuples
 from kafkactl.values import Uuid
 
-# The columns, by the field of a PartitionState that they are: numbers of lists, of directory lists, and plain ones.
+# The columns, by the field of a PartitionState that they are: places of lists, of directory lists, and numbers.
 LISTS: Final = {
     "replicas": REPLICAS_AT,
     "isr": ISR_AT,
@@ -54,56 +54,22 @@ _AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tupl
 
 
 class Rows:
-    """Partitions as columns by name, and what the numbers of lists and of directory lists stand for."""
+    """Partitions as columns by name; those of lists have places in `words` (`lists.Lists`)."""
 
-    def __init__(
-        self, columns: Mapping[str, Array], lists: Sequence[tuple[int, ...]], directories: Sequence[bytes]
-    ) -> None:
+    def __init__(self, columns: Mapping[str, Array], words: Array) -> None:
         self.columns = columns
-        self._lists = lists
-        self._directories = directories
+        self.words = words
 
-    def states(self, rows: Any) -> list[PartitionState]:
+    def states(self, rows: Any = slice(None), tuples: Tuples | None = None) -> list[PartitionState]:
         """The partitions in these rows."""
-        return list(zip(*self._fields(rows, *self._objects), strict=True))
-
-    @cached_property
-    def _objects(self) -> tuple[Array, Array]:
-        """The lists and the directory lists, to be taken by their numbers."""
-        return _objects(self._lists), _objects(self._directories)
-
-    def texts(self) -> _Texts:
-        """For the canonical text of partitions: lists as text, those that are used."""
-        renders = Renders()
-        used = np.zeros(len(self._lists), bool)
-        for name in LISTS:
-            used[self.columns[name]] = True
-        lists = np.full(len(used), "", object)
-        for number in np.flatnonzero(used).tolist():
-            lists[number] = renders[self._lists[number]]
-        directories = np.full(len(self._directories), "", object)
-        for number in np.flatnonzero(np.bincount(self.columns[DIRECTORIES], minlength=1)).tolist():
-            directories[number] = renders[self._directories[number]]
-        return _Texts(self, lists, directories)
-
-    def _fields(self, rows: Any, lists: Array, directories: Array) -> list[list[Any]]:
-        """Column by column, in the order of a PartitionState."""
+        tuples = tuples or Tuples(self.words)
         fields: list[list[Any]] = [[]] * len(Partition._fields)
         for name, at in LISTS.items():
-            fields[at] = lists[self.columns[name][rows]].tolist()
+            fields[at] = tuples.ids(self.columns[name][rows])
         for name, at in PLAIN.items():
             fields[at] = self.columns[name][rows].tolist()
-        fields[DIRECTORIES_AT] = directories[self.columns[DIRECTORIES][rows]].tolist()
-        return fields
-
-
-class _Texts:
-    def __init__(self, rows: Rows, lists: Array, directories: Array) -> None:
-        self._rows, self._lists, self._directories = rows, lists, directories
-
-    def of(self, numbers: list[int], rows: slice) -> list[str]:
-        """The canonical text of the partitions with these numbers."""
-        return partition_texts(zip(numbers, *self._rows._fields(rows, self._lists, self._directories), strict=True))
+        fields[DIRECTORIES_AT] = tuples.directories(self.columns[DIRECTORIES][rows])
+        return list(zip(*fields, strict=True))
 
 
 class ColumnTopics(PackedTopics):
@@ -120,8 +86,9 @@ class ColumnTopics(PackedTopics):
     def _all(self) -> dict[Uuid, Topic]:
         if self._made is None:
             self._made = {}
+            tuples = Tuples(self._rows.words)
             for first, behind, rows in self._parts(_AT_ONCE):
-                numbers, states = self._numbers[rows].tolist(), self._rows.states(rows)
+                numbers, states = self._numbers[rows].tolist(), self._rows.states(rows, tuples)
                 for name, raw, own in self._slices(first, behind, rows.start):
                     held = dict(zip(numbers[own], states[own], strict=True))
                     id = Uuid(raw)
@@ -178,13 +145,8 @@ class ColumnTopics(PackedTopics):
         return topics_text(self._texts())
 
     def _texts(self) -> Iterator[tuple[str, Uuid, list[str]]]:
-        texts = self._rows.texts()
+        renders, tuples = Renders(), Tuples(self._rows.words)
         for first, behind, rows in self._parts(_AT_ONCE // 10):
-            found = texts.of(self._numbers[rows].tolist(), rows)
+            numbers, states = self._numbers[rows].tolist(), self._rows.states(rows, tuples)
             for name, raw, own in self._slices(first, behind, rows.start):
-                yield name, Uuid(raw), found[own]
-
-
-def _objects(held: Sequence[Any]) -> Array:
-    """As a column of references."""
-    return np.fromiter(held, object, len(held))
+                yield name, Uuid(raw), state_texts(numbers[own], states[own], renders)
