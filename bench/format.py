@@ -53,8 +53,8 @@ def _one_node(folder: Path) -> None:
     )
     base = figures[theirs]
     rows = [
-        f"| `{name}` | {one.wall_ms:.0f} | {one.cpu_ms:.0f} | {one.wall_ms / base.wall_ms:.3f} |"
-        for name, one in figures.items()
+        f"| `{name}` | {figure.wall_ms:.0f} | {figure.cpu_ms:.0f} | {figure.wall_ms / base.wall_ms:.3f} |"
+        for name, figure in figures.items()
     ]
     ratio = figures["kafkactl storage format"].wall_ms / base.wall_ms
     goal = f"Goal: at most {RATIO_GOAL:.2f}. Measured: {ratio:.3f} ({'met' if ratio <= RATIO_GOAL else 'missed'})."
@@ -89,7 +89,7 @@ def _fleet(folder: Path) -> None:
     formatted = len(list((folder / "disks").glob("*/meta.properties")))
     if formatted != NODES:
         raise RuntimeError(f"{formatted} of {NODES} nodes were formatted")
-    plan_s, apply_s = (statistics.median(one.wall_ms for one in runs) / 1000 for runs in (planned, applied))
+    plan_s, apply_s = (statistics.median(run.wall_ms for run in runs) / 1000 for runs in (planned, applied))
     total = plan_s + apply_s
     record(
         "Planning and formatting a fleet",
@@ -121,7 +121,7 @@ def _inventory(folder: Path) -> str:
 
 def _properties(node_id: int, disk: Path) -> str:
     """A controller, or a broker where the id is beyond those of the controllers."""
-    bootstrap = ",".join(f"127.0.0.1:{10_000 + one}" for one in range(1, CONTROLLERS + 1))
+    bootstrap = ",".join(f"127.0.0.1:{10_000 + number}" for number in range(1, CONTROLLERS + 1))
     role, listener = ("controller", "CONTROLLER") if node_id <= CONTROLLERS else ("broker", "PLAINTEXT")
     return (
         f"process.roles={role}\nnode.id={node_id}\ncontroller.listener.names=CONTROLLER\n"

@@ -134,19 +134,19 @@ def _greedy_message(rng: random.Random) -> tuple[Any, bytes]:
     while True:
         spec, version = rng.choice(versions())
         form = Form(version, spec.is_flexible(version))
-        arrays = [one for one in spec.fields if one.is_array and form.has(one)]
+        arrays = [field for field in spec.fields if field.is_array and form.has(field)]
         if arrays:
-            value = {one.name: [_cheapest(one, form)] * rng.choice((30, 300, 3000)) for one in arrays}
+            value = {array.name: [_cheapest(array, form)] * rng.choice((30, 300, 3000)) for array in arrays}
             return (spec, version), encode_message(spec, version, random_message(rng, spec, version) | value)
 
 
 def _cheapest(field: FieldSpec, form: Form) -> Any:
     if field.kind == "struct":
         return {
-            one.name: default_value(one)
-            if one.is_array or one.default is not None or form.allows_null(one)
-            else _cheapest(one, form)
-            for one in field.fields
+            item.name: default_value(item)
+            if item.is_array or item.default is not None or form.allows_null(item)
+            else _cheapest(item, form)
+            for item in field.fields
         }
     plain = {"bool": False, "string": "", "bytes": b"", "records": b"", "uuid": ZERO_UUID, "float64": 0.0}
     return plain.get(field.kind, 0)
@@ -331,11 +331,11 @@ def _peak_bytes() -> int:
 def report(campaign: Campaign) -> str:
     """The figures as a page of docs/proof/."""
     rows = [
-        f"| {name} | {one.inputs:,} | {one.values:,} | {sum(one.errors.values()):,} | {len(one.errors)} | 0 |"
-        f" {one.worst_ratio:.0f} |"
-        for name, one in campaign.tallies.items()
+        f"| {name} | {tally.inputs:,} | {tally.values:,} | {sum(tally.errors.values()):,} | {len(tally.errors)} | 0 |"
+        f" {tally.worst_ratio:.0f} |"
+        for name, tally in campaign.tallies.items()
     ]
-    total = [sum(getattr(one, name) for one in campaign.tallies.values()) for name in ("inputs", "values")]
+    total = [sum(getattr(tally, name) for tally in campaign.tallies.values()) for name in ("inputs", "values")]
     return "\n".join(
         [
             "# Fuzz",

@@ -94,7 +94,7 @@ def _zipped(suffix: str) -> Iterator[Any]:
 
 
 def _batches(data: bytes) -> list[bytes]:
-    spans = [(one.header.position, one.header.end) for one in decode_batches(data)]
+    spans = [(batch.header.position, batch.header.end) for batch in decode_batches(data)]
     return [data[start:end] for start, end in spans if end - start < 4096]
 
 
@@ -144,9 +144,9 @@ def _records(data: bytes) -> int:
 
 def _replay(data: bytes) -> None:
     records = list(log_records([data], file="f"))
-    unread = sum(isinstance(one.record, DecodeError) for one in records)
+    unread = sum(isinstance(record.record, DecodeError) for record in records)
     found = replay(records)
-    if bool(unread) != ("undecodable-record" in {one.id for one in found.findings}):
+    if bool(unread) != ("undecodable-record" in {finding.id for finding in found.findings}):
         raise UndeclaredError(f"{unread} records were not read, and the replay found {found.findings}")
     if found.counts.get("undecodable", 0) != unread:
         raise UndeclaredError(f"{unread} records were not read, the replay counts {found.counts}")
@@ -164,11 +164,11 @@ def targets() -> list[Target]:
 def section(campaign: Campaign) -> str:
     """The figures as a section of docs/proof/fuzz.md."""
     rows = [
-        f"| {name} | {one.inputs:,} | {one.values:,} | {sum(one.errors.values()):,} | {len(one.errors)} | 0 |"
-        f" {one.worst_ratio:.0f} |"
-        for name, one in campaign.tallies.items()
+        f"| {name} | {tally.inputs:,} | {tally.values:,} | {sum(tally.errors.values()):,} | {len(tally.errors)} | 0 |"
+        f" {tally.worst_ratio:.0f} |"
+        for name, tally in campaign.tallies.items()
     ]
-    total = [sum(getattr(one, name) for one in campaign.tallies.values()) for name in ("inputs", "values")]
+    total = [sum(getattr(tally, name) for tally in campaign.tallies.values()) for name in ("inputs", "values")]
     return "\n".join(
         [
             SECTION,
@@ -191,7 +191,7 @@ def write(text: str) -> None:
     """Put the section in place of the old one."""
     old = PROOF.read_text(encoding="utf-8")
     head, *sections = re.split(r"(?m)^(?=## )", old)
-    kept = [one.rstrip() for one in sections if not one.startswith(SECTION)]
+    kept = [section.rstrip() for section in sections if not section.startswith(SECTION)]
     PROOF.write_text("\n\n".join([head.rstrip(), text.rstrip(), *kept]) + "\n", encoding="utf-8")
 
 
@@ -210,12 +210,12 @@ def _part(inputs: int, seed: int) -> Campaign:
 def _merged(parts: Sequence[Campaign]) -> Campaign:
     tallies: dict[str, Tally] = {}
     for part in parts:
-        for name, one in part.tallies.items():
+        for name, tally in part.tallies.items():
             whole = tallies.setdefault(name, Tally())
-            whole.inputs += one.inputs
-            whole.values += one.values
-            whole.errors += one.errors
-            whole.worst_ratio = max(whole.worst_ratio, one.worst_ratio)
+            whole.inputs += tally.inputs
+            whole.values += tally.values
+            whole.errors += tally.errors
+            whole.worst_ratio = max(whole.worst_ratio, tally.worst_ratio)
     inputs, seconds = sum(part.inputs for part in parts), sum(part.seconds for part in parts)
     return Campaign(inputs, len(parts), tallies, seconds, max(part.growth_bytes for part in parts))
 

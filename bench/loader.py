@@ -43,13 +43,13 @@ print(sum(found.counts.values()), found.image.partition_count(), round(taken * 1
 
 def main() -> None:
     """Measure, compare the answers, print and record."""
-    records, partitions = ([int(one) for one in sys.argv[1:]] + [10_000_000, 200_000][len(sys.argv) - 1 :])[:2]
+    records, partitions = ([int(value) for value in sys.argv[1:]] + [10_000_000, 200_000][len(sys.argv) - 1 :])[:2]
     with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as folder:
         expected = write_log(Path(folder), reference_shape(records, partitions))
         (file,) = (Path(folder) / "__cluster_metadata-0").glob("*.log")
         runs = 3 if records < MANY else 1
         taken = [(_kafkas(file, partitions), _ours(file, partitions)) for _ in range(runs)]
-    kafkas, ours = (statistics.median(one) / 1000 for one in zip(*taken, strict=True))
+    kafkas, ours = (statistics.median(item) / 1000 for item in zip(*taken, strict=True))
     ratio = statistics.median(theirs / mine for theirs, mine in taken)
     from tests.lab.harness import releases
 

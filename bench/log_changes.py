@@ -14,16 +14,16 @@ REPLICAS, ISR, REMOVING, ADDING, LEADER, LEADER_EPOCH, PARTITION_EPOCH, DIRECTOR
 
 
 def _shrink(state: list[Any], rng: random.Random) -> dict[int, Any] | None:
-    others = [one for one in state[ISR] if one != state[LEADER]]
+    others = [entry for entry in state[ISR] if entry != state[LEADER]]
     if not others:
         return None
     gone = others[int(rng.random() * len(others))]
-    isr = tuple(one for one in state[ISR] if one != gone)
+    isr = tuple(item for item in state[ISR] if item != gone)
     return {ISR: isr, ELR: (gone,)} if len(isr) < 2 and not state[ELR] else {ISR: isr}
 
 
 def _grow(state: list[Any], _rng: random.Random) -> dict[int, Any] | None:
-    missing = [one for one in state[REPLICAS] if one not in state[ISR]]
+    missing = [item for item in state[REPLICAS] if item not in state[ISR]]
     if not missing or state[LEADER] < 0:
         return None
     isr = tuple(sorted((*state[ISR], missing[0])))
@@ -31,12 +31,12 @@ def _grow(state: list[Any], _rng: random.Random) -> dict[int, Any] | None:
 
 
 def _move(state: list[Any], rng: random.Random) -> dict[int, Any] | None:
-    others = [one for one in state[ISR] if one != state[LEADER]]
+    others = [item for item in state[ISR] if item != state[LEADER]]
     return {LEADER: others[int(rng.random() * len(others))]} if others else None
 
 
 def _fail(state: list[Any], _rng: random.Random) -> dict[int, Any] | None:
-    others = tuple(one for one in state[ISR] if one != state[LEADER])
+    others = tuple(item for item in state[ISR] if item != state[LEADER])
     if not others:
         return None
     return {ISR: others, LEADER: others[0]}
@@ -85,6 +85,6 @@ def tail(change: Mapping[int, Any]) -> bytes:
         elif place == DIRECTORIES:
             content = base128(len(value) + 1) + b"".join(value)
         else:
-            content = base128(len(value) + 1) + b"".join(IDS.pack(one) for one in value)
+            content = base128(len(value) + 1) + b"".join(IDS.pack(entry) for entry in value)
         parts.append(base128(_TAGS[place]) + base128(len(content)) + content)
     return base128(len(parts)) + b"".join(parts)

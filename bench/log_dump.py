@@ -74,9 +74,9 @@ def _newest() -> str:
 def _rows(figures: Mapping[str, Figures], records: int) -> list[str]:
     base = next(iter(figures.values()))
     return [
-        f"| `{name}` | {one.wall_ms / 1000:.2f} | {one.cpu_ms / 1000:.2f} | {records / one.wall_ms * 1000:,.0f} |"
-        f" {base.wall_ms / one.wall_ms:.2f} |"
-        for name, one in figures.items()
+        f"| `{name}` | {figure.wall_ms / 1000:.2f} | {figure.cpu_ms / 1000:.2f} |"
+        f" {records / figure.wall_ms * 1000:,.0f} | {base.wall_ms / figure.wall_ms:.2f} |"
+        for name, figure in figures.items()
     ]
 
 

@@ -119,7 +119,7 @@ class LogGenerator:
         return self._counted(data, len(values))
 
     def _leader_change(self) -> bytes:
-        voters = [{"VoterId": 1_000 + one} for one in range(self.shape.controllers)]
+        voters = [{"VoterId": 1_000 + number} for number in range(self.shape.controllers)]
         leader = 1_000 + self._epoch % self.shape.controllers
         change = {"LeaderId": leader, "Voters": voters, "GrantingVoters": voters}
         self._types["LeaderChange"] += 1
@@ -146,8 +146,8 @@ class LogGenerator:
         if self.shape.elr:
             values.append(self._level("eligible.leader.replicas.version", 1))
             values.append(self._config(4, "", "min.insync.replicas", "2"))
-        values += [self._register(one, fenced=False) for one in range(self.shape.brokers)]
-        values += [self._controller(1_000 + one) for one in range(self.shape.controllers)]
+        values += [self._register(number, fenced=False) for number in range(self.shape.brokers)]
+        values += [self._controller(1_000 + index) for index in range(self.shape.controllers)]
         return values
 
     def _operation(self) -> Iterator[list[bytes]]:
@@ -194,7 +194,7 @@ class LogGenerator:
 
     def _new_partition(self) -> list[Any]:
         replicas = self._some_brokers(self.shape.replicas)
-        directories = tuple(self._brokers[one][2] for one in replicas)
+        directories = tuple(self._brokers[replica][2] for replica in replicas)
         self._lists.add(replicas)
         return [replicas, replicas, (), (), replicas[0], 0, 0, directories, (), ()]
 
@@ -242,10 +242,10 @@ class LogGenerator:
             end[LAST_KNOWN] = ()
         if removing:
             end[REMOVING] = ()
-        return [self._change(raw, at, states, one, True) for one in (begin, end)]
+        return [self._change(raw, at, states, item, True) for item in (begin, end)]
 
     def _directories(self, replicas: tuple[int, ...]) -> tuple[bytes, ...]:
-        return tuple(self._brokers[one][2] for one in replicas)
+        return tuple(self._brokers[replica][2] for replica in replicas)
 
     def _restart(self, broker: int) -> list[bytes]:
         """A broker goes and comes back."""
@@ -298,7 +298,7 @@ class LogGenerator:
             "Leader": state[LEADER],
             "LeaderEpoch": 0,
             "PartitionEpoch": 0,
-            "Directories": [Uuid(one) for one in state[DIRECTORIES]],
+            "Directories": [Uuid(item) for item in state[DIRECTORIES]],
         }
         return self._record("PartitionRecord", 2, data)
 
@@ -424,7 +424,7 @@ class LogGenerator:
         return state_of(
             topics={name: raw for name, raw, _ in self._topics.values()},
             partitions=partitions,
-            brokers={one: (held[0], held[1], held[2]) for one, held in self._brokers.items()},
+            brokers={item: (held[0], held[1], held[2]) for item, held in self._brokers.items()},
             configs=self._configs,
             acls=self._acls,
             scram=self._scram,

@@ -12,17 +12,30 @@ from kafkactl.metadata.image.model import Image
 def expected_of(image: Image) -> dict[str, Any]:
     """The state of an image in the form of `Expected.state`."""
     partitions = (
-        (topic.name, at, (*one[:5], one[6], one[7], b"".join(d.raw for d in one[8]), one[9], one[10]))
+        (
+            topic.name,
+            at,
+            (
+                *partition[:5],
+                partition[6],
+                partition[7],
+                b"".join(d.raw for d in partition[8]),
+                partition[9],
+                partition[10],
+            ),
+        )
         for topic in image.topics.values()
-        for at, one in topic.partitions.items()
+        for at, partition in topic.partitions.items()
     )
     return state_of(
         topics={topic.name: topic.id.raw for topic in image.topics.values()},
         partitions=partitions,
-        brokers={one.id: (one.epoch, one.fenced, one.directories[0].raw) for one in image.brokers.values()},
+        brokers={
+            broker.id: (broker.epoch, broker.fenced, broker.directories[0].raw) for broker in image.brokers.values()
+        },
         configs=image.configs,
-        acls={one.id.raw: one.principal for one in image.acls.values()},
-        scram={key: one.iterations for key, one in image.scram.items()},
+        acls={acl.id.raw: acl.principal for acl in image.acls.values()},
+        scram={key: item.iterations for key, item in image.scram.items()},
         quotas={str(entity[0][1]): held["producer_byte_rate"] for entity, held in image.client_quotas.items()},
         levels=image.features,
         producer_id=image.next_producer_id,
@@ -39,5 +52,5 @@ def state_of(*, topics: Mapping[str, bytes], partitions: Any, **rest: Any) -> di
 
 
 def _digest(held: Mapping[Any, Any]) -> str:
-    ordered = sorted((key, sorted(one.items()) if isinstance(one, Mapping) else one) for key, one in held.items())
+    ordered = sorted((key, sorted(item.items()) if isinstance(item, Mapping) else item) for key, item in held.items())
     return hashlib.sha256(repr(ordered).encode()).hexdigest()

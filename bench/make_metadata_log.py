@@ -45,12 +45,12 @@ def main() -> None:
     """Write a log as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    for one in fields(Shape):
-        name = "--" + one.name.replace("_", "-")
-        if isinstance(one.default, bool):
-            parser.add_argument(name, action=argparse.BooleanOptionalAction, default=one.default)
+    for field in fields(Shape):
+        name = "--" + field.name.replace("_", "-")
+        if isinstance(field.default, bool):
+            parser.add_argument(name, action=argparse.BooleanOptionalAction, default=field.default)
         else:
-            parser.add_argument(name, type=int, default=one.default)
+            parser.add_argument(name, type=int, default=field.default)
     arguments = vars(parser.parse_args())
     expected = write_log(arguments.pop("folder"), Shape(**arguments))
     print(described(expected))

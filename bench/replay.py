@@ -64,7 +64,7 @@ def by_columns(file: Path) -> Replay:
 
 def main() -> None:
     """Measure both shapes."""
-    records, partitions = ([int(one) for one in sys.argv[1:]] + [1_000_000, 200_000][len(sys.argv) - 1 :])[:2]
+    records, partitions = ([int(item) for item in sys.argv[1:]] + [1_000_000, 200_000][len(sys.argv) - 1 :])[:2]
     size = f"Replay of {round(records / 1_000_000) or 1} M records"
     measured(size, reference_shape(records, partitions))
     measured(f"{size}, diverse", diverse_shape(records, partitions * 3 // 4))
@@ -90,12 +90,12 @@ def measured(section: str, shape: Shape) -> None:
         }
         taken = [{name: work() for name, work in works.items()} for _ in range(rounds)]
         peaks = {name: _peak_mib(name, file) for name in ("plainly", "by_columns")}
-    ratios = {name: [one[name] / one["CRC pass"] for one in taken] for name in works}
+    ratios = {name: [entry[name] / entry["CRC pass"] for entry in taken] for name in works}
     head = f"{described(expected)}, {image.partition_count():,} partitions; "
     text = [f"{head}CPU time, medians of {rounds} rounds; {circumstances()}.\n"]
     text += ["| work | s | records/s | × CRC pass | least to most |", "|---|---|---|---|---|"]
     for name, title in _TITLES.items():
-        median, spread = statistics.median(one[name] for one in taken), ratios[name]
+        median, spread = statistics.median(entry[name] for entry in taken), ratios[name]
         figures = f"{median:.2f} | {expected.records / median:,.0f} | {statistics.median(spread):.1f}"
         text.append(f"| {title} | {figures} | {min(spread):.1f} to {max(spread):.1f} |")
     text += [f"| {name} | {_timed(work):.2f} | | | |" for name, work in _after(image).items()]

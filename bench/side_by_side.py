@@ -57,7 +57,9 @@ def interleaved(commands: Mapping[str, Callable[[], Sample]], runs: int) -> dict
                 samples[name].append(sample)
     return {
         name: Figures(
-            statistics.median(one.cpu_ms for one in taken), statistics.median(one.wall_ms for one in taken), len(taken)
+            statistics.median(value.cpu_ms for value in taken),
+            statistics.median(item.wall_ms for item in taken),
+            len(taken),
         )
         for name, taken in samples.items()
     }
@@ -68,7 +70,7 @@ def record(section: str, text: str) -> None:
     body = f"## {section}\n\n{text.strip()}\n"
     old = REPORT.read_text(encoding="utf-8") if REPORT.exists() else "# Benchmarks\n\nWritten by `make bench`.\n"
     head, *sections = re.split(r"(?m)^(?=## )", old)
-    kept = [one.rstrip() for one in sections if not one.startswith(f"## {section}\n")]
+    kept = [item.rstrip() for item in sections if not item.startswith(f"## {section}\n")]
     REPORT.parent.mkdir(parents=True, exist_ok=True)
     REPORT.write_text("\n\n".join([head.rstrip(), *kept, body.rstrip()]) + "\n", encoding="utf-8")
     print(body)

@@ -67,7 +67,7 @@ def _processor_s() -> float:
     """Of this process and of all below it that live."""
     ticks = os.sysconf("SC_CLK_TCK")
     tree, _ = _tree(os.getpid())
-    return time.process_time() + sum(one.processor for pid, one in tree.items() if pid != os.getpid()) / ticks
+    return time.process_time() + sum(item.processor for pid, item in tree.items() if pid != os.getpid()) / ticks
 
 
 def _measure(engine: str, path: str, cores: str) -> dict[str, object]:
@@ -128,9 +128,9 @@ def _tree(root: int) -> tuple[dict[int, _Process], float]:
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             fields = stat.read_text().rpartition(")")[2].split()
-            found[int(stat.parent.name)] = _Process(int(fields[1]), sum(int(one) for one in fields[11:15]))
+            found[int(stat.parent.name)] = _Process(int(fields[1]), sum(int(field) for field in fields[11:15]))
     below = {root: found[root]} if root in found else {}
-    while more := {pid: one for pid, one in found.items() if one.parent in below and pid not in below}:
+    while more := {pid: contents for pid, contents in found.items() if contents.parent in below and pid not in below}:
         below |= more
     mib = 0.0
     for pid in below:
@@ -160,7 +160,7 @@ def _log(scratch: Path, records: int, partitions: int) -> tuple[Path, str]:
 
 def _median(rounds: list[dict[str, object]]) -> dict[str, float]:
     """Of each figure over the rounds; of memory the greatest."""
-    named = {name: [float(str(one[name])) for one in rounds] for name in rounds[0] if name != "sha"}
+    named = {name: [float(str(item[name])) for item in rounds] for name in rounds[0] if name != "sha"}
     return {name: max(found) if "MiB" in name else statistics.median(found) for name, found in named.items()}
 
 
@@ -169,7 +169,7 @@ def main() -> None:
     if sys.argv[1:2] == ["--measure"]:
         print(json.dumps(_measure(*sys.argv[2:])))
         return
-    records, partitions, cores = ([int(one) for one in sys.argv[1:4]] + [1_000_000, 200_000, 2][len(sys.argv) - 1 :])[
+    records, partitions, cores = ([int(item) for item in sys.argv[1:4]] + [1_000_000, 200_000, 2][len(sys.argv) - 1 :])[
         :3
     ]
     rounds = 3 if records <= FEW_RECORDS else 1
@@ -181,7 +181,7 @@ def main() -> None:
             for engine, taken in found.items():
                 taken.append(_in_process(engine, folder, str(cores)))
             loads.append(f"{os.getloadavg()[0]:.0f}")
-    if len({one["sha"] for taken in found.values() for one in taken}) != 1:
+    if len({entry["sha"] for taken in found.values() for entry in taken}) != 1:
         raise RuntimeError("the engines do not end in the same image")
     figures = {name: value for taken in found.values() for name, value in _median(taken).items()}
     how = f"medians of {rounds} rounds in turn" if rounds > 1 else "one round"

@@ -27,8 +27,8 @@ def main() -> None:
     figures = interleaved({name: partial(measure, words) for name, words in commands.items()}, RUNS)
     base = figures[bare]
     rows = [
-        f"| `{name}` | {one.cpu_ms:.1f} | {one.wall_ms:.1f} | {one.cpu_ms / base.cpu_ms:.2f} |"
-        for name, one in figures.items()
+        f"| `{name}` | {figure.cpu_ms:.1f} | {figure.wall_ms:.1f} | {figure.cpu_ms / base.cpu_ms:.2f} |"
+        for name, figure in figures.items()
     ]
     ratio = figures["kafkactl --help"].cpu_ms / base.cpu_ms
     record(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from kafkactl.operations.explain import explanations
 
-    return [CompletionItem(one.id) for one in explanations() if one.id.startswith(incomplete)]
+    return [CompletionItem(explanation.id) for explanation in explanations() if explanation.id.startswith(incomplete)]
 
 
 @leaf_command(

@@ -58,4 +58,4 @@ def _show(page: Page, payload: Mapping[str, Any]) -> None:
 
 
 def _show_all(page: Page, payload: Mapping[str, Any]) -> None:
-    page.table(("kind", "what it is"), ((one["name"], one["about"]) for one in payload["kinds"]))
+    page.table(("kind", "what it is"), ((kind["name"], kind["about"]) for kind in payload["kinds"]))

@@ -32,8 +32,8 @@ def frozen(cls: Any = None, /, *, kw_only: bool = True, order: bool = False) -> 
     the class asks for what is not offered.
     """
 
-    def declare(one: Any) -> Any:
-        return _declared(one, kw_only, order)
+    def declare(declared: Any) -> Any:
+        return _declared(declared, kw_only, order)
 
     return declare if cls is None else declare(cls)
 

@@ -148,7 +148,7 @@ def _running(fleet: Fleet) -> Iterator[None]:
     started = monotonic()
     (HOME / "logs").mkdir()
     with ExitStack() as stack:
-        nodes = [stack.enter_context(KafkaNode(KAFKA, fleet.config(one), HOME / "logs")) for one in NODES]
+        nodes = [stack.enter_context(KafkaNode(KAFKA, fleet.config(node), HOME / "logs")) for node in NODES]
         try:
             for node in nodes:
                 node.start()

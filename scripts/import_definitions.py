@@ -147,8 +147,8 @@ def _outside(versions: Versions, known: Versions, name: str) -> Versions:
     return below if below else NO_VERSIONS
 
 
-def _union(one: Versions, other: Versions) -> Versions:
-    return Versions(min(one.lowest, other.lowest), max(one.highest, other.highest))
+def _union(versions: Versions, other: Versions) -> Versions:
+    return Versions(min(versions.lowest, other.lowest), max(versions.highest, other.highest))
 
 
 def _range(text: str) -> Versions:

@@ -79,7 +79,9 @@ def _options_of_kind(kind: type[click.Option]) -> list[str]:
     for ctx, command in every_command():
         options = [param for param in command.get_params(ctx) if isinstance(param, kind)]
         if options and isinstance(command, LeafCommand):
-            return _table(("option", "what it does", "environment"), [_option_row(one, one.envvar) for one in options])
+            return _table(
+                ("option", "what it does", "environment"), [_option_row(option, option.envvar) for option in options]
+            )
     return []
 
 
@@ -186,7 +188,7 @@ def _type_of(field: dict[str, object]) -> str:
     if "$ref" in field:
         return str(field["$ref"]).rpartition("/")[2]
     if "anyOf" in field:
-        return " or ".join(_type_of(one) for one in field["anyOf"])  # type: ignore[attr-defined]
+        return " or ".join(_type_of(item) for item in field["anyOf"])  # type: ignore[attr-defined]
     if field.get("type") == "array":
         return f"list of {_type_of(field.get('items') or {})}"  # type: ignore[arg-type]
     return str(field.get("type", "any"))

@@ -36,7 +36,7 @@ def picture() -> str:
             f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' height='{height}'"
             " role='img' aria-labelledby='title description'>",
             "<title id='title'>The layers of kafkactl</title>",
-            f"<desc id='description'>From top to bottom: {escape(', '.join(' and '.join(one) for one in floors))}."
+            f"<desc id='description'>From top to bottom: {escape(', '.join(' and '.join(layer) for layer in floors))}."
             " A package imports only packages below it.</desc>",
             f"<rect width='{WIDTH}' height='{height}' fill='#ffffff'/>",
             _legend(),

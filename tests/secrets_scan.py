@@ -52,7 +52,7 @@ def _written(folder: Path) -> Iterator[Path]:
 @functools.cache
 def _forms(mark: str) -> re.Pattern[bytes]:
     data = mark.encode()
-    forms = [data, data.hex().encode(), data.hex().upper().encode(), "".join(f"%{one:02X}" for one in data).encode()]
+    forms = [data, data.hex().encode(), data.hex().upper().encode(), "".join(f"%{byte:02X}" for byte in data).encode()]
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + data)
         # Only the characters that no neighbour has a part in.

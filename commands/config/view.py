@@ -37,14 +37,14 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         ("", "context", "bootstrap", "command config", "cluster id", "Spark master"),
         [
             (
-                "*" if one["current"] else "",
-                one["name"],
-                _bootstrap(one),
-                one["command_config"],
-                one["cluster_id"],
-                one["spark_master"],
+                "*" if context["current"] else "",
+                context["name"],
+                _bootstrap(context),
+                context["command_config"],
+                context["cluster_id"],
+                context["spark_master"],
             )
-            for one in answer["contexts"]
+            for context in answer["contexts"]
         ],
     )
 

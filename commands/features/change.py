@@ -76,7 +76,9 @@ def _show(page: Page, answer: Answer, *, server_asked: bool) -> None:
     page.heading(text, tone)
     page.table(("feature", "from", "to", "kind", "undo"), _changes(answer["changes"]))
     if answer["outcome"] == "planned":
-        page.groups((Word(f"{one['name']}:", "strong"), _brings(one)) for one in answer["changes"] if _brings(one))
+        page.groups(
+            (Word(f"{change['name']}:", "strong"), _brings(change)) for change in answer["changes"] if _brings(change)
+        )
     if len(answer["steps"]) > 1:
         page.table(("step", "one request for"), _steps(answer["steps"]))
     if server_asked and answer["results_of"] == "dry-run":
@@ -88,18 +90,18 @@ def _show(page: Page, answer: Answer, *, server_asked: bool) -> None:
 def _changes(changes: Sequence[Answer]) -> Iterator[Sequence[Cell]]:
     from kafkactl.operations.features.levels import level_name
 
-    for one in changes:
-        name = one["name"]
-        back = Word("none", "warn") if one["way_back"] and not one["reversible"] else Word(_back(one), "dim")
-        yield name, level_name(name, one["from"]), level_name(name, one["to"]), one["kind"], back
+    for change in changes:
+        name = change["name"]
+        back = Word("none", "warn") if change["way_back"] and not change["reversible"] else Word(_back(change), "dim")
+        yield name, level_name(name, change["from"]), level_name(name, change["to"]), change["kind"], back
 
 
-def _brings(one: Answer) -> list[Sequence[Cell]]:
-    return [("-", line) for line in one["consequences"]]
+def _brings(answer: Answer) -> list[Sequence[Cell]]:
+    return [("-", line) for line in answer["consequences"]]
 
 
-def _back(one: Answer) -> str:
-    return "yes" if one["way_back"] else "-"
+def _back(answer: Answer) -> str:
+    return "yes" if answer["way_back"] else "-"
 
 
 def _steps(steps: Sequence[Answer]) -> Iterator[Sequence[Cell]]:
@@ -108,7 +110,7 @@ def _steps(steps: Sequence[Answer]) -> Iterator[Sequence[Cell]]:
 
 
 def _compared(answer: Answer) -> Iterator[Sequence[Cell]]:
-    foreseen = {one["name"]: one["accepted"] for one in answer["predictions"]}
+    foreseen = {prediction["name"]: prediction["accepted"] for prediction in answer["predictions"]}
     for result in answer["results"]:
         expected = foreseen.get(result["name"])
         says = result["outcome"] == "planned"

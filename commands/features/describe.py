@@ -70,18 +70,21 @@ def _show(page: Page, answer: Answer) -> None:
     )
     page.table(
         ("feature", "finalized", "supported by all", "nodes that differ"),
-        ((one["name"], _finalized(one), _range(one), _differing(one)) for one in answer["features"]),
+        (
+            (feature["name"], _finalized(feature), _range(feature), _differing(feature))
+            for feature in answer["features"]
+        ),
     )
     _show_nodes(page, answer)
 
 
 def _show_nodes(page: Page, answer: Answer) -> None:
     """Who runs what; left out where all nodes answer and are alike."""
-    versions = {one["kafka_version"] for one in answer["nodes"]}
-    if len(versions) > 1 or any(one["answers"] is not True for one in answer["nodes"]):
+    versions = {node["kafka_version"] for node in answer["nodes"]}
+    if len(versions) > 1 or any(node["answers"] is not True for node in answer["nodes"]):
         page.table(
             ("node", "role", "answers", "kafka"),
-            ((one["id"], one["role"], _answers(one["answers"]), one["kafka_version"]) for one in answer["nodes"]),
+            ((node["id"], node["role"], _answers(node["answers"]), node["kafka_version"]) for node in answer["nodes"]),
         )
 
 

@@ -26,7 +26,7 @@ class LeafGroup(LeafCommand, LazyGroup):
         assert command is not None, "resolve_command raises for an unknown verb"
         given = [name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
         if given:
-            option = next(one.opts[0] for one in self.params if one.name == given[0])
+            option = next(param.opts[0] for param in self.params if param.name == given[0])
             raise click.UsageError(f"{option} belongs behind the verb {name!r}, or to the command without one.", ctx)
         with command.make_context(name, rest, parent=ctx) as below:
             return command.invoke(below)

@@ -50,7 +50,10 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
                 _yes(node["registered"]),
                 _state(node),
                 _yes(node["answers"]),
-                " ".join(f"{one['listener']}://{one['host']}:{one['port']}" for one in node["endpoints"]) or None,
+                " ".join(
+                    f"{endpoint['listener']}://{endpoint['host']}:{endpoint['port']}" for endpoint in node["endpoints"]
+                )
+                or None,
             )
             for node in answer["nodes"]
         ],

@@ -60,7 +60,7 @@ def _verified(configs: tuple[str, ...], connection: ConnectionArguments) -> Sett
 
 
 def _exit_code(answer: Mapping[str, Any]) -> int:
-    if any(one["matters"] for one in answer["settings"]):
+    if any(setting["matters"] for setting in answer["settings"]):
         return exit_codes.PROBLEMS_FOUND
     return exit_codes.DONE if answer["complete"] else exit_codes.UNREACHABLE
 
@@ -78,19 +78,19 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     page.fields([("cluster id", answer["cluster_id"]), ("active controller", answer["active_controller"])])
     page.table(
         ("node", "role", "read from"),
-        [(one["id"], one["role"], one["file"] or ("the node" if one["read"] else Word("not read", "warn")))
-         for one in answer["nodes"]],
+        [(node["id"], node["role"], node["file"] or ("the node" if node["read"] else Word("not read", "warn")))
+         for node in answer["nodes"]],
     )  # fmt: skip
     page.table(
         ("setting", "controllers", "brokers", "decided by"),
         [
             (
-                Word(one["key"], "bad" if one["matters"] else "plain"),
-                _values(one["controllers"]),
-                _values(one["brokers"]),
-                " and ".join(one["decides"]),
+                Word(setting["key"], "bad" if setting["matters"] else "plain"),
+                _values(setting["controllers"]),
+                _values(setting["brokers"]),
+                " and ".join(setting["decides"]),
             )
-            for one in answer["settings"]
+            for setting in answer["settings"]
         ],
     )
     page.findings(answer["findings"])

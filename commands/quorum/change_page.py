@@ -70,9 +70,9 @@ def _directories(steps: Iterable[Mapping[str, Any]]) -> Iterable[Sequence[Cell]]
 def _expected(forecast: Iterable[Mapping[str, Any]]) -> Iterable[str]:
     """Each sentence once, with all the steps after which it holds."""
     after: dict[str, list[int]] = {}
-    for one in forecast:
-        for sentence in one["sentences"]:
-            after.setdefault(sentence, []).append(one["number"])
+    for prediction in forecast:
+        for sentence in prediction["sentences"]:
+            after.setdefault(sentence, []).append(prediction["number"])
     for sentence, numbers in after.items():
         steps = [f"step {number}" for number in numbers if number]
         when = " and ".join((["now"] if 0 in numbers else []) + ([f"after {', '.join(steps)}"] if steps else []))

@@ -38,22 +38,22 @@ def replication_lines(answer: Answer, *, now_ms: int | None = None) -> list[str]
     """The table of `describe --replication`; with `now_ms` (since the epoch) ages in place of times."""
     leader = answer["leader_id"]
     everybody = [*answer["voters"], *answer["observers"]]
-    roles = [(one, "Leader") for one in everybody if one["id"] == leader][:1]
-    roles += [(one, "Follower") for one in answer["voters"] if one["id"] != leader]
-    roles += [(one, "Observer") for one in answer["observers"] if one["id"] != leader]
-    rows = [COLUMNS, *(_row(one, role, now_ms) for one, role in roles)]
+    roles = [(replica, "Leader") for replica in everybody if replica["id"] == leader][:1]
+    roles += [(voter, "Follower") for voter in answer["voters"] if voter["id"] != leader]
+    roles += [(observer, "Observer") for observer in answer["observers"] if observer["id"] != leader]
+    rows = [COLUMNS, *(_row(replica, role, now_ms) for replica, role in roles)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
     return ["".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
-def _row(one: Answer, role: str, now_ms: int | None) -> tuple[str, ...]:
+def _row(answer: Answer, role: str, now_ms: int | None) -> tuple[str, ...]:
     return (
-        str(one["id"]),
-        one["directory_id"] or _NO_DIRECTORY,
-        str(_number(one["log_end_offset"])),
-        str(_number(one["lag"])),
-        _time(one["last_fetch_timestamp_ms"], now_ms),
-        _time(one["last_caught_up_timestamp_ms"], now_ms),
+        str(answer["id"]),
+        answer["directory_id"] or _NO_DIRECTORY,
+        str(_number(answer["log_end_offset"])),
+        str(_number(answer["lag"])),
+        _time(answer["last_fetch_timestamp_ms"], now_ms),
+        _time(answer["last_caught_up_timestamp_ms"], now_ms),
         role,
     )
 
@@ -67,10 +67,10 @@ def _time(timestamp_ms: int | None, now_ms: int | None) -> str:
 def _most_behind(answer: Answer) -> tuple[int, int]:
     """Lag in records and in time of the voter that is furthest behind; -1 where the leader does not know."""
     voters: Sequence[Answer] = answer["voters"]
-    leader = next((one for one in voters if one["id"] == answer["leader_id"]), None)
+    leader = next((voter for voter in voters if voter["id"] == answer["leader_id"]), None)
     if leader is None:
         return _UNKNOWN, _UNKNOWN
-    last = min(voters, key=lambda one: _number(one["log_end_offset"]))
+    last = min(voters, key=lambda voter: _number(voter["log_end_offset"]))
     lag = _number(leader["log_end_offset"]) - _number(last["log_end_offset"])
     if last is leader:
         return lag, 0
@@ -79,15 +79,15 @@ def _most_behind(answer: Answer) -> tuple[int, int]:
 
 
 def _list(replicas: Sequence[Answer]) -> str:
-    return "[" + ", ".join(_entry(one) for one in replicas) + "]"
+    return "[" + ", ".join(_entry(replica) for replica in replicas) + "]"
 
 
-def _entry(one: Answer) -> str:
-    parts = [f'"id": {one["id"]}']
-    if one["directory_id"] is not None:
-        parts.append(f'"directoryId": "{one["directory_id"]}"')
-    if one["endpoints"]:
-        texts = ", ".join(f'"{endpoint_words(endpoint)}"' for endpoint in one["endpoints"])
+def _entry(answer: Answer) -> str:
+    parts = [f'"id": {answer["id"]}']
+    if answer["directory_id"] is not None:
+        parts.append(f'"directoryId": "{answer["directory_id"]}"')
+    if answer["endpoints"]:
+        texts = ", ".join(f'"{endpoint_words(endpoint)}"' for endpoint in answer["endpoints"])
         parts.append(f'"endpoints": [{texts}]')
     return "{" + ", ".join(parts) + "}"
 

@@ -30,7 +30,7 @@ def kafka_page(page: Page, answer: Answer, *, replication: bool, human_readable:
     now_ms = answer["time_ms"] if human_readable else None
     for line in replication_lines(answer, now_ms=now_ms) if replication else status_lines(answer):
         page.tabbed(line)
-    page.findings(one for one in answer["findings"] if one["severity"] != "info")
+    page.findings(finding for finding in answer["findings"] if finding["severity"] != "info")
 
 
 # --- ours -----------------------------------------------------------------------------------------------------------
@@ -74,45 +74,45 @@ def _facts(answer: Answer) -> list[tuple[str, Cell]]:
 
 def _replicas(answer: Answer) -> Iterator[Sequence[Cell]]:
     now_ms = _leaders_clock(answer)
-    for one, role in _roles(answer):
+    for replica, role in _roles(answer):
         yield (
-            one["id"],
+            replica["id"],
             role,
-            _alive(one["alive"]),
-            one["log_end_offset"],
-            one["lag"],
-            _age(one["last_fetch_timestamp_ms"], now_ms),
-            _age(one["last_caught_up_timestamp_ms"], now_ms),
+            _alive(replica["alive"]),
+            replica["log_end_offset"],
+            replica["lag"],
+            _age(replica["last_fetch_timestamp_ms"], now_ms),
+            _age(replica["last_caught_up_timestamp_ms"], now_ms),
         )
 
 
 def _roles(answer: Answer) -> Iterator[tuple[Answer, Cell]]:
     """Voters, then observers; the leader may be among the latter while it is being removed."""
     for group, role in (("voters", "voter"), ("observers", "observer")):
-        for one in answer[group]:
-            leads = one["id"] == answer["leader_id"]
+        for replica in answer[group]:
+            leads = replica["id"] == answer["leader_id"]
             name = {"voter": "leader", "observer": "leader, leaving"}[role] if leads else role
-            yield one, Word(name, "strong") if leads else name
+            yield replica, Word(name, "strong") if leads else name
 
 
 def _places(answer: Answer) -> Iterator[Sequence[Cell]]:
-    for one, _ in _roles(answer):
-        endpoints = ", ".join(endpoint_words(endpoint) for endpoint in one["endpoints"])
-        if endpoints or one["directory_id"]:
-            yield one["id"], one["directory_id"], endpoints or None
+    for replica, _ in _roles(answer):
+        endpoints = ", ".join(endpoint_words(endpoint) for endpoint in replica["endpoints"])
+        if endpoints or replica["directory_id"]:
+            yield replica["id"], replica["directory_id"], endpoints or None
 
 
 def _nodes(nodes: Iterable[Answer]) -> Iterator[Sequence[Cell]]:
-    for one in nodes:
-        follows = {None: None, NO_LEADER: "no node"}.get(one["leader_id"], one["leader_id"])
-        yield one["address"], one["id"], _alive(one["answers"]), follows, one["leader_epoch"]
+    for node in nodes:
+        follows = {None: None, NO_LEADER: "no node"}.get(node["leader_id"], node["leader_id"])
+        yield node["address"], node["id"], _alive(node["answers"]), follows, node["leader_epoch"]
 
 
 def _disks(disks: Iterable[Answer]) -> Iterator[Sequence[Cell]]:
-    for one in disks:
-        follows = {None: None, NO_LEADER: "no node"}.get(one["leader_id"], one["leader_id"])
+    for disk in disks:
+        follows = {None: None, NO_LEADER: "no node"}.get(disk["leader_id"], disk["leader_id"])
         yield (
-            one["path"], one["node_id"], one["log_end_offset"], one["last_epoch"], follows, one["leader_epoch"],
+            disk["path"], disk["node_id"], disk["log_end_offset"], disk["last_epoch"], follows, disk["leader_epoch"],
         )  # fmt: skip
 
 
@@ -123,8 +123,8 @@ def _alive(alive: bool | None) -> Word:
 def _leaders_clock(answer: Answer) -> int | None:
     """The leader's time in the same answer: ages are never measured with another machine's clock."""
     replicas = [*answer["voters"], *answer["observers"]]
-    own = [one["last_fetch_timestamp_ms"] for one in replicas if one["id"] == answer["leader_id"]]
-    times = [time for time in own or [one["last_fetch_timestamp_ms"] for one in replicas] if time is not None]
+    own = [replica["last_fetch_timestamp_ms"] for replica in replicas if replica["id"] == answer["leader_id"]]
+    times = [time for time in own or [replica["last_fetch_timestamp_ms"] for replica in replicas] if time is not None]
     return max(times, default=None)
 
 

@@ -66,7 +66,9 @@ def emit(
 
 def tell_findings(findings: Sequence[Mapping[str, Any]]) -> None:
     """Findings beside a listing, one a line on stderr: they are none of its objects, and must not be lost."""
-    lines = (serialised({"kind": "finding", "schema_version": SCHEMA_VERSION, **one}, "jsonl") for one in findings)
+    lines = (
+        serialised({"kind": "finding", "schema_version": SCHEMA_VERSION, **finding}, "jsonl") for finding in findings
+    )
     _write(sys.stderr, "".join(lines))
 
 

@@ -123,7 +123,7 @@ class Page:
         dicts = grouped(every)
         if dicts:
             weight = {"blocker": 0, "warning": 1, "info": 2}
-            self.blocks.append(Findings(tuple(sorted(dicts, key=lambda one: weight[one["severity"]]))))
+            self.blocks.append(Findings(tuple(sorted(dicts, key=lambda finding: weight[finding["severity"]]))))
 
 
 _SUBJECTS_SHOWN = 12
@@ -139,20 +139,20 @@ def grouped(findings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     The same is the same id, weight and words, but for the name of the subject, its number and an address.
     """
     together: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for one in findings:
-        words = (_alike(str(one[name]), str(one["subject"])) for name in ("message", "next_step"))
-        together.setdefault((one["id"], one["severity"], *words), []).append(one)
+    for finding in findings:
+        words = (_alike(str(finding[name]), str(finding["subject"])) for name in ("message", "next_step"))
+        together.setdefault((finding["id"], finding["severity"], *words), []).append(finding)
     return [_as_one(every) for every in together.values()]
 
 
 def _as_one(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     first = dict(findings[0])
-    subjects = list(dict.fromkeys(str(one["subject"]) for one in findings))
+    subjects = list(dict.fromkeys(str(finding["subject"]) for finding in findings))
     if len(subjects) == 1:
         return first
     named = _named(subjects)
     texts = {name: _with(str(first[name]), subjects[0], named) for name in ("message", "next_step")}
-    own = {_with(str(one["message"]), str(one["subject"]), _HERE) for one in findings}
+    own = {_with(str(finding["message"]), str(finding["subject"]), _HERE) for finding in findings}
     if len(own) > 1:
         texts["message"] = f"{first['message']} ({subjects[0]}; the others alike)"
     return {**first, **texts, "subject": named}
@@ -174,12 +174,12 @@ def _with(text: str, subject: str, other: str) -> str:
 def _named(subjects: Sequence[str]) -> str:
     """`brokers 1, 2, 3` where they are of one kind, else one after the other."""
     shown = subjects[:_SUBJECTS_SHOWN]
-    kinds = {one.rpartition(" ")[0] for one in shown}
-    if all(one.startswith(_DIRECTORY) for one in shown):
-        directories = [one.removeprefix(_DIRECTORY) for one in shown]
+    kinds = {subject.rpartition(" ")[0] for subject in shown}
+    if all(subject.startswith(_DIRECTORY) for subject in shown):
+        directories = [subject.removeprefix(_DIRECTORY) for subject in shown]
         return f"directories {first_few(directories, _SUBJECTS_SHOWN, count=len(subjects))}"
-    if len(kinds) == 1 and all(one.rpartition(" ")[2].isdecimal() for one in shown) and kinds != {""}:
-        numbers = [one.rpartition(" ")[2] for one in shown]
+    if len(kinds) == 1 and all(subject.rpartition(" ")[2].isdecimal() for subject in shown) and kinds != {""}:
+        numbers = [subject.rpartition(" ")[2] for subject in shown]
         return f"{kinds.pop()}s {first_few(numbers, _SUBJECTS_SHOWN, count=len(subjects))}"
     if kinds == {_PARTITION}:
         partitions = [one.removeprefix(f"{_PARTITION} ") for one in shown]

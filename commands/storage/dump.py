@@ -90,7 +90,7 @@ def _show_checkpoint(page: Page, file: Mapping[str, Any]) -> None:
 
 
 def _endpoints(endpoints: list[Mapping[str, Any]]) -> str:
-    return ", ".join(f"{one['listener']}://{one['host']}:{one['port']}" for one in endpoints)
+    return ", ".join(f"{endpoint['listener']}://{endpoint['host']}:{endpoint['port']}" for endpoint in endpoints)
 
 
 def _content(data: Mapping[str, Any]) -> str:

@@ -61,21 +61,27 @@ def show_format(page: Page, answer: Mapping[str, Any]) -> None:
     page.table(
         ("directory", "role", "action", "directory id", "files"),
         (
-            (one["path"], one["role"], _action(one), one["directory_id"], len(one["files"]) or None)
-            for one in answer["directories"]
+            (
+                directory["path"],
+                directory["role"],
+                _action(directory),
+                directory["directory_id"],
+                len(directory["files"]) or None,
+            )
+            for directory in answer["directories"]
         ),
     )
     if outcome == "planned":
         page.groups(
             (Word(file["path"], "strong"), [(f"{file['size']} bytes", f"sha256 {file['sha256']}")])
-            for one in answer["directories"]
-            for file in one["files"]
+            for directory in answer["directories"]
+            for file in directory["files"]
         )
     page.findings(answer["findings"])
 
 
 def _voter(voter: Mapping[str, Any]) -> str:
-    where = ", ".join(f"{one['host']}:{one['port']}" for one in voter["endpoints"])
+    where = ", ".join(f"{endpoint['host']}:{endpoint['port']}" for endpoint in voter["endpoints"])
     return f"{voter['id']}@{where}:{voter['directory_id']}"
 
 

@@ -66,4 +66,4 @@ def _title(node: Mapping[str, Any]) -> str:
 
 
 def _rows(node: Mapping[str, Any]) -> list[tuple[str, str, str | None]]:
-    return [(one["role"], one["path"], one["directory_id"]) for one in node["directories"]]
+    return [(directory["role"], directory["path"], directory["directory_id"]) for directory in node["directories"]]

@@ -81,12 +81,12 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         ("directory", "role", "action", "removes"),
         (
             (
-                one["path"],
-                one["role"],
-                one["progress"] or one["action"],
-                ", ".join(map(_name, one["files"])) or None,
+                directory["path"],
+                directory["role"],
+                directory["progress"] or directory["action"],
+                ", ".join(map(_name, directory["files"])) or None,
             )
-            for one in answer["directories"]
+            for directory in answer["directories"]
         ),
     )
     page.findings(answer["findings"])

@@ -71,8 +71,15 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     page.table(
         ("directory", "role", "state", "cluster", "node", "directory id"),
         (
-            (one["path"], one["role"], one["state"], one["cluster_id"], one["node_id"], one["directory_id"])
-            for one in answer["directories"]
+            (
+                directory["path"],
+                directory["role"],
+                directory["state"],
+                directory["cluster_id"],
+                directory["node_id"],
+                directory["directory_id"],
+            )
+            for directory in answer["directories"]
         ),
     )
     page.findings(answer["findings"])

@@ -399,7 +399,9 @@ class Engine(Generic[O, P, S, A]):
 
     @property
     def _has_changed(self) -> bool:
-        return any(one.result is StepResult.DONE and self.journey.changes(one.step) for one in self.taken)
+        return any(
+            step_taken.result is StepResult.DONE and self.journey.changes(step_taken.step) for step_taken in self.taken
+        )
 
     def _unless_changed(self, outcome: Outcome) -> Outcome:
         return Outcome.PARTIAL if self._has_changed else outcome

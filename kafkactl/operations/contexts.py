@@ -43,7 +43,7 @@ def list_contexts(name: str | None = None) -> dict[str, Any]:
     return {
         "file": contexts.file,
         "current": contexts.current,
-        "contexts": [_context_dict(contexts, one) for one in names],
+        "contexts": [_context_dict(contexts, context) for context in names],
     }
 
 

@@ -52,7 +52,7 @@ class CatchUp:
 
 def sample_of(state: QuorumState, key: ReplicaKey, *, at_ms: int) -> CatchUpSample | None:
     """The sample of a replica in a state; None where no node leads or the leader does not list it."""
-    replica = next((one for one in state.replicas if one.key == key), None)
+    replica = next((replica for replica in state.replicas if replica.key == key), None)
     leader = state.leader
     if not state.has_leader or replica is None or state.leader_epoch is None:
         return None
@@ -114,7 +114,7 @@ def _reasons(sample: CatchUpSample, limits: CatchUpLimits) -> tuple[str, ...]:
 
 def _rate(samples: Sequence[CatchUpSample], epoch: int) -> float | None:
     """Records a second by which the lag shrinks, from the last two samples of this epoch."""
-    recent = [one for one in samples if one.leader_epoch == epoch and one.lag is not None][-2:]
+    recent = [sample for sample in samples if sample.leader_epoch == epoch and sample.lag is not None][-2:]
     if len(recent) < 2 or recent[1].at_ms <= recent[0].at_ms:
         return None
     gained = (recent[0].lag or 0) - (recent[1].lag or 0)
@@ -128,7 +128,7 @@ def _estimate(lag: int | None, rate: float | None) -> int | None:
 
 
 def _not_dead(state: QuorumState, node_id: int) -> list[Replica]:
-    return [one for one in state.directories_of(node_id) if one.alive is not False]
+    return [replica for replica in state.directories_of(node_id) if replica.alive is not False]
 
 
 def _age(now_ms: int | None, then_ms: int | None) -> int | None:

@@ -56,7 +56,7 @@ def weigh(findings: Iterable[Finding], overrides: Collection[str]) -> tuple[Find
 
     A blocker that could be overridden names its flag in the next step.
     """
-    return tuple(_weighed(one, overrides) for one in each_once(findings))
+    return tuple(_weighed(finding, overrides) for finding in each_once(findings))
 
 
 def _weighed(finding: Finding, overrides: Collection[str]) -> Finding:
@@ -234,7 +234,9 @@ def check_cluster(state: QuorumState) -> Iterator[Finding]:
 def life_words(replicas: Iterable[Replica]) -> str:
     """What is known of those that are not alive: `controller 3 did not advance in 2000 ms`."""
     words = (
-        f"controller {one.id} {one.evidence or 'was not seen to advance'}" for one in replicas if one.alive is not True
+        f"controller {replica.id} {replica.evidence or 'was not seen to advance'}"
+        for replica in replicas
+        if replica.alive is not True
     )
     return "; ".join(words)
 

@@ -96,9 +96,9 @@ def _features(state: QuorumState, node: NodeFacts) -> Iterator[Finding]:
 def _endpoints_of_candidate(state: QuorumState, node: NodeFacts, endpoints: Sequence[Endpoint]) -> Iterator[Finding]:
     registered = _registered(state, node.id)
     for endpoint in endpoints:
-        listed = [one for one in registered or () if one.listener == endpoint.listener]
+        listed = [entry for entry in registered or () if entry.listener == endpoint.listener]
         if registered is not None and endpoint not in listed:
-            where = ", ".join(endpoint_text(one) for one in listed) or "no such listener"
+            where = ", ".join(endpoint_text(entry) for entry in listed) or "no such listener"
             yield blocker(
                 "candidate-endpoint-differs",
                 f"node {node.id}",
@@ -113,15 +113,15 @@ def _unlike_registration(state: QuorumState, voter: Replica) -> Iterator[Finding
     if registered is None:
         return
     for endpoint in voter.endpoints:
-        listed = [one for one in registered if one.listener == endpoint.listener]
+        listed = [entry for entry in registered if entry.listener == endpoint.listener]
         if listed and endpoint not in listed:
             yield warning(
                 "voter-endpoint-not-registered",
                 f"controller {voter.id}",
                 f"the voter set has {endpoint_text(endpoint)}, controller {voter.id} registered "
-                f"{', '.join(endpoint_text(one) for one in listed)}",
+                f"{', '.join(endpoint_text(entry) for entry in listed)}",
                 voter_set=endpoint_text(endpoint),
-                registration=[endpoint_text(one) for one in listed],
+                registration=[endpoint_text(entry) for entry in listed],
             )
 
 

@@ -57,7 +57,7 @@ def check_target(state: QuorumState, target: VoterKeys, steps: Sequence[Step]) -
             "target-voter-not-alive",
             f"controller {key.node_id}",
             f"voter {key.node_id} is to stay and is not known to be alive: "
-            f"{life_words(one for one in state.voters if one.key == key)}",
+            f"{life_words(voter for voter in state.voters if voter.key == key)}",
         )
 
 
@@ -114,7 +114,7 @@ def words_of(step: Step) -> str:
 
 def _wedge(state: QuorumState, step: Step) -> Finding:
     dead = sorted(step.voters_after - step.alive)
-    why = life_words(one for one in state.voters if one.key in dead)
+    why = life_words(voter for voter in state.voters if voter.key in dead)
     return blocker(
         "quorum-would-wedge",
         f"step {step.number}",

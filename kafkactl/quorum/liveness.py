@@ -143,8 +143,8 @@ def with_lives(state: QuorumState, observation: Observation) -> QuorumState:
         leader_id=last.leader_id,
         leader_epoch=last.leader_epoch,
         high_watermark=last.high_watermark,
-        voters=tuple(_told(one, found[one.key]) for one in last.voters),
-        observers=tuple(_told(one, found[one.key]) for one in last.observers),
+        voters=tuple(_told(voter, found[voter.key]) for voter in last.voters),
+        observers=tuple(_told(observer, found[observer.key]) for observer in last.observers),
     )
 
 
@@ -166,8 +166,8 @@ def unproven(state: QuorumState) -> QuorumState:
     )
     return changed(
         state,
-        voters=tuple(_told(one, unknown) for one in state.voters),
-        observers=tuple(_told(one, unknown) for one in state.observers),
+        voters=tuple(_told(voter, unknown) for voter in state.voters),
+        observers=tuple(_told(observer, unknown) for observer in state.observers),
         findings=(*state.findings, finding),
     )
 
@@ -177,9 +177,13 @@ def is_steady(state: QuorumState) -> bool:
     return state.has_leader and all(finding.id != NOT_STEADY for finding in state.findings)
 
 
-def is_same_quorum(one: QuorumState, other: QuorumState) -> bool:
+def is_same_quorum(state: QuorumState, other: QuorumState) -> bool:
     """Whether two states are of the same leader, epoch and voter set."""
-    return (one.leader_id, one.leader_epoch, one.voter_keys) == (other.leader_id, other.leader_epoch, other.voter_keys)
+    return (state.leader_id, state.leader_epoch, state.voter_keys) == (
+        other.leader_id,
+        other.leader_epoch,
+        other.voter_keys,
+    )
 
 
 def watch(
@@ -219,7 +223,7 @@ def proven(
     `node_ids` are nodes that matter in addition to the voters. Where leader or voters changed meanwhile no voter is
     proven alive, a blocker says so (`unproven`), and there is no first sight.
     """
-    needed = [one.key for one in state.observers if one.id in node_ids]
+    needed = [observer.key for observer in state.observers if observer.id in node_ids]
     found = watch(glances, state.nodes, needed=needed, watch_ms=watch_ms)
     if found is None or not is_same_quorum(state, found.last.state):
         return unproven(state), None
@@ -234,8 +238,8 @@ def at_a_glance(state: QuorumState, *, alive_within_ms: int = ALIVE_WITHIN_MS) -
     """
     return changed(
         state,
-        voters=tuple(_told(one, _glimpse(one, state, alive_within_ms)) for one in state.voters),
-        observers=tuple(_told(one, _glimpse(one, state, alive_within_ms)) for one in state.observers),
+        voters=tuple(_told(voter, _glimpse(voter, state, alive_within_ms)) for voter in state.voters),
+        observers=tuple(_told(observer, _glimpse(observer, state, alive_within_ms)) for observer in state.observers),
     )
 
 
@@ -350,7 +354,7 @@ def _has_grown(sights: Sequence[Sight]) -> bool:
 
 def _own_answers(node_id: int, observation: Observation) -> list[bool]:
     facts = [observation.before.get(node_id), *(sight.state.nodes.get(node_id) for sight in observation.sights)]
-    return [one.answers for one in facts if one is not None and one.answers is not None]
+    return [fact.answers for fact in facts if fact is not None and fact.answers is not None]
 
 
 def _fetching(replica: Replica, sights: Sequence[Sight], answers: bool | None) -> str:
@@ -408,7 +412,7 @@ def _of_one_leader(sights: Sequence[Sight]) -> tuple[Sight, ...]:
 
 
 def _find(state: QuorumState, key: ReplicaKey) -> Replica | None:
-    return next((one for one in state.replicas if one.key == key), None)
+    return next((replica for replica in state.replicas if replica.key == key), None)
 
 
 def _end(state: QuorumState) -> int | None:
@@ -420,7 +424,9 @@ def _clock(state: QuorumState) -> int | None:
     own = None if state.leader is None else state.leader.last_fetch_timestamp_ms
     if own is not None:
         return own
-    return max((time for one in state.replicas if (time := one.last_fetch_timestamp_ms) is not None), default=None)
+    return max(
+        (time for replica in state.replicas if (time := replica.last_fetch_timestamp_ms) is not None), default=None
+    )
 
 
 def _fetch_age_ms(replica: Replica, state: QuorumState) -> int | None:

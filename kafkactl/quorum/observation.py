@@ -80,8 +80,8 @@ def quorum_answer(body: Mapping[str, Any], *, version: int, asked: str) -> Quoru
         leader_id=partition["LeaderId"],
         leader_epoch=partition["LeaderEpoch"],
         high_watermark=partition["HighWatermark"],
-        voters=tuple(_replica(one, endpoints) for one in partition["CurrentVoters"]),
-        observers=tuple(_replica(one, {}) for one in partition["Observers"]),
+        voters=tuple(_replica(currentvoter, endpoints) for currentvoter in partition["CurrentVoters"]),
+        observers=tuple(_replica(observer, {}) for observer in partition["Observers"]),
     )
 
 
@@ -104,7 +104,7 @@ def quorum_state(
     are left out: no vote names them, and from 4.1 on a leader shows some and not others.
     """
     by_id = {node.id: node for node in nodes}
-    best = max(answers, key=lambda one: one.leader_epoch, default=None)
+    best = max(answers, key=lambda answer: answer.leader_epoch, default=None)
     kraft_version, kraft_source = next(_levels(best, by_id, heard or {}, disks, registrations))
     is_static = kraft_version == 0 or _only_claimed(best, kraft_version)
     mode = None if kraft_version is None else (Mode.STATIC if is_static else Mode.DYNAMIC)
@@ -125,8 +125,8 @@ def quorum_state(
         leader_id=NO_LEADER if best is None else best.leader_id,
         leader_epoch=best.leader_epoch if best is not None else max(epochs, default=None),
         high_watermark=None if best is None else _known(best.high_watermark),
-        voters=tuple(sorted(voters, key=lambda one: one.key)),
-        observers=tuple(sorted(observers, key=lambda one: one.key)),
+        voters=tuple(sorted(voters, key=lambda voter: voter.key)),
+        observers=tuple(sorted(observers, key=lambda observer: observer.key)),
         nodes=dict(sorted(by_id.items())),
         probes=tuple(probes),
         registrations=registrations,
@@ -165,22 +165,26 @@ def _with_lag(replicas: Iterable[Replica], answer: QuorumAnswer) -> tuple[Replic
     end = _leaders_end(answer)
     return tuple(
         Replica(
-            id=one.id,
-            directory_id=one.directory_id,
-            endpoints=one.endpoints,
-            log_end_offset=_known(one.log_end_offset),
-            lag=None if end is None or _known(one.log_end_offset) is None else max(0, end - (one.log_end_offset or 0)),
-            last_fetch_timestamp_ms=_known(one.last_fetch_timestamp_ms),
-            last_caught_up_timestamp_ms=_known(one.last_caught_up_timestamp_ms),
+            id=replica.id,
+            directory_id=replica.directory_id,
+            endpoints=replica.endpoints,
+            log_end_offset=_known(replica.log_end_offset),
+            lag=None
+            if end is None or _known(replica.log_end_offset) is None
+            else max(0, end - (replica.log_end_offset or 0)),
+            last_fetch_timestamp_ms=_known(replica.last_fetch_timestamp_ms),
+            last_caught_up_timestamp_ms=_known(replica.last_caught_up_timestamp_ms),
         )
-        for one in replicas
+        for replica in replicas
     )
 
 
 def _leaders_end(answer: QuorumAnswer) -> int | None:
     replicas = (*answer.voters, *answer.observers)
-    own = [one.log_end_offset for one in replicas if one.id == answer.leader_id]
-    return max((end for end in own or [one.log_end_offset for one in replicas] if end is not None), default=None)
+    own = [replica.log_end_offset for replica in replicas if replica.id == answer.leader_id]
+    return max(
+        (end for end in own or [replica.log_end_offset for replica in replicas] if end is not None), default=None
+    )
 
 
 def _from_log(voter: Voter, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
@@ -202,7 +206,7 @@ def _configured(
 
 def _by_itself(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
     node = nodes.get(node_id)
-    disk = next((one for one in disks if one.node_id == node_id), None)
+    disk = next((disk for disk in disks if disk.node_id == node_id), None)
     return Replica(
         id=node_id,
         log_end_offset=None if disk is None else disk.log_end_offset,
@@ -289,11 +293,13 @@ def _replica(data: Mapping[str, Any], endpoints: Mapping[int, tuple[Endpoint, ..
 
 
 def _endpoints(listeners: Iterable[Mapping[str, Any]]) -> tuple[Endpoint, ...]:
-    return tuple(Endpoint(listener=one["Name"], host=one["Host"], port=one["Port"]) for one in listeners)
+    return tuple(
+        Endpoint(listener=listener["Name"], host=listener["Host"], port=listener["Port"]) for listener in listeners
+    )
 
 
 def _nameless(replicas: Iterable[Replica]) -> tuple[Replica, ...]:
-    return tuple(changed(one, directory_id=None) for one in replicas)
+    return tuple(changed(replica, directory_id=None) for replica in replicas)
 
 
 def _known(number: int | None) -> int | None:

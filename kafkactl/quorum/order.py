@@ -126,7 +126,7 @@ class _Search:
         while state != self.end:
             options = self._options(state, bound)
             # Lowest cost, then lowest id; a removal before an addition of the same id cannot tie: it frees the id.
-            _, _, move, state = min(options, key=lambda one: (one[0], one[1]))
+            _, _, move, state = min(options, key=lambda option: (option[0], option[1]))
             moves.append(move)
         return tuple(moves)
 
@@ -168,7 +168,7 @@ class _Search:
         """Steps at each tolerance from the lowest up; dead voters still there; whether the leader is gone already."""
         members = self.members(state)
         level = min(tolerates(members, self.alive), self.cap)
-        at_level = tuple(int(level == one) for one in range(self.floor, self.cap))
+        at_level = tuple(int(level == number) for number in range(self.floor, self.cap))
         dead = len(members - self.target - self.alive)
         leader_gone = self.leader is not None and self.leader in self.voters and self.leader not in members
         return (*at_level, dead, int(leader_gone))
@@ -192,5 +192,5 @@ def _queues(
     return queues
 
 
-def _plus(one: _Cost, other: _Cost) -> _Cost:
-    return tuple(a + b for a, b in zip(one, other, strict=True))
+def _plus(cost: _Cost, other: _Cost) -> _Cost:
+    return tuple(a + b for a, b in zip(cost, other, strict=True))

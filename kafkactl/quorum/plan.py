@@ -107,7 +107,7 @@ def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) ->
     if state.mode is Mode.DYNAMIC:
         return QuorumChange(steps=(), findings=weigh(state.findings, ()))
     findings = [
-        *(one for one in check_situation(state, circumstances) if one.id != "quorum-is-static"),
+        *(finding for finding in check_situation(state, circumstances) if finding.id != "quorum-is-static"),
         *_conversion_release(state),
         *_conversion_nodes(state),
         *_conversion_voters(state, circumstances),
@@ -276,10 +276,10 @@ def _conversion_registered(state: QuorumState) -> Iterator[Finding]:
     if state.registrations is None:
         return
     known: list[tuple[int, Mapping[str, Versions]]] = [
-        *((one.id, one.features) for one in state.registrations.controllers.values()),
-        *((one.id, one.features) for one in state.registrations.brokers.values()),
+        *((controller.id, controller.features) for controller in state.registrations.controllers.values()),
+        *((broker.id, broker.features) for broker in state.registrations.brokers.values()),
     ]
-    for node_id, features in sorted(known, key=lambda one: one[0]):
+    for node_id, features in sorted(known, key=lambda pair: pair[0]):
         node, supported = state.nodes.get(node_id), features.get(KRAFT_VERSION)
         if (node is None or node.versions is None) and features and (supported is None or 1 not in supported):
             yield blocker(

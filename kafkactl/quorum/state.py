@@ -64,7 +64,10 @@ class Replica:
         return {
             "id": self.id,
             "directory_id": None if self.directory_id is None else str(self.directory_id),
-            "endpoints": [{"listener": one.listener, "host": one.host, "port": one.port} for one in self.endpoints],
+            "endpoints": [
+                {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
+                for endpoint in self.endpoints
+            ],
             "log_end_offset": self.log_end_offset,
             "lag": self.lag,
             "last_fetch_timestamp_ms": self.last_fetch_timestamp_ms,
@@ -161,7 +164,7 @@ class QuorumState:
     @property
     def leader(self) -> Replica | None:
         """The leader, also one that is being removed and is listed as an observer."""
-        return next((one for one in self.replicas if one.id == self.leader_id), None)
+        return next((replica for replica in self.replicas if replica.id == self.leader_id), None)
 
     @property
     def majority(self) -> int:
@@ -188,11 +191,11 @@ class QuorumState:
 
     def voter(self, node_id: int) -> Replica | None:
         """The voter with that id."""
-        return next((one for one in self.voters if one.id == node_id), None)
+        return next((voter for voter in self.voters if voter.id == node_id), None)
 
     def directories_of(self, node_id: int) -> tuple[Replica, ...]:
         """Every voter and observer of that node id: a replaced disk is listed beside the old one."""
-        return tuple(one for one in self.replicas if one.id == node_id)
+        return tuple(replica for replica in self.replicas if replica.id == node_id)
 
     def to_dict(self) -> dict[str, Any]:
         """The payload of `quorum.describe` (docs/reference/kinds.md)."""

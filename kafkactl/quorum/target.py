@@ -59,12 +59,12 @@ def resolve(state: QuorumState, wanted: Sequence[Wanted]) -> Resolved:
     keys: set[ReplicaKey] = set()
     missing: set[ReplicaKey] = set()
     findings: list[Finding] = []
-    for one in wanted:
-        findings += _two_directories(state, one.node_id)
-        replica = _meant(state, one)
+    for member in wanted:
+        findings += _two_directories(state, member.node_id)
+        replica = _meant(state, member)
         if replica is None:
-            findings.append(_unknown(state, one))
-            missing.add(ReplicaKey(node_id=one.node_id, directory_id=one.directory_id or ZERO_UUID))
+            findings.append(_unknown(state, member))
+            missing.add(ReplicaKey(node_id=member.node_id, directory_id=member.directory_id or ZERO_UUID))
         else:
             keys.add(replica.key)
     return Resolved(keys=frozenset(keys | missing), missing=frozenset(missing), findings=tuple(findings))
@@ -73,9 +73,13 @@ def resolve(state: QuorumState, wanted: Sequence[Wanted]) -> Resolved:
 def _meant(state: QuorumState, wanted: Wanted) -> Replica | None:
     """The replica that is meant: the voter, unless it is dead and the node fetches with another directory."""
     voter = state.voter(wanted.node_id)
-    fetching = [one for one in state.observers if one.id == wanted.node_id and one.alive]
+    fetching = [observer for observer in state.observers if observer.id == wanted.node_id and observer.alive]
     if wanted.directory_id is not None:
-        named = [one for one in (voter, *fetching) if one is not None and one.directory_id == wanted.directory_id]
+        named = [
+            replica
+            for replica in (voter, *fetching)
+            if replica is not None and replica.directory_id == wanted.directory_id
+        ]
         return named[0] if named else None
     if voter is not None and (voter.alive is not False or not fetching):
         return voter
@@ -83,9 +87,9 @@ def _meant(state: QuorumState, wanted: Wanted) -> Replica | None:
 
 
 def _two_directories(state: QuorumState, node_id: int) -> Iterator[Finding]:
-    alive = [one for one in state.directories_of(node_id) if one.alive]
+    alive = [replica for replica in state.directories_of(node_id) if replica.alive]
     if len(alive) > 1:
-        directories = [str(one.directory_id) for one in alive]
+        directories = [str(replica.directory_id) for replica in alive]
         yield Finding(
             id="two-live-directories",
             severity=Severity.BLOCKER,
@@ -96,7 +100,7 @@ def _two_directories(state: QuorumState, node_id: int) -> Iterator[Finding]:
 
 
 def _unknown(state: QuorumState, wanted: Wanted) -> Finding:
-    others = [str(one.directory_id) for one in state.directories_of(wanted.node_id)]
+    others = [str(replica.directory_id) for replica in state.directories_of(wanted.node_id)]
     which = "" if wanted.directory_id is None else f" with directory {wanted.directory_id}"
     return Finding(
         id="target-not-fetching",

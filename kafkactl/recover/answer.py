@@ -39,9 +39,9 @@ def answer_of(plan: RecoveryPlan, outcome: Outcome) -> dict[str, Any]:
         "kraft_version": plan.image.kraft_version or 0,
         "metadata_version": None if level is None else {"level": level, "name": _level_name(level)},
         "disks": _disks(plan),
-        "voters_before": [one.to_dict() for one in plan.voters],
+        "voters_before": [voter.to_dict() for voter in plan.voters],
         "majority": majority(len(plan.voters)),
-        "shown": sum(one.state == SHOWN for one in plan.voters),
+        "shown": sum(voter.state == SHOWN for voter in plan.voters),
         "source": {
             "path": plan.source.path,
             "end_offset": plan.source.place[1],
@@ -51,8 +51,8 @@ def answer_of(plan: RecoveryPlan, outcome: Outcome) -> dict[str, Any]:
         "result": _result(plan),
         "losses": plan.losses.to_dict(),
         "repairs": plan.repairs.to_dict(),
-        "steps": [one.to_dict() for one in _steps(plan, outcome)],
-        "findings": [one.to_dict() for one in plan.findings],
+        "steps": [step.to_dict() for step in _steps(plan, outcome)],
+        "findings": [finding.to_dict() for finding in plan.findings],
         "inputs": [
             {"path": file.path, "size": file.size, "sha256": file.sha256}
             for disk in plan.read.disks
@@ -79,13 +79,13 @@ def _level_name(level: int) -> str | None:
 def _disks(plan: RecoveryPlan) -> list[dict[str, Any]]:
     order = ranked(plan.read.disks)
     best = order[0].place[1]
-    ids = [one.id for one in plan.voters]
+    ids = [voter.id for voter in plan.voters]
     return [_disk(plan, disk, order, best, ids) for disk in plan.read.disks]
 
 
 def _disk(plan: RecoveryPlan, disk: DiskSeen, order: list[DiskSeen], best: int, ids: list[int]) -> dict[str, Any]:
     found = disk.candidate
-    keys = {(one.id, one.directory_id) for one in plan.voters}
+    keys = {(voter.id, voter.directory_id) for voter in plan.voters}
     voter = disk.log is not None and ((disk.node_id, disk.directory_id) in keys or (disk.node_id, None) in keys)
     snapshot = None if disk.log is None else disk.log.newest_snapshot
     return {
@@ -113,13 +113,15 @@ def _result(plan: RecoveryPlan) -> dict[str, Any] | None:
     return {
         "node_id": made.node_id,
         "directory_id": str(made.directory_id),
-        "endpoints": [{"listener": one.listener, "host": one.host, "port": one.port} for one in made.endpoints],
+        "endpoints": [
+            {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port} for endpoint in made.endpoints
+        ],
         "directory": plan.request.target.directory,
         "offset": made.offset,
         "epoch": made.epoch,
         "files": [
-            {"path": f"{plan.request.target.directory}/{one.name}", "size": one.size, "sha256": one.sha256}
-            for one in made.files
+            {"path": f"{plan.request.target.directory}/{file.name}", "size": file.size, "sha256": file.sha256}
+            for file in made.files
         ],
         "image_sha256": made.image_sha256,
         "planned_at_ms": made.now_ms,
@@ -181,7 +183,7 @@ def read_kept_plan(data: bytes, *, file: str) -> KeptPlan:
             is_dynamic=answer["mode"] == "dynamic",
             offset=int(made["offset"]),
             epoch=int(made["epoch"]),
-            files=tuple((str(one["path"]), int(one["size"]), str(one["sha256"])) for one in made["files"]),
+            files=tuple((str(file["path"]), int(file["size"]), str(file["sha256"])) for file in made["files"]),
             image_sha256=str(made["image_sha256"]),
             planned_at_ms=int(made["planned_at_ms"]),
             plan_sha256=str(answer["plan_sha256"]),

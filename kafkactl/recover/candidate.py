@@ -53,7 +53,7 @@ def candidate_of(node: NodeLog, snapshots: Sequence[Snapshot]) -> Candidate | No
     found = list(_choices(node, snapshots))
     if not found:
         return None
-    best = max(found, key=lambda one: (one.place, one.snapshot_offset))
+    best = max(found, key=lambda candidate: (candidate.place, candidate.snapshot_offset))
     return Candidate(
         end_offset=best.end_offset,
         last_epoch=best.last_epoch,
@@ -70,11 +70,11 @@ def _choices(node: NodeLog, snapshots: Sequence[Snapshot]) -> Iterator[Candidate
     for first, end in runs:
         if first == 0 and end > 0:
             yield _choice(node.index, end, None, 0, -1)
-    for one in snapshots:
-        if one.problem is not None:
+    for snapshot in snapshots:
+        if snapshot.problem is not None:
             continue
-        end = next((end for first, end in runs if first <= one.offset <= end), one.offset)
-        yield _choice(node.index, end, one.name, one.offset, one.epoch)
+        end = next((end for first, end in runs if first <= snapshot.offset <= end), snapshot.offset)
+        yield _choice(node.index, end, snapshot.name, snapshot.offset, snapshot.epoch)
 
 
 def _choice(index: BatchIndex, end: int, name: str | None, offset: int, epoch: int) -> Candidate:
@@ -100,7 +100,7 @@ def _runs(node: NodeLog) -> Iterator[tuple[int, int]]:
 
 def _files_end(node: NodeLog, snapshots: Sequence[Snapshot]) -> int:
     last = node.beyond.last_offset
-    ends = [node.index.end_offset, 0 if last is None else last + 1, *(one.offset for one in snapshots)]
+    ends = [node.index.end_offset, 0 if last is None else last + 1, *(snapshot.offset for snapshot in snapshots)]
     return max(ends)
 
 
@@ -111,7 +111,7 @@ def _damage(node: NodeLog, snapshots: Sequence[Snapshot], end: int) -> str | Non
         beyond = _files_end(node, ()) > end or cut.end_offset >= end
         if beyond:
             return f"a bad batch at offset {cut.end_offset} ends the log ({cut.name}: {cut.stop.message})"
-    broken = [one for one in snapshots if one.problem is not None and one.offset > end]
+    broken = [snapshot for snapshot in snapshots if snapshot.problem is not None and snapshot.offset > end]
     if broken:
         return f"the snapshot {broken[-1].name} is broken: {broken[-1].problem}"
     if node.facts.mixed_offsets:

@@ -57,7 +57,7 @@ class Case:
 
 def check(case: Case) -> list[Finding]:
     """Everything that refuses, or would without the option that was given."""
-    return [finding for one in CHECKS for finding in one(case)]
+    return [finding for check in CHECKS for finding in check(case)]
 
 
 def refusal(id: str, subject: str, message: str, step: str = "", *, allowed: bool = False, **evidence: Any) -> Finding:
@@ -70,7 +70,7 @@ def refusal(id: str, subject: str, message: str, step: str = "", *, allowed: boo
 
 
 def _majority(case: Case) -> Iterator[Finding]:
-    sound = [one.id for one in case.voters if one.state == SHOWN and one.is_sound]
+    sound = [voter.id for voter in case.voters if voter.state == SHOWN and voter.is_sound]
     needed = majority(len(case.voters))
     if not case.voters or len(sound) < needed:
         return
@@ -89,18 +89,18 @@ def _majority(case: Case) -> Iterator[Finding]:
 
 
 def _answering(case: Case) -> Iterator[Finding]:
-    for one in case.read.answering:
-        who = "a controller" if one.node_id is None else f"controller {one.node_id}"
+    for voter in case.read.answering:
+        who = "a controller" if voter.node_id is None else f"controller {voter.node_id}"
         yield refusal(
             "old-voter-answers",
             who,
-            f"{who} answers at {one.address}, an address of the voter set",
-            address=one.address,
+            f"{who} answers at {voter.address}, an address of the voter set",
+            address=voter.address,
         )
 
 
 def _locks(case: Case) -> Iterator[Finding]:
-    ids = [one.id for one in case.voters]
+    ids = [voter.id for voter in case.voters]
     for disk in case.read.disks:
         if disk.lock_holder is None:
             continue
@@ -120,15 +120,15 @@ def _locks(case: Case) -> Iterator[Finding]:
 
 
 def _voters_not_shown(case: Case) -> Iterator[Finding]:
-    for one in case.voters:
-        if one.state == UNKNOWN:
-            directory = "" if one.directory_id is None else f" (directory id {one.directory_id})"
+    for voter in case.voters:
+        if voter.state == UNKNOWN:
+            directory = "" if voter.directory_id is None else f" (directory id {voter.directory_id})"
             yield refusal(
                 "voter-disk-not-shown",
-                f"voter {one.id}",
-                f"the disk of voter {one.id}{directory} is neither shown nor declared lost",
-                f"Show its directory, or a copy, with --log-dir; if the disk is gone, give --lost {one.id}.",
-                voter=one.id,
+                f"voter {voter.id}",
+                f"the disk of voter {voter.id}{directory} is neither shown nor declared lost",
+                f"Show its directory, or a copy, with --log-dir; if the disk is gone, give --lost {voter.id}.",
+                voter=voter.id,
             )
 
 
@@ -231,9 +231,11 @@ def _readable(case: Case) -> Iterator[Finding]:
     except KeyError:
         text = f"the image is of metadata.version {level}, which this kafkactl does not know"
         yield refusal("metadata-version-unknown", f"metadata.version {level}", text, step, level=level)
-    for one in case.read.images[case.source.path].findings:
-        if one.severity is Severity.BLOCKER and one.id != GAP and "readable_records" not in one.evidence:
-            yield refusal("metadata-version-unknown", one.subject, f"a record cannot be read: {one.message}", step)
+    for finding in case.read.images[case.source.path].findings:
+        if finding.severity is Severity.BLOCKER and finding.id != GAP and "readable_records" not in finding.evidence:
+            yield refusal(
+                "metadata-version-unknown", finding.subject, f"a record cannot be read: {finding.message}", step
+            )
             return
 
 
@@ -249,7 +251,7 @@ def _brokers_not_shown(case: Case) -> Iterator[Finding]:
             f"log directories of broker {id}{which} are not shown: whether partitions on them would become stray is not"
             " known",
             allowed=case.request.overrides.without_broker_disks,
-            directory_ids=[str(one) for one in lacking],
+            directory_ids=[str(broker) for broker in lacking],
         )
 
 
@@ -257,7 +259,7 @@ def _strays(case: Case) -> Iterator[Finding]:
     found = case.losses.partitions_stray
     if not found:
         return
-    names = sorted({f"{one.topic}-{one.partition}" for one in found})
+    names = sorted({f"{folder.topic}-{folder.partition}" for folder in found})
     yield refusal(
         "partitions-would-be-stray",
         "partitions",
@@ -265,7 +267,7 @@ def _strays(case: Case) -> Iterator[Finding]:
         " renames such a folder and keeps it, a running one deletes the data",
         allowed=case.request.overrides.accept_strays,
         folders=len(found),
-        not_adopted=[f"{one.disk}/{one.name}: {why}" for one, why in case.adoption.refused][:20],
+        not_adopted=[f"{folder.disk}/{folder.name}: {why}" for folder, why in case.adoption.refused][:20],
     )
 
 
@@ -284,7 +286,10 @@ def _returning(case: Case) -> Iterator[Finding]:
 
 def _retention(case: Case) -> Iterator[Finding]:
     if case.expiring:
-        told = [f"{one.folder.topic}-{one.folder.partition} ({one.setting}={one.value})" for one in case.expiring]
+        told = [
+            f"{setting.folder.topic}-{setting.folder.partition} ({setting.setting}={setting.value})"
+            for setting in case.expiring
+        ]
         yield refusal(
             "retention-would-delete",
             "partitions",
@@ -368,7 +373,7 @@ def _epoch(epoch: int | None) -> str:
 
 def other_lives(case: Case) -> Iterator[Finding]:
     """Directories under a voter's id that the voter set does not know: of another life of the node."""
-    known = {one.id: one.directory_id for one in case.voters}
+    known = {voter.id: voter.directory_id for voter in case.voters}
     for disk in case.read.disks:
         expected = None if disk.node_id is None else known.get(disk.node_id)
         if expected is not None and disk.log is not None and disk.directory_id != expected:
@@ -383,12 +388,12 @@ def other_lives(case: Case) -> Iterator[Finding]:
 
 def stray_folders(disks: Sequence[DiskSeen]) -> int:
     """How many folders brokers have renamed already."""
-    return sum(one.kind is FolderKind.STRAY for one in all_folders(disks))
+    return sum(folder.kind is FolderKind.STRAY for folder in all_folders(disks))
 
 
 def lost_ids(voters: Sequence[OldVoter]) -> list[int]:
     """The voters that were declared lost."""
-    return [one.id for one in voters if one.state == LOST]
+    return [voter.id for voter in voters if voter.state == LOST]
 
 
 CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (

@@ -82,8 +82,8 @@ def becomes_stray(image: Image, folder: PartitionFolder) -> bool:
 
 def strays(image: Image, folders: Iterable[PartitionFolder]) -> list[PartitionFolder]:
     """The folders that become stray, by broker and name."""
-    found = [one for one in folders if one.kind is FolderKind.LIVE and becomes_stray(image, one)]
-    return sorted(found, key=lambda one: (-1 if one.broker is None else one.broker, one.name))
+    found = [folder for folder in folders if folder.kind is FolderKind.LIVE and becomes_stray(image, folder)]
+    return sorted(found, key=lambda folder: (-1 if folder.broker is None else folder.broker, folder.name))
 
 
 def topics_without_data(image: Image, folders: Iterable[PartitionFolder], shown: Collection[int]) -> list[Topic]:
@@ -92,7 +92,9 @@ def topics_without_data(image: Image, folders: Iterable[PartitionFolder], shown:
     Such a topic was deleted after the image, or never had a replica: it comes back empty. A folder that is stray holds
     its data all the same; one that is being deleted is the proof that the topic was.
     """
-    held = {one.topic_id for one in folders if one.kind in (FolderKind.LIVE, FolderKind.STRAY, FolderKind.FUTURE)}
+    held = {
+        folder.topic_id for folder in folders if folder.kind in (FolderKind.LIVE, FolderKind.STRAY, FolderKind.FUTURE)
+    }
     found = []
     for id, topic in image.topics.items():
         if id in held:
@@ -100,16 +102,16 @@ def topics_without_data(image: Image, folders: Iterable[PartitionFolder], shown:
         brokers = {broker for state in topic.partitions.states.values() for broker in state[0]}
         if brokers <= set(shown):
             found.append(topic)
-    return sorted(found, key=lambda one: (one.name, one.id.raw))
+    return sorted(found, key=lambda topic: (topic.name, topic.id.raw))
 
 
 def epochs_on_disk(folders: Iterable[PartitionFolder]) -> dict[tuple[Uuid, int], int]:
     """The largest leader epoch that any folder of a partition knows, by topic id and partition."""
     found: dict[tuple[Uuid, int], int] = {}
-    for one in folders:
-        if one.topic_id is not None and one.leader_epoch is not None and one.kind is not FolderKind.DELETED:
-            key = (one.topic_id, one.partition)
-            found[key] = max(found.get(key, -1), one.leader_epoch)
+    for folder in folders:
+        if folder.topic_id is not None and folder.leader_epoch is not None and folder.kind is not FolderKind.DELETED:
+            key = (folder.topic_id, folder.partition)
+            found[key] = max(found.get(key, -1), folder.leader_epoch)
     return found
 
 
@@ -138,22 +140,22 @@ def adoption(image: Image, folders: Sequence[PartitionFolder], *, from_strays: b
     A topic id with a folder that is being deleted was deleted and is not adopted. A topic whose name the image gives
     to another id cannot be.
     """
-    deleted = {one.topic_id for one in folders if one.kind is FolderKind.DELETED}
+    deleted = {folder.topic_id for folder in folders if folder.kind is FolderKind.DELETED}
     by_key: dict[tuple[Uuid, int], list[PartitionFolder]] = defaultdict(list)
     refused: list[tuple[PartitionFolder, str]] = []
     names: dict[Uuid, str] = {}
-    for one in folders:
-        wanted = one.kind is FolderKind.LIVE or (from_strays and one.kind is FolderKind.STRAY)
-        if not wanted or not _is_unknown(image, one):
+    for seen in folders:
+        wanted = seen.kind is FolderKind.LIVE or (from_strays and seen.kind is FolderKind.STRAY)
+        if not wanted or not _is_unknown(image, seen):
             continue
-        why = _why_not(image, one, deleted, names)
+        why = _why_not(image, seen, deleted, names)
         if why is not None:
-            refused.append((one, why))
-        elif one.topic_id is not None:
-            names.setdefault(one.topic_id, one.topic)
-            by_key[(one.topic_id, one.partition)].append(one)
+            refused.append((seen, why))
+        elif seen.topic_id is not None:
+            names.setdefault(seen.topic_id, seen.topic)
+            by_key[(seen.topic_id, seen.partition)].append(seen)
     found = [Adoptable(held[0].topic, key[0], key[1], _one_a_broker(held)) for key, held in by_key.items()]
-    return Adoption(tuple(sorted(found, key=lambda one: (one.topic, one.partition))), tuple(refused))
+    return Adoption(tuple(sorted(found, key=lambda partition: (partition.topic, partition.partition))), tuple(refused))
 
 
 def _is_unknown(image: Image, folder: PartitionFolder) -> bool:
@@ -180,11 +182,13 @@ def _why_not(
 
 def _one_a_broker(held: Iterable[PartitionFolder]) -> tuple[PartitionFolder, ...]:
     """The folders best first, each broker's best one; a folder that was not renamed before one that was."""
-    ordered = sorted(held, key=lambda one: (one.kind is not FolderKind.LIVE, -one.place[0], -one.place[1], one.broker))
+    ordered = sorted(
+        held, key=lambda copy: (copy.kind is not FolderKind.LIVE, -copy.place[0], -copy.place[1], copy.broker)
+    )
     best: dict[int | None, PartitionFolder] = {}
-    for one in ordered:
-        best.setdefault(one.broker, one)
-    return tuple(sorted(best.values(), key=lambda one: (-one.place[0], -one.place[1], one.broker)))
+    for copy in ordered:
+        best.setdefault(copy.broker, copy)
+    return tuple(sorted(best.values(), key=lambda copy: (-copy.place[0], -copy.place[1], copy.broker)))
 
 
 # --- brokers --------------------------------------------------------------------------------------------------------
@@ -201,7 +205,11 @@ def brokers_shown(image: Image, disks: Sequence[DiskSeen]) -> tuple[set[int], di
             ids[disk.node_id] |= set() if disk.directory_id is None else {disk.directory_id}
     shown, missing = set(), {}
     for id, broker in image.brokers.items():
-        lacking = [one for one in broker.directories if one not in ids[id]] if id in ids else list(broker.directories)
+        lacking = (
+            [directory for directory in broker.directories if directory not in ids[id]]
+            if id in ids
+            else list(broker.directories)
+        )
         if id in ids and not lacking:
             shown.add(id)
         else:
@@ -215,4 +223,4 @@ def _is_metadata_only(disk: DiskSeen, image: Image) -> bool:
 
 def live(folders: Iterable[PartitionFolder]) -> Iterator[PartitionFolder]:
     """Folders that count as they are."""
-    return (one for one in folders if one.kind is FolderKind.LIVE)
+    return (folder for folder in folders if folder.kind is FolderKind.LIVE)

@@ -40,7 +40,7 @@ class Losses:
     @property
     def partition_count(self) -> int:
         """How many partitions are lost or become stray: folders of one partition count once."""
-        names = {f"{one.topic}-{one.partition}" for one in self.partitions_stray}
+        names = {f"{folder.topic}-{folder.partition}" for folder in self.partitions_stray}
         return len(names | set(self.partitions_missing))
 
     @property
@@ -65,7 +65,7 @@ class Losses:
             "count": self.count,
             "topics_missing": list(self.topics_missing),
             "partitions_missing": list(self.partitions_missing),
-            "partitions_stray": [stray_dict(one) for one in self.partitions_stray],
+            "partitions_stray": [stray_dict(folder) for folder in self.partitions_stray],
             "topics_returning_empty": list(self.topics_returning_empty),
             "topics_returning": list(self.topics_returning),
             "configs_changed": list(self.configs_changed),
@@ -76,17 +76,17 @@ class Losses:
         }
 
 
-def stray_dict(one: PartitionFolder) -> dict[str, Any]:
+def stray_dict(folder: PartitionFolder) -> dict[str, Any]:
     """A folder in an answer."""
     return {
-        "broker": one.broker,
-        "directory": one.disk,
-        "folder": one.name,
-        "topic": one.topic,
-        "topic_id": None if one.topic_id is None else str(one.topic_id),
-        "partition": one.partition,
-        "log_end_offset": one.log_end_offset,
-        "bytes": one.size_bytes,
+        "broker": folder.broker,
+        "directory": folder.disk,
+        "folder": folder.name,
+        "topic": folder.topic,
+        "topic_id": None if folder.topic_id is None else str(folder.topic_id),
+        "partition": folder.partition,
+        "log_end_offset": folder.log_end_offset,
+        "bytes": folder.size_bytes,
     }
 
 
@@ -113,23 +113,26 @@ def compared(recovered: Image, newer: Image | None) -> Compared:
     if newer is None or newer is recovered:
         return _NOTHING
     parts: dict[str, list[Difference]] = {}
-    for one in diff(recovered, newer):
-        parts.setdefault(one.part, []).append(one)
+    for difference in diff(recovered, newer):
+        parts.setdefault(difference.part, []).append(difference)
     topics = parts.pop("topics", [])
     partitions = parts.pop("partitions", [])
-    missing = tuple(_name(one) for one in topics if one.change is not Change.REMOVED)
-    added = [one.key for one in partitions if one.change is Change.ADDED]
+    missing = tuple(_name(topic) for topic in topics if topic.change is not Change.REMOVED)
+    added = [partition.key for partition in partitions if partition.change is Change.ADDED]
     named = {key: parts.pop(key, []) for key in ("configs", "acls", "scram", "client_quotas")}
     return Compared(
         topics_missing=missing,
         partitions_missing=tuple(added),
-        topics_removed=tuple(_name(one) for one in topics if one.change is Change.REMOVED),
-        configs=tuple(entry for one in named["configs"] for entry in _config_changes(one)),
-        acls=tuple(_entity(one) for one in named["acls"]),
-        users=tuple(_entity(one) for one in named["scram"]),
-        quotas=tuple(_entity(one) for one in named["client_quotas"]),
+        topics_removed=tuple(_name(topic) for topic in topics if topic.change is Change.REMOVED),
+        configs=tuple(entry for change in named["configs"] for entry in _config_changes(change)),
+        acls=tuple(_entity(change) for change in named["acls"]),
+        users=tuple(_entity(change) for change in named["scram"]),
+        quotas=tuple(_entity(change) for change in named["client_quotas"]),
         others=tuple(
-            {"part": part, **_entity(one)} for part, held in parts.items() if part not in _SILENT for one in held
+            {"part": part, **_entity(difference)}
+            for part, held in parts.items()
+            if part not in _SILENT
+            for difference in held
         ),
     )
 
@@ -137,17 +140,17 @@ def compared(recovered: Image, newer: Image | None) -> Compared:
 def with_tails(newer: Compared, tails: Iterable[Compared], recovered: Image) -> Compared:
     """The same with what diverging tails add: what the recovered image has all the same is not missing."""
     names = set(recovered.topic_ids)
-    for one in tails:
-        partitions = [name for name in one.partitions_missing if not _has(recovered, name)]
+    for tail in tails:
+        partitions = [name for name in tail.partitions_missing if not _has(recovered, name)]
         newer = Compared(
-            topics_missing=(*newer.topics_missing, *(name for name in one.topics_missing if name not in names)),
+            topics_missing=(*newer.topics_missing, *(name for name in tail.topics_missing if name not in names)),
             partitions_missing=(*newer.partitions_missing, *partitions),
             topics_removed=newer.topics_removed,
-            configs=(*newer.configs, *one.configs),
-            acls=(*newer.acls, *one.acls),
-            users=(*newer.users, *one.users),
-            quotas=(*newer.quotas, *one.quotas),
-            others=(*newer.others, *one.others),
+            configs=(*newer.configs, *tail.configs),
+            acls=(*newer.acls, *tail.acls),
+            users=(*newer.users, *tail.users),
+            quotas=(*newer.quotas, *tail.quotas),
+            others=(*newer.others, *tail.others),
         )
     return newer
 
@@ -158,21 +161,21 @@ def _has(image: Image, name: str) -> bool:
     return found is not None and int(number) in found.partitions.states
 
 
-def _name(one: Difference) -> str:
-    return str((one.after or one.before).get("name") or one.key.partition(" ")[0])
+def _name(difference: Difference) -> str:
+    return str((difference.after or difference.before).get("name") or difference.key.partition(" ")[0])
 
 
-def _entity(one: Difference) -> dict[str, Any]:
+def _entity(difference: Difference) -> dict[str, Any]:
     words = {Change.ADDED: "missing", Change.REMOVED: "returns", Change.CHANGED: "older"}
-    return {"entity": redacted_key(one.part, one.key), "change": words[one.change]}
+    return {"entity": redacted_key(difference.part, difference.key), "change": words[difference.change]}
 
 
-def _config_changes(one: Difference) -> Iterable[dict[str, Any]]:
+def _config_changes(difference: Difference) -> Iterable[dict[str, Any]]:
     """One entry for each key; None is a key that is not set."""
-    kind = config_kind(one.key)
-    before, after = redacted_configs(kind, dict(one.before)), redacted_configs(kind, dict(one.after))
+    kind = config_kind(difference.key)
+    before, after = redacted_configs(kind, dict(difference.before)), redacted_configs(kind, dict(difference.after))
     for name in sorted({*before, *after}):
-        yield {"entity": one.key, "key": name, "recovered": before.get(name), "newer": after.get(name)}
+        yield {"entity": difference.key, "key": name, "recovered": before.get(name), "newer": after.get(name)}
 
 
 # --- retention ------------------------------------------------------------------------------------------------------
@@ -193,14 +196,14 @@ def expiring(image: Image, folders: Sequence[PartitionFolder], now_ms: int) -> l
     Only what the image sets itself counts, for the topic or for brokers: the files of brokers are not known.
     """
     found = []
-    for one in folders:
-        topic = None if one.topic_id is None else image.topics.get(one.topic_id)
-        if one.kind is not FolderKind.LIVE or topic is None:
+    for folder in folders:
+        topic = None if folder.topic_id is None else image.topics.get(folder.topic_id)
+        if folder.kind is not FolderKind.LIVE or topic is None:
             continue
-        told = _expires(image, topic, one, now_ms)
+        told = _expires(image, topic, folder, now_ms)
         if told is not None:
             found.append(told)
-    return sorted(found, key=lambda one: (one.folder.topic, one.folder.partition, one.folder.broker or -1))
+    return sorted(found, key=lambda stray: (stray.folder.topic, stray.folder.partition, stray.folder.broker or -1))
 
 
 def _expires(image: Image, topic: Topic, folder: PartitionFolder, now_ms: int) -> Expiring | None:

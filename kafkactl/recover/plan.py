@@ -133,7 +133,7 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
         best=best,
         newer=with_tails(
             compared(whole, None if best is source else merged(newest, drop=drop)),
-            [one.changes for one in read.tails if one.path != best.path],
+            [tail.changes for tail in read.tails if tail.path != best.path],
             whole,
         ),
         unknown=loss_is_unknowable(voters),
@@ -154,7 +154,7 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
         has_endpoints=bool(endpoints),
         offset=offset + request.raise_offset,
         epoch=epoch + request.raise_epoch,
-        cluster_ids=tuple(sorted({one.cluster_id for one in read.disks if one.cluster_id})),
+        cluster_ids=tuple(sorted({disk.cluster_id for disk in read.disks if disk.cluster_id})),
         brokers_missing=lacking,
     )
     return _planned(case, repairs_of(image, recovered, taken, drop), endpoints)
@@ -192,15 +192,15 @@ def _node_id(request: Request, source: DiskSeen, voters: Sequence[OldVoter]) -> 
     """As given; else the voter whose disk the source is; else, by a broker's copy, the only voter that is shown."""
     if request.target.node_id is not None:
         return request.target.node_id
-    if source.node_id in {one.id for one in voters}:
+    if source.node_id in {voter.id for voter in voters}:
         return source.node_id
-    shown = [one.id for one in voters if one.state == SHOWN]
+    shown = [voter.id for voter in voters if voter.state == SHOWN]
     return shown[0] if len(shown) == 1 else None
 
 
 def _voter(request: Request, node_id: int | None, endpoints: Sequence[Endpoint], image: Image) -> Voter:
     """The only voter; its range of kraft.version is that of the old voter with its id."""
-    old = next((one for one in image.voters or () if one.node_id == node_id), None)
+    old = next((voter for voter in image.voters or () if voter.node_id == node_id), None)
     return Voter(
         node_id=-1 if node_id is None else node_id,
         directory_id=request.directory_id,
@@ -218,8 +218,8 @@ def _above_everything(disks: Sequence[DiskSeen]) -> tuple[int, int]:
             offsets += [disk.candidate.end_offset, disk.candidate.files_end]
             epochs.append(disk.candidate.last_epoch)
         if disk.log is not None:
-            epochs += [*disk.log.index.epochs[-1:], *(one.epoch for one in disk.log.facts.snapshots)]
-            offsets += [one.offset for one in disk.log.facts.snapshots]
+            epochs += [*disk.log.index.epochs[-1:], *(snapshot.epoch for snapshot in disk.log.facts.snapshots)]
+            offsets += [snapshot.offset for snapshot in disk.log.facts.snapshots]
         if disk.quorum_state is not None:
             epochs.append(disk.quorum_state.leader_epoch)
     return max(offsets), max(epochs)
@@ -241,11 +241,11 @@ def _losses(
 ) -> Losses:
     """What is left after the repairs: by the better disk, and by the folders on brokers' disks."""
     stray = strays(whole, folders)
-    unheard = [one for one in stray if one.topic_id is None or one.topic_id not in whole.topics]
-    absent = [one for one in stray if one in unheard or one.partition not in _numbers(whole, one)]
-    topics = {*newer.topics_missing, *(one.topic for one in unheard)}
-    partitions = {*newer.partitions_missing, *(f"{one.topic}-{one.partition}" for one in absent)}
-    names = tuple(one.name for one in empty)
+    unheard = [folder for folder in stray if folder.topic_id is None or folder.topic_id not in whole.topics]
+    absent = [folder for folder in stray if folder in unheard or folder.partition not in _numbers(whole, folder)]
+    topics = {*newer.topics_missing, *(folder.topic for folder in unheard)}
+    partitions = {*newer.partitions_missing, *(f"{folder.topic}-{folder.partition}" for folder in absent)}
+    names = tuple(topic.name for topic in empty)
     return Losses(
         records_after_source=_records_after(source, best),
         unknown=unknown,
@@ -253,12 +253,12 @@ def _losses(
         partitions_missing=tuple(sorted(partitions)),
         partitions_stray=tuple(stray),
         topics_returning_empty=names,
-        topics_returning=tuple(one for one in newer.topics_removed if one not in names),
+        topics_returning=tuple(topic for topic in newer.topics_removed if topic not in names),
         configs_changed=newer.configs,
         acls=newer.acls,
         users=newer.users,
         quotas=newer.quotas,
-        others=tuple(one for one in newer.others if one["part"] not in ("controllers", "brokers")),
+        others=tuple(other for other in newer.others if other["part"] not in ("controllers", "brokers")),
     )
 
 

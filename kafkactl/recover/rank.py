@@ -31,7 +31,10 @@ class OldVoter:
         return {
             "id": self.id,
             "directory_id": None if self.directory_id is None else str(self.directory_id),
-            "endpoints": [{"listener": one.listener, "host": one.host, "port": one.port} for one in self.endpoints],
+            "endpoints": [
+                {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
+                for endpoint in self.endpoints
+            ],
             "state": self.state,
         }
 
@@ -42,7 +45,7 @@ def ranked(disks: Sequence[DiskSeen]) -> list[DiskSeen]:
     Role does not matter: a broker's copy is as good as a controller's. Equal ones stay as they were given.
     """
     counted = [disk for disk in disks if disk.candidate is not None]
-    return sorted(counted, key=lambda one: (-one.place[0], -one.place[1], _is_damaged(one)))
+    return sorted(counted, key=lambda disk: (-disk.place[0], -disk.place[1], _is_damaged(disk)))
 
 
 def _is_damaged(disk: DiskSeen) -> bool:
@@ -97,20 +100,24 @@ def old_voters(image: Image, disks: Sequence[DiskSeen], target: Target, lost: Se
     if is_dynamic(image):
         assert image.voters is not None
         return tuple(
-            _voter(one.node_id, one.directory_id, one.endpoints, disks, lost)
-            for one in sorted(image.voters, key=lambda one: one.node_id)
+            _voter(entry.node_id, entry.directory_id, entry.endpoints, disks, lost)
+            for entry in sorted(image.voters, key=lambda voter: voter.node_id)
         )
     places = {id: (Endpoint(listener="", host=host, port=port),) for id, host, port in target.static_voters}
     ids = _static_ids(disks) or set(places)
     if not ids:
-        ids = {one.node_id for one in disks if one.log and one.node_id is not None and one.node_id not in image.brokers}
+        ids = {
+            disk.node_id
+            for disk in disks
+            if disk.log and disk.node_id is not None and disk.node_id not in image.brokers
+        }
         ids |= set(lost)
     return tuple(_voter(id, None, places.get(id, ()), disks, lost) for id in sorted(ids))
 
 
 def _static_ids(disks: Sequence[DiskSeen]) -> set[int]:
-    states = [one.quorum_state for one in disks if one.quorum_state is not None and one.quorum_state.current_voters]
-    newest = max(states, key=lambda one: one.leader_epoch, default=None)
+    states = [disk.quorum_state for disk in disks if disk.quorum_state is not None and disk.quorum_state.current_voters]
+    newest = max(states, key=lambda state: state.leader_epoch, default=None)
     return set() if newest is None else set(newest.current_voters)
 
 
@@ -144,12 +151,12 @@ def _holds_a_whole_log(disk: DiskSeen) -> bool:
 
 def loss_is_unknowable(voters: Sequence[OldVoter]) -> bool:
     """Whether committed records may have been on lost disks alone: as many are lost as a majority has members."""
-    return sum(one.state != SHOWN for one in voters) >= majority(len(voters))
+    return sum(voter.state != SHOWN for voter in voters) >= majority(len(voters))
 
 
 def target_endpoints(target: Target, image: Image, node_id: int) -> tuple[Endpoint, ...]:
     """Where the recovered node answers: as given, else as the old voter of that id did."""
     if target.endpoints:
         return target.endpoints
-    old = next((one for one in image.voters or () if one.node_id == node_id), None)
+    old = next((voter for voter in image.voters or () if voter.node_id == node_id), None)
     return () if old is None else old.endpoints

@@ -75,12 +75,12 @@ def _afterwards(case: Case) -> Iterator[Finding]:
     who = "the recovered controller" if case.node_id is None else f"controller {case.node_id}"
     yield warning("single-voter", who, f"{who} will be the only voter, on one disk")
     others = case.voters
-    told = "; ".join(_identity(one) for one in others)
+    told = "; ".join(_identity(other) for other in others)
     yield warning(
         "old-voters-must-not-return",
         "quorum",
         f"the old voters must never start again with their disks: {told}",
-        voters=[one.id for one in others],
+        voters=[other.id for other in others],
     )
     if not case.is_dynamic:
         yield warning(
@@ -92,7 +92,7 @@ def _afterwards(case: Case) -> Iterator[Finding]:
         )
 
 
-def _identity(one: OldVoter) -> str:
-    at = ", ".join(f"{endpoint.host}:{endpoint.port}" for endpoint in one.endpoints)
-    directory = "" if one.directory_id is None else f" directory {one.directory_id}"
-    return f"{one.id}{directory}" + (f" at {at}" if at else "")
+def _identity(voter: OldVoter) -> str:
+    at = ", ".join(f"{endpoint.host}:{endpoint.port}" for endpoint in voter.endpoints)
+    directory = "" if voter.directory_id is None else f" directory {voter.directory_id}"
+    return f"{voter.id}{directory}" + (f" at {at}" if at else "")

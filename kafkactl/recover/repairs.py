@@ -46,7 +46,7 @@ class Repairs:
     def to_dict(self) -> dict[str, Any]:
         """As in `quorum.recover`."""
         return {
-            "adopted": [_adopted(one) for one in self.adopted],
+            "adopted": [_adopted(partition) for partition in self.adopted],
             "topics_dropped": list(self.dropped),
             "leader_epochs": {"raised_by": self.raised_by, "partitions": self.partitions},
             "producer_ids": {"from": self.producer_ids[0], "to": self.producer_ids[1]},
@@ -54,36 +54,40 @@ class Repairs:
         }
 
 
-def _adopted(one: Adoptable) -> dict[str, Any]:
+def _adopted(adoptable: Adoptable) -> dict[str, Any]:
     return {
-        "topic": one.topic,
-        "topic_id": str(one.topic_id),
-        "partition": one.partition,
-        "replicas": sorted(folder.broker for folder in one.replicas if folder.broker is not None),
-        "isr": sorted(_isr(one)),
-        "leader": one.replicas[0].broker,
-        "log_end_offset": one.replicas[0].log_end_offset,
+        "topic": adoptable.topic,
+        "topic_id": str(adoptable.topic_id),
+        "partition": adoptable.partition,
+        "replicas": sorted(folder.broker for folder in adoptable.replicas if folder.broker is not None),
+        "isr": sorted(_isr(adoptable)),
+        "leader": adoptable.replicas[0].broker,
+        "log_end_offset": adoptable.replicas[0].log_end_offset,
         "folders_to_rename": [
-            {"broker": folder.broker, "from": f"{folder.disk}/{folder.name}", "to": f"{folder.disk}/{_plain(one)}"}
-            for folder in one.replicas
-            if folder.name != _plain(one)
+            {
+                "broker": folder.broker,
+                "from": f"{folder.disk}/{folder.name}",
+                "to": f"{folder.disk}/{_plain(adoptable)}",
+            }
+            for folder in adoptable.replicas
+            if folder.name != _plain(adoptable)
         ],
     }
 
 
-def _plain(one: Adoptable) -> str:
-    return f"{one.topic}-{one.partition}"
+def _plain(adoptable: Adoptable) -> str:
+    return f"{adoptable.topic}-{adoptable.partition}"
 
 
 def merged(image: Image, *, adopt: Sequence[Adoptable] = (), drop: Sequence[Topic] = ()) -> Image:
     """The image with adopted partitions and without dropped topics and their configurations; nothing is raised."""
     if not adopt and not drop:
         return image
-    gone = {one.id for one in drop}
+    gone = {topic.id for topic in drop}
     topics = {id: topic for id, topic in image.topics.items() if id not in gone}
-    for one in adopt:
-        topics[one.topic_id] = _with(topics.get(one.topic_id), one)
-    names = {one.name for one in drop} - {topic.name for topic in topics.values()}
+    for partition in adopt:
+        topics[partition.topic_id] = _with(topics.get(partition.topic_id), partition)
+    names = {topic.name for topic in drop} - {topic.name for topic in topics.values()}
     return changed(
         image,
         topics=topics,
@@ -102,7 +106,7 @@ def raised(image: Image, *, voter: Voter | None, node_id: int | None, epochs: Ma
         image,
         topics={id: _raised(topic, epochs) for id, topic in image.topics.items()},
         next_producer_id=(image.next_producer_id or 0) + PRODUCER_IDS,
-        controllers={id: one for id, one in image.controllers.items() if id == node_id},
+        controllers={id: controller for id, controller in image.controllers.items() if id == node_id},
         kraft_version=None if voter is None else max(image.kraft_version or 0, 1),
         voters=None if voter is None else (voter,),
         transaction=None,
@@ -113,7 +117,7 @@ def repairs_of(before: Image, after: Image, adopt: Sequence[Adoptable], drop: Se
     """What was changed between the source's image and the one that is written."""
     return Repairs(
         adopted=tuple(adopt),
-        dropped=tuple(one.name for one in drop),
+        dropped=tuple(topic.name for topic in drop),
         partitions=after.partition_count(),
         producer_ids=(before.next_producer_id or 0, after.next_producer_id or 0),
         controllers_unregistered=tuple(sorted(set(before.controllers) - set(after.controllers))),
@@ -138,24 +142,24 @@ def _raised_state(state: PartitionState, on_disk: int) -> PartitionState:
 # --- adoption -------------------------------------------------------------------------------------------------------
 
 
-def _with(topic: Topic | None, one: Adoptable) -> Topic:
+def _with(topic: Topic | None, adoptable: Adoptable) -> Topic:
     held: dict[int, PartitionState] = {} if topic is None else dict(topic.partitions.states)
-    held[one.partition] = _state(one)
-    return Topic(name=one.topic, id=one.topic_id, partitions=Partitions(dict(sorted(held.items()))))
+    held[adoptable.partition] = _state(adoptable)
+    return Topic(name=adoptable.topic, id=adoptable.topic_id, partitions=Partitions(dict(sorted(held.items()))))
 
 
-def _isr(one: Adoptable) -> list[int]:
+def _isr(adoptable: Adoptable) -> list[int]:
     """The replicas that are as far as the best."""
-    best = one.replicas[0].place
-    return [folder.broker for folder in one.replicas if folder.place == best and folder.broker is not None]
+    best = adoptable.replicas[0].place
+    return [folder.broker for folder in adoptable.replicas if folder.place == best and folder.broker is not None]
 
 
-def _state(one: Adoptable) -> PartitionState:
+def _state(adoptable: Adoptable) -> PartitionState:
     """Replicas are the brokers that have it, the best one leads. The epoch is that of the folders, not yet raised."""
-    isr = _isr(one)
-    by_broker = {folder.broker: folder for folder in one.replicas if folder.broker is not None}
+    isr = _isr(adoptable)
+    by_broker = {folder.broker: folder for folder in adoptable.replicas if folder.broker is not None}
     replicas = tuple(by_broker)
-    epoch = max((folder.leader_epoch or 0 for folder in one.replicas), default=0)
+    epoch = max((folder.leader_epoch or 0 for folder in adoptable.replicas), default=0)
     return state_of(
         Partition(
             replicas=replicas,

@@ -64,7 +64,7 @@ def steps_of(way: Way) -> tuple[Step, ...]:
 
 
 def _steps(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
-    old = ", ".join(str(one.id) for one in way.voters)
+    old = ", ".join(str(voter.id) for voter in way.voters)
     yield "stop-controllers", f"controllers {old}", "Stop every controller that still runs, and keep it stopped.", None
     if not way.brokers_run:
         text = "Stop every broker: a running one deletes partitions that it does not find in the recovered image."
@@ -93,20 +93,20 @@ def _steps(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
 
 
 def _fences(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
-    for one in way.voters:
-        identity = "" if one.directory_id is None else f", directory id {one.directory_id}"
-        at = _address(one.endpoints)
+    for voter in way.voters:
+        identity = "" if voter.directory_id is None else f", directory id {voter.directory_id}"
+        at = _address(voter.endpoints)
         text = (
-            f"Wipe the disk of old voter {one.id}{identity}, or withdraw its configuration, so that it never starts"
+            f"Wipe the disk of old voter {voter.id}{identity}, or withdraw its configuration, so that it never starts"
             " with it again: two old voters can elect each other while the recovered one is down."
         )
-        yield "fence-old-voter", f"controller {one.id}" + (f" at {at}" if at != "HOST:PORT" else ""), text, None
+        yield "fence-old-voter", f"controller {voter.id}" + (f" at {at}" if at != "HOST:PORT" else ""), text, None
 
 
 def _renames(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str, str, str | None]]:
-    for one in adopted:
-        plain = f"{one.topic}-{one.partition}"
-        for folder in one.replicas:
+    for partition in adopted:
+        plain = f"{partition.topic}-{partition.partition}"
+        for folder in partition.replicas:
             if folder.name != plain:
                 old, new = shlex.quote(f"{folder.disk}/{folder.name}"), shlex.quote(f"{folder.disk}/{plain}")
                 text = f"Give the folder its name back while broker {folder.broker} is stopped."
@@ -141,7 +141,7 @@ def _brokers_start(way: Way, verify: str) -> Iterator[tuple[str, str, str, str |
 
 
 def _growth(way: Way, where: str) -> Iterator[tuple[str, str, str, str | None]]:
-    others = [one.id for one in way.voters if one.id != way.node_id]
+    others = [voter.id for voter in way.voters if voter.id != way.node_id]
     target = ",".join(map(str, [way.node_id, *others]))
     if way.is_dynamic:
         text = (

@@ -45,7 +45,7 @@ class LiveSeen:
 
 def leaderless(image: Image) -> list[str]:
     """The partitions without a leader, or whose leader is fenced or not registered, by name."""
-    alive = {id for id, one in image.brokers.items() if not one.fenced}
+    alive = {id for id, broker in image.brokers.items() if not broker.fenced}
     found = []
     for topic in image.topics.values():
         for number, state in topic.partitions.states.items():
@@ -118,7 +118,7 @@ def check_live(kept: KeptPlan, seen: LiveSeen) -> Iterator[Finding]:
 
 
 def _brokers(image: Image) -> Iterator[Finding]:
-    fenced = sorted(id for id, one in image.brokers.items() if one.fenced)
+    fenced = sorted(id for id, broker in image.brokers.items() if broker.fenced)
     if fenced:
         yield warning(
             "brokers-still-fenced",
@@ -138,12 +138,12 @@ def _brokers(image: Image) -> Iterator[Finding]:
 
 def check_strays(folders: Sequence[PartitionFolder]) -> Iterator[Finding]:
     """Folders that a broker has renamed since."""
-    found = [one for one in folders if one.kind is FolderKind.STRAY]
+    found = [folder for folder in folders if folder.kind is FolderKind.STRAY]
     if found:
         yield blocker(
             "partition-folders-renamed",
             "brokers",
             f"{counted(len(found), 'folder')} were renamed to -stray:"
-            f" {first_few([f'{one.disk}/{one.name}' for one in found])}",
-            folders=[f"{one.disk}/{one.name}" for one in found][:_SHOWN],
+            f" {first_few([f'{folder.disk}/{folder.name}' for folder in found])}",
+            folders=[f"{folder.disk}/{folder.name}" for folder in found][:_SHOWN],
         )

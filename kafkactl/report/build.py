@@ -36,17 +36,19 @@ def report_of(
 ) -> Report:
     """One report of one or several scenarios, all of one log."""
     first = played[0].answer
-    shared = [text for text in first["assumptions"] if all(text in one.answer["assumptions"] for one in played)]
+    shared = [
+        text for text in first["assumptions"] if all(text in scenario.answer["assumptions"] for scenario in played)
+    ]
     several = len(played) > 1
-    verdict = max((one.answer["verdict"] for one in played), key=_WEIGHTS.index)
-    sections = tuple(_section(one, number, before, shared) for number, one in enumerate(played))
+    verdict = max((scenario.answer["verdict"] for scenario in played), key=_WEIGHTS.index)
+    sections = tuple(_section(scenario, number, before, shared) for number, scenario in enumerate(played))
     return Report(
         title="Dry-run report" if several else f"Dry run: {title_of(first)}",
         verdict=verdict,
         meaning=" ".join([MEANINGS[verdict], *(_decided_by(sections, verdict) if several else ())]),
         source=_source(first, before),
         sections=sections,
-        cluster=tuple(one for one in (*now(before), timeline) if one is not None),
+        cluster=tuple(block for block in (*now(before), timeline) if block is not None),
         assumptions=tuple(shared),
         written_by=written_by,
         overview=overview(sections) if several else None,
@@ -57,7 +59,7 @@ def report_of(
 
 def _decided_by(sections: Iterable[Section], verdict: str) -> Iterator[str]:
     """Which scenarios make the verdict what it is, where it is not a good one."""
-    heavy = [one.title for one in sections if one.verdict == verdict != _WEIGHTS[0]]
+    heavy = [section.title for section in sections if section.verdict == verdict != _WEIGHTS[0]]
     if heavy:
         yield f"Decided by: {'; '.join(heavy)}."
 
@@ -72,16 +74,16 @@ def title_of(answer: Mapping[str, Any]) -> str:
     return " ".join([answer["scenario"], *([", ".join(words)] if words else [])])
 
 
-def _section(one: Played, number: int, before: Cluster, shared: Sequence[str]) -> Section:
-    answer = one.answer
+def _section(played: Played, number: int, before: Cluster, shared: Sequence[str]) -> Section:
+    answer = played.answer
     findings = sorted(answer["findings"], key=lambda found: _SEVERITIES.index(found["severity"]))
     blocks: list[Block] = [*pictures(answer["effects"])]
-    if one.after is not None:
-        blocks += loads(before, one.after)
+    if played.after is not None:
+        blocks += loads(before, played.after)
     return Section(
         anchor=f"scenario-{number + 1}",
         title=title_of(answer),
-        about=one.about,
+        about=played.about,
         verdict=answer["verdict"],
         findings=tuple(findings[:SHOWN_FINDINGS]) + _rest(findings[SHOWN_FINDINGS:]),
         blocks=(*_facts(answer["effects"]), *blocks, *tables(answer["effects"])),
@@ -109,21 +111,24 @@ def _source(answer: Mapping[str, Any], before: Cluster) -> Facts:
         ("brokers that are down", _down(before)),
         ("without a leader now", f"{before.without_leader:,} partitions" if before.without_leader else None),
         ("engine", answer["engine"]),
-        ("played before", "; ".join(f"{one['scenario']} ({one['verdict']})" for one in answer["after"]) or None),
+        (
+            "played before",
+            "; ".join(f"{earlier['scenario']} ({earlier['verdict']})" for earlier in answer["after"]) or None,
+        ),
     ]
     return Facts(rows=tuple((name, Cell(text)) for name, text in rows if text is not None))
 
 
 def _counted(cluster: Cluster) -> Iterable[str]:
-    registered = sum(one.known for one in cluster.brokers)
+    registered = sum(broker.known for broker in cluster.brokers)
     counts = {"broker": registered, "topic": cluster.topics, "partition": cluster.partitions}
     return (f"{count:,} {plural(name, count)}" for name, count in counts.items())
 
 
 def _down(cluster: Cluster) -> str | None:
     """Brokers that are fenced, and ids that hold replicas and are not registered."""
-    fenced = [f"{one.id}" for one in cluster.brokers if one.known and one.fenced]
-    strange = [f"{one.id} (not registered)" for one in cluster.brokers if not one.known]
+    fenced = [f"{broker.id}" for broker in cluster.brokers if broker.known and broker.fenced]
+    strange = [f"{broker.id} (not registered)" for broker in cluster.brokers if not broker.known]
     return _text([*fenced, *strange]).replace(",", ", ") or None
 
 
@@ -148,19 +153,19 @@ def overview(sections: Iterable[Section]) -> Table:
     """The scenarios of a report and their verdicts, for its first screen."""
     rows = (
         (
-            Cell(one.title),
-            Cell(one.verdict, TONES[one.verdict]),
-            Cell(_findings_in_short(one.findings)),
+            Cell(section.title),
+            Cell(section.verdict, TONES[section.verdict]),
+            Cell(_findings_in_short(section.findings)),
         )
-        for one in sections
+        for section in sections
     )
     return Table(title="Scenarios", columns=("scenario", "verdict", "findings"), rows=tuple(rows))
 
 
 def _findings_in_short(findings: Iterable[Mapping[str, Any]]) -> str:
     """How many of each sort, and the first: "2 warnings, first leaderless-partition: partition a-0"."""
-    counts = Counter(one["severity"] for one in findings)
-    told = [counted(counts[one], one) for one in ("blocker", "warning") if counts[one]]
+    counts = Counter(finding["severity"] for finding in findings)
+    told = [counted(counts[severity], severity) for severity in ("blocker", "warning") if counts[severity]]
     return f"{', '.join(told)}, first {heaviest(findings)}" if told else "none"
 
 
@@ -171,15 +176,16 @@ def heaviest(findings: Iterable[Mapping[str, Any]]) -> str:
     'restart-differs: 11 things'
     """
     heavy = sorted(
-        (one for one in findings if one["severity"] != "info"), key=lambda one: _SEVERITIES.index(one["severity"])
+        (finding for finding in findings if finding["severity"] != "info"),
+        key=lambda finding: _SEVERITIES.index(finding["severity"]),
     )
     return f"{heavy[0]['id']}: {heavy[0]['subject']}" if heavy else ""
 
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        shown = ",".join(_text(one) for one in value[:8])
+        shown = ",".join(_text(item) for item in value[:8])
         return f"{shown},… ({len(value)})" if len(value) > 8 else shown
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}={_text(one)}" for name, one in value.items() if one is not None)
+        return ", ".join(f"{name}={_text(item)}" for name, item in value.items() if item is not None)
     return str(value).lower() if isinstance(value, bool) else str(value)

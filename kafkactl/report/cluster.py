@@ -33,7 +33,7 @@ class Cluster:
 
     def load(self, broker_id: int) -> BrokerLoad | None:
         """The load of one broker."""
-        return next((one for one in self.brokers if one.id == broker_id), None)
+        return next((broker for broker in self.brokers if broker.id == broker_id), None)
 
 
 def cluster_of(image: Image) -> Cluster:
@@ -56,7 +56,7 @@ def cluster_of(image: Image) -> Cluster:
                 lagging[broker_id] += count
     ids = sorted({*image.brokers, *replicas, *leaders} - {NO_LEADER})
     return Cluster(
-        brokers=tuple(_load(image, one, leaders[one], replicas[one], lagging[one]) for one in ids),
+        brokers=tuple(_load(image, id_, leaders[id_], replicas[id_], lagging[id_]) for id_ in ids),
         topics=len(image.topics),
         partitions=partitions,
         without_leader=leaders[NO_LEADER],

@@ -79,10 +79,10 @@ def _of_batch(data: bytes, position: int) -> Iterator[tuple[int, int, MetadataRe
     if header.is_control:
         return
     try:
-        for one in decode_records(data, header):
-            value = one.value
+        for record in decode_records(data, header):
+            value = record.value
             if value is not None and len(value) > 2 and value[0] == _FRAME_VERSION and value[1] in _TYPES:
-                yield one.offset, one.timestamp_ms, decode_record(value)
+                yield record.offset, record.timestamp_ms, decode_record(value)
     except DecodeError:
         return
 

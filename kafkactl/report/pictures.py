@@ -23,20 +23,20 @@ _BEFORE_AFTER: Final = (Series("before", "dim"), Series("after", "plain"))
 def now(cluster: Cluster) -> Iterator[Block]:
     """The cluster before anything happens: who leads and holds what."""
     if cluster.brokers:
-        chosen, text = _chosen(cluster.brokers, lambda one: one.replicas + one.leaders)
+        chosen, text = _chosen(cluster.brokers, lambda broker: broker.replicas + broker.leaders)
         yield Bars(
             title="Leaders and replicas per broker",
             text=f"How many partitions each broker leads and holds now{text}.",
             series=(Series("leads"), Series("holds", "dim")),
-            rows=tuple((_name(one), (one.leaders, one.replicas)) for one in chosen),
+            rows=tuple((_name(broker), (broker.leaders, broker.replicas)) for broker in chosen),
         )
-        lagging, text = _chosen([one for one in cluster.brokers if one.lagging], lambda one: one.lagging)
+        lagging, text = _chosen([broker for broker in cluster.brokers if broker.lagging], lambda broker: broker.lagging)
         if lagging:
             yield Bars(
                 title="Replicas that are not in sync",
                 text=f"How many replicas of each broker are outside of the ISR now{text}.",
                 series=(Series("not in sync", "warn"),),
-                rows=tuple((_name(one), (one.lagging,)) for one in lagging),
+                rows=tuple((_name(broker), (broker.lagging,)) for broker in lagging),
             )
     if cluster.features:
         rows = tuple((Cell(name), Cell(str(level))) for name, level in cluster.features)
@@ -45,10 +45,10 @@ def now(cluster: Cluster) -> Iterator[Block]:
 
 def loads(before: Cluster, after: Cluster) -> Iterator[Block]:
     """Leaders and replicas of each broker before and after; nothing where nothing moves."""
-    pairs = {one.id: (one, after.load(one.id)) for one in before.brokers}
-    pairs |= {one.id: (before.load(one.id) or _nothing(one), one) for one in after.brokers}
+    pairs = {broker.id: (broker, after.load(broker.id)) for broker in before.brokers}
+    pairs |= {broker.id: (before.load(broker.id) or _nothing(broker), broker) for broker in after.brokers}
     for title, name in _LOADS:
-        rows = [(one, (getattr(one, name), getattr(then, name, 0))) for one, then in pairs.values()]
+        rows = [(broker, (getattr(broker, name), getattr(then, name, 0))) for broker, then in pairs.values()]
         if any(was != then for _, (was, then) in rows):
             chosen, text = _chosen(rows, lambda row: abs(row[1][0] - row[1][1]))
             order = sorted(chosen, key=lambda row: row[0].id)
@@ -56,7 +56,7 @@ def loads(before: Cluster, after: Cluster) -> Iterator[Block]:
                 title=title,
                 text=f"{title}{text}; where the order of events decides, in one of the orders.",
                 series=_BEFORE_AFTER,
-                rows=tuple((f"broker {one.id}", values) for one, values in order),
+                rows=tuple((f"broker {broker.id}", values) for broker, values in order),
             )
 
 
@@ -122,7 +122,7 @@ def quorum(effects: Mapping[str, Any]) -> Quorum:
 
 def record_mix(counts: Mapping[str, int]) -> Bars:
     """Records of the log by type, the most frequent first; the rest as one."""
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     rows = [(name, (count,)) for name, count in ordered[:KINDS]]
     if len(ordered) > KINDS:
         rows.append((f"{len(ordered) - KINDS} other types", (sum(count for _, count in ordered[KINDS:]),)))
@@ -152,9 +152,9 @@ def log_growth(effects: Mapping[str, Any]) -> Curve:
 
 
 def _steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
-    counted = [one for one in steps if one["partitions"] is not None]
-    chosen = sorted(counted, key=lambda one: (-one["partitions"]["offline"], -one["partitions"]["under_min_isr"]))
-    chosen = sorted(chosen[:BROKERS], key=lambda one: one["number"])
+    counted = [step for step in steps if step["partitions"] is not None]
+    chosen = sorted(counted, key=lambda step: (-step["partitions"]["offline"], -step["partitions"]["under_min_isr"]))
+    chosen = sorted(chosen[:BROKERS], key=lambda step: step["number"])
     if chosen:
         text = "" if len(chosen) == len(counted) else f" (the worst {BROKERS} of {len(counted)} steps)"
         yield Bars(
@@ -163,10 +163,13 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
             series=(Series("no leader", "bad"), Series("under min ISR", "warn")),
             rows=tuple(
                 (
-                    f"step {one['number']}: broker {one['broker']}",
-                    (one["partitions"]["offline"], one["partitions"]["under_min_isr"] - one["partitions"]["offline"]),
+                    f"step {step['number']}: broker {step['broker']}",
+                    (
+                        step["partitions"]["offline"],
+                        step["partitions"]["under_min_isr"] - step["partitions"]["offline"],
+                    ),
                 )
-                for one in chosen
+                for step in chosen
             ),
             stacked=True,
         )
@@ -179,19 +182,19 @@ def _worst(losses: Sequence[Mapping[str, Any]], sets: int) -> Bars:
         "min.insync.replicas.",
         series=(Series("lose their leader", "bad"), Series("fall under min ISR", "warn")),
         rows=tuple(
-            (f"without {', '.join(str(two) for two in one['brokers'])}", (one["offline"], one["under_min_isr"]))
-            for one in losses[:BROKERS]
+            (f"without {', '.join(str(two) for two in loss['brokers'])}", (loss["offline"], loss["under_min_isr"]))
+            for loss in losses[:BROKERS]
         ),
         stacked=True,
     )
 
 
-def _name(one: BrokerLoad) -> str:
-    return f"broker {one.id}" + (" (not registered)" if not one.known else " (fenced)" if one.fenced else "")
+def _name(load: BrokerLoad) -> str:
+    return f"broker {load.id}" + (" (not registered)" if not load.known else " (fenced)" if load.fenced else "")
 
 
-def _nothing(one: BrokerLoad) -> BrokerLoad:
-    return BrokerLoad(id=one.id, leaders=0, replicas=0, lagging=0, fenced=True, known=False)
+def _nothing(load: BrokerLoad) -> BrokerLoad:
+    return BrokerLoad(id=load.id, leaders=0, replicas=0, lagging=0, fenced=True, known=False)
 
 
 def _chosen(rows: Sequence[Any], weight: Any) -> tuple[list[Any], str]:

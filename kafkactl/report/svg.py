@@ -71,16 +71,16 @@ def _bars(block: Bars) -> tuple[int, list[str]]:
 
 
 def _sum(block: Bars, values: Sequence[int]) -> str:
-    between = " → " if [one.name for one in block.series] == ["before", "after"] else " / "
+    between = " → " if [line.name for line in block.series] == ["before", "after"] else " / "
     return between.join(size_text(value) if block.unit == "bytes" else f"{value:,}" for value in values)
 
 
 def _stack(series: Sequence[Series], values: Sequence[int], top: int, most: int, label: str) -> Iterator[str]:
     left = 0.0
-    for one, value in zip(series, values, strict=True):
+    for line, value in zip(series, values, strict=True):
         if value:
             width = value * 100 / most
-            yield _rect(left, width, top, one, f"{label}: {value:,} {one.name}", height=_BAR)
+            yield _rect(left, width, top, line, f"{label}: {value:,} {line.name}", height=_BAR)
             left += width
 
 
@@ -150,7 +150,7 @@ def _timeline(block: Timeline) -> tuple[int, list[str]]:
             parts.append(_text(100, top + 13, _short(marks[-1].label, 30), css="small", anchor="end"))
         line = top + _LABEL + 9
         parts.append(f'<line class="axis" x1="0" y1="{line}" x2="100%" y2="{line}"/>')
-        parts += [_mark(one, line, (one.time_ms - block.start_ms) * 95 / width + 2.5) for one in marks]
+        parts += [_mark(mark, line, (mark.time_ms - block.start_ms) * 95 / width + 2.5) for mark in marks]
         top = line + 9 + _GAP
     parts.append(_text(0, top + 14, clock(block.start_ms), css="small"))
     parts.append(_text(100, top + 14, clock(block.end_ms), css="small", anchor="end"))

@@ -19,13 +19,13 @@ def tables(effects: Mapping[str, Any]) -> Iterator[Table]:
 def _changes(effects: Mapping[str, Any]) -> Table:
     rows = tuple(
         (
-            Cell(f"{one['topic']}-{one['partition']}"),
-            _leaders(one),
-            Cell(" → ".join(dict.fromkeys(_ids(one[name]) or "none" for name in ("isr_before", "isr_after")))),
-            Cell(_ids(one["elr_after"]) or "-"),
-            Cell("yes") if one["certain"] else Cell(f"no, {len(one['alternatives'])} outcomes", "warn"),
+            Cell(f"{change['topic']}-{change['partition']}"),
+            _leaders(change),
+            Cell(" → ".join(dict.fromkeys(_ids(change[name]) or "none" for name in ("isr_before", "isr_after")))),
+            Cell(_ids(change["elr_after"]) or "-"),
+            Cell("yes") if change["certain"] else Cell(f"no, {len(change['alternatives'])} outcomes", "warn"),
         )
-        for one in effects["changes"][:ROWS]
+        for change in effects["changes"][:ROWS]
     )
     return Table(
         title="Partitions that change, the worst first",
@@ -35,12 +35,12 @@ def _changes(effects: Mapping[str, Any]) -> Table:
     )
 
 
-def _leaders(one: Mapping[str, Any]) -> Cell:
-    before, after = (_leader(one[name]) for name in ("leader_before", "leader_after"))
+def _leaders(partition: Mapping[str, Any]) -> Cell:
+    before, after = (_leader(partition[name]) for name in ("leader_before", "leader_after"))
     if before == after:
         return Cell(before)
-    mark = " (recovering)" if one["recovering_after"] and one["leader_after"] >= 0 else ""
-    return Cell(f"{before} → {after}{mark}", "bad" if one["leader_after"] < 0 else "warn" if mark else "plain")
+    mark = " (recovering)" if partition["recovering_after"] and partition["leader_after"] >= 0 else ""
+    return Cell(f"{before} → {after}{mark}", "bad" if partition["leader_after"] < 0 else "warn" if mark else "plain")
 
 
 def _leader(node_id: int) -> str:
@@ -48,14 +48,18 @@ def _leader(node_id: int) -> str:
 
 
 def _ids(ids: Sequence[int]) -> str:
-    return ",".join(str(one) for one in ids)
+    return ",".join(str(id_) for id_ in ids)
 
 
 def _results(effects: Mapping[str, Any]) -> Table:
-    failed = [one for one in effects["results"] if one["error_code"]]
+    failed = [result for result in effects["results"] if result["error_code"]]
     rows = tuple(
-        (Cell(one["topic"]), Cell(str(one["partition"])), Cell(f"{one['error_code']} {one['error_name']}", "bad"))
-        for one in failed[:ROWS]
+        (
+            Cell(partition["topic"]),
+            Cell(str(partition["partition"])),
+            Cell(f"{partition['error_code']} {partition['error_name']}", "bad"),
+        )
+        for partition in failed[:ROWS]
     )
     return Table(
         title="What Kafka refuses",
@@ -68,36 +72,36 @@ def _results(effects: Mapping[str, Any]) -> Table:
 def _features(effects: Mapping[str, Any]) -> Table:
     rows = tuple(
         (
-            Cell(one["name"]),
-            Cell(f"{one['from']} → {one['to']}"),
-            Cell(one["kind"]),
-            Cell(one["verdict"], TONES[one["verdict"]]),
-            Cell("yes" if one["reversible"] else "no", "plain" if one["reversible"] else "warn"),
-            Cell(" ".join(one["consequences"]) or "-"),
+            Cell(feature["name"]),
+            Cell(f"{feature['from']} → {feature['to']}"),
+            Cell(feature["kind"]),
+            Cell(feature["verdict"], TONES[feature["verdict"]]),
+            Cell("yes" if feature["reversible"] else "no", "plain" if feature["reversible"] else "warn"),
+            Cell(" ".join(feature["consequences"]) or "-"),
         )
-        for one in effects["features"][:ROWS]
+        for feature in effects["features"][:ROWS]
     )
     columns = ("feature", "level", "kind", "verdict", "can be undone", "what it does")
     return Table(title="Feature levels", columns=columns, rows=rows)
 
 
 def _moves(effects: Mapping[str, Any]) -> Table:
-    moves = [one for one in effects["steps"] if one.get("completes") is not None]
-    stuck_first = sorted(moves, key=lambda one: one["completes"])
+    moves = [step for step in effects["steps"] if step.get("completes") is not None]
+    stuck_first = sorted(moves, key=lambda move: move["completes"])
     rows = tuple(
         (
-            Cell(f"{one['topic']}-{one['partition']}"),
-            Cell("yes") if one["completes"] else Cell("no, it is stuck", "bad"),
-            Cell(_ids(one.get("replicas_after") or []) or "-"),
+            Cell(f"{move['topic']}-{move['partition']}"),
+            Cell("yes") if move["completes"] else Cell("no, it is stuck", "bad"),
+            Cell(_ids(move.get("replicas_after") or []) or "-"),
         )
-        for one in stuck_first[:ROWS]
+        for move in stuck_first[:ROWS]
     )
     return Table(title="Moves", columns=("partition", "ends", "replicas then"), rows=rows, more=len(moves) - len(rows))
 
 
 def _stranded(effects: Mapping[str, Any]) -> Table:
     stranded = effects.get("stranded") or []
-    rows = tuple((Cell(f"{one['topic']}-{one['partition']}", "bad"),) for one in stranded[:ROWS])
+    rows = tuple((Cell(f"{partition['topic']}-{partition['partition']}", "bad"),) for partition in stranded[:ROWS])
     return Table(
         title="Partitions that stay without a leader",
         columns=("partition",),
@@ -109,8 +113,13 @@ def _stranded(effects: Mapping[str, Any]) -> Table:
 def _differences(effects: Mapping[str, Any]) -> Table:
     found = effects.get("differences") or []
     rows = tuple(
-        (Cell(str(one["from_offset"])), Cell(one["part"]), Cell(one["key"]), Cell(one["change"], "warn"))
-        for one in found[:ROWS]
+        (
+            Cell(str(difference["from_offset"])),
+            Cell(difference["part"]),
+            Cell(difference["key"]),
+            Cell(difference["change"], "warn"),
+        )
+        for difference in found[:ROWS]
     )
     columns = ("start at offset", "part", "what", "is")
     return Table(title="What a starting node gets wrong", columns=columns, rows=rows, more=len(found) - len(rows))

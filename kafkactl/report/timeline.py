@@ -26,8 +26,8 @@ def timeline_of(events: Iterable[Event], *, end_ms: int) -> Timeline | None:
         lanes.setdefault(event.lane, []).append(event)
     if not lanes:
         return None
-    start_ms = min(one[0].time_ms for one in lanes.values())
-    last_ms = max(end_ms, *(one[-1].time_ms for one in lanes.values()))
+    start_ms = min(lane[0].time_ms for lane in lanes.values())
+    last_ms = max(end_ms, *(lane[-1].time_ms for lane in lanes.values()))
     chosen = sorted(lanes, key=lambda name: (name != FEATURES, -len(lanes[name]), _by_number(name)))[:LANES]
     chosen.sort(key=lambda name: (name != FEATURES, _by_number(name)))
     return Timeline(
@@ -55,10 +55,10 @@ def _by_number(name: str) -> tuple[str, int]:
 
 def _marks(events: list[Event], start_ms: int, end_ms: int) -> Iterator[Mark]:
     width = max(end_ms - start_ms, 1)
-    for _, grouped in groupby(events, key=lambda one: (one.time_ms - start_ms) * _PLACES // width):
+    for _, grouped in groupby(events, key=lambda event: (event.time_ms - start_ms) * _PLACES // width):
         group = list(grouped)
-        told = [f"{clock(one.time_ms)} {one.label} (offset {one.offset})" for one in group[:_TOLD]]
+        told = [f"{clock(event.time_ms)} {event.label} (offset {event.offset})" for event in group[:_TOLD]]
         more = f"; {len(group) - _TOLD} more" if len(group) > _TOLD else ""
         label = group[-1].label if len(group) == 1 else f"{group[-1].label}, {len(group)} events"
-        tone = min((one.tone for one in group), key=_HEAVIEST.index)
+        tone = min((event.tone for event in group), key=_HEAVIEST.index)
         yield Mark(group[-1].time_ms, label, "; ".join(told) + more, tone)

@@ -198,7 +198,10 @@ def _voter(voter: Voter) -> dict[str, Any]:
     return {
         "id": voter.node_id,
         "directory_id": str(voter.directory_id),
-        "endpoints": [{"listener": one.listener, "host": one.host, "port": one.port} for one in voter.endpoints],
+        "endpoints": [
+            {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
+            for endpoint in voter.endpoints
+        ],
         "min_kraft_version": voter.min_kraft_version,
         "max_kraft_version": voter.max_kraft_version,
     }

@@ -119,7 +119,7 @@ def describe_node(config: InfoConfig, observed: ObservedNode, release: Release) 
     """What Kafka's tool of this release would say of these directories."""
     seen = sorted({directory.path: directory for directory in observed.directories}.items())
     directories = tuple(_describe(directory, config, release) for _, directory in seen)
-    formatted = [one for one in directories if one.state is InfoState.FORMATTED]
+    formatted = [directory for directory in directories if directory.state is InfoState.FORMATTED]
     metadata = formatted[0].metadata if formatted else None
     problems = [*_problems(directories, metadata, release)]
     findings: list[Finding] = []
@@ -137,7 +137,7 @@ def render_info(info: NodeInfo) -> list[str]:
     """The lines of Kafka's tool."""
     if not info.directories:
         return ["No directories specified."]
-    found = [one.path for one in info.directories if one.state not in _NO_DIRECTORY]
+    found = [directory.path for directory in info.directories if directory.state not in _NO_DIRECTORY]
     lines = _section("Found log directory:", "Found log directories:", found)
     if info.metadata is not None:
         lines += [f"Found metadata: {render_metadata(info.metadata)}", ""]
@@ -152,10 +152,10 @@ def render_metadata(metadata: Mapping[str, str]) -> str:
 _NO_DIRECTORY = (InfoState.MISSING, InfoState.NOT_A_DIRECTORY)
 
 
-def _section(one: str, many: str, items: Sequence[str]) -> list[str]:
+def _section(singular: str, many: str, items: Sequence[str]) -> list[str]:
     if not items:
         return []
-    return [one if len(items) == 1 else many, *(f"  {item}" for item in items), ""]
+    return [singular if len(items) == 1 else many, *(f"  {item}" for item in items), ""]
 
 
 # --- one directory ----------------------------------------------------------------------------------------------

@@ -84,7 +84,9 @@ class NodeLog:
     def is_empty(self) -> bool:
         """Whether nothing of a cluster's metadata is in it: no data record, and no snapshot but that of a format."""
         contents = self._contents
-        has_snapshot = any(one.offset or (one.contents or contents).records for one in self.facts.snapshots)
+        has_snapshot = any(
+            snapshot.offset or (snapshot.contents or contents).records for snapshot in self.facts.snapshots
+        )
         return not contents.records and not has_snapshot and not self.beyond.records
 
     @property
@@ -96,7 +98,7 @@ class NodeLog:
     @property
     def committed_offset(self) -> int:
         """Everything below is committed for certain: a snapshot is only made of what is."""
-        return max((one.offset for one in self.facts.snapshots), default=0)
+        return max((snapshot.offset for snapshot in self.facts.snapshots), default=0)
 
     @property
     def _contents(self) -> Contents:

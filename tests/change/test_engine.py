@@ -176,7 +176,11 @@ def test_what_passes_is_waited_for_and_what_does_not_refuses() -> None:
     assert stack(Shelf(locked_until_ms=50)).outcome is Outcome.DONE
     shelf = Shelf(locked_until_ms=1_000)
     end = stack(shelf)
-    assert (end.outcome, shelf.sent, [one.id for one in end.findings]) == (Outcome.REFUSED, [], ["shelf-locked"])
+    assert (end.outcome, shelf.sent, [finding.id for finding in end.findings]) == (
+        Outcome.REFUSED,
+        [],
+        ["shelf-locked"],
+    )
 
 
 def test_what_is_wrong_after_a_step_ends_the_run() -> None:

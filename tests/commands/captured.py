@@ -25,7 +25,7 @@ def with_hole(folder: Path, first: int, behind: int) -> None:
     """Make two segments of the one, and leave the batches between these offsets out."""
     segment = folder / f"{0:020d}.log"
     data = segment.read_bytes()
-    starts = {one.header.base_offset: one.header.position for one in decode_batches(data)}
+    starts = {batch.header.base_offset: batch.header.position for batch in decode_batches(data)}
     begin, end = min(at for at in starts if at >= first), min(at for at in starts if at >= behind)
     segment.write_bytes(data[: starts[begin]])
     (folder / f"{end:020d}.log").write_bytes(data[starts[end] :])

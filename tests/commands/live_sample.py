@@ -30,7 +30,7 @@ def look(*, connection: ConnectionArguments, how: str) -> None:
         with open_client(connection) as client:
             if how == "guard":
                 guard_cluster(client, connection)
-            answer |= {"bootstrap": [str(one) for one in client.bootstrap], "role": client.role.word}
+            answer |= {"bootstrap": [str(address) for address in client.bootstrap], "role": client.role.word}
     output.emit("live.look", answer, render=_show)
 
 

@@ -60,7 +60,9 @@ def command(
 def _show(page: Page, payload: Mapping[str, Any]) -> None:
     page.heading("Sample", tone="good")
     page.fields([("cluster id", payload["cluster_id"]), ("left out", None), ("number", 3)])
-    page.table(("path", "id"), [(one["path"], Word(str(one["id"]), "bad")) for one in payload["directories"]])
+    page.table(
+        ("path", "id"), [(directory["path"], Word(str(directory["id"]), "bad")) for directory in payload["directories"]]
+    )
     page.findings(payload["findings"])
 
 

@@ -139,13 +139,13 @@ def test_command_lines(kind: str, tmp_path: Path) -> None:
     found = [json.loads(line) for line in run.stdout.splitlines()]
     assert len(found) == len(words), run.stderr
     ended: dict[str, Any] = {}
-    for (name, (_, code, id)), one in zip(lines.items(), found, strict=True):
-        said = _error_id(one["stderr"])
+    for (name, (_, code, id)), key in zip(lines.items(), found, strict=True):
+        said = _error_id(key["stderr"])
         wanted = said if id is None else id
-        if (one["code"], said) != (code, wanted) or "internal-error" in one["stderr"] or one["seconds"] > 5:
-            ended[name] = (one["code"], one["stderr"], one["seconds"])
-        if one["bytes"] > MOST_BYTES:
-            ended[f"{name}: memory"] = one["bytes"]
+        if (key["code"], said) != (code, wanted) or "internal-error" in key["stderr"] or key["seconds"] > 5:
+            ended[name] = (key["code"], key["stderr"], key["seconds"])
+        if key["bytes"] > MOST_BYTES:
+            ended[f"{name}: memory"] = key["bytes"]
     assert ended == {}
 
 

@@ -50,9 +50,9 @@ def test_a_number_of_a_check_stands_for_its_findings(kafkactl):
     assert (run.code, run.json["kind"], run.json["id"]) == (0, "explain", "inter-broker-listener-differs")
     every = kafkactl("explain", "c-13", "-o", "json")
     assert (every.code, every.json["kind"]) == (0, "explain.list")
-    ids = [one["id"] for one in every.json["explanations"]]
+    ids = [explanation["id"] for explanation in every.json["explanations"]]
     assert {"check-unknown", "controller-without-flag", "inter-broker-listener-differs"} <= set(ids)
-    assert all(one["consequence"] and one["remedy"] for one in every.json["explanations"])
+    assert all(explanation["consequence"] and explanation["remedy"] for explanation in every.json["explanations"])
     assert "inter-broker-listener-differs" in kafkactl("explain", "C-13").stdout
     assert kafkactl("explain", "X-seenc", "-o", "json").json["id"] == "observed-log-unreadable"
     assert kafkactl("explain", "C-99").code == 2

@@ -78,7 +78,7 @@ def log(tmp_path: Path) -> Path:
         record("AccessControlEntry", Id=uuid(8), ResourceName=EVIL, Principal=f"User:{EVIL}", Host=EVIL),
         partition(),
     )
-    values = [encode_record(message(one.type), one.version, one.data) for one in made]
+    values = [encode_record(message(record.type), record.version, record.data) for record in made]
     (folder / SEGMENT).write_bytes(encode_batch([(None, value) for value in values], base_offset=0, timestamp_ms=1))
     escape = "".join(f"\\u{ord(letter):04x}" for letter in EVIL)
     (folder.parent / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id={escape}\n")
@@ -153,9 +153,9 @@ def test_no_format_lets_foreign_text_steer(kafkactl, log: Path, config: Path, wo
 def test_names_come_back_whole_out_of_every_format(kafkactl, log: Path):
     for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
         records = read(kafkactl("log", "dump", log, "-o", form).stdout)["records"]
-        assert {one["data"]["name"] for one in records if one["type"] == "TopicRecord"} == {EVIL}
+        assert {record["data"]["name"] for record in records if record["type"] == "TopicRecord"} == {EVIL}
     found = [json.loads(line) for line in kafkactl("log", "dump", log, "-o", "jsonl").stdout.splitlines()]
-    assert EVIL in {one["data"].get("name") for one in found}
+    assert EVIL in {record["data"].get("name") for record in found}
 
 
 def clean(text: str) -> None:

@@ -71,7 +71,7 @@ def test_every_text_is_known_to_be_a_path_or_not() -> None:
 
 
 def test_every_path_has_a_row_or_a_reason() -> None:
-    paths = [(command, named(one)) for command, one in text_parameters() if takes_a_path(one)]
+    paths = [(command, named(parameter)) for command, parameter in text_parameters() if takes_a_path(parameter)]
     assert len(paths) > 150
     without = [
         (command, option)
@@ -82,7 +82,7 @@ def test_every_path_has_a_row_or_a_reason() -> None:
 
 
 def test_no_row_is_of_an_option_that_is_gone() -> None:
-    paths = {(command, named(one)) for command, one in text_parameters()}
+    paths = {(command, named(parameter)) for command, parameter in text_parameters()}
     stale = [
         row
         for row in ROWS
@@ -222,11 +222,11 @@ def test_lines(kind: str, kafkactl: Callable[..., object], tmp_path: Path) -> No
         found = [json.loads(line) for line in run.stdout.splitlines()]
         assert len(found) == len(lines), (lines[len(found)], run.stderr)
         ended = {
-            " ".join(line): (one["code"], one["seconds"], one["bytes"], one["stderr"])
-            for row, line, one in zip(chosen, lines, found, strict=True)
-            if one["code"] not in row.codes
-            or "internal-error" in one["stderr"]
-            or one["seconds"] > SECONDS
-            or one["bytes"] > MOST_BYTES
+            " ".join(line): (item["code"], item["seconds"], item["bytes"], item["stderr"])
+            for row, line, item in zip(chosen, lines, found, strict=True)
+            if item["code"] not in row.codes
+            or "internal-error" in item["stderr"]
+            or item["seconds"] > SECONDS
+            or item["bytes"] > MOST_BYTES
         }
         assert ended == {}, json.dumps(ended, indent=1)

@@ -171,20 +171,20 @@ def test_logs(kafkactl: Any, log: Path, tmp_path: Path, output: str) -> None:
     assert "600123" in answers[0]
     if output == "json":
         image = kafkactl("log", "image", log, "-o", "json").json["image"]
-        shown = {name: value for one in image["configs"] for name, value in one["configs"].items()}
+        shown = {name: value for config in image["configs"] for name, value in config["configs"].items()}
         assert {shown[name] for _, name, _ in PLANTED} == {"<redacted>"}
         assert {shown[name] for _, name, _ in SHOWN} == {value for _, _, value in SHOWN}
 
 
 def test_a_difference_of_secrets_is_seen(kafkactl: Any, log: Path, tmp_path: Path) -> None:
     other = written_log(tmp_path / "other", suffix="-hunter99")
-    images = [kafkactl("log", "image", one, "-o", "json").json for one in (log, other)]
+    images = [kafkactl("log", "image", path, "-o", "json").json for path in (log, other)]
     assert images[0]["image"] == images[1]["image"]
     assert images[0]["sha256"] != images[1]["sha256"]
     differences = kafkactl("log", "diff", log, other, "-o", "json").json["differences"]
     assert differences
-    assert {one["part"] for one in differences} == {"configs"}
-    assert {value for one in differences for value in one["after"].values()} == {"<redacted>"}
+    assert {difference["part"] for difference in differences} == {"configs"}
+    assert {value for difference in differences for value in difference["after"].values()} == {"<redacted>"}
 
 
 def test_asked_for_they_are_shown(kafkactl: Any, log: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_saved_observation(tmp_path: Path) -> None:
         assert not leaks(data), path
         assert b"600123" in data or path.suffix != ".log"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert {stat.S_IMODE(one.stat().st_mode) for one in folder.rglob("*") if one.is_dir()} == {0o700}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*") if path.is_dir()} == {0o700}
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 

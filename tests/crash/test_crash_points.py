@@ -137,14 +137,16 @@ def run(plan: FormatPlan, files: FaultyFilesystem) -> Applied | None:
 
 def check_no_third_state(root: Path, plan: FormatPlan, before: Tree) -> None:
     """Where meta.properties is, all is; the metadata directory is last; the rest of the disk is as it was."""
-    written = [one for one in plan.directories if one.action is Action.FORMAT]
-    marked = [one for one in written if (Path(one.path) / META_PROPERTIES).exists()]
-    for one in marked:
-        for file in one.files:
-            assert (Path(one.path) / file.name).read_bytes() == file.content, (one.path, file.name)
-    if any(one.role == "metadata" for one in marked):
+    written = [directory for directory in plan.directories if directory.action is Action.FORMAT]
+    marked = [directory for directory in written if (Path(directory.path) / META_PROPERTIES).exists()]
+    for directory in marked:
+        for file in directory.files:
+            assert (Path(directory.path) / file.name).read_bytes() == file.content, (directory.path, file.name)
+    if any(directory.role == "metadata" for directory in marked):
         assert len(marked) == len(written)
-    planned = {str((Path(one.path) / file.name).relative_to(root)) for one in written for file in one.files}
+    planned = {
+        str((Path(directory.path) / file.name).relative_to(root)) for directory in written for file in directory.files
+    }
     now = tree(root)
     for name, content in before.items():
         if name not in planned and not is_ours(name):
@@ -160,13 +162,13 @@ def is_ours(name: str) -> bool:
 
 def check_told(root: Path, plan: FormatPlan, applied: Applied, before: Tree) -> None:
     """The outcome is what the disks say."""
-    written = [one for one in plan.directories if one.action is Action.FORMAT]
-    marked = [one.path for one in written if (Path(one.path) / META_PROPERTIES).exists()]
+    written = [directory for directory in plan.directories if directory.action is Action.FORMAT]
+    marked = [directory.path for directory in written if (Path(directory.path) / META_PROPERTIES).exists()]
     ids = [finding.id for finding in applied.findings]
     match applied.outcome:
         case Outcome.DONE:
             check_bytes(plan)
-            assert {applied.progress[one.path] for one in written} == {Progress.DONE}
+            assert {applied.progress[directory.path] for directory in written} == {Progress.DONE}
         case Outcome.FAILED:
             assert marked == []
         case Outcome.PARTIAL:
@@ -200,14 +202,14 @@ def check_asks_for_ignore_formatted(root: Path, scenario: Scenario) -> None:
 def check_complete(root: Path, scenario: Scenario, plan: FormatPlan, before: Tree) -> None:
     """A node that Kafka starts from: every directory marked, for one cluster and node, ids different, nothing left."""
     ids = []
-    for one in plan.directories:
-        stored = parse_meta_properties((Path(one.path) / META_PROPERTIES).read_bytes())
+    for directory in plan.directories:
+        stored = parse_meta_properties((Path(directory.path) / META_PROPERTIES).read_bytes())
         assert (stored.cluster_id, stored.node_id) == (plan.cluster_id, plan.node_id)
         if stored.directory_id is not None:
             ids.append(stored.directory_id)
-        names = {file.name for file in one.files}
-        assert {name for name in names if (Path(one.path) / name).exists()} == names
-        if scenario.mode is VoterMode.INITIAL_CONTROLLERS and one.role == "metadata":
+        names = {file.name for file in directory.files}
+        assert {name for name in names if (Path(directory.path) / name).exists()} == names
+        if scenario.mode is VoterMode.INITIAL_CONTROLLERS and directory.role == "metadata":
             assert str(stored.directory_id) == OWN_ID
     assert len(set(ids)) == len(ids)
     assert [name for name in tree(root) if is_ours(name)] == []
@@ -215,9 +217,9 @@ def check_complete(root: Path, scenario: Scenario, plan: FormatPlan, before: Tre
 
 def check_bytes(plan: FormatPlan) -> None:
     """Exactly what was planned."""
-    for one in plan.directories:
-        for file in one.files:
-            path = Path(one.path) / file.name
+    for directory in plan.directories:
+        for file in directory.files:
+            path = Path(directory.path) / file.name
             assert path.read_bytes() == file.content
             assert file.mode is None or path.stat().st_mode & 0o7777 == file.mode
 
@@ -258,9 +260,9 @@ def unformat_point(root: Path, scenario: Scenario, point: Point) -> None:
 
 
 FORMATTED = tuple(
-    Scenario(**{**vars(one), "name": f"unformat, {one.name}", "prepare": formatted(one), "owner": None})
-    for one in SCENARIOS
-    if one.name not in {"new disk", "owner"}
+    Scenario(**{**vars(scenario), "name": f"unformat, {scenario.name}", "prepare": formatted(scenario), "owner": None})
+    for scenario in SCENARIOS
+    if scenario.name not in {"new disk", "owner"}
 )
 
 
@@ -294,13 +296,13 @@ def run_unformat_points(root: Path, scenario: Scenario, every: int = 1) -> Count
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda one: one.name)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda made: made.name)
 def test_a_format_that_fails_can_be_finished(root: Path, scenario: Scenario) -> None:
     assert run_format_points(root, scenario, SAMPLE_EVERY)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", FORMATTED, ids=lambda one: one.name)
+@pytest.mark.parametrize("scenario", FORMATTED, ids=lambda made: made.name)
 def test_an_unformat_that_fails_can_be_finished(root: Path, scenario: Scenario) -> None:
     assert run_unformat_points(root, scenario, SAMPLE_EVERY)
 

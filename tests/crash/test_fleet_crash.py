@@ -46,14 +46,14 @@ class World:
         release, request = find_release(self.plan.kafka_version), ApplyRequest()
         here = look_at(self.plan.nodes, self.receipts, release)
         checked = check_apply(self.plan, here, request, release)
-        if any(one.outcome is Outcome.REFUSED for one in checked):
-            return Outcome.REFUSED, [finding.id for one in checked for finding in one.findings]
+        if any(node.outcome is Outcome.REFUSED for node in checked):
+            return Outcome.REFUSED, [finding.id for node in checked for finding in node.findings]
         context = Context(
             plan=self.plan, plan_sha256="0" * 64, receipts=self.receipts, request=request, reason="", now_ms=lambda: 0
         )
         applied = apply_nodes(here, checked, files, context, workers=1)
-        return whole_outcome(one.outcome for one in applied), [
-            finding.id for one in applied for finding in one.findings
+        return whole_outcome(result.outcome for result in applied), [
+            finding.id for node in applied for finding in node.findings
         ]
 
     def planned(self) -> dict[str, bytes]:

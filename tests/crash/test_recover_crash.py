@@ -36,7 +36,7 @@ def root() -> Iterator[Path]:
 
 def planned(root: Path) -> Planned:
     asked = Asked(
-        log_dirs=tuple(str(root / "sources" / one) for one in ("c2", "b11", "b12")),
+        log_dirs=tuple(str(root / "sources" / name) for name in ("c2", "b11", "b12")),
         target=Target(directory=str(root / "made" / "new")),
         lost=(1, 3),
         overrides=Overrides(),
@@ -84,13 +84,15 @@ def fail_once(root: Path, number: int, fault: Fault) -> None:
     assert told is not Outcome.DONE or has_mark
     assert told is not Outcome.FAILED or not has_mark
     again = planned(root)
-    assert again.outcome in (Outcome.PLANNED, Outcome.NOTHING_TO_DO), [one.message for one in again.plan.findings]
+    assert again.outcome in (Outcome.PLANNED, Outcome.NOTHING_TO_DO), [
+        finding.message for finding in again.plan.findings
+    ]
     if again.outcome is Outcome.PLANNED:
         assert apply(again, OsFilesystem()).outcome is Outcome.DONE
     if (made / "new.recovery.json").exists() and has_mark:
         assert again.plan.request.directory_id == first.plan.request.directory_id
     check_whole(out, again)
-    assert sorted(one.name for one in made.iterdir()) == ["new", "new.recovery.json"]
+    assert sorted(path.name for path in made.iterdir()) == ["new", "new.recovery.json"]
     assert (
         read_kept_plan((made / "new.recovery.json").read_bytes(), file="x").plan_sha256 == again.answer()["plan_sha256"]
     )
@@ -104,8 +106,8 @@ def check_whole(out: Path, of: Planned) -> None:
     checkpoint, meta = (out / file.name for file in result.files)
     assert checkpoint.read_bytes() == b"".join(result.snapshot())
     assert meta.read_bytes() == result.meta_properties
-    assert sorted(one.name for one in out.iterdir()) == ["__cluster_metadata-0", "meta.properties"]
-    assert [one.name for one in checkpoint.parent.iterdir()] == [checkpoint.name]
+    assert sorted(path.name for path in out.iterdir()) == ["__cluster_metadata-0", "meta.properties"]
+    assert [path.name for path in checkpoint.parent.iterdir()] == [checkpoint.name]
 
 
 def run_points(root: Path, every: int) -> int:

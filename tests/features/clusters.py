@@ -74,7 +74,7 @@ class Node:
     def silence(self) -> Silence | None:
         if self.answers is not False:
             return None
-        named = [one for one in Silence if one.value in self.words]
+        named = [silence for silence in Silence if silence.value in self.words]
         return named[0] if named else Silence.UNREACHED if "cut" in self.words else Silence.REFUSED
 
     @property
@@ -167,18 +167,18 @@ class Cluster:
         cluster = self.insync.get("cluster")
         single = int(self.insync.get("single", 0))
         held = cluster or self.insync.get("brokers", "1")
-        controllers = (one.id for one in answering if one.role is Role.CONTROLLER)
+        controllers = (node.id for node in answering if node.role is Role.CONTROLLER)
         return MinInsync(
             cluster=cluster,
             controllers=dict.fromkeys(controllers, self.insync.get("controllers", "1")),
-            brokers={one.id: "9" if one.id == single else held for one in answering if one.role is Role.BROKER},
+            brokers={node.id: "9" if node.id == single else held for node in answering if node.role is Role.BROKER},
             single=(single,) if single else (),
             topics=int(self.insync.get("topics", 4)),
             topics_with_own_value=2,
         )
 
     def _tolerates(self, voters: list[Node]) -> int:
-        return tolerates({one.id for one in voters}, {one.id for one in voters if one.follows})
+        return tolerates({voter.id for voter in voters}, {voter.id for voter in voters if voter.follows})
 
     def _seen(self, node: Node) -> NodeSeen:
         versions = NodeVersions(

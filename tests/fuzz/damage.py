@@ -88,7 +88,7 @@ def with_another(draw: st.DrawFn, value: Any) -> Any:
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(found for key, one in inner for found in _places(one, (*path, key)))]
+    return [path, *(found for key, item in inner for found in _places(item, (*path, key)))]
 
 
 def encoded(data: bytes) -> str:

@@ -82,7 +82,7 @@ class ZooKeeperTalker(Talker):
 
 def names(*found: str) -> bytes:
     """The answer of ZooKeeper to getChildren2."""
-    texts = b"".join(struct.pack(">i", len(one)) + one.encode() for one in found)
+    texts = b"".join(struct.pack(">i", len(text)) + text.encode() for text in found)
     return b"#ID#" + struct.pack(">qii", 5, 0, len(found)) + texts + _STAT
 
 

@@ -149,7 +149,7 @@ def test_a_file_of_a_user_that_a_group_may_read(tmp_path: Path) -> None:
     file.touch(0o600)
     file.chmod(0o640)
     os.chown(file, 65534, 4)  # nobody, adm
-    assert [one.message for one in file_exposure(str(file), "it")] == [
+    assert [finding.message for finding in file_exposure(str(file), "it")] == [
         f"it {file} can be read by the group {grp.getgrgid(4).gr_name} (mode 0640)"
     ]
 

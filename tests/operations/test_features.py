@@ -57,12 +57,15 @@ class Scripted(FakeCluster):
     @property
     def sent(self) -> list[dict[str, int]]:
         """The changes that came, dry runs left out."""
-        real = [one for one in self.updates if not one["ValidateOnly"]]
-        return [{one["Feature"]: one["MaxVersionLevel"] for one in body["FeatureUpdates"]} for body in real]
+        real = [update for update in self.updates if not update["ValidateOnly"]]
+        return [
+            {featureupdate["Feature"]: featureupdate["MaxVersionLevel"] for featureupdate in body["FeatureUpdates"]}
+            for body in real
+        ]
 
     def make(self, asked: Asked) -> None:
-        for one in asked.body["FeatureUpdates"]:
-            self.levels[one["Feature"]] = one["MaxVersionLevel"]
+        for featureupdate in asked.body["FeatureUpdates"]:
+            self.levels[featureupdate["Feature"]] = featureupdate["MaxVersionLevel"]
 
 
 def changed(
@@ -96,9 +99,9 @@ def test_one_step_is_validated_sent_once_and_proved(listener: Listener) -> None:
     cluster = Scripted()
     run = changed(cluster, STEP, listener=listener)
     assert outcome(run) == "done"
-    assert [one["ValidateOnly"] for one in cluster.updates] == [True, False]
+    assert [update["ValidateOnly"] for update in cluster.updates] == [True, False]
     assert run.proof is not None and run.proof.holds
-    assert {(one.role, one.node_id) for one in run.proof.nodes} == {
+    assert {(node.role, node.node_id) for node in run.proof.nodes} == {
         ("controller", 1), ("controller", 2), ("broker", 11), ("broker", 12),
     }  # fmt: skip
 
@@ -155,7 +158,7 @@ class TestMinInsyncReplicas:
             cluster.dynamic = {"": {"min.insync.replicas": cluster_value}}
         run = changed(cluster, ELR)
         assert outcome(run) == ("refused" if cluster_value is None else "done")
-        assert [one.id for one in blockers(run.plan.findings)] == (
+        assert [blocker.id for blocker in blockers(run.plan.findings)] == (
             ["elr-min-insync-unknown"] if cluster_value is None else []
         )
 
@@ -168,12 +171,14 @@ def test_kraft_version_is_never_in_a_request_with_another() -> None:
     with cluster.client(Listener.BROKER) as client:
         run = change_features(client, request, deadline=Deadline.after(9000, SystemClock()), tell=lambda text: None)
     assert outcome(run) == "done"
-    asked = [{one["Feature"] for one in body["FeatureUpdates"]} for body in cluster.updates]
+    asked = [{featureupdate["Feature"] for featureupdate in body["FeatureUpdates"]} for body in cluster.updates]
     assert asked == [{"metadata.version"}, {"kraft.version"}, {"metadata.version"}, {"kraft.version"}]
     cluster = Scripted()
     refused = changed(cluster, STEP | {"kraft.version": 1})
     assert outcome(refused) == "refused"
-    assert [one.id for one in refused.plan.findings if one.severity.value == "blocker"] == ["kraft-version-not-alone"]
+    assert [finding.id for finding in refused.plan.findings if finding.severity.value == "blocker"] == [
+        "kraft-version-not-alone"
+    ]
     assert cluster.updates == []
 
 
@@ -188,7 +193,7 @@ class TestRefusals:
         cluster.update = lambda asked: refusal(95, "I know more than you")  # type: ignore[method-assign]
         run = changed(cluster, STEP)
         assert (outcome(run), run.resolved) == ("refused", ())
-        assert [(one.id, one.severity.value) for one in run.findings] == [("dry-run-refused", "blocker")]
+        assert [(finding.id, finding.severity.value) for finding in run.findings] == [("dry-run-refused", "blocker")]
 
     def test_in_the_results_alone_as_3x_tells_them(self) -> None:
         results = [{"Feature": "metadata.version", "ErrorCode": 95, "ErrorMessage": "no"}]
@@ -196,7 +201,7 @@ class TestRefusals:
         for node in cluster.nodes.values():
             node.ranges[57] = (0, 1)
         run = changed(cluster, STEP)
-        assert (outcome(run), [one.error_code for one in run.results]) == ("failed", [95])
+        assert (outcome(run), [result.error_code for result in run.results]) == ("failed", [95])
 
     def test_after_the_dry_run_was_accepted(self) -> None:
         cluster = Scripted(lambda asked: refusal(95))
@@ -271,7 +276,9 @@ def test_a_node_that_lags_is_waited_for_then_told() -> None:
     run = changed(cluster, STEP)
     assert outcome(run) == "done"
     assert run.proof is not None
-    assert [(one.id, one.subject) for one in run.proof.findings] == [("feature-level-not-on-node", "broker 12")]
+    assert [(finding.id, finding.subject) for finding in run.proof.findings] == [
+        ("feature-level-not-on-node", "broker 12")
+    ]
 
 
 def test_a_node_that_was_silent_before_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +292,7 @@ def test_a_node_that_was_silent_before_is_not_waited_for(monkeypatch: pytest.Mon
         assert until.left_ms > 40_000
     assert outcome(run) == "done"
     assert run.proof is not None
-    assert [(one.id, one.subject) for one in run.proof.findings] == [("node-not-proved", "broker 12")]
+    assert [(finding.id, finding.subject) for finding in run.proof.findings] == [("node-not-proved", "broker 12")]
 
 
 def test_somebody_else_changed_levels_meanwhile() -> None:
@@ -300,7 +307,7 @@ def test_somebody_else_changed_levels_meanwhile() -> None:
     cluster.update = meddled  # type: ignore[method-assign]
     run = changed(cluster, STEP)
     assert (outcome(run), cluster.sent) == ("refused", [])
-    assert [one.id for one in run.findings] == ["feature-level-moved"]
+    assert [finding.id for finding in run.findings] == ["feature-level-moved"]
 
 
 def test_a_cluster_that_is_away_between_two_steps_is_part_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +322,7 @@ def test_a_cluster_that_is_away_between_two_steps_is_part_of_the_answer(monkeypa
     monkeypatch.setattr(feature_change, "look_for", look)
     run = changed(cluster, TWO)
     assert (outcome(run), cluster.sent) == ("partial", [{"metadata.version": 26}])
-    assert [one.id for one in run.findings] == ["connection-refused"]
+    assert [finding.id for finding in run.findings] == ["connection-refused"]
     assert run.proof is not None and run.proof.holds
 
 
@@ -334,5 +341,5 @@ def test_a_dry_run_compares_what_is_expected_with_what_is_answered() -> None:
         plan = plan_change(state, FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": 31}))
         asked = validate(client, plan, state)
     assert (dict(asked.predictions), asked.results[0].error_code) == ({"metadata.version": False}, 0)
-    assert [one.id for one in asked.findings] == ["dry-run-accepted"]
+    assert [finding.id for finding in asked.findings] == ["dry-run-accepted"]
     assert isinstance(client, Client)

@@ -137,20 +137,20 @@ class PlayedQuorum:
         frozen = self.clock.now_ms() < self.frozen_until_ms
         alive = tolerates(self.world.voters, self.world.alive) >= 0
         high_watermark = (self.frozen_at if frozen else end - 1) if alive else None
-        ids = {one.node_id for one in self.world.voters | self.world.alive}
+        ids = {voter.node_id for voter in self.world.voters | self.world.alive}
         state = self.world.observe(
             leader_epoch=self.epoch, high_watermark=high_watermark, registrations=_registrations(ids, self.registered)
         )
         return replace(
             state,
-            voters=tuple(_moved(one, end) for one in state.voters),
-            observers=tuple(_moved(one, end) for one in state.observers),
+            voters=tuple(_moved(voter, end) for voter in state.voters),
+            observers=tuple(_moved(observer, end) for observer in state.observers),
         )
 
 
-def _moved(one, end):
-    fetches = one.last_fetch_timestamp_ms == NOW_MS
-    return replace(one, log_end_offset=end - (one.lag or 0)) if fetches else one
+def _moved(replica, end):
+    fetches = replica.last_fetch_timestamp_ms == NOW_MS
+    return replace(replica, log_end_offset=end - (replica.lag or 0)) if fetches else replica
 
 
 def _registrations(ids: set[int], registered: bool) -> Registrations:

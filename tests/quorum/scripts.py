@@ -51,7 +51,7 @@ class Story:
         assert step is not None, "no step may be taken"
         self.world = self.world.taken(step)
         if step.action is Action.WAIT:
-            step = next(one for one in self._plan().steps if one.action is not Action.WAIT)
+            step = next(step for step in self._plan().steps if step.action is not Action.WAIT)
             self.world = self.world.taken(step)
         return f"{_step_text(step)}\n{_plan_text(self._plan())}"
 
@@ -109,7 +109,7 @@ def replayed(text: str) -> str:
         lines.append(line)
         if line == MARK:
             command = lines[-2]
-            lines += [one.rstrip() for one in story.run(command).splitlines()]
+            lines += [line.rstrip() for line in story.run(command).splitlines()]
             in_output = True
     return "\n".join(lines) + "\n"
 
@@ -122,7 +122,7 @@ def _plan_text(plan: QuorumChange) -> str:
     lines = [plan.outcome.value]
     lines += [f"  {_step_text(step)}" for step in plan.steps if step.action is not Action.WAIT]
     order = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 2}
-    for finding in sorted(plan.findings, key=lambda one: order[one.severity]):
+    for finding in sorted(plan.findings, key=lambda finding: order[finding.severity]):
         lines.append(f"  {finding.severity.value} {finding.id}: {finding.message}")
     assert plan.outcome is not Outcome.DONE
     return "\n".join(lines)

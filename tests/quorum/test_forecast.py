@@ -45,9 +45,9 @@ def test_without_a_majority_it_says_what_waits():
 def test_the_removal_of_the_leader_brings_an_election():
     state = world("1 2 3", observers="4", leader=2).observe()
     told = forecast(plan_reassignment(state, parse_target("1,3,4")).steps)
-    assert [one.election for one in told] == [False, True]
+    assert [prediction.election for prediction in told] == [False, True]
     assert "one election" in _words(told[-1])
-    assert [one.number for one in told] == [2, 3]
+    assert [prediction.number for prediction in told] == [2, 3]
 
 
 def test_the_zone_that_matters_is_named():
@@ -63,10 +63,13 @@ def test_what_it_counts_is_what_losing_them_shows(voters, alive):
     here = World(voters=frozenset(map(key, voters)), alive=frozenset(map(key, alive)))
     told = forecast_now(here.observe(), ZONES)
     assert told.tolerates == tolerates(voters, alive)
-    stops = [one for one in voters & alive if told.tolerates >= 0 and tolerates(voters, alive - {one}) < 0]
+    stops = [voter for voter in voters & alive if told.tolerates >= 0 and tolerates(voters, alive - {voter}) < 0]
     assert sorted(stops) == list(told.critical)
     lost = min(
-        (tolerates(voters, {one for one in alive if ZONES[one] != zone}) for zone in {ZONES[one] for one in voters}),
+        (
+            tolerates(voters, {replica for replica in alive if ZONES[replica] != zone})
+            for zone in {ZONES[voter] for voter in voters}
+        ),
     )
     assert told.survives_worst_zone == (lost >= 0)
     assert told.to_dict()["critical"] == sorted(stops)

@@ -30,13 +30,13 @@ def _log(controllers=(1, 2, 3, 4), level=30, wrong=None, **changes):
     return Registrations(
         brokers={},
         controllers={
-            one: ControllerRegistration(
-                id=one,
+            controller: ControllerRegistration(
+                id=controller,
                 incarnation_id=Uuid(bytes(16)),
                 features={},
-                endpoints=(replace(endpoint(one), port=9999) if one == wrong else endpoint(one),),
+                endpoints=(replace(endpoint(controller), port=9999) if controller == wrong else endpoint(controller),),
             )
-            for one in controllers
+            for controller in controllers
         },
         levels={"metadata.version": level},
         **changes,
@@ -44,7 +44,9 @@ def _log(controllers=(1, 2, 3, 4), level=30, wrong=None, **changes):
 
 
 def _lagging(state, node_id, lag):
-    return replace(state, voters=tuple(replace(one, lag=lag) if one.id == node_id else one for one in state.voters))
+    return replace(
+        state, voters=tuple(replace(voter, lag=lag) if voter.id == node_id else voter for voter in state.voters)
+    )
 
 
 NO_RPC = versions(requests={52: Versions(0, 1)})
@@ -52,14 +54,14 @@ SITUATIONS = {
     "no-quorum-leader": (world("1 2 3", dead="2 3").observe(), Circumstances()),
     "high-watermark-unknown": (replace(HEALTHY, high_watermark=None), Circumstances()),
     "majority-lost": (
-        replace(HEALTHY, voters=tuple(replace(one, alive=one.id == 1) for one in HEALTHY.voters)),
+        replace(HEALTHY, voters=tuple(replace(voter, alive=voter.id == 1) for voter in HEALTHY.voters)),
         Circumstances(),
     ),
     "quorum-is-static": (world("1 2 3", observers="4", static=True).observe(), Circumstances()),
     "kraft-version-unknown": (replace(HEALTHY, mode=None, kraft_version=None), Circumstances()),
     "voter-changes-not-supported": (replace(HEALTHY, nodes=_node(HEALTHY, 1, versions=NO_RPC)), Circumstances()),
     "change-not-committed": (
-        replace(HEALTHY, voters=tuple(replace(one, log_end_offset=1_009) for one in HEALTHY.voters)),
+        replace(HEALTHY, voters=tuple(replace(voter, log_end_offset=1_009) for voter in HEALTHY.voters)),
         Circumstances(earlier=HEALTHY),
     ),
     "voters-frozen-by-migration": (replace(HEALTHY, registrations=_log(zk_migration_state=2)), Circumstances()),
@@ -206,7 +208,7 @@ def test_controllers_on_3_9_are_told():
 
 LOST = replace(
     world("1 2", observers="3").observe(),
-    voters=tuple(replace(one, alive=one.id == 1) for one in world("1 2").observe().voters),
+    voters=tuple(replace(voter, alive=voter.id == 1) for voter in world("1 2").observe().voters),
 )
 
 
@@ -261,7 +263,7 @@ def test_a_node_that_is_registered_as_a_broker_only_is_one_though_nobody_could_a
         endpoints=(), directory_ids=(),
     )  # fmt: skip
     log = replace(_log(controllers=(1, 2, 3)), brokers={4: broker})
-    nodes = {one: facts for one, facts in HEALTHY.nodes.items() if one != 4}
+    nodes = {key: facts for key, facts in HEALTHY.nodes.items() if key != 4}
     plan = plan_reassignment(replace(HEALTHY, nodes=nodes, registrations=log), parse_target("1,2,4"))
     assert "broker-only-node" in _blockers(plan)
     without = plan_reassignment(replace(HEALTHY, nodes=nodes), parse_target("1,2,4"))
@@ -274,7 +276,7 @@ def test_what_a_node_says_of_auto_join_comes_before_what_is_guessed():
 
     assert "removed-node-still-runs" in _blockers(plan(auto_join=True))
     for told in (False, None):
-        found = {one.id for one in plan(auto_join=told).findings}
+        found = {finding.id for finding in plan(auto_join=told).findings}
         assert ("auto-join-possible" in found) is (told is None)
 
 
@@ -297,7 +299,7 @@ def test_a_set_that_no_plan_passes_is_somebody_elses():
 
 
 def test_a_set_that_is_as_wanted_but_does_not_commit_is_not_done():
-    stuck = replace(HEALTHY, voters=tuple(replace(one, log_end_offset=1_009) for one in HEALTHY.voters))
+    stuck = replace(HEALTHY, voters=tuple(replace(voter, log_end_offset=1_009) for voter in HEALTHY.voters))
     plan = plan_reassignment(stuck, parse_target("1,2,3"), Circumstances(earlier=HEALTHY))
     assert plan.steps == () and _blockers(plan) == ["change-not-committed"]
     assert plan_reassignment(HEALTHY, parse_target("1,2,3")).outcome is Outcome.NOTHING_TO_DO

@@ -14,7 +14,7 @@ from tests.quorum.worlds import World, directory, endpoint, key
 
 def found(state):
     findings = check_health(state)
-    return {(one.id, one.subject) for one in findings}, is_broken(state, findings)
+    return {(finding.id, finding.subject) for finding in findings}, is_broken(state, findings)
 
 
 def world(*alive, **changes):
@@ -65,7 +65,7 @@ def test_two_looks_show_that_nothing_is_committed():
     earlier = world(1, 2, 3).observe()
     grown = tuple(replace(voter, log_end_offset=1_005) for voter in earlier.voters)
     stuck = world(1, 2, 3).observe(voters=grown)
-    assert {one.id for one in check_health(stuck, earlier)} == {"change-not-committed"}
+    assert {finding.id for finding in check_health(stuck, earlier)} == {"change-not-committed"}
     assert is_broken(stuck, check_health(stuck, earlier))
     assert check_health(world(1, 2, 3).observe(voters=grown, high_watermark=1_004), earlier) == ()
     assert check_health(earlier, earlier) == ()

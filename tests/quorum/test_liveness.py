@@ -22,7 +22,7 @@ def _watched(quorum, ago_ms=0.0, needed=()):
 
 
 def _alive(observation):
-    return {one.node_id: life.alive for one, life in lives(observation).items()}
+    return {key.node_id: life.alive for key, life in lives(observation).items()}
 
 
 @pytest.mark.parametrize("ago_ms", [*AGO, 40.0, 170.0, 333.0])
@@ -90,7 +90,7 @@ def test_an_election_during_the_observation_begins_it_again():
     other.sleep_ms(310)
     sights = (Sight(at_ms=0.0, state=before.observe()), Sight(at_ms=310.0, state=other.observe()))
     found = lives(Observation(sights=sights, before={}))  # what was seen of the old leader says nothing now
-    assert {one.node_id: life.alive for one, life in found.items()} == {1: None, 2: None, 3: None}
+    assert {contents.node_id: life.alive for contents, life in found.items()} == {1: None, 2: None, 3: None}
 
 
 def test_the_parts_of_a_sight_go_into_the_whole_state():
@@ -99,7 +99,7 @@ def test_the_parts_of_a_sight_go_into_the_whole_state():
     assert state.voter(3).alive is not True, "a single look proves nothing of a node that does not answer"
     found = watch(quorum, state.nodes)
     judged = with_lives(state, found)
-    assert [one.alive for one in judged.voters] == [True, True, False]
+    assert [voter.alive for voter in judged.voters] == [True, True, False]
     assert judged.registrations == state.registrations
     assert judged.tolerates == 0
 

@@ -53,14 +53,16 @@ def test_tolerates_is_what_losing_voters_one_by_one_shows(voters, alive):
 
 @given(NODES, NODES)
 def test_critical_is_whose_loss_alone_stops_the_quorum(voters, alive):
-    stops = {one for one in voters & alive if _can_decide(voters, alive) and not _can_decide(voters, alive - {one})}
+    stops = {
+        voter for voter in voters & alive if _can_decide(voters, alive) and not _can_decide(voters, alive - {voter})
+    }
     assert critical(voters, alive) == stops
 
 
 @given(NODES, NODES)
 def test_majorities_meet_as_found_by_trying_all(before, after):
-    pairs = ((one, two) for one in _majorities(before) for two in _majorities(after))
-    assert majorities_always_meet(before, after) == all(one & two for one, two in pairs)
+    pairs = ((majority, two) for majority in _majorities(before) for two in _majorities(after))
+    assert majorities_always_meet(before, after) == all(old_ & two for old_, two in pairs)
 
 
 @given(NODES, st.integers(0, 8))

@@ -36,15 +36,15 @@ def _body(voters, observers=(), *, leader=1, epoch=5, high_watermark=990, error=
         "LeaderId": leader,
         "LeaderEpoch": epoch,
         "HighWatermark": high_watermark,
-        "CurrentVoters": [dict(one) for one in voters],
+        "CurrentVoters": [dict(voter) for voter in voters],
         "Observers": list(observers),
     }
     nodes = [
         {
-            "NodeId": one["ReplicaId"],
-            "Listeners": [{"Name": "CONTROLLER", "Host": f"c{one['ReplicaId']}", "Port": 9093}],
+            "NodeId": voter["ReplicaId"],
+            "Listeners": [{"Name": "CONTROLLER", "Host": f"c{voter['ReplicaId']}", "Port": 9093}],
         }
-        for one in voters
+        for voter in voters
     ]
     topics = [] if top else [{"TopicName": "__cluster_metadata", "Partitions": [partition]}]
     return {"ErrorCode": top, "ErrorMessage": "top" if top else None, "Topics": topics, "Nodes": nodes}
@@ -86,7 +86,7 @@ def test_the_leaders_answer_becomes_the_state():
     assert (state.mode, state.kraft_version) == (Mode.DYNAMIC, 1)
     assert [voter.alive for voter in state.voters] == [True, True, False]
     assert [voter.lag for voter in state.voters] == [0, 5, 300]
-    assert [one.alive for one in state.observers] == [True]
+    assert [observer.alive for observer in state.observers] == [True]
     assert (state.majority, state.tolerates, state.is_healthy) == (2, 0, True)
     assert state.sources["voters"] == "controller 1"
 
@@ -153,7 +153,7 @@ def test_a_leader_that_is_removed_is_no_voter_and_the_latest_time_counts():
 
 def test_level_1_without_directories_is_static_all_the_same():
     """KAFKA-18979: 3.9 writes kraft.version 1 and stays static."""
-    voters = [_replica(one, age_ms=0, letter="") for one in (1, 2, 3)]
+    voters = [_replica(number, age_ms=0, letter="") for number in (1, 2, 3)]
     state = _state(_answer(voters), nodes=[_asked(1)])
     assert state.mode is Mode.STATIC
     assert [finding.id for finding in state.findings] == ["kraft-version-only-claimed"]
@@ -179,7 +179,7 @@ def _disk(node_id, *, end, voters=None, epoch=3, **changes):
 
 
 def _logged(*ids):
-    return tuple(Voter(node_id=one, directory_id=directory("a"), endpoints=(endpoint(one),)) for one in ids)
+    return tuple(Voter(node_id=id_, directory_id=directory("a"), endpoints=(endpoint(id_),)) for id_ in ids)
 
 
 def test_without_a_leader_the_newest_disk_knows_the_voters_and_the_nodes_who_lives():
@@ -221,7 +221,7 @@ def test_nothing_known_is_nothing_claimed():
 
 
 def _moment(end, high_watermark, *, epoch=5, ids=(1, 2)):
-    voters = [_replica(one, end=end, age_ms=0) for one in ids]
+    voters = [_replica(id_, end=end, age_ms=0) for id_ in ids]
     return _state(_answer(voters, high_watermark=high_watermark, epoch=epoch), nodes=[_asked(1)])
 
 
@@ -269,7 +269,7 @@ def test_a_leader_older_than_3_9_leads_a_static_quorum():
 
 def test_directory_ids_are_left_out_of_a_static_quorum():
     state = _state(_answer(HEALTHY, [_replica(9)]), nodes=[_asked(1, level=0)])
-    assert {one.directory_id for one in state.replicas} == {None}
+    assert {replica.directory_id for replica in state.replicas} == {None}
     assert state.mode is Mode.STATIC
 
 
@@ -278,7 +278,7 @@ CONFIGURED = {id: (Endpoint(listener="", host=f"c{id}", port=9093),) for id in (
 
 def test_configured_voters_count_in_a_static_quorum_without_a_leader():
     state = _state(nodes=[_asked(1, level=0), _asked(2, answers=False)], configured=CONFIGURED)
-    assert [(one.id, one.alive, one.endpoints) for one in state.voters] == [
+    assert [(voter.id, voter.alive, voter.endpoints) for voter in state.voters] == [
         (1, True, CONFIGURED[1]), (2, False, CONFIGURED[2]),
     ]  # fmt: skip
     assert state.sources["voters"] == "controller.quorum.voters"
@@ -287,7 +287,7 @@ def test_configured_voters_count_in_a_static_quorum_without_a_leader():
 def test_configured_voters_count_neither_in_a_dynamic_quorum_nor_beside_a_leader():
     assert _state(nodes=[_asked(1, level=1)], configured=CONFIGURED).voters == ()
     led = _state(_answer(HEALTHY), nodes=[_asked(1, level=0)], configured=CONFIGURED)
-    assert [one.id for one in led.voters] == [1, 2, 3]
+    assert [voter.id for voter in led.voters] == [1, 2, 3]
 
 
 def test_without_a_leader_the_highest_epoch_that_anybody_knows_is_told():

@@ -21,7 +21,7 @@ def _world(stay_alive, stay_dead, go_alive, go_dead, come):
     go = [next(ids) for _ in range(go_alive + go_dead)]
     new = list(range(11, 11 + come))
     alive = stay[:stay_alive] + go[:go_alive] + new
-    return tuple(frozenset(key(one) for one in part) for part in (stay + go, stay + new, alive))
+    return tuple(frozenset(key(item) for item in part) for part in (stay + go, stay + new, alive))
 
 
 WORLDS = [
@@ -39,11 +39,11 @@ def _leaders(world):
 
 
 def _orders(voters, target):
-    moves = [Move(turn=Turn.ADD, key=one) for one in target - voters]
-    moves += [Move(turn=Turn.REMOVE, key=one) for one in voters - target]
+    moves = [Move(turn=Turn.ADD, key=voter) for voter in target - voters]
+    moves += [Move(turn=Turn.REMOVE, key=voter) for voter in voters - target]
     for order in permutations(moves):
         sets = sets_on_the_way(voters, order)
-        if all(len({one.node_id for one in members}) == len(members) for members in sets):
+        if all(len({member.node_id for member in members}) == len(members) for members in sets):
             yield order, sets[1:]
 
 
@@ -54,7 +54,7 @@ def _worth(voters, target, alive, leader, order, sets):
     largest = max(len(members) for members in (voters, *sets))
     dead = sum(len(members - target - alive) for members in sets)
     late = sum(leader not in members for members in sets) if leader in voters else 0
-    return [-one for one in profile], largest, dead, late, [move.key.node_id for move in order]
+    return [-item for item in profile], largest, dead, late, [move.key.node_id for move in order]
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -74,7 +74,9 @@ def _reachable_floor(voters, target, alive):
     def best(members):
         if members == target:
             return 99
-        options = [members | {one} for one in target - members] + [members - {one} for one in members - target]
+        options = [members | {member} for member in target - members] + [
+            members - {member} for member in members - target
+        ]
         return max((min(tolerates(after, alive), best(after)) for after in options), default=99)
 
     return best(voters)
@@ -100,13 +102,13 @@ def test_majorities_of_neighbouring_sets_meet(part):
 
 
 KEYS = st.builds(key, st.integers(1, 4), st.sampled_from("ab"))
-VOTERS = st.lists(KEYS, min_size=1, max_size=3, unique_by=lambda one: one.node_id).map(frozenset)
+VOTERS = st.lists(KEYS, min_size=1, max_size=3, unique_by=lambda key: key.node_id).map(frozenset)
 
 
 @given(VOTERS, VOTERS, st.frozensets(KEYS, max_size=8), st.data())
 def test_disks_that_change_are_ordered_best_too(voters, target, alive, data):
     leader = data.draw(st.sampled_from([None, *sorted(voters)]))
-    best = min(_worth(voters, target, alive, leader, *one) for one in _orders(voters, target))
+    best = min(_worth(voters, target, alive, leader, *order) for order in _orders(voters, target))
     order = safest_order(voters, target, alive, leader=leader)
     assert _worth(voters, target, alive, leader, order, sets_on_the_way(voters, order)[1:]) == best
 

@@ -61,7 +61,7 @@ def _step(text, turn, start="1 2 3", dead=""):
 
 def _read(voters, *, high_watermark=1_000, end=1_001, epoch=5, dead=""):
     state = world(voters, dead=dead).observe(high_watermark=high_watermark, leader_epoch=epoch)
-    return replace(state, voters=tuple(replace(one, log_end_offset=end) for one in state.voters))
+    return replace(state, voters=tuple(replace(voter, log_end_offset=end) for voter in state.voters))
 
 
 TIMED_OUT = Answer(code=7, message="The request timed out.")
@@ -165,7 +165,7 @@ def test_what_may_land_later_is_said_while_it_may():
     words = " ".join(verdict.may_happen)
     assert "the removal of 3 may still commit, without another request" in words
     assert "creation of a topic" in words
-    assert [one.id for one in verdict.findings] == ["voter-change-undecided"]
+    assert [finding.id for finding in verdict.findings] == ["voter-change-undecided"]
     assert "the high watermark does not advance from 1000" in verdict.findings[0].message
     assert verdict.known.step_state is StepState.UNKNOWN
     done = judge(REMOVE, Answer(code=0), [_read("1 2")])

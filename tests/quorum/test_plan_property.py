@@ -31,7 +31,7 @@ def _subsets(members):
 
 
 def _plan(world, target):
-    wanted = [Wanted(node_id=one.node_id, directory_id=one.directory_id) for one in sorted(target)]
+    wanted = [Wanted(node_id=member.node_id, directory_id=member.directory_id) for member in sorted(target)]
     return plan_reassignment(world.observe(), wanted, ALL_FLAGS)
 
 
@@ -44,9 +44,11 @@ def _can_be_reached(world, target):
         if voters in seen or not voters or tolerates(voters, world.alive) < 0:
             continue
         seen.add(voters)
-        ids = {one.node_id for one in voters}
-        todo += [voters - {one} for one in voters]
-        todo += [voters | {one} for one in members - voters if one in world.alive and one.node_id not in ids]
+        ids = {voter.node_id for voter in voters}
+        todo += [voters - {voter} for voter in voters]
+        todo += [
+            voters | {member} for member in members - voters if member in world.alive and member.node_id not in ids
+        ]
     return target in seen
 
 
@@ -57,7 +59,7 @@ def _journey(world, target):
         plan = _plan(worlds[-1], target)
         if plan.outcome is not Outcome.PLANNED:
             return worlds, plan
-        step = next(one for one in plan.steps if one.action is not Action.WAIT)
+        step = next(step for step in plan.steps if step.action is not Action.WAIT)
         before, after = worlds[-1], worlds[-1].taken(step)
         assert step.voters_before == before.voters and step.voters_after == after.voters
         assert step.tolerates_before == tolerates(before.voters, before.alive)
@@ -103,7 +105,7 @@ def test_every_refusal_of_a_wedge_shows_a_sum_that_is_true(part):
             if finding.id == "quorum-would-wedge":
                 after, alive = set(finding.evidence["voters_after"]), set(finding.evidence["alive"])
                 assert len(alive) < finding.evidence["majority"] == len(after) // 2 + 1
-                assert alive == after & {one.node_id for one in world.alive}
+                assert alive == after & {member.node_id for member in world.alive}
 
 
 # Three and four voters with everybody alive or one dead; every moment, every set of nodes lost then.
@@ -142,7 +144,7 @@ def test_nodes_that_come_and_go_between_steps_never_meet_a_wedge(data):
     for _ in range(12):
         plan = _plan(world, target)
         if plan.outcome is Outcome.PLANNED:
-            world = world.taken(next(one for one in plan.steps if one.action is not Action.WAIT))
+            world = world.taken(next(step for step in plan.steps if step.action is not Action.WAIT))
         alive = data.draw(st.frozensets(st.sampled_from(nodes)))
         world = World(voters=world.voters, alive=alive)
     healed = World(voters=world.voters, alive=frozenset(nodes))
@@ -150,7 +152,7 @@ def test_nodes_that_come_and_go_between_steps_never_meet_a_wedge(data):
         assert _journey(healed, target)[0][-1].voters == target
 
 
-DISKS = [one for node_id in (1, 2, 3) for one in (key(node_id), key(node_id, "b"))]
+DISKS = [disk for node_id in (1, 2, 3) for disk in (key(node_id), key(node_id, "b"))]
 
 
 @given(st.frozensets(st.sampled_from(DISKS)), st.sampled_from([None, *map(key, (1, 2, 3))]))
@@ -158,13 +160,13 @@ def test_lost_disks_are_replaced_while_a_majority_is_left(alive, leader):
     """The target names ids only: whose directory is dead and fetches with another is meant to be replaced."""
     world = World(voters=frozenset(map(key, (1, 2, 3))), alive=alive, leader=leader)
     for _ in range(10):
-        plan = plan_reassignment(world.observe(), [Wanted(node_id=one) for one in (1, 2, 3)], ALL_FLAGS)
+        plan = plan_reassignment(world.observe(), [Wanted(node_id=number) for number in (1, 2, 3)], ALL_FLAGS)
         if plan.outcome is not Outcome.PLANNED:
             break
-        world = world.taken(next(one for one in plan.steps if one.action is not Action.WAIT))
-    twice = any(key(one) in alive and key(one, "b") in alive for one in (1, 2, 3))
+        world = world.taken(next(step for step in plan.steps if step.action is not Action.WAIT))
+    twice = any(key(index) in alive and key(index, "b") in alive for index in (1, 2, 3))
     if not twice and tolerates(frozenset(map(key, (1, 2, 3))), alive) >= 0:
-        expected = {key(one, "b") if key(one, "b") in alive else key(one) for one in (1, 2, 3)}
+        expected = {key(node_id, "b") if key(node_id, "b") in alive else key(node_id) for node_id in (1, 2, 3)}
         assert world.voters == expected
     else:
         assert plan.outcome is Outcome.REFUSED
@@ -177,9 +179,9 @@ NO_FLAGS = Circumstances()
 @pytest.mark.parametrize("part", range(PARTS))
 def test_what_may_begin_without_a_flag_needs_none_on_the_way(part):
     for start, target in CASES[part::PARTS]:
-        wanted = [Wanted(node_id=one.node_id, directory_id=one.directory_id) for one in sorted(target)]
+        wanted = [Wanted(node_id=member.node_id, directory_id=member.directory_id) for member in sorted(target)]
         world, plan = start, plan_reassignment(start.observe(), wanted, NO_FLAGS)
         while plan.outcome is Outcome.PLANNED:
-            world = world.taken(next(one for one in plan.steps if one.action is not Action.WAIT))
+            world = world.taken(next(step for step in plan.steps if step.action is not Action.WAIT))
             plan = plan_reassignment(world.observe(), wanted, NO_FLAGS)
             assert plan.outcome is not Outcome.REFUSED, (start, target, plan.findings)

@@ -47,8 +47,8 @@ def test_a_directory_that_is_no_uuid_is_refused():
 )
 def test_which_directory_is_meant(here, text, keys, missing):
     found = resolve(here.observe(), parse_target(text))
-    assert found.keys == {key(int(one[0]), one[1]) for one in keys}
-    assert found.missing == {key(int(one[0]), one[1]) for one in missing}
+    assert found.keys == {key(int(item[0]), item[1]) for item in keys}
+    assert found.missing == {key(int(unread[0]), unread[1]) for unread in missing}
     assert [finding.id for finding in found.findings] == ["target-not-fetching"] * len(missing)
 
 

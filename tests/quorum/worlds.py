@@ -77,9 +77,9 @@ class World:
             "leader_id": -1 if leader is None else leader.node_id,
             "leader_epoch": 5,
             "high_watermark": None if leader is None else 1_000,
-            "voters": tuple(self._replica(one) for one in sorted(self.voters)),
-            "observers": tuple(self._replica(one) for one in sorted(self.alive - self.voters)) if leader else (),
-            "nodes": {one.node_id: self._facts(one.node_id, level) for one in sorted(self.voters | self.alive)},
+            "voters": tuple(self._replica(voter) for voter in sorted(self.voters)),
+            "observers": tuple(self._replica(voter) for voter in sorted(self.alive - self.voters)) if leader else (),
+            "nodes": {voter.node_id: self._facts(voter.node_id, level) for voter in sorted(self.voters | self.alive)},
         }
         return QuorumState(**(told | changes))
 
@@ -93,7 +93,7 @@ class World:
         assert step.key is not None
         if step.action is Action.ADD:
             assert step.key in self.alive, "lagging behind"
-            assert step.key.node_id not in {one.node_id for one in self.voters}, "DUPLICATE_VOTER"
+            assert step.key.node_id not in {voter.node_id for voter in self.voters}, "DUPLICATE_VOTER"
             after = self.voters | {step.key}
         else:
             assert step.key in self.voters, "VOTER_NOT_FOUND"
@@ -106,13 +106,13 @@ class World:
         """The same without the processes of these replicas."""
         return replace(self, alive=self.alive - gone)
 
-    def _replica(self, one: ReplicaKey) -> Replica:
-        runs = one in self.alive
-        lag = self.lag.get(one.node_id, 0)
+    def _replica(self, key: ReplicaKey) -> Replica:
+        runs = key in self.alive
+        lag = self.lag.get(key.node_id, 0)
         return Replica(
-            id=one.node_id,
-            directory_id=one.directory_id,
-            endpoints=(endpoint(one.node_id),) if one in self.voters else (),
+            id=key.node_id,
+            directory_id=key.directory_id,
+            endpoints=(endpoint(key.node_id),) if key in self.voters else (),
             log_end_offset=1_001 - lag if runs else None,
             lag=lag if runs else None,
             last_fetch_timestamp_ms=NOW_MS if runs else NOW_MS - 60_000,
@@ -121,7 +121,7 @@ class World:
         )
 
     def _facts(self, node_id: int, level: dict[str, int]) -> NodeFacts:
-        runs = node_id in {one.node_id for one in self.alive}
+        runs = node_id in {member.node_id for member in self.alive}
         is_controller = node_id not in self.broker_only
         told = versions(finalized={name: number for name, number in level.items() if number})
         return NodeFacts(
@@ -136,7 +136,7 @@ class World:
 def world(voters: str, *, dead: str = "", observers: str = "", leader: int | None = None, **changes) -> World:
     """A world in words: `world("1 2 3", dead="3", observers="4 3b")`; a letter behind an id is its directory."""
     voting, gone, watching = (frozenset(map(parse_key, part.split())) for part in (voters, dead, observers))
-    leads = next((one for one in sorted(voting) if one.node_id == leader), None)
+    leads = next((member for member in sorted(voting) if member.node_id == leader), None)
     return World(voters=voting, alive=(voting | watching) - gone, leader=leads, **changes)
 
 

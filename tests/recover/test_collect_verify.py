@@ -43,24 +43,24 @@ def test_a_directory_as_planned(kafkactl: Cli, tmp_path: Path):
 @pytest.mark.parametrize("name", ["checkpoint", "meta.properties"])
 def test_a_directory_that_was_changed(kafkactl: Cli, tmp_path: Path, name: str):
     plan = recovered(kafkactl, tmp_path)
-    (file,) = (one for one in (tmp_path / "new").rglob("*") if one.name.endswith(name))
+    (file,) = (path for path in (tmp_path / "new").rglob("*") if path.name.endswith(name))
     file.write_bytes(file.read_bytes().replace(b"node.id=2", b"node.id=3") + b"\n")
     code, answer = verified(kafkactl, plan)
-    assert (code, {one["id"] for one in answer["findings"]}) == (7, {"recovery-differs"})
+    assert (code, {finding["id"] for finding in answer["findings"]}) == (7, {"recovery-differs"})
 
 
 def test_a_directory_on_another_host(kafkactl: Cli, tmp_path: Path):
     plan = recovered(kafkactl, tmp_path)
     (tmp_path / "new").rename(tmp_path / "elsewhere")
     code, answer = verified(kafkactl, plan)
-    assert (code, [one["id"] for one in answer["findings"]]) == (6, ["recovery-directory-not-here"])
+    assert (code, [finding["id"] for finding in answer["findings"]]) == (6, ["recovery-directory-not-here"])
 
 
 def test_folders_that_were_renamed(kafkactl: Cli, tmp_path: Path):
     plan = recovered(kafkactl, tmp_path)
     worlds.folder(tmp_path / "b11", worlds.GONE, 0, suffix="stray")
     code, answer = verified(kafkactl, plan, "--log-dir", tmp_path / "b11")
-    assert (code, [one["id"] for one in answer["findings"]]) == (7, ["partition-folders-renamed"])
+    assert (code, [finding["id"] for finding in answer["findings"]]) == (7, ["partition-folders-renamed"])
 
 
 def test_what_is_no_plan(kafkactl: Cli, tmp_path: Path):
@@ -79,11 +79,11 @@ KEPT = KeptPlan(
 
 def live(**changes: object) -> list[tuple[str, str]]:
     seen = LiveSeen(cluster_id=CLUSTER, leader_id=2, leader_epoch=101, voters=(2,), image=AFTER)
-    return [(one.id, one.severity.value) for one in check_live(KEPT, changed(seen, **changes))]
+    return [(finding.id, finding.severity.value) for finding in check_live(KEPT, changed(seen, **changes))]
 
 
 def fenced(*ids: int) -> Image:
-    brokers = {id: changed(one, fenced=id in ids) for id, one in AFTER.brokers.items()}
+    brokers = {id: changed(broker, fenced=id in ids) for id, broker in AFTER.brokers.items()}
     return changed(AFTER, brokers=brokers)
 
 
@@ -128,7 +128,7 @@ def test_copies_give_the_same_plan(kafkactl: Cli, tmp_path: Path):
             text = text.replace(str(path), path.name.removeprefix("copy-"))
         answers.append(text)
     assert answers[0] == answers[1]
-    assert "late-1" not in {one.name for one in (tmp_path / "copy-b11" / "late-1").iterdir()}
+    assert "late-1" not in {path.name for path in (tmp_path / "copy-b11" / "late-1").iterdir()}
     assert not list((tmp_path / "copy-b11").glob("late-1/*.log"))
 
 
@@ -142,4 +142,4 @@ def test_a_copy_is_never_replaced(kafkactl: Cli, tmp_path: Path):
     assert (missing.code, missing.error["id"]) == (2, "log-dir-unreadable")
     no_room = kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "no" / "y.tar", "-o", "json")
     assert (no_room.code, no_room.error["id"]) == (1, "copy-not-written")
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["c1", "x.tar"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c1", "x.tar"]

@@ -62,7 +62,7 @@ class Recovery:
         run = self(*words, "--confirm", CLUSTER, disks=disks)
         assert (run.code, run.json["outcome"], run.json["result"]) == (3, "refused", None), run.stdout
         assert tree(self.root) == before
-        return [one["id"] for one in run.json["findings"] if one["severity"] == "blocker"]
+        return [finding["id"] for finding in run.json["findings"] if finding["severity"] == "blocker"]
 
 
 @pytest.fixture
@@ -89,8 +89,12 @@ def test_a_complete_survivor(recover: Recovery, tmp_path: Path):
     sources = {path: tree(path) for path in disks}
     planned = recover.plan(*LOST, disks=disks)
     assert (planned["outcome"], planned["mode"], planned["losses"]["count"]) == ("planned", "dynamic", 0)
-    assert [one["rank"] for one in planned["disks"]] == [1, 2, 3]
-    assert [(one["id"], one["state"]) for one in planned["voters_before"]] == [(1, "lost"), (2, "shown"), (3, "lost")]
+    assert [disk["rank"] for disk in planned["disks"]] == [1, 2, 3]
+    assert [(finding["id"], finding["state"]) for finding in planned["voters_before"]] == [
+        (1, "lost"),
+        (2, "shown"),
+        (3, "lost"),
+    ]
     run = recover(*LOST, "--confirm", CLUSTER, disks=disks)
     assert (run.code, run.json["outcome"]) == (0, "done")
     made = run.json["result"]
@@ -105,11 +109,14 @@ def test_a_complete_survivor(recover: Recovery, tmp_path: Path):
     image = written_image(recover.out)
     (voter,) = image.voters or ()
     assert (voter.node_id, str(voter.directory_id), image.kraft_version) == (2, made["directory_id"], 1)
-    parts = {one.part for one in diff(AFTER, image)}
+    parts = {difference.part for difference in diff(AFTER, image)}
     assert parts == {"partitions", "producer_ids", "voters", "kraft_version", "controllers"}
     assert image.next_producer_id == 1_003_000
     assert set(image.controllers) == {2}
-    epochs = {topic.name: {one.leader_epoch for one in topic.partitions.values()} for topic in image.topics.values()}
+    epochs = {
+        topic.name: {partition.leader_epoch for partition in topic.partitions.values()}
+        for topic in image.topics.values()
+    }
     assert epochs == {"orders": {1002, 1008}, "pay": {1008}, "late": {1001}}  # above those in the folders
     assert {path: tree(path) for path in disks} == sources
 
@@ -170,7 +177,7 @@ def test_a_worse_disk_is_not_taken_in_silence(recover: Recovery, tmp_path: Path)
     assert losses["topics_missing"] == ["late"]
     assert losses["partitions_missing"] == ["late-0", "late-1", "orders-3"]
     assert (losses["topics_returning_empty"], losses["topics_returning"]) == (["gone"], [])
-    assert [one["entity"] for one in losses["acls"]] == [str(worlds.uuid(601))]
+    assert [acl["entity"] for acl in losses["acls"]] == [str(worlds.uuid(601))]
     assert losses["configs_changed"] == [
         {"entity": "topic pay", "key": "retention.ms", "recovered": None, "newer": "700000000"}
     ]
@@ -203,7 +210,7 @@ def test_damage_ends_a_candidate_where_it_ends_for_kafka(recover: Recovery, tmp_
                            "--without-broker-disks", disks=disks, code=3 if batch == 1 else 0)  # fmt: skip
     (first, *_) = planned["disks"]
     assert (first["damaged"], first["log_end_offset"]) == (True, offset)
-    assert "source-damaged" in {one["id"] for one in planned["findings"]}
+    assert "source-damaged" in {finding["id"] for finding in planned["findings"]}
 
 
 def test_a_sound_disk_is_better_than_a_damaged_one(recover: Recovery, tmp_path: Path):
@@ -213,7 +220,7 @@ def test_a_sound_disk_is_better_than_a_damaged_one(recover: Recovery, tmp_path: 
     disks = [disk(tmp_path / "c2", 2, bytes(damaged)), *broker_disks(tmp_path, log=log)]
     planned = recover.plan(*LOST, disks=disks)
     assert planned["source"]["path"] == str(disks[1])
-    assert [one["damaged"] for one in planned["disks"]] == [True, False, False]
+    assert [disk["damaged"] for disk in planned["disks"]] == [True, False, False]
 
 
 def test_an_older_snapshot_and_the_log_behind_it_may_still_be(recover: Recovery, tmp_path: Path):
@@ -236,14 +243,14 @@ def test_nothing_but_a_snapshot(recover: Recovery, tmp_path: Path):
 def test_tails_that_diverge(recover: Recovery, tmp_path: Path):
     begin = lagging_log()
     empty_tail, full_tail = begin.noop(1).noop(1), begin.append(worlds.topic_records(LATE)).noop(1)
-    best = begin.lead(2).append([one for one in worlds.records(AFTER) if one.type == "NoOpRecord"] or
+    best = begin.lead(2).append([record for record in worlds.records(AFTER) if record.type == "NoOpRecord"] or
                                 worlds.topic_records(LATE), epoch=2).noop(2)  # fmt: skip
     brokers = broker_disks(tmp_path)
     common = ("--lost", "1,2", "--node-id", 3, "--adopt", "--drop-empty")
     source = disk(tmp_path / "c3", 3, best)
     tail = disk(tmp_path / "t1", 11, empty_tail)
     planned = recover.plan(*common, "--without-broker-disks", disks=[source, tail, *brokers])
-    assert [one["severity"] for one in planned["findings"] if one["id"] == "disks-diverge"] == ["warning"]
+    assert [finding["severity"] for finding in planned["findings"] if finding["id"] == "disks-diverge"] == ["warning"]
     other = disk(tmp_path / "t2", 11, full_tail)
     assert recover.refused(*common, disks=[source, other, *brokers]) == ["disks-diverge"]
     assert recover.plan(*common, "--accept-loss", disks=[source, other, *brokers])["outcome"] == "planned"
@@ -256,7 +263,7 @@ def test_tails_that_diverge(recover: Recovery, tmp_path: Path):
 
 @pytest.mark.parametrize("pair", [(1, 2), (1, 3), (2, 3)])
 def test_two_of_three_are_a_majority(recover: Recovery, tmp_path: Path, pair: tuple[int, int]):
-    disks = [disk(tmp_path / f"c{one}", one, whole_log()) for one in pair]
+    disks = [disk(tmp_path / f"c{node_id}", node_id, whole_log()) for node_id in pair]
     found = recover.refused("--lost", 6 - sum(pair), disks=[*disks, *broker_disks(tmp_path)])
     assert found == ["quorum-has-majority"]
 
@@ -274,7 +281,9 @@ def test_a_broker_that_is_not_shown(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)[:2]
     assert recover.refused(*LOST, disks=disks) == ["broker-disk-not-shown"]
     planned = recover.plan(*LOST, "--without-broker-disks", disks=disks)
-    assert [one["severity"] for one in planned["findings"] if one["id"] == "broker-disk-not-shown"] == ["warning"]
+    assert [finding["severity"] for finding in planned["findings"] if finding["id"] == "broker-disk-not-shown"] == [
+        "warning"
+    ]
 
 
 def test_a_target_that_is_there(recover: Recovery, tmp_path: Path):
@@ -306,7 +315,7 @@ def test_a_directory_that_is_in_use(recover: Recovery, tmp_path: Path, monkeypat
         if found:
             assert recover.refused(*LOST, *words, disks=disks) == found
         else:
-            assert "stop-brokers" not in {one["action"] for one in recover.plan(*LOST, *words, disks=disks)["steps"]}
+            assert "stop-brokers" not in {step["action"] for step in recover.plan(*LOST, *words, disks=disks)["steps"]}
 
 
 def test_brokers_may_not_run_where_something_is_missing(recover: Recovery, tmp_path: Path):
@@ -323,7 +332,8 @@ def test_strays_and_topics_that_return(recover: Recovery, tmp_path: Path):
     planned = recover.plan("--lost", "2,3", disks=disks, code=3)
     losses = planned["losses"]
     stray = [
-        (one["broker"], one["topic"], one["partition"], one["log_end_offset"]) for one in losses["partitions_stray"]
+        (folder["broker"], folder["topic"], folder["partition"], folder["log_end_offset"])
+        for folder in losses["partitions_stray"]
     ]
     assert stray == [
         (11, "late", 0, 4), (11, "late", 1, 4), (11, "orders", 3, 5),
@@ -340,10 +350,10 @@ def test_adoption(recover: Recovery, tmp_path: Path, suffix: str):
     run = recover(*words, "--confirm", CLUSTER, disks=disks)
     assert run.code == 0, run.stdout + run.stderr
     assert run.json["losses"]["count"] == 0
-    adopted = {f"{one['topic']}-{one['partition']}": one for one in run.json["repairs"]["adopted"]}
+    adopted = {f"{folder['topic']}-{folder['partition']}": folder for folder in run.json["repairs"]["adopted"]}
     assert sorted(adopted) == ["late-0", "late-1", "orders-3"]
     assert (adopted["late-0"]["isr"], adopted["late-0"]["leader"], adopted["orders-3"]["isr"]) == ([12], 12, [11, 12])
-    renames = [one["command"] for one in run.json["steps"] if one["action"] == "rename-stray"]
+    renames = [step["command"] for step in run.json["steps"] if step["action"] == "rename-stray"]
     assert len(renames) == (6 if suffix else 0)
     image = written_image(recover.out)
     assert set(image.topic_ids) == {"orders", "pay", "late"}
@@ -360,8 +370,8 @@ def test_a_topic_that_was_deleted_is_not_adopted(recover: Recovery, tmp_path: Pa
     worlds.folder(disks[1], GONE, 0, suffix="delete")
     worlds.folder(disks[2], GONE, 0)
     planned = recover.plan("--lost", "2,3", "--adopt", disks=disks, code=3)
-    assert [one["topic"] for one in planned["losses"]["partitions_stray"]] == ["gone"]
-    (found,) = [one for one in planned["findings"] if one["id"] == "partitions-would-be-stray"]
+    assert [folder["topic"] for folder in planned["losses"]["partitions_stray"]] == ["gone"]
+    (found,) = [finding for finding in planned["findings"] if finding["id"] == "partitions-would-be-stray"]
     assert "was being deleted" in found["evidence"]["not_adopted"][0]
 
 
@@ -388,8 +398,8 @@ def test_a_static_quorum(recover: Recovery, tmp_path: Path):
     assert (run.code, run.json["mode"], run.json["result"]["epoch"]) == (0, "static", 1_000_009)
     image = written_image(recover.out)
     assert (image.kraft_version, image.voters) == (None, None)
-    assert "voters-unlearned" in {one["id"] for one in run.json["findings"]}
-    assert [one["id"] for one in run.json["voters_before"]] == [1, 2, 3]
+    assert "voters-unlearned" in {finding["id"] for finding in run.json["findings"]}
+    assert [voter["id"] for voter in run.json["voters_before"]] == [1, 2, 3]
 
 
 def test_a_single_voter_is_replaced_only_to_adopt(recover: Recovery, tmp_path: Path):

@@ -45,9 +45,11 @@ def topic(name: str, number: int, partitions: int, *, epoch: int = 0, brokers: S
     held = Partition(
         replicas=tuple(brokers), isr=tuple(brokers), removing_replicas=(), adding_replicas=(), leader=brokers[0],
         leader_recovery_state=0, leader_epoch=epoch, partition_epoch=0,
-        directories=tuple(DIRECTORY[one] for one in brokers), eligible_leader_replicas=(), last_known_elr=(),
+        directories=tuple(DIRECTORY[broker] for broker in brokers), eligible_leader_replicas=(), last_known_elr=(),
     )  # fmt: skip
-    return Topic(name=name, id=uuid(number), partitions=Partitions({one: state_of(held) for one in range(partitions)}))
+    return Topic(
+        name=name, id=uuid(number), partitions=Partitions({index: state_of(held) for index in range(partitions)})
+    )
 
 
 def image(*topics: Topic, **parts: object) -> Image:
@@ -71,8 +73,8 @@ def image(*topics: Topic, **parts: object) -> Image:
         "features": {"metadata.version": LEVEL},
         "brokers": brokers,
         "controllers": controllers,
-        "topics": {one.id: one for one in topics},
-        "topic_ids": {one.name: one.id for one in topics},
+        "topics": {topic.id: topic for topic in topics},
+        "topic_ids": {topic.name: topic.id for topic in topics},
         "next_producer_id": 3000,
         **parts,
     }
@@ -87,7 +89,7 @@ def records(of: Image) -> list[MetadataRecord]:
 
 def topic_records(*topics: Topic) -> list[MetadataRecord]:
     """The records that make these topics."""
-    return [one for one in records(image(*topics)) if one.type in ("TopicRecord", "PartitionRecord")]
+    return [record for record in records(image(*topics)) if record.type in ("TopicRecord", "PartitionRecord")]
 
 
 def acl(number: int, user: str) -> Acl:
@@ -99,7 +101,7 @@ def acl(number: int, user: str) -> Acl:
 
 def voters(ids: Iterable[int] = (1, 2, 3)) -> tuple[Voter, ...]:
     endpoint = {id: Endpoint(listener="CONTROLLER", host="127.0.0.1", port=1) for id in ids}
-    return tuple(Voter(node_id=id, directory_id=DIRECTORY[id], endpoints=(one,)) for id, one in endpoint.items())
+    return tuple(Voter(node_id=id, directory_id=DIRECTORY[id], endpoints=(key,)) for id, key in endpoint.items())
 
 
 @dataclass
@@ -123,7 +125,7 @@ class MetadataLog:
 
     def append(self, held: Sequence[MetadataRecord], epoch: int = 1) -> MetadataLog:
         """One batch."""
-        framed = [(None, encode_record(message(one.type), one.version, one.data)) for one in held]
+        framed = [(None, encode_record(message(record.type), record.version, record.data)) for record in held]
         return self._add(framed, epoch)
 
     def noop(self, epoch: int = 1) -> MetadataLog:
@@ -143,8 +145,8 @@ class MetadataLog:
 def first_log(of: Image, *, dynamic: bool = True) -> MetadataLog:
     """A log whose records come to this image."""
     log = MetadataLog(dynamic=dynamic).lead(1)
-    for one in range(0, len(held := records(of)), 4):
-        log = log.append(held[one : one + 4])
+    for number in range(0, len(held := records(of)), 4):
+        log = log.append(held[number : number + 4])
     return log
 
 
@@ -172,7 +174,7 @@ def snapshot(path: Path, of: Image, end: int, epoch: int) -> Path:
 
 def static_state(path: Path, epoch: int, ids: Sequence[int] = (1, 2, 3)) -> None:
     """A quorum-state of a static quorum."""
-    listed = ",".join(f'{{"voterId":{one}}}' for one in ids)
+    listed = ",".join(f'{{"voterId":{id_}}}' for id_ in ids)
     (path / LOG / "quorum-state").write_text(
         f'{{"clusterId":"","leaderId":1,"leaderEpoch":{epoch},"votedId":-1,"appliedOffset":0,'
         f'"currentVoters":[{listed}],"data_version":0}}'
@@ -207,7 +209,7 @@ def folder(
 def tree(root: Path) -> dict[str, bytes | None]:
     """Everything below a folder."""
     found = sorted(root.rglob("*"))
-    return {str(one.relative_to(root)): None if one.is_dir() else one.read_bytes() for one in found}
+    return {str(file.relative_to(root)): None if file.is_dir() else file.read_bytes() for file in found}
 
 
 # --- the scene ------------------------------------------------------------------------------------------------------
@@ -228,8 +230,10 @@ def lagging_log(*, dynamic: bool = True) -> MetadataLog:
 
 def whole_log(*, dynamic: bool = True) -> MetadataLog:
     """What F has: the same, and then everything that leads to AFTER."""
-    known = {(one.type, str(one.data)) for one in records(BEFORE)}
-    log = lagging_log(dynamic=dynamic).append([one for one in records(AFTER) if (one.type, str(one.data)) not in known])
+    known = {(record.type, str(record.data)) for record in records(BEFORE)}
+    log = lagging_log(dynamic=dynamic).append(
+        [record for record in records(AFTER) if (record.type, str(record.data)) not in known]
+    )
     removed = MetadataRecord(type="RemoveTopicRecord", api_key=9, version=0, data={"TopicId": GONE.id})
     return log.append([removed]).noop()
 
@@ -239,9 +243,9 @@ def broker_disks(root: Path, *, log: MetadataLog | None = None, suffix: str = ""
     made = []
     for broker in (11, 12):
         path = disk(root / f"b{broker}", broker, log)
-        for one in (ORDERS, PAY):
-            for partition in one.partitions:
-                folder(path, one, partition, epoch=8)
+        for topic in (ORDERS, PAY):
+            for partition in topic.partitions:
+                folder(path, topic, partition, epoch=8)
         folder(path, MORE_ORDERS, 3, suffix=suffix, epoch=2)
         for partition in LATE.partitions:
             folder(path, LATE, partition, suffix=suffix, epoch=1, end=7 if broker == 12 else 4)

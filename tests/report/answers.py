@@ -79,7 +79,7 @@ def answer(
             "server_error": None,
             "worst": [{"brokers": [1, 2], "offline": 3, "under_min_isr": 4, "leader_changes": 5}],
             "sets": 10,
-            "counts": {f"{topic}{one}": one for one in range(40)},
+            "counts": {f"{topic}{number}": number for number in range(40)},
             "state": {"topics": 3},
             "image_sha256": "0" * 64,
             "voters": {"before": list(range(3000, 3011)), "after": list(range(3000, 3011))},

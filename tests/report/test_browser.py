@@ -106,7 +106,7 @@ def test_the_browser_would_have_complained(tab: Tab, tmp_path: Path) -> None:
     before = len(tab.complaints)
     tab.open((tmp_path / "wide.html").as_uri(), width=360)
     assert tab.value("document.documentElement.scrollWidth") > 360
-    assert any("wider" in one for one in tab.value(WIDER.replace("WIDTH", "360")))
+    assert any("wider" in item for item in tab.value(WIDER.replace("WIDTH", "360")))
     assert tab.value(CLIPPED) == ["one"]
     assert len(tab.complaints) > before
     del tab.complaints[before:]

@@ -78,12 +78,12 @@ def assert_nothing_runs_or_loads(page: bytes, reader: Reader) -> None:
 
 def report(*answers: dict, timeline: Timeline | None = None) -> Report:
     image, _ = cluster("brokers 1 2 3\nbroker 3 fenced\ntopic a\n 1 | 1 2 3 | 1 2\n - | 3 | | 3 | 3")
-    return report_of([Played(answer=one) for one in answers], cluster_of(image), timeline=timeline)
+    return report_of([Played(answer=answer) for answer in answers], cluster_of(image), timeline=timeline)
 
 
 def test_the_verdict_and_the_findings_come_first() -> None:
-    one = answer(verdict="unavailable", findings=[finding("later", "info"), finding("first", "blocker")])
-    page = render_html(report(one))
+    predicted = answer(verdict="unavailable", findings=[finding("later", "info"), finding("first", "blocker")])
+    page = render_html(report(predicted))
     text = " ".join("".join(read(page).text).split())
     places = [text.index(word) for word in ("unavailable", "the message of first", "the message of later", "offsets")]
     assert places == sorted(places)
@@ -94,7 +94,7 @@ def test_a_report_of_several_scenarios_takes_the_heaviest_verdict() -> None:
     assert (several.verdict, len(several.sections)) == ("unknown", 3)
     page = read(render_html(several))
     links = {found["href"] for tag, found in page.seen if tag == "a"}
-    assert links == {f"#{one.anchor}" for one in several.sections}
+    assert links == {f"#{section.anchor}" for section in several.sections}
     assert {f"#{found.get('id')}" for tag, found in page.seen if tag == "section"} >= links
 
 
@@ -119,14 +119,14 @@ def test_assumptions_that_all_share_are_told_once() -> None:
 
 @pytest.mark.parametrize("words", HOSTILE)
 def test_names_from_the_log_stay_text(words: str) -> None:
-    one = answer(verdict="unavailable", findings=[finding(words, "blocker")], topic=words, paths=[words])
+    predicted = answer(verdict="unavailable", findings=[finding(words, "blocker")], topic=words, paths=[words])
     event = Event(time_ms=1, offset=1, lane=FEATURES, label=words)
-    page = render_html(report(one, one, timeline=timeline_of([event], end_ms=5)))
+    page = render_html(report(predicted, predicted, timeline=timeline_of([event], end_ms=5)))
     reader = read(page)
     assert_nothing_runs_or_loads(page, reader)
     assert not [sign for sign in page.decode().replace("\n", "") if is_unsafe(sign)]
     assert "\n✔ done" not in page.decode()
-    kept = "".join(one for one in words if one.isprintable())
+    kept = "".join(word for word in words if word.isprintable())
     if kept == words:
         assert words in "".join(reader.text)
 
@@ -137,8 +137,8 @@ def test_every_picture_is_sound_and_says_in_words_what_it_shows() -> None:
     line = Timeline(title="T", text="D", start_ms=0, end_ms=0, lanes=(("l", (Mark(0, "fenced", "all", "bad"),)),))
     voters = Voters("before", (1, 2, 3), (1, 2), 2, 0)
     quorum = Quorum(title="T", text="D", sides=(voters, Voters("after", (1, 2, 3), (1,), 2, 0)))
-    for number, one in enumerate((bars, curve, line, quorum)):
-        drawn = ET.fromstring(draw(one, f"p{number}"))
+    for number, item in enumerate((bars, curve, line, quorum)):
+        drawn = ET.fromstring(draw(item, f"p{number}"))
         assert [drawn[0].text, drawn[1].text] == ["T", "D"]
         assert drawn.get("role") == "img" and drawn.get("aria-labelledby") == f"p{number}-t p{number}-d"
 
@@ -150,9 +150,9 @@ def test_a_bar_is_as_long_as_its_value() -> None:
 
 
 def test_a_report_stays_small_whatever_the_size_of_the_cluster() -> None:
-    many = answer(changes=100_000, findings=[finding(f"f{one}", "warning") for one in range(5_000)])
-    image, _ = cluster("brokers " + " ".join(str(one) for one in range(3_000)))
-    events = [Event(time_ms=one, offset=one, lane=f"broker {one % 500}", label="fenced") for one in range(50_000)]
+    many = answer(changes=100_000, findings=[finding(f"f{index}", "warning") for index in range(5_000)])
+    image, _ = cluster("brokers " + " ".join(str(number) for number in range(3_000)))
+    events = [Event(time_ms=item, offset=item, lane=f"broker {item % 500}", label="fenced") for item in range(50_000)]
     line = timeline_of(events, end_ms=50_000)
     assert line is not None and (len(line.lanes), line.more) == (LANES, 500 - LANES)
     load = cluster_of(image)
@@ -164,7 +164,7 @@ def test_a_report_stays_small_whatever_the_size_of_the_cluster() -> None:
 def test_loads_are_counted_from_the_image() -> None:
     image, _ = cluster("brokers 1 2 3\nbroker 3 fenced\ntopic a\n 1 | 1 2 3 | 1 2\n - | 3 | | 3 | 3")
     load = cluster_of(image)
-    assert [(one.id, one.leaders, one.replicas, one.lagging, one.fenced) for one in load.brokers] == [
+    assert [(broker.id, broker.leaders, broker.replicas, broker.lagging, broker.fenced) for broker in load.brokers] == [
         (1, 1, 1, 0, False),
         (2, 0, 1, 0, False),
         (3, 0, 2, 2, True),
@@ -180,18 +180,18 @@ def test_who_is_down_is_said_and_no_stranger_counts_as_a_broker() -> None:
 
 
 def test_nobody_recovers_where_nobody_leads() -> None:
-    one = answer()
-    change = {**one["effects"]["changes"][0], "leader_before": 1, "leader_after": -1, "recovering_after": True}
-    one["effects"]["changes"] = [change]
-    assert "recovering" not in "".join(read(render_html(report(one))).text)
+    predicted = answer()
+    change = {**predicted["effects"]["changes"][0], "leader_before": 1, "leader_after": -1, "recovering_after": True}
+    predicted["effects"]["changes"] = [change]
+    assert "recovering" not in "".join(read(render_html(report(predicted))).text)
 
 
 def test_an_isr_that_stays_is_shown_once() -> None:
-    one = answer()
-    kept = {**one["effects"]["changes"][0], "isr_before": [41, 42], "isr_after": [41, 42]}
+    predicted = answer()
+    kept = {**predicted["effects"]["changes"][0], "isr_before": [41, 42], "isr_after": [41, 42]}
     gone = {**kept, "isr_after": []}
-    one["effects"]["changes"] = [kept, gone]
-    text = "".join(read(render_html(report(one))).text)
+    predicted["effects"]["changes"] = [kept, gone]
+    text = "".join(read(render_html(report(predicted))).text)
     assert text.count("41,42 → none") == 1 and text.count("41,42") == 2
 
 
@@ -201,9 +201,9 @@ def test_the_history_of_a_log(tmp_path: Path) -> None:
     write_log(tmp_path / "log", Shape(records=2_000, partitions=50, brokers=4))
     segments = open_source(str(tmp_path / "log" / "__cluster_metadata-0")).segments
     found = list(events_of(segments))
-    assert {one.lane for one in found} >= {FEATURES, "broker 0", "broker 3"}
-    assert [one.offset for one in found] == sorted(one.offset for one in found)
-    assert {one.label for one in found if one.lane == "broker 0"} & {"registered", "registered, fenced"}
+    assert {event.lane for event in found} >= {FEATURES, "broker 0", "broker 3"}
+    assert [event.offset for event in found] == sorted(event.offset for event in found)
+    assert {event.label for event in found if event.lane == "broker 0"} & {"registered", "registered, fenced"}
     assert list(events_of(segments, up_to=found[2].offset)) == found[:3]
 
 

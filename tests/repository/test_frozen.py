@@ -58,7 +58,7 @@ class Version:
 class Only:
     """One field."""
 
-    one: tuple[int, ...]
+    parts: tuple[int, ...]
 
 
 @frozen
@@ -84,8 +84,8 @@ def test_defaults_are_made_anew():
 
 def test_fields_replace_and_signature_are_those_of_a_dataclass():
     ours, theirs = dataclasses.fields(Ours), dataclasses.fields(Theirs)
-    assert [(one.name, one.type, one.repr, one.default) for one in ours] == [
-        (one.name, one.type, one.repr, one.default) for one in theirs
+    assert [(field.name, field.type, field.repr, field.default) for field in ours] == [
+        (field.name, field.type, field.repr, field.default) for field in theirs
     ]
     assert dataclasses.is_dataclass(Ours)
     assert dataclasses.replace(Ours(id=1, password="x"), id=2) == Ours(id=2, password="x")
@@ -98,7 +98,7 @@ def test_equality_and_hash_are_of_all_fields_and_of_one_class():
     assert Version(1, 2) == Version(1, 2) != Version(1, 3)
     assert Ours(id=1, password="a") != Ours(id=1, password="b")
     assert Ours(id=1).__eq__(Theirs(id=1)) is NotImplemented
-    assert {Version(1): "a", Only(one=(1,)): "b"}[Version(1)] == "a"
+    assert {Version(1): "a", Only(parts=(1,)): "b"}[Version(1)] == "a"
     assert Nothing() == Nothing()
     assert hash(Nothing()) == hash(Nothing())
     with pytest.raises(TypeError, match="unhashable"):
@@ -107,11 +107,11 @@ def test_equality_and_hash_are_of_all_fields_and_of_one_class():
 
 def test_order_is_field_by_field_and_only_where_it_was_asked_for():
     assert sorted([Version(2), Version(1, 9), Version(1)]) == [Version(1), Version(1, 9), Version(2)]
-    assert Only(one=(1,)) < Only(one=(2,)) >= Only(one=(1, 5))
+    assert Only(parts=(1,)) < Only(parts=(2,)) >= Only(parts=(1, 5))
     with pytest.raises(TypeError):
         assert Ours(id=1) < Ours(id=2)
     with pytest.raises(TypeError):
-        assert Version(1) < Only(one=(2,))
+        assert Version(1) < Only(parts=(2,))
 
 
 def test_nothing_can_be_changed():
@@ -144,7 +144,7 @@ def test_patterns_match_by_position_only_where_fields_are_given_so():
 
 
 def test_values_can_be_copied_and_pickled():
-    for value in (Version(4, 3), Only(one=(1,)), Nothing()):
+    for value in (Version(4, 3), Only(parts=(1,)), Nothing()):
         assert pickle.loads(pickle.dumps(value)) == copy.deepcopy(value) == copy.copy(value) == value
 
 

@@ -88,8 +88,8 @@ def test_ids_are_words_in_kebab_case():
 
 
 def test_explanations_are_sentences():
-    for one in explanations().values():
-        for text in (one.cause, one.consequence, one.remedy):
-            assert text == text.strip(), (one.id, text)
-            assert text[0].isupper() or text.startswith(("kafkactl", "`", "'")), (one.id, text)
-            assert text.rstrip()[-1] in ".`)?!", (one.id, text)
+    for explanation in explanations().values():
+        for text in (explanation.cause, explanation.consequence, explanation.remedy):
+            assert text == text.strip(), (explanation.id, text)
+            assert text[0].isupper() or text.startswith(("kafkactl", "`", "'")), (explanation.id, text)
+            assert text.rstrip()[-1] in ".`)?!", (explanation.id, text)

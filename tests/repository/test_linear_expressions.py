@@ -87,7 +87,7 @@ def _is_re(function: ast.expr) -> bool:
 
 @functools.cache
 def found() -> tuple[tuple[str, re.Pattern[str], frozenset[str]], ...]:
-    return tuple(one for one in expressions() if one[2])
+    return tuple(expression for expression in expressions() if expression[2])
 
 
 def too_slow(pattern: re.Pattern[str], used: frozenset[str]) -> str | None:

@@ -32,11 +32,11 @@ def versions(name: str, python: str) -> dict[str, str]:
         "platform_python_implementation": "CPython", "implementation_name": "cpython",
     }  # fmt: skip
     found: dict[str, str] = {}
-    for one in pinned(name):
-        if one.marker is None or one.marker.evaluate(place):
-            (exact,) = one.specifier
-            assert exact.operator == "==" and canonicalize_name(one.name) not in found, one
-            found[canonicalize_name(one.name)] = exact.version
+    for requirement in pinned(name):
+        if requirement.marker is None or requirement.marker.evaluate(place):
+            (exact,) = requirement.specifier
+            assert exact.operator == "==" and canonicalize_name(requirement.name) not in found, requirement
+            found[canonicalize_name(requirement.name)] = exact.version
     return found
 
 
@@ -45,8 +45,12 @@ def asked_for(extras: tuple[str, ...]) -> list[Requirement]:
     lines = [*PROJECT["dependencies"]]
     for extra in extras:
         for line in PROJECT["optional-dependencies"][extra]:
-            one = Requirement(line)
-            lines += map(str, asked_for(tuple(sorted(one.extras)))) if one.name == PROJECT["name"] else [line]
+            requirement = Requirement(line)
+            lines += (
+                map(str, asked_for(tuple(sorted(requirement.extras))))
+                if requirement.name == PROJECT["name"]
+                else [line]
+            )
     return [Requirement(line) for line in lines]
 
 
@@ -54,10 +58,12 @@ def asked_for(extras: tuple[str, ...]) -> list[Requirement]:
 @pytest.mark.parametrize("python", PYTHONS)
 def test_a_file_covers_what_the_project_asks_for(name: str, python: str) -> None:
     found = versions(name, python)
-    for one in asked_for(make_requirements.FILES[name]):
-        assert canonicalize_name(one.name) in found, f"{one} is missing: run `make requirements`"
-        assert one.specifier.contains(found[canonicalize_name(one.name)]), f"{one}: run `make requirements`"
-        if "sasl" in one.extras:
+    for requirement in asked_for(make_requirements.FILES[name]):
+        assert canonicalize_name(requirement.name) in found, f"{requirement} is missing: run `make requirements`"
+        assert requirement.specifier.contains(found[canonicalize_name(requirement.name)]), (
+            f"{requirement}: run `make requirements`"
+        )
+        if "sasl" in requirement.extras:
             assert "pure-sasl" in found
 
 
@@ -83,9 +89,9 @@ def test_everything_has_a_hash_and_no_place_is_named(path) -> None:
 
 def test_what_builds_kafkactl_is_locked() -> None:
     system = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
-    for one in map(Requirement, system):
-        assert str(one) in make_requirements.BUILD
-        assert one.specifier.contains(versions("build", PYTHONS[0])[canonicalize_name(one.name)])
+    for requirement in map(Requirement, system):
+        assert str(requirement) in make_requirements.BUILD
+        assert requirement.specifier.contains(versions("build", PYTHONS[0])[canonicalize_name(requirement.name)])
 
 
 def test_an_installation_for_a_broker_host_brings_no_sasl_of_zookeeper_and_no_spark() -> None:

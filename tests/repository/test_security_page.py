@@ -22,7 +22,7 @@ def names(path: str) -> set[str]:
         if isinstance(node, ast.FunctionDef):
             found.add(f"::{node.name}")
         elif isinstance(node, ast.ClassDef):
-            found |= {f"::{node.name}::{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)}
+            found |= {f"::{node.name}::{member.name}" for member in node.body if isinstance(member, ast.FunctionDef)}
     return found
 
 

@@ -32,8 +32,8 @@ def test_a_message_as_a_value() -> None:
     number, name = spec.fields
     assert (number.kind, number.default, number.nullable_versions) == ("int32", 0, NO_VERSIONS)
     assert (name.kind, name.default, name.nullable_versions) == ("string", "", Versions(2, 32767))
-    assert [one.name for one in layout_at(spec, 0).fields] == ["Id"]
-    assert [one.nullable for one in layout_at(spec, 2).fields] == [False, True]
+    assert [field.name for field in layout_at(spec, 0).fields] == ["Id"]
+    assert [field.nullable for field in layout_at(spec, 2).fields] == [False, True]
 
 
 def test_structs_are_cut_to_the_versions_of_what_holds_them() -> None:
@@ -47,7 +47,7 @@ def test_structs_are_cut_to_the_versions_of_what_holds_them() -> None:
 def test_common_structs_are_put_in_place_of_their_names() -> None:
     common = [{"name": "Part", "versions": "1+", "fields": [field("X"), field("Y", versions="2+")]}]
     spec = build_message(message(field("One", type="Part"), field("Many", type="[]Part"), commonStructs=common))
-    assert [[inner.name for inner in one.fields] for one in spec.fields] == [["X", "Y"], ["X", "Y"]]
+    assert [[inner.name for inner in field.fields] for field in spec.fields] == [["X", "Y"], ["X", "Y"]]
     assert spec.fields[0].fields[0].versions == Versions(1, 32767)
 
 

@@ -117,7 +117,9 @@ def test_old_releases_show_the_file_as_it_is_and_new_ones_what_they_understand()
 
 def test_files_left_by_a_migration_are_told_and_are_no_problem():
     found = info(ZOOKEEPER)
-    assert [one.rpartition(", ")[2] for one in found.problems] == ["but the directories are formatted for legacy mode."]
+    assert [problem.rpartition(", ")[2] for problem in found.problems] == [
+        "but the directories are formatted for legacy mode."
+    ]
     assert [finding.id for finding in found.findings] == ["meta-properties-from-zookeeper"]
     assert (found.cluster_id, found.node_id) == (CLUSTER, 1)
 
@@ -137,7 +139,7 @@ def test_a_zookeeper_broker_is_at_home_with_its_files_and_not_with_krafts():
 def test_kafka_sorts_directories_and_drops_trailing_slashes():
     seen = (directory("/b/", kraft(ID_B)), directory("/a", kraft(ID_A)))
     found = describe_node(Config("/b/"), ObservedNode(directories=seen), NEW)
-    assert [(one.path, one.role) for one in found.directories] == [("/a", "data"), ("/b", "metadata")]
+    assert [(directory.path, directory.role) for directory in found.directories] == [("/a", "data"), ("/b", "metadata")]
     assert found.metadata["directory.id"] == ID_A
 
 

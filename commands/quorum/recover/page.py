@@ -61,23 +61,23 @@ def _facts(answer: Answer) -> Iterable[tuple[str, Cell]]:
 
 
 def _disks(answer: Answer) -> Iterable[Sequence[Cell]]:
-    for one in sorted(answer["disks"], key=lambda one: (one["rank"] is None, one["rank"])):
+    for shown in sorted(answer["disks"], key=lambda disk: (disk["rank"] is None, disk["rank"])):
         yield (
-            one["rank"],
-            one["path"],
-            one["role"],
-            one["node_id"],
-            one["last_epoch"],
-            one["log_end_offset"],
-            one["behind"],
-            Word(one["damage"], "bad") if one["damage"] else None,
+            shown["rank"],
+            shown["path"],
+            shown["role"],
+            shown["node_id"],
+            shown["last_epoch"],
+            shown["log_end_offset"],
+            shown["behind"],
+            Word(shown["damage"], "bad") if shown["damage"] else None,
         )
 
 
 def _voters(answer: Answer) -> Iterable[Sequence[Cell]]:
     tones = {"shown": "good", "lost": "warn", "unknown": "bad"}
-    for one in answer["voters_before"]:
-        yield one["id"], one["directory_id"], Word(one["state"], tones[one["state"]])
+    for voter in answer["voters_before"]:
+        yield voter["id"], voter["directory_id"], Word(voter["state"], tones[voter["state"]])
 
 
 _LISTS = {
@@ -89,13 +89,15 @@ _LISTS = {
 
 
 def _losses(page: Page, losses: Answer) -> None:
-    stray = [f"{one['topic']}-{one['partition']} on broker {one['broker']}" for one in losses["partitions_stray"]]
+    stray = [
+        f"{folder['topic']}-{folder['partition']} on broker {folder['broker']}" for folder in losses["partitions_stray"]
+    ]
     rows: list[tuple[str, Cell]] = [("records after the source", losses["records_after_source"] or None)]
     rows += [(words, _some(losses[name])) for name, words in _LISTS.items()]
     rows += [("folders that become stray", _some(stray))]
-    rows += [("settings", _some([_setting(one) for one in losses["configs_changed"]]))]
+    rows += [("settings", _some([_setting(change) for change in losses["configs_changed"]]))]
     rows += [
-        (words, _some([f"{one['entity']} ({one['change']})" for one in losses[name]]))
+        (words, _some([f"{loss['entity']} ({loss['change']})" for loss in losses[name]]))
         for name, words in (("acls", "ACLs"), ("users", "users"), ("quotas", "quotas"), ("others", "other entities"))
     ]
     kept = [row for row in rows if row[1] is not None]
@@ -106,12 +108,15 @@ def _losses(page: Page, losses: Answer) -> None:
         page.line(Word("Nothing is lost that any of these disks shows", "good"))
 
 
-def _setting(one: Answer) -> str:
-    return f"{one['entity']} {one['key']}: {one['recovered']} instead of {one['newer']}"
+def _setting(answer: Answer) -> str:
+    return f"{answer['entity']} {answer['key']}: {answer['recovered']} instead of {answer['newer']}"
 
 
 def _repairs(page: Page, repairs: Answer) -> None:
-    adopted = [f"{one['topic']}-{one['partition']} (brokers {one['replicas']})" for one in repairs["adopted"]]
+    adopted = [
+        f"{partition['topic']}-{partition['partition']} (brokers {partition['replicas']})"
+        for partition in repairs["adopted"]
+    ]
     rows = [("adopted", _some(adopted)), ("left out", _some(repairs["topics_dropped"]))]
     page.fields([row for row in rows if row[1] is not None])
 

@@ -145,5 +145,5 @@ def _emit(planned: Planned, outcome: Outcome, more: list[Finding] | None = None)
     from kafkactl.commands.rendering.output import emit
 
     answer = planned.answer(outcome)
-    answer["findings"] = [*answer["findings"], *(one.to_dict() for one in more or ())]
+    answer["findings"] = [*answer["findings"], *(finding.to_dict() for finding in more or ())]
     emit(KIND, answer, render=show, exit_code=outcome.exit_code)

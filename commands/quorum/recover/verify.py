@@ -58,7 +58,7 @@ def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArgum
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    wrong = sum(one["severity"] == "blocker" for one in answer["findings"])
+    wrong = sum(finding["severity"] == "blocker" for finding in answer["findings"])
     if wrong:
         page.heading("The recovery is not as planned", "bad")
     elif not answer["checked"]:
@@ -79,4 +79,4 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
 
 
 def _brokers(brokers: list[Mapping[str, Any]]) -> str | None:
-    return ", ".join(f"{one['id']}{' (fenced)' if one['fenced'] else ''}" for one in brokers) or None
+    return ", ".join(f"{broker['id']}{' (fenced)' if broker['fenced'] else ''}" for broker in brokers) or None

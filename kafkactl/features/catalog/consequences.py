@@ -108,7 +108,7 @@ def lost(lower: int, higher: int) -> tuple[str, ...]:
 
 def first_release_with(feature: str, level: int) -> Release | None:
     """The oldest release whose nodes support a level without unstable features; None where kafkactl knows none."""
-    return next((one for one in known_releases() if _supports(one, feature, level)), None)
+    return next((release for release in known_releases() if _supports(release, feature, level)), None)
 
 
 def _supports(release: Release, feature: str, level: int) -> bool:

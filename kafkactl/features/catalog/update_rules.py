@@ -55,7 +55,7 @@ def release_of(metadata_versions: Versions | None) -> Release | None:
     """
     if metadata_versions is None:
         return None
-    fitting = [one for one in known_releases() if one.lowest_supported_level == metadata_versions.lowest]
+    fitting = [release for release in known_releases() if release.lowest_supported_level == metadata_versions.lowest]
     for level in ("production_level", "testing_level"):
         for release in fitting:
             if getattr(release, level) == metadata_versions.highest:

@@ -33,8 +33,8 @@ def change_answer(
     """
     resolved, extra = tuple(resolved), tuple(findings)
     outcome = change_outcome(plan, resolved, extra, dry_run=dry_run)
-    shown = (*plan.findings, *extra, *(finding for one in resolved for finding in one.findings))
-    shown += () if proof is None else tuple(replace(one, severity=Severity.WARNING) for one in proof.findings)
+    shown = (*plan.findings, *extra, *(finding for feature in resolved for finding in feature.findings))
+    shown += () if proof is None else tuple(replace(finding, severity=Severity.WARNING) for finding in proof.findings)
     return {
         **plan.to_dict(),
         "outcome": outcome.value,
@@ -48,7 +48,7 @@ def change_answer(
 
 def _results(results: Iterable[FeatureResult], resolved: Iterable[Resolved], *, sent: bool) -> list[dict[str, Any]]:
     """What was answered about every feature, and what became of it: an answer alone does not say that."""
-    became = {one.name: one.outcome for one in resolved}
+    became = {feature.name: feature.outcome for feature in resolved}
     validated = {Reply.ACCEPTED: Outcome.PLANNED, Reply.REFUSED: Outcome.REFUSED, Reply.UNCLEAR: Outcome.UNKNOWN}
     return [
         {
@@ -70,7 +70,7 @@ def change_outcome(
             return Outcome.REFUSED
         return Outcome.PLANNED if dry_run else Outcome.FAILED
     reached = overall(resolved)
-    whole = {one.name for one in resolved} >= {change.name for change in plan.changes if change.moves}
+    whole = {feature.name for feature in resolved} >= {change.name for change in plan.changes if change.moves}
     return Outcome.PARTIAL if reached is Outcome.DONE and not whole else reached
 
 

@@ -71,7 +71,7 @@ def resolve(
 
 def overall(resolved: Iterable[Resolved]) -> Outcome:
     """The outcome of several changes together."""
-    outcomes = {one.outcome for one in resolved}
+    outcomes = {feature.outcome for feature in resolved}
     if not outcomes:
         return Outcome.NOTHING_TO_DO
     if Outcome.UNKNOWN in outcomes:

@@ -100,7 +100,7 @@ def read_response(names: Iterable[str], version: int, body: Mapping[str, Any]) -
     A code at the top counts for every feature without a code of its own. A feature that is mentioned nowhere is
     accepted where the version has no results (v2) and the top says 0, and unclear otherwise.
     """
-    top, answers = int(body["ErrorCode"]), {one["Feature"]: one for one in body.get("Results") or ()}
+    top, answers = int(body["ErrorCode"]), {result["Feature"]: result for result in body.get("Results") or ()}
     results = []
     for name in names:
         own = answers.get(name)

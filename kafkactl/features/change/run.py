@@ -191,9 +191,9 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         resolved = self._settled(ready.step, answer, ready.seen.leader_epoch)
         self.results += answer
         self.resolved += resolved
-        for one in resolved:
-            self.tell(Event(kind="done", text=f"{one.name}: {one.outcome.value}", step=ready.step))
-        outcomes = {one.outcome for one in resolved}
+        for feature in resolved:
+            self.tell(Event(kind="done", text=f"{feature.name}: {feature.outcome.value}", step=ready.step))
+        outcomes = {feature.outcome for feature in resolved}
         result = StepResult.DONE if outcomes == {Outcome.DONE} else _RESULTS.get(overall(resolved), StepResult.FAILED)
         return Verification(result=result, seen=self._latest)
 
@@ -212,7 +212,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
 
         return wait_until(
             read,
-            lambda found: all(one.outcome is not Outcome.UNKNOWN for one in found),
+            lambda found: all(feature.outcome is not Outcome.UNKNOWN for feature in found),
             until=self._deadline.at_most(self.policy.settle_ms),
             every_ms=self.policy.look_every_ms,
             waiting=waiting,
@@ -233,15 +233,15 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
 
     def prove(self) -> Proof | None:
         """What every node shows of what was done, asked until all of them do that answered before the change."""
-        done = {one.name for one in self.resolved if one.outcome is Outcome.DONE}
+        done = {feature.name for feature in self.resolved if feature.outcome is Outcome.DONE}
         plan, before, latest = self.first_plan, self.run.first, self._latest
         if plan is None or before is None or latest is None or not done:
             return None
         wanted = {change.name: change.after for change in plan.changes if change.name in done}
-        silent = {one.subject for one in blockers(prove(before, {}).findings)}
+        silent = {finding.subject for finding in blockers(prove(before, {}).findings)}
 
         def holds(found: Proof) -> bool:
-            return all(one.subject in silent for one in blockers(found.findings))
+            return all(finding.subject in silent for finding in blockers(found.findings))
 
         until, proof = self._deadline.at_most(self.policy.proof_ms), prove(latest, wanted)
         if holds(proof) or until.passed:
@@ -260,7 +260,7 @@ def _requests(levels: Mapping[str, int]) -> list[dict[str, int]]:
     """Everything together but kraft.version, which is alone."""
     others = {name: level for name, level in levels.items() if name != KRAFT_VERSION}
     alone = {name: level for name, level in levels.items() if name == KRAFT_VERSION}
-    return [one for one in (others, alone) if one]
+    return [batch for batch in (others, alone) if batch]
 
 
 def _shown(state: FeatureState, step: FeatureStep) -> dict[str, int] | None:
@@ -272,6 +272,6 @@ def _shown(state: FeatureState, step: FeatureStep) -> dict[str, int] | None:
     levels = dict(state.finalized) if active is not None and active.answers else None
     shown = [node.levels for node in state.nodes if node.levels is not None]
     for change in step.changes:
-        if any(one.get(change.name, 0) == change.after for one in shown):
+        if any(levels.get(change.name, 0) == change.after for levels in shown):
             levels = (levels or dict(state.finalized)) | {change.name: change.after}
     return levels

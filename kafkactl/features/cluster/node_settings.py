@@ -84,7 +84,7 @@ class Setting:
             number = parse_int(text, _LONG_BITS)
             return text if number is None else str(number)
         if self.type == "principals":
-            return ";".join(sorted({one.strip() for one in text.split(";") if one.strip()}))
+            return ";".join(sorted({part.strip() for part in text.split(";") if part.strip()}))
         return text
 
 
@@ -194,7 +194,7 @@ def of_file(
 
     values = {}
     for row in node_settings():
-        key = next((one for one in row.keys if given.get(one, "").strip()), None)
+        key = next((key for key in row.keys if given.get(key, "").strip()), None)
         text = "" if key is None else given[key].strip()
         if key is None:
             values[row.key] = Value(text=row.canonical(row.default), given=False)
@@ -207,17 +207,17 @@ def of_answer(
     configs: Iterable[Mapping[str, Any]], *, id: int, role: Role, release: Release | None = None
 ) -> NodeSettings:
     """A node's values as it describes itself: `configs` of one result of DescribeConfigs (version 1 or later)."""
-    described = {one["Name"]: one for one in configs}
+    described = {config["Name"]: config for config in configs}
     values = {}
     for row in node_settings():
         entries = [
             (key, described[key]) for key in row.keys if key in described and described[key]["Value"] not in (None, "")
         ]
-        is_given = [(key, one) for key, one in entries if one["ConfigSource"] != DEFAULT_SOURCE]
+        is_given = [(key, entry) for key, entry in entries if entry["ConfigSource"] != DEFAULT_SOURCE]
         if is_given:
-            key, one = is_given[0]
+            key, entry = is_given[0]
             values[row.key] = Value(
-                text=_in_unit(row, key, one["Value"]), given=True, in_file=_static(row, one.get("Synonyms") or ())
+                text=_in_unit(row, key, entry["Value"]), given=True, in_file=_static(row, entry.get("Synonyms") or ())
             )
         elif row.key in described:
             values[row.key] = Value(text=row.canonical(described[row.key]["Value"] or row.default), given=False)
@@ -233,25 +233,25 @@ def differences(nodes: Iterable[NodeSettings]) -> tuple[Difference, ...]:
 def difference_findings(found: Iterable[Difference]) -> Iterator[Finding]:
     """One finding a setting that matters, and one for all that do not."""
     shown: list[Difference] = []
-    for one in found:
-        if one.matters:
-            yield difference_finding(one)
+    for difference in found:
+        if difference.matters:
+            yield difference_finding(difference)
         else:
-            shown.append(one)
+            shown.append(difference)
     if shown:
         yield note(
             "settings-shown-differently",
             "settings",
             f"{len(shown)} settings differ between nodes without changing what the cluster does to data: "
-            + ", ".join(one.setting.key for one in shown),
+            + ", ".join(difference.setting.key for difference in shown),
             "Give them the same value, so that every node shows the one in force.",
-            settings=[one.to_dict() for one in shown],
+            settings=[difference.to_dict() for difference in shown],
         )
 
 
-def difference_finding(one: Difference) -> Finding:
+def difference_finding(difference: Difference) -> Finding:
     """The finding of one setting. Its id is the gravest of its kinds."""
-    row = one.setting
+    row = difference.setting
     decided = [
         f"{whose} decides {what}"
         for whose, what, reads in (
@@ -260,28 +260,28 @@ def difference_finding(one: Difference) -> Finding:
         )
         if reads
     ]
-    ids = sorted({id for held in one.controllers.values() for id in held})
+    ids = sorted({id for held in difference.controllers.values() for id in held})
     where = _named("controller", ids) if row.controllers and ids else "every broker"
     if row.controllers and row.brokers:
         where = "every broker and controller"
     step = f"Decide on one value, write {row.key} into the file of {where}, and restart the nodes that change."
-    if Kind.OVERRIDDEN in one.kinds:
+    if Kind.OVERRIDDEN in difference.kinds:
         step = (
             "The value of the whole cluster is kept in the metadata log. Set it as it should be: kafka-configs.sh "
             f"--alter --entity-type brokers --entity-default --add-config {row.key}=VALUE."
         )
     return warning(
-        one.kinds[0].value,
+        difference.kinds[0].value,
         row.key,
-        f"{row.key} is {_sides(one)}. Under KRaft {' and '.join(decided)}. Consequence: {row.effect}.",
+        f"{row.key} is {_sides(difference)}. Under KRaft {' and '.join(decided)}. Consequence: {row.effect}.",
         step,
-        **{name: value for name, value in one.to_dict().items() if name != "matters"},
+        **{name: value for name, value in difference.to_dict().items() if name != "matters"},
     )
 
 
 def _static(row: Setting, synonyms: Iterable[Mapping[str, Any]]) -> str | None:
     """What the node's file sets, of the values that are in line for a setting."""
-    found = (one for one in synonyms if one["Source"] == STATIC_SOURCE and one["Value"] is not None)
+    found = (synonym for synonym in synonyms if synonym["Source"] == STATIC_SOURCE and synonym["Value"] is not None)
     first = next(found, None)
     return None if first is None else _in_unit(row, first["Name"], first["Value"])
 
@@ -296,22 +296,24 @@ def values_by_node(nodes: Iterable[NodeSettings], key: str) -> dict[str, tuple[i
 
 
 def _difference(row: Setting, nodes: Sequence[NodeSettings]) -> Difference | None:
-    known = [one for one in nodes if row.key in one.values]
-    controllers = [one for one in known if one.role is Role.CONTROLLER and _reads(row, one)]
-    brokers = [one for one in known if one.role is Role.BROKER]
+    known = [node for node in nodes if row.key in node.values]
+    controllers = [node for node in known if node.role is Role.CONTROLLER and _reads(row, node)]
+    brokers = [node for node in known if node.role is Role.BROKER]
     held, other = values_by_node(controllers, row.key), values_by_node(brokers, row.key)
     kinds: list[Kind] = []
     if row.controllers and len(held) > 1:
         kinds.append(Kind.CONTROLLERS)
-    if row.controllers and held and any(_departs(row, one.values[row.key], held) for one in brokers):
+    if row.controllers and held and any(_departs(row, broker.values[row.key], held) for broker in brokers):
         kinds.append(Kind.ROLES)
     if row.brokers and len(other) > 1:
         kinds.append(Kind.BROKERS)
     is_unread = not row.controllers and row.brokers and bool(other)
-    if is_unread and any(one.values[row.key].given and one.values[row.key].text not in other for one in controllers):
+    if is_unread and any(
+        controller.values[row.key].given and controller.values[row.key].text not in other for controller in controllers
+    ):
         kinds.append(Kind.UNREAD)
-    readers = [one for one in known if (row.brokers if one.role is Role.BROKER else row.controllers)]
-    overridden = [one for one in readers if one.values[row.key].overridden]
+    readers = [node for node in known if (row.brokers if node.role is Role.BROKER else row.controllers)]
+    overridden = [reader for reader in readers if reader.values[row.key].overridden]
     if overridden:
         kinds.append(Kind.OVERRIDDEN)
     if not kinds:
@@ -325,7 +327,7 @@ def _difference(row: Setting, nodes: Sequence[NodeSettings]) -> Difference | Non
         controllers=held,
         brokers=other,
         files={text: tuple(names) for text, names in files.items()},
-        endangers=any(_is_worse(row, one.values[row.key]) for one in overridden),
+        endangers=any(_is_worse(row, node.values[row.key]) for node in overridden),
     )
 
 
@@ -347,11 +349,11 @@ def _reads(row: Setting, node: NodeSettings) -> bool:
     return version is None or (version.major, version.minor) >= row.since
 
 
-def _sides(one: Difference) -> str:
+def _sides(difference: Difference) -> str:
     sides = []
-    for name, held in (("broker", one.brokers), ("controller", one.controllers)):
+    for name, held in (("broker", difference.brokers), ("controller", difference.controllers)):
         sides += [f"{text or 'not set'} on {_named(name, ids)}" for text, ids in held.items()]
-    files = [f"{text} in the file of {some(names)}, which is not in force" for text, names in one.files.items()]
+    files = [f"{text} in the file of {some(names)}, which is not in force" for text, names in difference.files.items()]
     return ", ".join((*sides, *files))
 
 
@@ -387,6 +389,6 @@ def _setting(row: Mapping[str, Any]) -> Setting:
         elsewhere=row.get("elsewhere", False),
         unseen=row.get("unseen", False),
         since=(int(major), int(minor)),
-        synonyms=tuple((one["key"], one["factor"]) for one in row.get("synonyms", ())),
+        synonyms=tuple((synonym["key"], synonym["factor"]) for synonym in row.get("synonyms", ())),
         measured=tuple(row.get("measured", ())),
     )

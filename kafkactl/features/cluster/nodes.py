@@ -53,8 +53,13 @@ class NodeRow:
             "voter": self.voter,
             "stale": self.stale,
             "directory_ids": list(self.directory_ids),
-            "endpoints": [{"listener": one.listener, "host": one.host, "port": one.port} for one in self.endpoints],
-            "features": {name: {"min": one.lowest, "max": one.highest} for name, one in self.features.items()},
+            "endpoints": [
+                {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
+                for endpoint in self.endpoints
+            ],
+            "features": {
+                name: {"min": feature.lowest, "max": feature.highest} for name, feature in self.features.items()
+            },
             "epoch": self.epoch,
             "kafka_version": self.kafka_version,
             "seen_as": [_as(member) for member in self.seen_as],
@@ -103,7 +108,7 @@ def _directory_ids(state: FeatureState, node_id: int, broker: BrokerRegistration
     found = [] if broker is None else list(broker.directory_ids)
     quorum = (*(state.voters or ()), *state.observers)
     found += [node.directory_id for node in quorum if node.id == node_id and node.directory_id is not None]
-    return tuple(dict.fromkeys(str(one) for one in found))
+    return tuple(dict.fromkeys(str(address) for address in found))
 
 
 def _endpoints(state: FeatureState, node_id: int) -> tuple[Endpoint, ...]:

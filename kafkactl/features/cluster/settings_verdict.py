@@ -27,15 +27,15 @@ class SettingsVerdict:
 
     def to_dict(self) -> dict[str, Any]:
         """The part of `nodes.verify` that is known of the settings."""
-        read = [{"id": one.id, "role": one.role.value, "read": True, "file": one.file} for one in self.nodes]
+        read = [{"id": node.id, "role": node.role.value, "read": True, "file": node.file} for node in self.nodes]
         unread = [
             {"id": int(name.rpartition(" ")[2]), "role": role.value, "read": False, "file": None}
             for name, role, *_ in self.missing
         ]
         return {
             "complete": self.complete,
-            "nodes": sorted([*read, *unread], key=lambda one: (str(one["role"]), one["id"])),
-            "settings": [one.to_dict() for one in self.differences],
+            "nodes": sorted([*read, *unread], key=lambda row: (str(row["role"]), row["id"])),
+            "settings": [difference.to_dict() for difference in self.differences],
             "findings": list(self.findings),
         }
 
@@ -43,7 +43,7 @@ class SettingsVerdict:
 def verdict_of(nodes: Sequence[NodeSettings], missing: Sequence[Missing]) -> SettingsVerdict:
     """Compare what was read, and say what was not."""
     found = differences(nodes)
-    absent = [role for role in Role if not any(one.role is role for one in nodes)]
+    absent = [role for role in Role if not any(node.role is role for node in nodes)]
     complete = not absent and not any(live for _, _, live, _, _ in missing)
     return SettingsVerdict(
         nodes=tuple(nodes),
@@ -57,8 +57,8 @@ def verdict_of(nodes: Sequence[NodeSettings], missing: Sequence[Missing]) -> Set
 def _not_read(missing: Sequence[Missing]) -> Iterator[Finding]:
     """One finding a reason, with the nodes that it is true of."""
     reasons: dict[tuple[bool, str], list[Missing]] = {}
-    for one in missing:
-        reasons.setdefault((one[2], one[4]), []).append(one)
+    for unread in missing:
+        reasons.setdefault((unread[2], unread[4]), []).append(unread)
     for (live, reason), held in reasons.items():
         names = [name for name, *_ in held]
         if live:

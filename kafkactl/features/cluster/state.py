@@ -300,9 +300,9 @@ def _fetches(state: FeatureState, role: Role, node_id: int) -> tuple[bool | None
     other = state.node(Role.CONTROLLER if role is Role.BROKER else Role.BROKER, node_id)
     if other is not None and other.roles is not None and role not in other.roles:
         return False, f"the process that fetches as {node_id} is a {other.role.value} only"
-    replicas = [one for one in (*(state.voters or ()), *state.observers) if one.id == node_id]
+    replicas = [replica for replica in (*(state.voters or ()), *state.observers) if replica.id == node_id]
     for fetching in (True, None):
-        found = next((one for one in replicas if one.fetching is fetching), None)
+        found = next((replica for replica in replicas if replica.fetching is fetching), None)
         if found is not None:
             return fetching, found.evidence
     if replicas:

@@ -80,7 +80,7 @@ def check_majority(case: Case) -> Iterator[Finding]:
 
 
 def _ids(ids: Iterable[int]) -> str:
-    return ", ".join(str(one) for one in sorted(ids)) or "none"
+    return ", ".join(str(id_) for id_ in sorted(ids)) or "none"
 
 
 def _why(voter: QuorumNode) -> str:

@@ -74,7 +74,7 @@ def _written(seen: MinInsync, active: int | None) -> str | None:
 def _what(seen: MinInsync, value: str, active: int | None) -> str:
     if seen.cluster is not None:
         return f"the cluster's {MIN_INSYNC}={value} stays, and it takes precedence on every broker"
-    others = {one: text for one, text in seen.controllers.items() if text != value}
+    others = {controller: text for controller, text in seen.controllers.items() if text != value}
     hint = f" (controller {some(map(str, others))} would write {some(set(others.values()))})" if others else ""
     return (
         f"enabling {ELR_VERSION} writes {MIN_INSYNC}={value} for the whole cluster, the value of the file of "
@@ -122,7 +122,7 @@ def _evidence(seen: MinInsync, value: str, changed: Mapping[str, Sequence[int]])
         "written": None if seen.cluster is not None else int(value) if value.isdigit() else value,
         "cluster_value_before": seen.cluster,
         "cluster_value_after": value,
-        "controllers": {str(one): text for one, text in seen.controllers.items()},
+        "controllers": {str(controller): text for controller, text in seen.controllers.items()},
         "brokers": {held: list(ids) for held, ids in seen.by_value().items()},
         "changes": [{"from": held, "to": value, "brokers": list(ids)} for held, ids in changed.items()],
         "deleted_from_brokers": list(seen.single),

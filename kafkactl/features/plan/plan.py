@@ -189,6 +189,6 @@ def _rank(case: Case, name: str) -> int:
         return 0
     change = case.change(name)
     level = 0 if change is None else max(change.before, change.after)
-    moving = {one.name for one in case.moving}
+    moving = {change.name for change in case.moving}
     needed = [other for other in dependencies(case, name, level) if other in moving]
     return 1 + max((_rank(case, other) for other in needed), default=0)

@@ -77,12 +77,12 @@ class FeatureDependencies:
     @property
     def lines(self) -> list[str]:
         """What Kafka's tool prints."""
-        found = (mapping.render_dependencies(one.name, one.level, one.needs) for one in self.features)
+        found = (mapping.render_dependencies(feature.name, feature.level, feature.needs) for feature in self.features)
         return [line for lines in found for line in lines]
 
     def to_dict(self) -> dict[str, Any]:
         """The answer `features.feature-dependencies`."""
-        return {"kafka_version": self.kafka_version, "features": [one.to_dict() for one in self.features]}
+        return {"kafka_version": self.kafka_version, "features": [feature.to_dict() for feature in self.features]}
 
 
 def feature_dependencies(features: Iterable[str], *, kafka_version: str | None = None) -> FeatureDependencies:

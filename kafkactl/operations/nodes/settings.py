@@ -66,5 +66,5 @@ def verify_settings(
         view = feature_view.observe_features(client, patience_ms=patience_ms(feature_view.PATIENCE_MS, timeout_ms))
         seen = observe_settings(client, view, files)
         cluster_id, active = view.state.cluster_id, view.state.active_controller
-    unread = [(one.name, one.role, one.live, one.why, one.reason) for one in seen.unread]
+    unread = [(node.name, node.role, node.live, node.why, node.reason) for node in seen.unread]
     return SettingsVerification(cluster_id=cluster_id, active_controller=active, verdict=verdict_of(seen.nodes, unread))

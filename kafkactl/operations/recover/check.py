@@ -56,7 +56,7 @@ class Recovered:
             "leader_id": None if live is None else live.leader_id,
             "leader_epoch": None if live is None else live.leader_epoch,
             "voters": [] if live is None else list(live.voters),
-            "brokers": [{"id": id, "fenced": one.fenced} for id, one in sorted(brokers.items())],
+            "brokers": [{"id": id, "fenced": registration.fenced} for id, registration in sorted(brokers.items())],
             "partitions_without_leader": [] if live is None else leaderless(live.image)[:1000],
             "findings": list(self.findings),
         }
@@ -101,7 +101,7 @@ def _written(kept: KeptPlan) -> WrittenSeen:
         is_started=is_started,
         files=tuple((path, _sha256(path)) for path, _, _ in kept.files),
         image_sha256=None if image is None else image_sha256(image),
-        voters=None if voters is None else tuple((one.node_id, one.directory_id) for one in voters),
+        voters=None if voters is None else tuple((voter.node_id, voter.directory_id) for voter in voters),
     )
 
 
@@ -123,6 +123,6 @@ def _live(client: Client) -> LiveSeen:
         cluster_id=client.cluster().cluster_id,
         leader_id=partition["LeaderId"],
         leader_epoch=partition["LeaderEpoch"],
-        voters=tuple(sorted(one["ReplicaId"] for one in partition["CurrentVoters"])),
+        voters=tuple(sorted(currentvoter["ReplicaId"] for currentvoter in partition["CurrentVoters"])),
         image=loaded.image,
     )

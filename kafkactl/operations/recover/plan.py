@@ -71,10 +71,12 @@ def plan(asked: Asked, *, probe: Probe, now_ms: int | None = None) -> Planned:
     """
     disks = tuple(read_disk(path) for path in dict.fromkeys(asked.log_dirs))
     source = choose_source(disks, asked.source)
-    images = read_images(list({one.path: one for one in (source, ranked(disks)[0])}.values()))
+    images = read_images(list({disk.path: disk for disk in (source, ranked(disks)[0])}.values()))
     newest = images[ranked(disks)[0].path].image
     voters = old_voters(newest, disks, asked.target, asked.lost)
-    places: list[tuple[int | None, Endpoint]] = [(one.id, endpoint) for one in voters for endpoint in one.endpoints[:1]]
+    places: list[tuple[int | None, Endpoint]] = [
+        (voter.id, endpoint) for voter in voters for endpoint in voter.endpoints[:1]
+    ]
     read = Read(
         disks=disks,
         images=images,
@@ -137,7 +139,7 @@ def _inside(directory: str, disks: Sequence[DiskSeen]) -> str | None:
 
 def _tails(disks: Sequence[DiskSeen], source: DiskSeen) -> Iterable[Tail]:
     """The disks whose log is not the source's from some offset on that both have."""
-    committed = max((one.log.committed_offset for one in disks if one.log is not None), default=0)
+    committed = max((disk.log.committed_offset for disk in disks if disk.log is not None), default=0)
     for disk in disks:
         if disk is source or disk.log is None or source.log is None or disk.candidate is None:
             continue

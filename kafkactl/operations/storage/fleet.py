@@ -56,7 +56,9 @@ def _look_at(
     if isinstance(config, NodeConfig):
         observed = observe(config)
     else:
-        observed = ObservedNode(directories=tuple(observe_directory(one.path) for one in planned.directories))
+        observed = ObservedNode(
+            directories=tuple(observe_directory(directory.path) for directory in planned.directories)
+        )
     return NodeHere(planned=planned, config=config, observed=observed, receipt=read_receipt(receipts, planned.id))
 
 
@@ -120,7 +122,8 @@ def _receipt(node: NodeHere, applied: Applied, context: Context) -> Receipt:
     """The first receipt, or the one that was there with what was formatted again."""
     before = node.receipt
     directories = {
-        one.path: None if one.directory_id is None else str(one.directory_id) for one in node.planned.directories
+        directory.path: None if directory.directory_id is None else str(directory.directory_id)
+        for directory in node.planned.directories
     }
     if before is not None and applied.outcome is Outcome.NOTHING_TO_DO and set(before.directories) == set(directories):
         return before

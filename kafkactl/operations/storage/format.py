@@ -109,7 +109,8 @@ def format_answer(
                 "id": voter.node_id,
                 "directory_id": str(voter.directory_id),
                 "endpoints": [
-                    {"listener": one.listener, "host": one.host, "port": one.port} for one in voter.endpoints
+                    {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
+                    for endpoint in voter.endpoints
                 ],
             }
             for voter in plan.voters

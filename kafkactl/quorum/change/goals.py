@@ -16,11 +16,14 @@ MAX_LAG = 1_000
 def reassignment(target: str, *, overrides: Collection[str] = (), max_lag: int = MAX_LAG, replan: bool = False) -> Goal:
     """These voters and no others. Raises InputError for a text that is no target."""
     wanted = parse_target(target)
-    voters = [str(one.node_id) if one.directory_id is None else f"{one.node_id}@{one.directory_id}" for one in wanted]
+    voters = [
+        str(member.node_id) if member.directory_id is None else f"{member.node_id}@{member.directory_id}"
+        for member in wanted
+    ]
     return Goal(
         description={"verb": "reassign", "target": voters},
         plan=lambda state, around: plan_reassignment(state, wanted, around),
-        node_ids=frozenset(one.node_id for one in wanted),
+        node_ids=frozenset(member.node_id for member in wanted),
         circumstances=_circumstances(overrides, max_lag),
         replan=replan,
         is_journey=True,

@@ -127,7 +127,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
 
     def may_pass(self, plan: QuorumChange) -> bool:
         """In the middle of a change, or just after an election, some troubles are over soon."""
-        return {one.id for one in blockers(plan.findings)} <= (_PASSING if self.run.began else _PASSING_AT_ONCE)
+        return {finding.id for finding in blockers(plan.findings)} <= (_PASSING if self.run.began else _PASSING_AT_ONCE)
 
     def step_of(self, plan: QuorumChange) -> Step:
         """The first step that changes something; a wait before it is its gate."""
@@ -279,13 +279,13 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
 
     def result(self, end: End) -> ChangeResult:
         """The answer of a run: the steps that were taken, and those that are left of the last plan."""
-        taken = {self.key(one.step) for one in end.taken}
+        taken = {self.key(step_taken.step) for step_taken in end.taken}
         is_done = end.outcome is Outcome.DONE
-        left = () if is_done or end.plan is None else [one for one in end.plan.steps if self.key(one) not in taken]
+        left = () if is_done or end.plan is None else [step for step in end.plan.steps if self.key(step) not in taken]
         return ChangeResult(
             outcome=end.outcome,
             steps=numbered((*map(_shown, end.taken), *left)),
-            findings=tuple(one for one in end.findings if not (is_done and one.id == "removed-already")),
+            findings=tuple(finding for finding in end.findings if not (is_done and finding.id == "removed-already")),
             before=end.first,
             after=self.watcher.last if end.seen is None else end.seen,
             may_happen=end.may_happen,

@@ -106,7 +106,7 @@ def _back_again(watcher: QuorumWatcher, step: Step, state: QuorumState) -> Findi
     """Auto-join (4.2+): a removed controller that still runs may add itself again within seconds."""
     release = release_of_node(state.nodes.get(step.id or 0))
     node = state.nodes.get(step.id or 0)
-    runs = any(one.key == step.key and one.alive is not False for one in state.observers)
+    runs = any(observer.key == step.key and observer.alive is not False for observer in state.observers)
     if node is not None and node.auto_join is False:
         return None
     able = release is None or tuple(int(part) for part in release.name.split(".")) >= FIRST_WITH_AUTO_JOIN
@@ -121,7 +121,7 @@ def _endpoints_after(watcher: QuorumWatcher, step: Step, state: QuorumState) -> 
     """The endpoint that the log has of a new voter must be where it answers; 4.x repairs a wrong one by itself."""
 
     def wrong(seen: QuorumState) -> list[Finding]:
-        return [one for one in check_endpoints(seen) if one.subject == f"controller {step.id}"]
+        return [finding for finding in check_endpoints(seen) if finding.subject == f"controller {step.id}"]
 
     if not wrong(state):
         return None
@@ -161,7 +161,9 @@ def _without_level(state: QuorumState) -> list[int]:
 
 
 def _edit_configs(state: QuorumState) -> Finding:
-    servers = ",".join(f"{one.endpoints[0].host}:{one.endpoints[0].port}" for one in state.voters if one.endpoints)
+    servers = ",".join(
+        f"{voter.endpoints[0].host}:{voter.endpoints[0].port}" for voter in state.voters if voter.endpoints
+    )
     return warning(
         "configuration-names-static-voters",
         "every node",

@@ -183,7 +183,7 @@ def check_broker_only_listeners(view: ConfigView) -> Iterator[Problem]:
         yield _listener_names("missing-controller-listener-names", words, f"Set {CONTROLLER_NAMES}=CONTROLLER.")
     if view.controller_listeners:
         words = f"{CONTROLLER_NAMES} must not contain a value appearing in the 'listeners' configuration when running"
-        next_step = f"Remove {', '.join(one.name for one in view.controller_listeners)} from listeners."
+        next_step = f"Remove {', '.join(listener.name for listener in view.controller_listeners)} from listeners."
         yield _listener_names("controller-listener-on-broker", f"{words} KRaft with just the broker role", next_step)
     for name in names:
         if name.upper() not in view.protocols:

@@ -195,7 +195,9 @@ def _advertised(view: ConfigView) -> Iterator[Listener]:
 
 
 def _endpoints(listeners: Iterable[Listener]) -> tuple[Endpoint, ...]:
-    return tuple(Endpoint(listener=one.name, host=one.host or "", port=one.port) for one in listeners)
+    return tuple(
+        Endpoint(listener=listener.name, host=listener.host or "", port=listener.port) for listener in listeners
+    )
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------

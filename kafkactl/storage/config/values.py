@@ -88,7 +88,7 @@ def resolve_values(given: Mapping[str, str], resolve: Resolve | None) -> Elsewhe
 
 
 def _names_one_of(providers: Mapping[str, ConfigProvider], text: str) -> bool:
-    return any(one.provider in providers for one in variables(text))
+    return any(variable.provider in providers for variable in variables(text))
 
 
 def _providers(given: Mapping[str, str]) -> dict[str, ConfigProvider]:
@@ -104,19 +104,19 @@ def _providers(given: Mapping[str, str]) -> dict[str, ConfigProvider]:
 
 def _resolved(text: str, providers: Mapping[str, ConfigProvider], resolve: Resolve | None) -> str:
     parts, at = [], 0
-    for one in variables(text):
-        if one.provider not in providers:
+    for variable in variables(text):
+        if variable.provider not in providers:
             continue
         if resolve is None:
             raise LookupError("providers are not asked here")
-        parts += [text[at : one.start], resolve(providers[one.provider], one.path, one.key)]
-        at = one.end
+        parts += [text[at : variable.start], resolve(providers[variable.provider], variable.path, variable.key)]
+        at = variable.end
     return "".join([*parts, text[at:]])
 
 
 def named_variables(text: str) -> str:
     """The variables of a value, without what stands between them, which may be a part of a password."""
-    return ", ".join(text[one.start : one.end] for one in variables(text))
+    return ", ".join(text[variable.start : variable.end] for variable in variables(text))
 
 
 def _unresolved(key: str, text: str, why: str) -> Problem:

@@ -189,7 +189,10 @@ class ConfigView:
         for name in map(str.upper, self.controller_listener_names):
             own = [listener for listener in self.controller_listeners if listener.name == name]
             own = [
-                Listener(name=one.name, host=None if one.host == "0.0.0.0" else one.host, port=one.port) for one in own
+                Listener(
+                    name=listener.name, host=None if listener.host == "0.0.0.0" else listener.host, port=listener.port
+                )
+                for listener in own
             ]
             found += [listener for listener in [*advertised, *own] if listener.name == name][:1]
         return tuple(found)

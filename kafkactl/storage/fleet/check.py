@@ -196,7 +196,8 @@ def _majority_stays(plan: FleetPlan, here: Sequence[NodeHere]) -> Iterator[Findi
     lost = [
         node.planned.id
         for node in here
-        if node.planned.id in plan.static_voters and any(one.role == "metadata" for one in _blank_again(node))
+        if node.planned.id in plan.static_voters
+        and any(directory.role == "metadata" for directory in _blank_again(node))
     ]
     majority = len(plan.static_voters) // 2 + 1
     if plan.static_voters and len(lost) >= majority:

@@ -44,7 +44,9 @@ def request_of(plan: FleetPlan, node: PlannedNode) -> FormatRequest:
 
 def directory_ids(node: PlannedNode) -> dict[str, Uuid]:
     """The ids that the plan gives to the directories of a node, by path."""
-    return {one.path: one.directory_id for one in node.directories if one.directory_id is not None}
+    return {
+        directory.path: directory.directory_id for directory in node.directories if directory.directory_id is not None
+    }
 
 
 def scram_users(node: PlannedNode) -> tuple[ScramCredential, ...]:
@@ -75,7 +77,7 @@ def check_plan_of_node(plan: FleetPlan, node: PlannedNode, config: NodeConfig, r
 
 
 def _other_directories(node: PlannedNode, config: NodeConfig) -> Iterator[Finding]:
-    planned, named = [one.path for one in node.directories], list(config.all_directories)
+    planned, named = [directory.path for directory in node.directories], list(config.all_directories)
     if sorted(planned) != sorted(named):
         yield blocker(
             "plan-for-other-directories",
@@ -101,7 +103,11 @@ def _other_declarations(plan: FleetPlan, node: PlannedNode, config: NodeConfig) 
 
 def _made_again(plan: FleetPlan, node: PlannedNode, config: NodeConfig, release: Release) -> FormatPlan:
     ids = directory_ids(node)
-    missing = [one.path for one in node.directories if one.directory_id is None] if release.has_directory_ids else []
+    missing = (
+        [directory.path for directory in node.directories if directory.directory_id is None]
+        if release.has_directory_ids
+        else []
+    )
     if missing:
         raise _error(f"node {node.id}", f"{missing[0]} has no directory id")
     source = NodeSource(now=plan.created_ms, directory_ids=ids, salt=lambda _: b"")
@@ -118,7 +124,7 @@ def _differences(plan: FleetPlan, node: PlannedNode, made: FormatPlan) -> Iterat
             yield _forged(subject, f"{name} {declared!r}, and planning its other declarations gives {found!r}")
     if made.voters and made.voters != plan.voters:
         yield _forged(subject, "voters in another form than planning gives them")
-    by_path = {one.path: one for one in made.directories}
+    by_path = {directory.path: directory for directory in made.directories}
     for directory in node.directories:
         yield from _different_directory(directory, by_path[directory.path])
 

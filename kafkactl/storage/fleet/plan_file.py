@@ -284,7 +284,7 @@ def _plan_from(document: Mapping[str, Any]) -> FleetPlan:
         features={name: _number(_table(document, "features"), name) for name in _table(document, "features")},
         mode=_text(document, "mode"),
         voters=tuple(_voter_from(voter) for voter in _tables(document, "voters")),
-        static_voters=tuple(_checked(one, int, "static_voters") for one in _list(document, "static_voters")),
+        static_voters=tuple(_checked(voter, int, "static_voters") for voter in _list(document, "static_voters")),
         created_ms=_number(document, "created_ms"),
         nodes=tuple(_node_from(node, contents) for node in _tables(document, "nodes")),
         findings=tuple(_finding_from(finding) for finding in _tables(document, "findings")),

@@ -67,16 +67,16 @@ def classify_all(directories: Sequence[ObservedDirectory], release: Release) -> 
         return tuple(classified)
     # 3.3 to 3.6: any meta.properties counts, whatever it holds.
     return tuple(
-        ClassifiedDirectory(directory=one.directory, kind=DirectoryClass.FORMATTED, why=one.why)
-        if one.kind is DirectoryClass.ERROR and one.directory.meta_properties is not None
-        else one
-        for one in classified
+        ClassifiedDirectory(directory=disk.directory, kind=DirectoryClass.FORMATTED, why=disk.why)
+        if disk.kind is DirectoryClass.ERROR and disk.directory.meta_properties is not None
+        else disk
+        for disk in classified
     )
 
 
 def in_kafkas_order(classified: Sequence[ClassifiedDirectory]) -> list[ClassifiedDirectory]:
     """The order in which Kafka from 3.7 on walks the directories: a HashMap by path."""
-    return [classified[position] for position in hash_map_order(string_hash(one.path) for one in classified)]
+    return [classified[position] for position in hash_map_order(string_hash(disk.path) for disk in classified)]
 
 
 # --- what the formatted ones say -------------------------------------------------------------------------------
@@ -88,10 +88,10 @@ def check_stored_ids(
     """Ids on the disks against those asked for, also with --ignore-formatted (MetaPropertiesEnsemble.verify)."""
     severity = Severity.BLOCKER if release.meta_properties_compared else Severity.WARNING
     seen: dict[Uuid, str] = {}
-    for one in in_kafkas_order(classified):
-        if one.stored is None:
+    for disk in in_kafkas_order(classified):
+        if disk.stored is None:
             continue
-        for finding in _check_stored(one, one.stored, cluster_id, node_id, seen):
+        for finding in _check_stored(disk, disk.stored, cluster_id, node_id, seen):
             yield Finding(
                 id=finding.id,
                 severity=severity if finding.severity is Severity.BLOCKER else finding.severity,
@@ -103,9 +103,9 @@ def check_stored_ids(
 
 
 def _check_stored(
-    one: ClassifiedDirectory, stored: MetaProperties, cluster_id: str, node_id: int, seen: dict[Uuid, str]
+    disk: ClassifiedDirectory, stored: MetaProperties, cluster_id: str, node_id: int, seen: dict[Uuid, str]
 ) -> Iterator[Finding]:
-    subject, file = f"directory {one.path}", f"{one.path}/{META_PROPERTIES}"
+    subject, file = f"directory {disk.path}", f"{disk.path}/{META_PROPERTIES}"
     if stored.cluster_id is not None and stored.cluster_id != cluster_id:
         yield blocker(
             "cluster-id-mismatch",
@@ -113,10 +113,10 @@ def _check_stored(
             f"Invalid cluster.id in: {file}. Expected {cluster_id}, but read {stored.cluster_id}",
             "If this disk belongs to that other cluster, it must not be used here. If the cluster is the same, give"
             " its id with -t; an id is never taken over from a disk.",
-            path=one.path,
+            path=disk.path,
             expected=cluster_id,
             found=stored.cluster_id,
-            written_ms=one.directory.meta_properties.mtime_ms if one.directory.meta_properties else None,
+            written_ms=disk.directory.meta_properties.mtime_ms if disk.directory.meta_properties else None,
         )
     if stored.stored_id is not None and stored.stored_id != node_id:
         yield blocker(
@@ -124,7 +124,7 @@ def _check_stored(
             subject,
             f"Stored node id {stored.stored_id} doesn't match previous node id {node_id} in {file}",
             "If the disk was moved here, give this node its node.id; if it is another node's, take it out of log.dirs.",
-            path=one.path,
+            path=disk.path,
             expected=node_id,
             found=stored.stored_id,
         )
@@ -133,46 +133,46 @@ def _check_stored(
             "meta-properties-without-node-id",
             subject,
             f"{file} contains no node id, so the directory appears formatted: a node does not start on it",
-            path=one.path,
+            path=disk.path,
         )
     if stored.directory_id is not None:
-        yield from _check_directory_id(one, stored.directory_id, seen)
+        yield from _check_directory_id(disk, stored.directory_id, seen)
 
 
-def _check_directory_id(one: ClassifiedDirectory, found: Uuid, seen: dict[Uuid, str]) -> Iterator[Finding]:
+def _check_directory_id(disk: ClassifiedDirectory, found: Uuid, seen: dict[Uuid, str]) -> Iterator[Finding]:
     if found.is_reserved:
         yield blocker(
             "reserved-directory-id",
-            f"directory {one.path}",
-            f"Invalid reserved directory ID {found} found in {one.path}",
+            f"directory {disk.path}",
+            f"Invalid reserved directory ID {found} found in {disk.path}",
             "Kafka keeps this id for itself: correct directory.id, by the voter set if this node is a voter.",
-            path=one.path,
+            path=disk.path,
         )
     if found in seen:
         yield blocker(
             "duplicate-directory-id",
-            f"directory {one.path}",
-            f"Duplicate directory ID {found} found. It was the ID of {seen[found]}, but also of {one.path}",
+            f"directory {disk.path}",
+            f"Duplicate directory ID {found} found. It was the ID of {seen[found]}, but also of {disk.path}",
             "One of them is a copy of the other disk, or both paths are one place: take one out of log.dirs.",
-            paths=[seen[found], one.path],
+            paths=[seen[found], disk.path],
         )
-    seen.setdefault(found, one.path)
+    seen.setdefault(found, disk.path)
 
 
 def check_already_formatted(classified: Sequence[ClassifiedDirectory], *, ignore_formatted: bool) -> Iterator[Finding]:
     """Without -g nothing may be formatted yet."""
     if ignore_formatted:
         return
-    for one in in_kafkas_order(classified):
-        if one.kind is DirectoryClass.FORMATTED:
+    for disk in in_kafkas_order(classified):
+        if disk.kind is DirectoryClass.FORMATTED:
             yield blocker(
                 "already-formatted",
-                f"directory {one.path}",
-                f"already formatted: directory {one.path}; --ignore-formatted keeps what is formatted, and formats the"
+                f"directory {disk.path}",
+                f"already formatted: directory {disk.path}; --ignore-formatted keeps what is formatted, and formats the"
                 " rest if there is any",
-                path=one.path,
-                cluster_id=one.stored.cluster_id if one.stored else None,
-                node_id=one.stored.stored_id if one.stored else None,
+                path=disk.path,
+                cluster_id=disk.stored.cluster_id if disk.stored else None,
+                node_id=disk.stored.stored_id if disk.stored else None,
             )
 
 
@@ -188,28 +188,28 @@ def check_error_directories(
 ) -> Iterator[Finding]:
     """Directories that cannot be read. Kafka from 3.8 on leaves them out with a warning and exit 0, whichever it is;
     here the operator has to allow it by name, and the metadata directory can never be left out."""
-    failed = [one for one in in_kafkas_order(classified) if one.kind is DirectoryClass.ERROR]
-    for one in failed:
-        allowed = one.path in overrides.allow_failed_dirs
-        possible = release.error_directory_rule == "ignored" and one.path != metadata_directory
+    failed = [disk for disk in in_kafkas_order(classified) if disk.kind is DirectoryClass.ERROR]
+    for disk in failed:
+        allowed = disk.path in overrides.allow_failed_dirs
+        possible = release.error_directory_rule == "ignored" and disk.path != metadata_directory
         yield Finding(
-            id="metadata-directory-unreadable" if one.path == metadata_directory else "log-directory-unreadable",
+            id="metadata-directory-unreadable" if disk.path == metadata_directory else "log-directory-unreadable",
             severity=Severity.WARNING if allowed and possible else Severity.BLOCKER,
-            subject=f"directory {one.path}",
-            message=f"I/O error trying to read log directory {one.path}: {one.why}",
-            evidence={"path": one.path, "why": one.why},
-            next_step=_after_error(one, metadata_directory, release),
+            subject=f"directory {disk.path}",
+            message=f"I/O error trying to read log directory {disk.path}: {disk.why}",
+            evidence={"path": disk.path, "why": disk.why},
+            next_step=_after_error(disk, metadata_directory, release),
         )
     if failed and len(failed) == len(classified):
         yield blocker("no-directory-left", "log.dirs", "No available log directories to format")
 
 
-def _after_error(one: ClassifiedDirectory, metadata_directory: str, release: Release) -> str:
-    if one.path == metadata_directory:
+def _after_error(disk: ClassifiedDirectory, metadata_directory: str, release: Release) -> str:
+    if disk.path == metadata_directory:
         return "A node does not start without its metadata directory: repair it, or correct metadata.log.dir."
     if release.error_directory_rule != "ignored":
         return f"Repair it, or take it out of log.dirs: Kafka {release.version_text} formats all or nothing."
-    return f"Repair it; or format the others without it: --allow-failed-dir {one.path}."
+    return f"Repair it; or format the others without it: --allow-failed-dir {disk.path}."
 
 
 def check_same_place(directories: Sequence[ObservedDirectory]) -> Iterator[Finding]:

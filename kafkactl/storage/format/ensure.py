@@ -17,6 +17,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, Outcome, Severity, blockers
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
+from kafkactl.metadata.log.voters import Voter
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
@@ -90,8 +91,14 @@ class _DiskSource:
 
     def __init__(self, observed: ObservedNode, config: NodeConfig, source: Source) -> None:
         self._source = source
-        self._ids = {one.path: found for one in observed.directories if (found := _directory_id(one)) is not None}
-        metadata = next((one for one in observed.directories if one.path == config.metadata_log_dir), None)
+        self._ids = {
+            directory.path: found
+            for directory in observed.directories
+            if (found := _directory_id(directory)) is not None
+        }
+        metadata = next(
+            (directory for directory in observed.directories if directory.path == config.metadata_log_dir), None
+        )
         records = _Records.of(_checkpoints(metadata)) if metadata is not None else None
         self._salts = [user["Salt"] for user in records.users] if records else []
 
@@ -313,11 +320,11 @@ def _in_order(checkpoints: Mapping[str, Checkpoint]) -> dict[str, Checkpoint]:
 def _voters_text(checkpoint: Checkpoint | None) -> list[str] | None:
     if checkpoint is None or checkpoint.voters is None:
         return None
-    return sorted(
-        f"{voter.node_id}@" + "+".join(f"{one.listener}://{one.host}:{one.port}" for one in voter.endpoints)
-        + f":{voter.directory_id}"
-        for voter in checkpoint.voters
-    )  # fmt: skip
+    return sorted(f"{voter.node_id}@{_addresses(voter)}:{voter.directory_id}" for voter in checkpoint.voters)
+
+
+def _addresses(voter: Voter) -> str:
+    return "+".join(f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in voter.endpoints)
 
 
 def _said(voters: list[str] | None) -> str:

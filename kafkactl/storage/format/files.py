@@ -63,7 +63,7 @@ class NodeFiles:
         """metadata.version, the other features by name, the SCRAM credentials as given (BootstrapMetadata)."""
         levels = [(METADATA_VERSION, self.metadata_version_level), *sorted(self.features.items())]
         features = [_record("FeatureLevelRecord", {"Name": name, "FeatureLevel": level}) for name, level in levels]
-        credentials = [_record("UserScramCredentialRecord", one.record_value()) for one in self.scram]
+        credentials = [_record("UserScramCredentialRecord", user.record_value()) for user in self.scram]
         return (*features, *credentials)
 
     @cached_property

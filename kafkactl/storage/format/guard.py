@@ -230,8 +230,8 @@ def _is_below(path: str, above: PurePosixPath) -> bool:
     return above in PurePosixPath(path).parents
 
 
-def _common(one: PurePosixPath, other: PurePosixPath) -> PurePosixPath:
-    pairs = zip(one.parts, other.parts, strict=False)
+def _common(path: PurePosixPath, other: PurePosixPath) -> PurePosixPath:
+    pairs = zip(path.parts, other.parts, strict=False)
     return PurePosixPath(*(left for left, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 

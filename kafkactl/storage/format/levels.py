@@ -67,8 +67,8 @@ def effective_levels(request: FormatRequest, config: NodeConfig, release: Releas
         metadata_version=version,
         kraft_version=dynamic,
         features={name: level for name, level in others.items() if level > 0 and name != KRAFT_VERSION},
-        parsing_findings=(*parsing, *(one for one in findings if _is_met_while_parsing(one, release))),
-        findings=tuple(one for one in findings if not _is_met_while_parsing(one, release)),
+        parsing_findings=(*parsing, *(finding for finding in findings if _is_met_while_parsing(finding, release))),
+        findings=tuple(finding for finding in findings if not _is_met_while_parsing(finding, release)),
     )
 
 

@@ -53,7 +53,7 @@ def needs_quorum(config: NodeConfig, observed: ObservedNode, overrides: GuardOve
     """Whether the format rests on the operator's word about the quorum, so that the other controllers are asked."""
     if not (overrides.replace_lost_metadata_disk and overrides.verified_quorum) or "controller" not in config.roles:
         return False
-    is_formatted = {one.path: one.meta_properties is not None for one in observed.directories}
+    is_formatted = {directory.path: directory.meta_properties is not None for directory in observed.directories}
     return any(is_formatted.values()) and not is_formatted[config.metadata_log_dir]
 
 
@@ -90,7 +90,7 @@ def _check_quorum(lost: LostDisk, seen: QuorumSeen) -> Iterable[Finding]:
         return _not_asked(lost, seen)
     state = seen.state
     if not state.has_leader:
-        out_of_sight = [one.message for one in state.findings if one.id == _LEADER_NOT_REACHED]
+        out_of_sight = [finding.message for finding in state.findings if finding.id == _LEADER_NOT_REACHED]
         return [_word_alone(lost, out_of_sight[0])] if out_of_sight else check_leader(state)
     return _check_followers(lost, state)
 
@@ -144,7 +144,7 @@ def _check_followers(lost: LostDisk, state: QuorumState) -> Iterator[Finding]:
             found=state.cluster_id,
         )
         return
-    unsteady = [one for one in blockers(state.findings) if one.id == "quorum-not-steady"]
+    unsteady = [blocker for blocker in blockers(state.findings) if blocker.id == "quorum-not-steady"]
     yield from unsteady
     for replica in state.replicas:
         if replica.id != lost.node_id or not replica.alive:
@@ -156,12 +156,12 @@ def _check_followers(lost: LostDisk, state: QuorumState) -> Iterator[Finding]:
             f" {replica.evidence}",
             directory_id=str(replica.directory_id),
         )
-    others = tuple(one if one.id != lost.node_id else changed(one, alive=None) for one in state.voters)
-    alive = [one for one in others if one.alive]
+    others = tuple(voter if voter.id != lost.node_id else changed(voter, alive=None) for voter in state.voters)
+    alive = [other for other in others if other.alive]
     if unsteady or len(alive) >= state.majority:
         return
-    words = arithmetic(ids_of(state.voter_keys), ids_of([one.key for one in alive]))
-    missing = life_words(one for one in others if one.id != lost.node_id)
+    words = arithmetic(ids_of(state.voter_keys), ids_of([replica.key for replica in alive]))
+    missing = life_words(other for other in others if other.id != lost.node_id)
     yield blocker(
         "majority-not-proven",
         "quorum",
@@ -169,5 +169,5 @@ def _check_followers(lost: LostDisk, state: QuorumState) -> Iterator[Finding]:
         f" {words}{f'; {missing}' if missing else ''}",
         _WAIT,
         voters=ids_of(state.voter_keys),
-        alive=ids_of([one.key for one in alive]),
+        alive=ids_of([replica.key for replica in alive]),
     )

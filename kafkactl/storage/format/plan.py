@@ -133,12 +133,12 @@ class _Facts:
     @property
     def empty(self) -> list[ObservedDirectory]:
         """What would be formatted, each real place once."""
-        return [one.directory for one in self.classified if one.kind is DirectoryClass.EMPTY]
+        return [disk.directory for disk in self.classified if disk.kind is DirectoryClass.EMPTY]
 
     @property
     def kept(self) -> list[ClassifiedDirectory]:
         """What is formatted already."""
-        return [one for one in self.classified if one.kind is DirectoryClass.FORMATTED]
+        return [disk for disk in self.classified if disk.kind is DirectoryClass.FORMATTED]
 
     def role(self, path: str) -> str:
         """metadata or data."""
@@ -152,7 +152,9 @@ class _Facts:
                 chosen[directory.real_path] = directory.path
         for directory in self.observed.directories:
             chosen.setdefault(directory.real_path, directory.path)
-        return {one.path for one in self.observed.directories if chosen[one.real_path] != one.path}
+        return {
+            directory.path for directory in self.observed.directories if chosen[directory.real_path] != directory.path
+        }
 
 
 # --- rules ---------------------------------------------------------------------------------------------------------
@@ -167,7 +169,7 @@ def _check_disks(facts: _Facts, cluster_id: str) -> Iterator[Finding]:
     )
     yield from check_blank(
         facts.empty,
-        formatted=[one.directory for one in facts.kept],
+        formatted=[disk.directory for disk in facts.kept],
         metadata_directory=config.metadata_log_dir,
         is_controller="controller" in config.roles,
         is_broker="broker" in config.roles,
@@ -230,22 +232,22 @@ def _warn_of_taken_id(facts: _Facts, voters: Sequence[DynamicVoter] | None) -> I
     own = _own_voter(voters, facts.config.node_id)
     if own is None:
         return
-    for one in facts.kept:
-        stored = one.stored.directory_id if one.stored else None
-        is_metadata = one.path == facts.config.metadata_log_dir
+    for disk in facts.kept:
+        stored = disk.stored.directory_id if disk.stored else None
+        is_metadata = disk.path == facts.config.metadata_log_dir
         if not is_metadata and stored == own.directory_id:
             yield Finding(
                 id="shared-directory-id",
                 severity=Severity.WARNING,
-                subject=f"directory {one.path}",
-                message=f"{one.path} already has the directory id {stored} that the voter list gives to"
+                subject=f"directory {disk.path}",
+                message=f"{disk.path} already has the directory id {stored} that the voter list gives to"
                 f" {facts.config.metadata_log_dir}: the node will not start",
                 next_step="Give this node's voter another directory id, on all nodes.",
             )
 
 
 def _writes_metadata_directory(directories: Sequence[PlannedDirectory]) -> bool:
-    return any(one.role == "metadata" and one.action is Action.FORMAT for one in directories)
+    return any(directory.role == "metadata" and directory.action is Action.FORMAT for directory in directories)
 
 
 def _own_voter(voters: Sequence[DynamicVoter] | None, node_id: int) -> DynamicVoter | None:
@@ -261,29 +263,29 @@ def _directories(
     own = _own_voter(voters, facts.config.node_id)
     repeated = facts.repeated()
     return tuple(
-        _format(one, facts, files, own, source)
-        if one.kind is DirectoryClass.EMPTY and one.path not in repeated
-        else _leave(one, facts)
-        for one in facts.classified
+        _format(disk, facts, files, own, source)
+        if disk.kind is DirectoryClass.EMPTY and disk.path not in repeated
+        else _leave(disk, facts)
+        for disk in facts.classified
     )
 
 
 def _format(
-    one: ClassifiedDirectory, facts: _Facts, files: NodeFiles, own: DynamicVoter | None, source: Source
+    disk: ClassifiedDirectory, facts: _Facts, files: NodeFiles, own: DynamicVoter | None, source: Source
 ) -> PlannedDirectory:
-    role = facts.role(one.path)
+    role = facts.role(disk.path)
     directory_id: Uuid | None = None
     if facts.release.has_directory_ids:
         is_voter = own is not None and role == "metadata"
-        directory_id = own.directory_id if own and is_voter else source.directory_id(one.path)
+        directory_id = own.directory_id if own and is_voter else source.directory_id(disk.path)
     return PlannedDirectory(
-        path=one.path,
+        path=disk.path,
         role=role,
         directory_id=directory_id,
         action=Action.FORMAT,
         files=files.of_directory(directory_id, is_metadata=role == "metadata"),
-        place=_place(one.directory),
-        found=frozenset(entry.name for entry in one.directory.entries),
+        place=_place(disk.directory),
+        found=frozenset(entry.name for entry in disk.directory.entries),
     )
 
 
@@ -292,26 +294,26 @@ def _place(directory: ObservedDirectory) -> tuple[int, int] | None:
     return (directory.device, directory.inode) if is_there else None
 
 
-def _leave(one: ClassifiedDirectory, facts: _Facts) -> PlannedDirectory:
+def _leave(disk: ClassifiedDirectory, facts: _Facts) -> PlannedDirectory:
     return PlannedDirectory(
-        path=one.path,
-        role=facts.role(one.path),
-        directory_id=one.stored.directory_id if one.stored else None,
-        action=Action.KEEP if one.kind is DirectoryClass.FORMATTED else Action.SKIP,
+        path=disk.path,
+        role=facts.role(disk.path),
+        directory_id=disk.stored.directory_id if disk.stored else None,
+        action=Action.KEEP if disk.kind is DirectoryClass.FORMATTED else Action.SKIP,
     )
 
 
 def _untouched(facts: _Facts) -> tuple[PlannedDirectory, ...]:
     """A refused plan touches nothing."""
-    return tuple(_leave(one, facts) for one in facts.classified)
+    return tuple(_leave(disk, facts) for disk in facts.classified)
 
 
 def _bytes_needed(directories: Sequence[PlannedDirectory]) -> dict[str, int]:
-    return {one.path: sum(len(file.content) for file in one.files) for one in directories}
+    return {directory.path: sum(len(file.content) for file in directory.files) for directory in directories}
 
 
 def _outcome(directories: Sequence[PlannedDirectory], findings: Sequence[Finding]) -> Outcome:
     if blockers(findings):
         return Outcome.REFUSED
-    changes = any(one.action is Action.FORMAT for one in directories)
+    changes = any(directory.action is Action.FORMAT for directory in directories)
     return Outcome.PLANNED if changes else Outcome.NOTHING_TO_DO

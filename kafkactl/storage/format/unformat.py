@@ -62,23 +62,23 @@ class UnformatPlan:
 
 def plan_unformat(config: NodeConfig, observed: ObservedNode, *, only: Sequence[str] = ()) -> UnformatPlan:
     """The plan for one node; `only` limits it to these of its directories (all if empty)."""
-    chosen = [one for one in observed.directories if not only or one.path in only]
-    classified = [classify(one) for one in chosen]
+    chosen = [directory for directory in observed.directories if not only or directory.path in only]
+    classified = [classify(directory) for directory in chosen]
     findings = [*_check_only(observed, only), *_check_one_cluster(classified)]
-    for one in classified:
-        findings += _check(one, config.node_id)
-    ids = [one.stored.cluster_id for one in classified if one.stored and one.stored.cluster_id]
+    for disk in classified:
+        findings += _check(disk, config.node_id)
+    ids = [disk.stored.cluster_id for disk in classified if disk.stored and disk.stored.cluster_id]
     outcome = Outcome.REFUSED
     directories: tuple[UnformatDirectory, ...] = ()
     if not blockers(findings):
-        directories = _in_order([_directory(one, config) for one in classified])
-        changes = any(one.action == "unformat" for one in directories)
+        directories = _in_order([_directory(disk, config) for disk in classified])
+        changes = any(directory.action == "unformat" for directory in directories)
         outcome = Outcome.PLANNED if changes else Outcome.NOTHING_TO_DO
     return UnformatPlan(
         outcome=outcome,
         cluster_id=ids[0] if ids else None,
         node_id=config.node_id,
-        directories=directories or _in_order([_kept(one.path, config) for one in chosen]),
+        directories=directories or _in_order([_kept(directory.path, config) for directory in chosen]),
         findings=tuple(findings),
     )
 
@@ -90,7 +90,7 @@ def signs_of_a_start(directory: ObservedDirectory) -> list[str]:
     inside = [
         f"{METADATA_LOG}/{entry.name}"
         for entry in directory.metadata_log or ()
-        if any(one.name == METADATA_LOG for one in found) and not _is_first_checkpoint(entry.name)
+        if any(entry.name == METADATA_LOG for entry in found) and not _is_first_checkpoint(entry.name)
     ]
     return [entry.name for entry in found if entry.name != METADATA_LOG or not inside] + inside
 
@@ -102,13 +102,13 @@ def _is_first_checkpoint(name: str) -> bool:
 # --- rules ---------------------------------------------------------------------------------------------------------
 
 
-def _check(one: ClassifiedDirectory, node_id: int) -> Iterator[Finding]:
-    directory, subject = one.directory, f"directory {one.path}"
-    if one.kind is DirectoryClass.ERROR:
+def _check(disk: ClassifiedDirectory, node_id: int) -> Iterator[Finding]:
+    directory, subject = disk.directory, f"directory {disk.path}"
+    if disk.kind is DirectoryClass.ERROR:
         yield blocker(
             "log-directory-unreadable",
             subject,
-            f"{one.path} cannot be read, so nothing is proved about it: {one.why}",
+            f"{disk.path} cannot be read, so nothing is proved about it: {disk.why}",
             "Repair it, or leave it out: name the others with --only DIR.",
         )
         return
@@ -120,23 +120,23 @@ def _check(one: ClassifiedDirectory, node_id: int) -> Iterator[Finding]:
         yield blocker(
             "directory-was-used",
             subject,
-            f"a node may have started from {one.path}: the directory contains {shown}",
+            f"a node may have started from {disk.path}: the directory contains {shown}",
             signs=signs[:_NAMES_SHOWN],
             count=len(signs),
         )
-    if one.stored is not None and one.stored.version == 0:
+    if disk.stored is not None and disk.stored.version == 0:
         yield blocker(
             "not-formatted-for-kraft",
             subject,
-            f"the meta.properties of {one.path} has version 0: a broker in ZooKeeper mode wrote it, no format did",
+            f"the meta.properties of {disk.path} has version 0: a broker in ZooKeeper mode wrote it, no format did",
             "Leave it alone.",
         )
-    stored_id = one.stored.stored_id if one.stored else None
+    stored_id = disk.stored.stored_id if disk.stored else None
     if stored_id is not None and stored_id != node_id:
         yield blocker(
             "node-id-mismatch",
             subject,
-            f"{one.path} belongs to node {stored_id}, the configuration is that of node {node_id}",
+            f"{disk.path} belongs to node {stored_id}, the configuration is that of node {node_id}",
             "Use the configuration of the node that the directory was formatted for.",
             expected=node_id,
             found=stored_id,
@@ -155,7 +155,7 @@ def _check_only(observed: ObservedNode, only: Sequence[str]) -> Iterator[Finding
 
 
 def _check_one_cluster(classified: Sequence[ClassifiedDirectory]) -> Iterator[Finding]:
-    ids = {one.stored.cluster_id: one.path for one in classified if one.stored and one.stored.cluster_id}
+    ids = {disk.stored.cluster_id: disk.path for disk in classified if disk.stored and disk.stored.cluster_id}
     if len(ids) > 1:
         told = ", ".join(f"{path} has {cluster_id}" for cluster_id, path in ids.items())
         yield blocker(
@@ -170,14 +170,14 @@ def _check_one_cluster(classified: Sequence[ClassifiedDirectory]) -> Iterator[Fi
 # --- directories ---------------------------------------------------------------------------------------------------
 
 
-def _directory(one: ClassifiedDirectory, config: NodeConfig) -> UnformatDirectory:
-    names = _names(one.directory)
+def _directory(disk: ClassifiedDirectory, config: NodeConfig) -> UnformatDirectory:
+    names = _names(disk.directory)
     if not names:
-        return _kept(one.path, config)
-    file = one.directory.meta_properties
+        return _kept(disk.path, config)
+    file = disk.directory.meta_properties
     return UnformatDirectory(
-        path=one.path,
-        role=_role(one.path, config),
+        path=disk.path,
+        role=_role(disk.path, config),
         action="unformat",
         names=tuple(names),
         meta_properties=file.content if file else None,
@@ -207,4 +207,4 @@ def _role(path: str, config: NodeConfig) -> str:
 
 
 def _in_order(directories: list[UnformatDirectory]) -> tuple[UnformatDirectory, ...]:
-    return tuple(sorted(directories, key=lambda one: one.role != "metadata"))
+    return tuple(sorted(directories, key=lambda directory: directory.role != "metadata"))

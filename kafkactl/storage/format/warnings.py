@@ -80,14 +80,14 @@ def warn_of_kept(
 ) -> Iterator[Finding]:
     """-g leaves formatted directories as they are, whatever other flags say: tell where that differs."""
     wanted = {METADATA_VERSION: level, **features}
-    for one in kept:
-        read = _checkpoints(one.directory)
+    for disk in kept:
+        read = _checkpoints(disk.directory)
         levels = _levels(read)
         if levels and levels != wanted:
-            yield _differs(one, "feature levels", levels, wanted)
+            yield _differs(disk, "feature levels", levels, wanted)
         stored = next((checkpoint.voters for checkpoint in read if checkpoint.voters is not None), None)
         if voters is not None and stored is not None and {v.node_id for v in voters} != {v.node_id for v in stored}:
-            yield _differs(one, "voters", sorted(v.node_id for v in stored), sorted(v.node_id for v in voters))
+            yield _differs(disk, "voters", sorted(v.node_id for v in stored), sorted(v.node_id for v in voters))
 
 
 def _checkpoints(directory: ObservedDirectory) -> list[Checkpoint]:
@@ -104,11 +104,11 @@ def _levels(checkpoints: Sequence[Checkpoint]) -> dict[str, int]:
     }
 
 
-def _differs(one: ClassifiedDirectory, what: str, stored: object, asked: object) -> Finding:
+def _differs(disk: ClassifiedDirectory, what: str, stored: object, asked: object) -> Finding:
     return warning(
         "formatted-directory-differs",
-        f"directory {one.path}",
-        f"{one.path} is formatted and stays as it is, with other {what} than asked for now",
+        f"directory {disk.path}",
+        f"{disk.path} is formatted and stays as it is, with other {what} than asked for now",
         stored=stored,
         asked=asked,
     )

@@ -66,7 +66,7 @@ def _levels_in_log(situation: Situation) -> Iterator[Trouble]:
     """Every record is replayed, not only the last of each feature; a snapshot stands for all before it."""
     snapshot = loaded_snapshot(situation)
     since = 0 if snapshot is None else snapshot.offset
-    bad = _unsupported(situation, [one for one in situation.log.contents.features if one.offset >= since])
+    bad = _unsupported(situation, [feature for feature in situation.log.contents.features if feature.offset >= since])
     if bad is None:
         return
     yield from _stopped_by(situation, bad, f"metadata log in {situation.config.metadata_log_dir}")

@@ -39,7 +39,7 @@ def _leftovers(situation: Situation) -> Iterator[Trouble]:
 
 def _as_root(situation: Situation) -> Iterator[Trouble]:
     """root may read and write everything, so nothing can be said of permissions; Kafka seldom runs as root."""
-    owners = sorted({one.observed.owner_uid for one in situation.directories})
+    owners = sorted({directory.observed.owner_uid for directory in situation.directories})
     if situation.observed.process_uid == 0 and any(owners):
         yield tells(
             "judged-as-root",
@@ -56,7 +56,7 @@ def _owners(situation: Situation) -> Iterator[Trouble]:
     for directory in situation.directories:
         seen = directory.observed
         reads = [seen.meta_properties, seen.bootstrap_checkpoint, *seen.metadata_files.values()]
-        others = sorted({one.path for one in reads if one is not None and one.owner_uid != seen.owner_uid})
+        others = sorted({file.path for file in reads if file is not None and file.owner_uid != seen.owner_uid})
         if others:
             yield warns(
                 "files-of-another-owner",
@@ -90,14 +90,14 @@ def _contents(read: FileRead) -> Contents:
 
 def _unequal_bootstrap(situation: Situation) -> Iterator[Trouble]:
     """A format writes the same file into every directory; only that of the metadata directory counts."""
-    reads = [(one, one.observed.bootstrap_checkpoint) for one in situation.directories]
-    found = {one.path: _contents(read) for one, read in reads if read is not None and read.content is not None}
-    kinds = {(tuple(sorted(one.levels.items())), tuple(sorted(one.scram))) for one in found.values()}
+    reads = [(directory, directory.observed.bootstrap_checkpoint) for directory in situation.directories]
+    found = {file.path: _contents(read) for file, read in reads if read is not None and read.content is not None}
+    kinds = {(tuple(sorted(contents.levels.items())), tuple(sorted(contents.scram))) for contents in found.values()}
     if len(kinds) > 1:
         yield warns(
             "bootstrap-checkpoints-differ",
             f"node {situation.config.node_id}",
             "The directories hold different founding records; only those of the metadata directory are used.",
             next_step="Compare them with `kafkactl storage dump`.",
-            levels={path: one.levels for path, one in found.items()},
+            levels={path: contents.levels for path, contents in found.items()},
         )

@@ -102,12 +102,12 @@ class MetadataLogFacts:
     @property
     def latest_snapshot(self) -> SnapshotFacts | None:
         """The snapshot with the highest offset and epoch: the only one that a start reads."""
-        return max(self.snapshots, key=lambda one: (one.offset, one.epoch), default=None)
+        return max(self.snapshots, key=lambda snapshot: (snapshot.offset, snapshot.epoch), default=None)
 
     @property
     def first_checkpoint(self) -> SnapshotFacts | None:
         """The 0-0 checkpoint."""
-        return next((one for one in self.snapshots if one.is_first), None)
+        return next((snapshot for snapshot in self.snapshots if snapshot.is_first), None)
 
     @property
     def start_offset(self) -> int:

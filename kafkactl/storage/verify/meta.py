@@ -78,7 +78,7 @@ def meta_rules(situation: Situation) -> Iterator[Trouble]:
 
 
 def _checked_together(situation: Situation) -> Iterator[Trouble]:
-    good = [one for one in situation.directories if one.kind is DirectoryClass.GOOD]
+    good = [directory for directory in situation.directories if directory.kind is DirectoryClass.GOOD]
     if not good:
         yield _nothing_readable(situation)
     yield from _ids_agree(situation, good)
@@ -97,7 +97,7 @@ def _nothing_readable(situation: Situation) -> Trouble:
         "No directory of the node has a meta.properties that can be read.",
         says="No readable meta.properties files found.",
         next_step=FORMAT_STEP,
-        directories=[one.path for one in situation.directories],
+        directories=[directory.path for directory in situation.directories],
     )
 
 

@@ -28,10 +28,10 @@ def compared_with_each_other(situation: Situation) -> Iterator[Trouble]:
             yield not_formatted(directory)
         elif directory.kind is DirectoryClass.ERROR and _is_malformed(directory):
             yield _malformed(directory)
-    good = [one for one in situation.directories if one.kind is DirectoryClass.GOOD]
+    good = [directory for directory in situation.directories if directory.kind is DirectoryClass.GOOD]
     word_by_word = situation.rules.meta_properties_compared_as_written
-    parsed = [one for one in good if word_by_word or _required(one.properties or {}) is None]
-    if len({_compared(one, word_by_word) for one in parsed}) > 1:
+    parsed = [file for file in good if word_by_word or _required(file.properties or {}) is None]
+    if len({_compared(properties, word_by_word) for properties in parsed}) > 1:
         yield _inconsistent(good)
     for directory in situation.directories:
         if directory.kind is DirectoryClass.ERROR and not _is_malformed(directory):
@@ -78,7 +78,7 @@ def _inconsistent(good: list[DirectoryFacts]) -> Trouble:
         "meta.properties",
         "The directories of this node do not have the same meta.properties.",
         says="BrokerMetadata is not consistent across log.dirs.",
-        found={one.path: dict(one.properties or {}) for one in good},
+        found={file.path: dict(file.properties or {}) for file in good},
     )
 
 

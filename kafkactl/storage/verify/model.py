@@ -194,12 +194,12 @@ class Situation:
         """Whether `host:port` is certainly a listener of this node."""
         host, _, port = server.rpartition(":")
         endpoints = (*self.config.listeners, *self.config.advertised_listeners)
-        return any(str(one.port) == port and _same_host(one.host, host.strip("[]")) for one in endpoints)
+        return any(str(endpoint.port) == port and _same_host(endpoint.host, host.strip("[]")) for endpoint in endpoints)
 
     def may_be_own(self, server: str) -> bool:
         """Whether `host:port` could be one: the port is, and the node listens under names that are not written."""
         port = server.rpartition(":")[2]
-        return any(str(one.port) == port and one.host in _EVERY_HOST for one in self.config.listeners)
+        return any(str(listener.port) == port and listener.host in _EVERY_HOST for listener in self.config.listeners)
 
 
 _EVERY_HOST = ("", "0.0.0.0", "::", "0:0:0:0:0:0:0:0")  # read from a configuration, not bound

@@ -67,7 +67,7 @@ def verify_node(config: NodeConfig, observed: ObservedNode, release: Release, lo
 def verify_refused_config(findings: Iterable[Finding]) -> Verification:
     """The answer where the configuration itself stops the node: the disks are not looked at."""
     kept = tuple(findings)
-    first = next((one for one in kept if one.severity is Severity.BLOCKER), None)
+    first = next((finding for finding in kept if finding.severity is Severity.BLOCKER), None)
     failure = None if first is None else Failure(phase=Phase.CONFIG, message=first.message)
     return Verification(will_start=False, expected_failure=failure, would_lose=(), directories=(), findings=kept)
 
@@ -88,7 +88,9 @@ def _not_for_zookeeper_mode(config: NodeConfig) -> Verification:
 
 def situation_of(config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts) -> Situation:
     """What the rules look at; directories in the order of their paths, as a node visits them."""
-    directories = tuple(sorted((classify(one, release) for one in observed.directories), key=lambda facts: facts.path))
+    directories = tuple(
+        sorted((classify(directory, release) for directory in observed.directories), key=lambda facts: facts.path)
+    )
     state = None
     for facts in directories:
         read = facts.observed.metadata_files.get(QUORUM_STATE)
@@ -100,13 +102,15 @@ def situation_of(config: NodeConfig, observed: ObservedNode, release: Release, l
 
 
 def _answer(situation: Situation, troubles: list[Trouble], warnings: Iterable[Finding]) -> Verification:
-    failures = sorted((one.failure for one in troubles if one.failure is not None), key=lambda one: one.phase)
+    failures = sorted(
+        (trouble.failure for trouble in troubles if trouble.failure is not None), key=lambda trouble: trouble.phase
+    )
     unknown = any(trouble.unknown for trouble in troubles)
     will_start = False if failures else None if unknown else True
     return Verification(
         will_start=will_start,
         expected_failure=failures[0] if failures else None,
-        would_lose=() if _ends_untouched(failures) else tuple(loss for one in troubles for loss in one.losses),
+        would_lose=() if _ends_untouched(failures) else tuple(loss for trouble in troubles for loss in trouble.losses),
         directories=tuple(_directory(situation, facts) for facts in situation.directories),
         findings=(*warnings, *(trouble.finding for trouble in troubles)),
     )

@@ -140,7 +140,7 @@ def _locked_paths(situation: Situation) -> list[str]:
     paths = list(config.log_dirs) if situation.is_broker else []
     if situation.locks_metadata_directory:
         paths.append(config.metadata_log_dir)
-    online = {one.path for one in situation.directories if one.kind is not DirectoryClass.ERROR}
+    online = {directory.path for directory in situation.directories if directory.kind is not DirectoryClass.ERROR}
     return [path for path in dict.fromkeys(paths) if path in online]
 
 

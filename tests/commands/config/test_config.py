@@ -66,7 +66,9 @@ def test_the_path_of_the_client_properties_is_kept_whole(
 def test_client_properties_that_are_not_there_yet(config: Config) -> None:
     run = config("set", "prod", "--command-config", "/none/client.properties")
     assert (run.code, run.json["outcome"]) == (0, "done")
-    assert [(one["id"], one["severity"]) for one in run.json["findings"]] == [("unreadable-client-config", "warning")]
+    assert [(finding["id"], finding["severity"]) for finding in run.json["findings"]] == [
+        ("unreadable-client-config", "warning")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -74,12 +74,15 @@ class TestDescribe:
         cluster.nodes[12].finalized = {"metadata.version": 24}
         cluster.nodes[11].greeting = SILENCE
         with at(cluster, Role.CONTROLLER) as where:
-            one, unknown, silent = (
+            alone, unknown, silent = (
                 kafkactl("features", *where, "describe", "--node-id", id, "-o", "json", "--timeout", "8s")
                 for id in (12, 99, 11)
             )
-        levels = {feature["name"]: feature["finalized"] for feature in one.json["features"]}
-        assert (levels, len(one.json["nodes"])) == ({"metadata.version": 24, "group.version": 0, "kraft.version": 0}, 1)
+        levels = {feature["name"]: feature["finalized"] for feature in alone.json["features"]}
+        assert (levels, len(alone.json["nodes"])) == (
+            {"metadata.version": 24, "group.version": 0, "kraft.version": 0},
+            1,
+        )
         assert (unknown.code, unknown.error["id"]) == (4, "node-not-found")
         assert (silent.code, silent.error["id"]) == (4, "node-does-not-answer")
 
@@ -157,7 +160,7 @@ class TestChanges:
             run = kafkactl(*words)
             assert (run.code, run.json["outcome"], run.json["results"], cluster.updates) == (3, "refused", [], [])
             dry = kafkactl(*words, "--dry-run")
-        blocking = [one["subject"] for one in run.json["findings"] if one["severity"] == "blocker"]
+        blocking = [finding["subject"] for finding in run.json["findings"] if finding["severity"] == "blocker"]
         assert blocking == ["controller 2", "broker 12"]
         assert (dry.code, dry.json["results"][0]["outcome"]) == (3, "planned")
         assert "dry-run-accepted" in ids(dry)

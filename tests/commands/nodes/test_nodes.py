@@ -70,10 +70,10 @@ def test_a_log_that_may_not_be_read_leaves_registrations_unknown(kafkactl: Kafka
         run = kafkactl("nodes", "unregister", "--id", 14, "--yes", *where, "-o", "json")
     assert listed.code == 0
     assert {node["registered"] for node in listed.json["nodes"]} == {None}
-    (finding,) = [one for one in listed.json["findings"] if one["id"] == "metadata-log-not-read"]
+    (finding,) = [finding for finding in listed.json["findings"] if finding["id"] == "metadata-log-not-read"]
     assert "CLUSTER_ACTION" in finding["next_step"]
     assert (run.code, run.json["outcome"]) == (3, "refused")
-    assert "registrations-not-read" in [one["id"] for one in run.json["findings"]]
+    assert "registrations-not-read" in [finding["id"] for finding in run.json["findings"]]
     assert cluster.sent == []
 
 
@@ -113,7 +113,7 @@ def test_a_dry_run_sends_nothing(kafkactl: Kafkactl) -> None:
 def test_nobody_is_there_to_be_asked(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster()
     run = unregister(kafkactl, cluster, "--id", DEAD_BROKER)
-    assert (run.code, [one["id"] for one in run.json["findings"]]) == (3, ["confirmation-missing"])
+    assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (3, ["confirmation-missing"])
     assert cluster.sent == []
 
 
@@ -130,14 +130,17 @@ def test_what_is_not_sent(kafkactl: Kafkactl, words: list[object], code: int, ou
     cluster = UnregisteringCluster()
     run = unregister(kafkactl, cluster, *words, "--yes")
     assert (run.code, run.json["outcome"]) == (code, outcome)
-    assert id in [one["id"] for one in run.json["findings"]]
+    assert id in [finding["id"] for finding in run.json["findings"]]
     assert cluster.sent == []
 
 
 def test_a_controller_below_the_level_that_unregisters_controllers(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster(level=30)
     run = unregister(kafkactl, cluster, "--id", DEAD_CONTROLLER, "--yes")
-    assert (run.code, [one["id"] for one in run.json["findings"]]) == (3, ["controllers-cannot-be-unregistered"])
+    assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (
+        3,
+        ["controllers-cannot-be-unregistered"],
+    )
 
 
 @pytest.mark.parametrize(("how", "code", "outcome"), [("refused", 1, "failed"), ("reply-lost", 0, "done")])
@@ -204,7 +207,7 @@ def test_settings_that_differ_are_found_from_both_sides(kafkactl: Kafkactl, list
     with running(differing(), listener) as where:
         run = kafkactl("nodes", "verify", *where, "-o", "json")
     assert (run.code, run.json["complete"]) == (7, True)
-    assert [(one["key"], one["kinds"]) for one in run.json["settings"]] == [
+    assert [(setting["key"], setting["kinds"]) for setting in run.json["settings"]] == [
         ("min.insync.replicas", ["controller-setting-differs"])
     ]
     assert run.json["settings"][0]["brokers"] == [{"value": "2", "nodes": [11, 12]}]
@@ -223,7 +226,7 @@ def test_controllers_among_each_other(kafkactl: Kafkactl) -> None:
     cluster.files = {2: {"unclean.leader.election.enable": "true"}}
     with running(cluster) as where:
         run = kafkactl("nodes", "verify", *where, "-o", "json")
-    assert (run.code, [one["id"] for one in run.json["findings"]]) == (7, ["controllers-settings-differ"])
+    assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (7, ["controllers-settings-differ"])
 
 
 def test_who_may_not_ask_learns_nothing(kafkactl: Kafkactl, tmp_path: Path) -> None:
@@ -238,9 +241,9 @@ def test_who_may_not_ask_learns_nothing(kafkactl: Kafkactl, tmp_path: Path) -> N
             Path(files[-1]).write_text(f"process.roles=controller\nnode.id={id}\n", encoding="utf-8")
         with_files = kafkactl("nodes", "verify", *where, *files, "-o", "json")
     assert (run.code, run.json["complete"], run.json["settings"]) == (4, False, [])
-    assert {one["id"] for one in run.json["findings"]} == {"node-settings-not-read", "no-settings-of-role"}
+    assert {finding["id"] for finding in run.json["findings"]} == {"node-settings-not-read", "no-settings-of-role"}
     assert (with_files.code, with_files.json["complete"]) == (7, True)
-    assert {one["id"]: one["file"] is not None for one in with_files.json["nodes"]} == {
+    assert {node["id"]: node["file"] is not None for node in with_files.json["nodes"]} == {
         1: True, 2: True, 11: False, 12: False,
     }  # fmt: skip
 
@@ -251,6 +254,6 @@ def test_files_alone(kafkactl: Kafkactl, tmp_path: Path) -> None:
     broker.write_text("process.roles=broker\nnode.id=2\nnum.partitions=6\n", encoding="utf-8")
     nobody.write_text("num.partitions=6\n", encoding="utf-8")
     run = kafkactl("nodes", "verify", "--config", controller, "--config", broker, "-o", "json")
-    assert (run.code, [one["key"] for one in run.json["settings"]]) == (7, ["num.partitions"])
+    assert (run.code, [setting["key"] for setting in run.json["settings"]]) == (7, ["num.partitions"])
     assert kafkactl("nodes", "verify", "--config", controller, "-o", "json").code == 4
     assert kafkactl("nodes", "verify", "--config", nobody).code == 2

@@ -34,7 +34,7 @@ def test_a_healthy_voter_is_not_removed_while_another_has_just_died(ask, ago_ms,
         quorum.kill(3, ago_ms=ago_ms)
         run = ask(quorum, *_remove(2), *dry_run)
         assert (run.code, run.json["outcome"], quorum.effects) == (3, "refused", [])
-    (wedge,) = [one for one in run.json["findings"] if one["id"] == "quorum-would-wedge"]
+    (wedge,) = [finding for finding in run.json["findings"] if finding["id"] == "quorum-would-wedge"]
     assert wedge["severity"] == "blocker"
     assert "controller 3 did not advance in" in wedge["message"]
     assert "does not answer at its endpoint" in wedge["message"]
@@ -55,7 +55,7 @@ def test_one_that_goes_on_fetching_is_alive_and_it_is_said_that_it_cannot_be_rea
         run = ask(quorum, *_remove(2), "--dry-run")
         assert (run.code, run.json["outcome"]) == (0, "planned")
     for answer in (described.json, run.json):
-        (silent,) = [one for one in answer["findings"] if one["id"] == "voter-endpoint-silent"]
+        (silent,) = [finding for finding in answer["findings"] if finding["id"] == "voter-endpoint-silent"]
         assert "fetches from the leader" in silent["message"]
     third = described.json["voters"][2]
     assert (third["alive"], described.json["tolerates"]) == (True, 1)
@@ -66,9 +66,9 @@ def test_describe_does_not_call_alive_what_is_refused_and_does_not_fetch(ask):
     with FakeQuorum(voters=(1, 2, 3)) as quorum:
         quorum.kill(3, ago_ms=0)
         answer = ask(quorum, "quorum", "describe").json
-    assert [one["alive"] for one in answer["voters"]] == [True, True, False]
+    assert [voter["alive"] for voter in answer["voters"]] == [True, True, False]
     assert answer["tolerates"] == 0
-    assert "voter-is-dead" in {one["id"] for one in answer["findings"]}
+    assert "voter-is-dead" in {finding["id"] for finding in answer["findings"]}
 
 
 @pytest.mark.parametrize(("gone", "verdict", "code"), [((), "degraded", 0), ((3,), "wedged", 7)])
@@ -79,5 +79,5 @@ def test_a_prediction_from_the_cluster_knows_who_is_down_now(ask, gone, verdict,
         run = ask(quorum, "dryrun", "controllers", "--from-cluster", "--remove", "2")
     assert (run.code, run.json["verdict"]) == (code, verdict), run.json
     assert run.json["input"]["down"] == list(gone)
-    assert ("controller-not-fetching" in {one["id"] for one in run.json["findings"]}) is bool(gone)
+    assert ("controller-not-fetching" in {finding["id"] for finding in run.json["findings"]}) is bool(gone)
     assert "were seen to follow controller 1 in epoch 3" in " ".join(run.json["assumptions"])

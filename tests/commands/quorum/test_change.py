@@ -72,7 +72,7 @@ def test_the_wedge_is_refused_with_its_sum(play):
     quorum = PlayedQuorum(world=world("1 2 3", dead="3"))
     run = play(quorum, "remove-controller", *_remove(2), "-o", "json")
     assert (run.code, run.json["outcome"], quorum.sent) == (3, "refused", [])
-    (wedge,) = [one for one in run.json["findings"] if one["id"] == "quorum-would-wedge"]
+    (wedge,) = [finding for finding in run.json["findings"] if finding["id"] == "quorum-would-wedge"]
     assert "voters {1,3}, majority 2, alive {1}" in wedge["message"]
     assert "quorum-would-wedge" in play(quorum, "remove-controller", *_remove(2), "--dry-run").stdout
 
@@ -89,7 +89,7 @@ def test_how_it_ends(play, reaction, code, outcome):
     quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[reaction])
     run = play(quorum, "remove-controller", *_remove(4), "-o", "json")
     assert (run.code, run.json["outcome"]) == (code, outcome)
-    assert [one["state"] for one in run.json["steps"]] == [outcome]
+    assert [step["state"] for step in run.json["steps"]] == [outcome]
     assert bool(run.json["may_happen"]) is (outcome == "unknown")
 
 
@@ -131,11 +131,11 @@ def test_a_reassignment_asks(play):
     quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"))
     refused = play(quorum, "reassign", "--target", "1,2,3,4,5", "-o", "json")
     assert (refused.code, quorum.sent) == (3, [])
-    assert "confirmation-missing" in {one["id"] for one in refused.json["findings"]}
+    assert "confirmation-missing" in {finding["id"] for finding in refused.json["findings"]}
     assert "Plan: voters 1,2,3,4,5" in refused.stderr
     done = play(quorum, "reassign", "--target", "1,2,3,4,5", "--yes", "-o", "json")
     assert (done.code, done.json["outcome"]) == (0, "done"), done.stderr
-    assert [(one["action"], one["id"], one["state"]) for one in done.json["steps"]] == [
+    assert [(step["action"], step["id"], step["state"]) for step in done.json["steps"]] == [
         ("wait", 4, "done"), ("add", 4, "done"), ("wait", 5, "done"), ("add", 5, "done"),
     ]  # fmt: skip
     assert done.json["voters_after"] == [1, 2, 3, 4, 5]
@@ -155,13 +155,13 @@ def test_a_reassignment_forecasts(play):
 def test_a_bad_target(play, words, code, id):
     run = play(PlayedQuorum(world=world("1 2 3")), "reassign", "--target", words, "--yes", "-o", "json")
     told = [run.error] if code == 2 else run.json["findings"]
-    assert (run.code, id in {one["id"] for one in told}) == (code, True)
+    assert (run.code, id in {finding["id"] for finding in told}) == (code, True)
 
 
 def test_an_override_is_named_and_works(play):
     quorum = PlayedQuorum(world=world("1 2 3"))
     refused = play(quorum, "reassign", "--target", "1,2", "--yes", "-o", "json")
-    (size,) = [one for one in refused.json["findings"] if one["id"] == "even-voter-count"]
+    (size,) = [finding for finding in refused.json["findings"] if finding["id"] == "even-voter-count"]
     assert (refused.code, "--allow-size" in size["next_step"]) == (3, True)
     flags = ("--allow-size", "--accept-zero-tolerance")
     assert play(quorum, "reassign", "--target", "1,2", "--yes", *flags).code == 0
@@ -188,7 +188,7 @@ def test_ctrl_c_tells_what_was_on_its_way(play, tmp_path):
     quorum.at_action = lambda *_: None
     assert (run.code, run.json["outcome"], run.json["interrupted"]) == (130, "unknown", True)
     dry = play(quorum, "remove-controller", *_remove(3), "--dry-run", "-o", "json")
-    assert "earlier-request-open" in {one["id"] for one in dry.json["findings"]}
+    assert "earlier-request-open" in {finding["id"] for finding in dry.json["findings"]}
     journal = [json.loads(line)["entry"] for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
     assert journal == ["journal", "begin", "intent", "answer"]
 
@@ -196,7 +196,7 @@ def test_ctrl_c_tells_what_was_on_its_way(play, tmp_path):
 def test_old_controllers_that_do_not_tell_their_cluster_are_still_told_why_not(play):
     quorum = PlayedQuorum(world=world("1 2 3", static=True), knows_cluster_id=False)
     refused = play(quorum, "remove-controller", *_remove(3), "-o", "json")
-    assert (refused.code, "quorum-is-static" in {one["id"] for one in refused.json["findings"]}) == (3, True)
+    assert (refused.code, "quorum-is-static" in {finding["id"] for finding in refused.json["findings"]}) == (3, True)
     unknown = play(quorum, "convert", "--confirm", CLUSTER_ID, "-o", "json")
     assert (unknown.code, unknown.error["id"], quorum.sent) == (4, "request-not-supported", [])
 

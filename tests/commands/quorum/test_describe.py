@@ -34,7 +34,7 @@ def describe(kafkactl):
 
     def run(quorum, *words, brokers=False):
         nodes = quorum.brokers if brokers else quorum.controllers
-        addresses = ",".join(str(one.address) for one in nodes.values())
+        addresses = ",".join(str(node.address) for node in nodes.values())
         option = "--bootstrap-server" if brokers else "--bootstrap-controller"
         return kafkactl("quorum", option, addresses, "describe", *words)
 
@@ -63,7 +63,7 @@ def test_a_healthy_quorum(describe):
         "alive": True,
         "evidence": "answers, and fetched 100 ms before",
     }
-    assert [one["id"] for one in told["observers"]] == [11]
+    assert [observer["id"] for observer in told["observers"]] == [11]
 
 
 def test_the_page_for_people(describe):
@@ -141,7 +141,7 @@ def test_without_a_leader_it_answers_and_ends_with_7(describe):
         run = describe(quorum, "-o", "json")
         page = describe(quorum)
     assert (run.code, page.code, run.json["leader_id"]) == (7, 7, -1)
-    assert [(one["id"], one["answers"], one["leader_id"]) for one in run.json["nodes"]] == [
+    assert [(node["id"], node["answers"], node["leader_id"]) for node in run.json["nodes"]] == [
         (1, True, 9), (2, True, 9), (3, True, 9),
     ]  # fmt: skip
     assert page.stdout.startswith("The quorum has no leader\n")
@@ -151,7 +151,7 @@ def test_a_quorum_that_lost_its_majority_ends_with_7(describe):
     with running(Quorum(ages_ms={1: 60_000, 3: 60_000})) as quorum:
         run = describe(quorum, "-o", "json")
     assert (run.code, run.json["tolerates"]) == (7, -1)
-    assert "majority-lost" in {one["id"] for one in run.json["findings"]}
+    assert "majority-lost" in {finding["id"] for finding in run.json["findings"]}
 
 
 def test_a_port_that_speaks_no_kafka_is_4(kafkactl):
@@ -195,8 +195,8 @@ def test_disks_alone(kafkactl, tmp_path):
                                       '[{"voterId":1},{"voterId":2}],"clusterId":"","data_version":0}')  # fmt: skip
     run = kafkactl("quorum", "describe", "--log-dir", tmp_path, "-o", "json")
     assert (run.code, run.json["leader_id"], run.json["leader_epoch"]) == (7, -1, 4)
-    assert [(one["id"], one["alive"]) for one in run.json["voters"]] == [(1, None), (2, None)]
-    assert {one["id"] for one in run.json["findings"]} == {"only-disks-read", "disk-not-read"}
+    assert [(voter["id"], voter["alive"]) for voter in run.json["voters"]] == [(1, None), (2, None)]
+    assert {finding["id"] for finding in run.json["findings"]} == {"only-disks-read", "disk-not-read"}
     assert kafkactl("quorum", "describe", "--log-dir", tmp_path).stdout.startswith("What the disks say")
 
 
@@ -251,6 +251,6 @@ def random_partition(rng, spec, version):
     """A partition of the answer without error, by the definition of its fields."""
     while True:
         topics = random_message(rng, spec, version)["Topics"]
-        partitions = [one for topic in topics for one in topic["Partitions"]]
+        partitions = [partition for topic in topics for partition in topic["Partitions"]]
         if partitions:
             return partitions[0] | {"ErrorCode": 0}

@@ -84,7 +84,7 @@ def test_the_same_of_several_subjects_is_one_finding():
     )
     (block,) = page.blocks
     assert isinstance(block, Findings)
-    assert [(one["subject"], one["message"]) for one in block.findings] == [
+    assert [(finding["subject"], finding["message"]) for finding in block.findings] == [
         ("controllers 1, 12", "controllers 1, 12 lacks it"),
         ("controller 3", "another thing of controller 3"),
         ("quorum", "controller 1 lacks it"),
@@ -106,7 +106,7 @@ def test_nodes_that_differ_in_their_address_alone_are_one_finding():
     )
     (block,) = page.blocks
     assert isinstance(block, Findings)
-    assert [(one["subject"], one["message"]) for one in block.findings] == [
+    assert [(finding["subject"], finding["message"]) for finding in block.findings] == [
         ("controllers 1, 2, 3", "nothing listens on 127.0.0.1:9001 (controller 1; the others alike)")
     ]
 
@@ -116,7 +116,7 @@ def test_directories_of_one_finding_are_listed_once():
     page.findings([blocker("x", f"directory /{name}", f"already: directory /{name}; go on", "") for name in "abc"])
     (block,) = page.blocks
     assert isinstance(block, Findings)
-    assert [(one["subject"], one["message"]) for one in block.findings] == [
+    assert [(finding["subject"], finding["message"]) for finding in block.findings] == [
         ("directories /a, /b, /c", "already: directories /a, /b, /c; go on")
     ]
 

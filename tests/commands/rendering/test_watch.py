@@ -20,12 +20,12 @@ WATCH = ("quorum", "describe", "--watch", "--interval", "100ms")
 
 @pytest.fixture
 def quorum():
-    with running(Quorum()) as one:
-        yield one
+    with running(Quorum()) as quorum:
+        yield quorum
 
 
 def addresses(quorum):
-    return "--bootstrap-controller", ",".join(str(one.address) for one in quorum.controllers.values())
+    return "--bootstrap-controller", ",".join(str(controller.address) for controller in quorum.controllers.values())
 
 
 def started(quorum, *words, **streams):
@@ -42,8 +42,8 @@ def test_in_a_pipe_each_look_is_a_line_until_the_time_is_over(kafkactl, quorum):
     assert (run.code, run.stderr) == (0, "")
     assert 0.9 < time.monotonic() - begun < 60
     assert len(looks) >= 3
-    assert {(one["kind"], one["leader_id"]) for one in looks} == {("quorum.describe", 2)}
-    assert [one["time_ms"] for one in looks] == sorted(one["time_ms"] for one in looks)
+    assert {(look["kind"], look["leader_id"]) for look in looks} == {("quorum.describe", 2)}
+    assert [look["time_ms"] for look in looks] == sorted(look["time_ms"] for look in looks)
 
 
 def test_the_time_of_all_looks_is_not_that_of_one(kafkactl, quorum):

@@ -23,7 +23,7 @@ class FleetOnDisk:
             self.write_config(node_id)
         given = {"cluster_id": "new", "kafka_version": "4.3.1", **builder.inventory}
         lines = [f"{key} = {json.dumps(value)}" for key, value in given.items()]
-        nodes = [self._node(one) for one in builder.ids]
+        nodes = [self._node(id_) for id_ in builder.ids]
         self.inventory.write_text("\n".join([*lines, head, *nodes, ""]), encoding="utf-8")
 
     def _node(self, node_id: int) -> str:

@@ -37,7 +37,7 @@ def apply(kafkactl, fleet):
     return lambda *words: kafkactl("storage", "apply", fleet.plan, "-o", "json", *words)
 
 
-ALL = [word for one in range(1, 7) for word in ("--node", one)]
+ALL = [word for number in range(1, 7) for word in ("--node", number)]
 
 
 def ids(run):
@@ -173,7 +173,7 @@ def test_a_configuration_that_changed_since_is_shown_and_refused(apply, fleet):
     fleet.write_config(4)
     run = apply(*ALL, "--yes")
     assert (run.code, ids(run)) == (3, ["config-changed-since-plan"])
-    (finding,) = [one for one in run.json["findings"] if one["severity"] == "blocker"]
+    (finding,) = [finding for finding in run.json["findings"] if finding["severity"] == "blocker"]
     assert finding["evidence"]["changed"]["log.dirs"]["found"] == str(fleet.disk(4, "c"))
     assert fleet.tree() == {}
 
@@ -274,7 +274,7 @@ def test_a_whole_node_that_is_blank_again_is_refused(apply, fleet):
     shutil.rmtree(fleet.disk(4).parent)
     run = apply("--node", 4, "--yes")
     assert (run.code, ids(run)) == (3, ["formatted-before", "formatted-before"])
-    subjects = {one["subject"] for one in run.json["findings"] if one["severity"] == "blocker"}
+    subjects = {finding["subject"] for finding in run.json["findings"] if finding["severity"] == "blocker"}
     assert subjects == {f"node 4, directory {fleet.disk(4, name)}" for name in "ab"}
 
 
@@ -286,7 +286,7 @@ def test_it_is_formatted_again_where_the_operator_says_so_and_why(apply, fleet):
     assert (run.code, run.json["outcome"]) == (0, "done")
     assert fleet.tree() == before
     receipt = json.loads((fleet.receipts / "node-4.json").read_text())
-    assert [(one["directory"], one["reason"]) for one in receipt["reformats"]] == [
+    assert [(reformat["directory"], reformat["reason"]) for reformat in receipt["reformats"]] == [
         (str(fleet.disk(4, "b")), "ticket 4711")
     ]
 
@@ -302,7 +302,7 @@ def test_a_lost_metadata_disk_of_a_controller_asks_the_others(kafkactl, tmp_path
     confirmed = ["--replace-lost-metadata-disk", "--verified-quorum"]
     run = kafkactl("storage", "apply", fleet.plan, *words, *confirmed, "-o", "json")
     assert (run.code, run.json["outcome"]) == (0, "done")
-    assert "quorum-not-observed" in {one["id"] for one in run.json["findings"]}
+    assert "quorum-not-observed" in {finding["id"] for finding in run.json["findings"]}
 
 
 def test_a_reason_for_one_directory_does_not_open_another(apply, fleet):
@@ -320,13 +320,13 @@ def test_a_majority_of_static_voters_is_never_formatted_again_at_once(kafkactl, 
         shutil.rmtree(fleet.disk(node_id).parent)
     words = [
         word
-        for one in (1, 2)
+        for number in (1, 2)
         for name in "ab"
-        for word in ("--reformat", f"{one}{fleet.disk(one, name)}")
+        for word in ("--reformat", f"{number}{fleet.disk(number, name)}")
     ]  # fmt: skip
     run = kafkactl("storage", "apply", fleet.plan, *ALL, "--yes", *words, "--reason", "both", "-o", "json")
     assert (run.code, ids(run)) == (3, ["majority-of-voters-blank"])
-    assert [one["subject"] for one in run.json["findings"] if one["severity"] == "blocker"] == ["fleet"]
+    assert [finding["subject"] for finding in run.json["findings"] if finding["severity"] == "blocker"] == ["fleet"]
     run = kafkactl("storage", "apply", fleet.plan, "--node", 1, "--yes", *words[:4], "--reason", "first", "-o", "json")
     assert (run.code, run.json["outcome"]) == (0, "done")
 

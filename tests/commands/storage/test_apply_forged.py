@@ -16,7 +16,7 @@ from kafkactl.storage.fleet.plan_file import _checksum
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.storage.fleet.fleets import FleetBuilder
 
-ALL = [word for one in range(1, 7) for word in ("--node", one)]
+ALL = [word for number in range(1, 7) for word in ("--node", number)]
 USERS = "SCRAM-SHA-512=[name=alice,password=alice-secret]\n"
 Document = dict[str, Any]
 
@@ -47,7 +47,7 @@ def forge(fleet: FleetOnDisk, change: Callable[[Document], None]) -> None:
 
 
 def file_of(document: Document, name: str, node: int = 0) -> Document:
-    return next(one for one in document["nodes"][node]["files"] if one["name"].endswith(name))
+    return next(file for file in document["nodes"][node]["files"] if file["name"].endswith(name))
 
 
 def content(document: Document, file: Document, data: bytes) -> None:
@@ -211,7 +211,7 @@ def test_the_dry_run_shows_modes_owner_and_users(kafkactl, fleet):
     modes = {file["path"].rpartition("/")[2]: file["mode"] for file in controller["directories"][0]["files"]}
     first = "00000000000000000000-0000000000.checkpoint"
     assert modes == {first: "0400", "bootstrap.checkpoint": "0600", "meta.properties": None}
-    assert {one["owner"] for one in controller["directories"]} == {owner}
+    assert {directory["owner"] for directory in controller["directories"]} == {owner}
     shown = kafkactl("storage", "apply", fleet.plan, "--node", 1, "--dry-run").stdout
     assert "alice" in shown and "mode 0400" in shown and "SCRAM-SHA-512" in shown
 
@@ -230,4 +230,4 @@ def test_the_users_file_is_its_owners_alone(kafkactl, fleet):
     path = fleet.disk(1) / "bootstrap.checkpoint"
     assert path.stat().st_mode & 0o777 == 0o600
     read = decode_checkpoint(path.read_bytes())
-    assert [one.type for _, one in read.records].count("UserScramCredentialRecord") == 1
+    assert [record.type for _, record in read.records].count("UserScramCredentialRecord") == 1

@@ -85,7 +85,7 @@ def test_a_directory_is_an_error(kafkactl, tmp_path):
 def test_an_empty_file_is_no_answer(kafkactl, tmp_path, content):
     (tmp_path / "meta.properties").write_text(content)
     run = kafkactl("storage", "dump", tmp_path / "meta.properties", "-o", "json")
-    assert (run.code, [one["id"] for one in run.json["findings"]]) == (7, ["incomplete-meta-properties"])
+    assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (7, ["incomplete-meta-properties"])
 
 
 def test_secrets_of_any_file_of_properties_are_hidden(kafkactl, tmp_path):

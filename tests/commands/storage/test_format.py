@@ -57,7 +57,7 @@ def format_(kafkactl: Callable[..., Run], node: Node) -> Callable[..., Run]:
 
 
 def blockers(run: Run) -> list[str]:
-    return [one["id"] for one in run.json["findings"] if one["severity"] == "blocker"]
+    return [finding["id"] for finding in run.json["findings"] if finding["severity"] == "blocker"]
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -75,18 +75,18 @@ def test_formats_and_answers_with_every_field_of_the_contract(format_: Callable[
     assert (first["path"], first["role"], first["action"]) == (str(node.root / "d1"), "metadata", "format")
     assert second["role"] == "data"
     assert first["directory_id"] == answer["voters"][0]["directory_id"] != second["directory_id"]
-    assert {file["path"] for one in answer["directories"] for file in one["files"]} == {
+    assert {file["path"] for directory in answer["directories"] for file in directory["files"]} == {
         str(node.root / name) for name in node.tree()
     }
-    for one in answer["directories"]:
-        for file in one["files"]:
+    for item in answer["directories"]:
+        for file in item["files"]:
             assert Path(file["path"]).stat().st_size == file["size"]
 
 
 def test_a_dry_run_shows_the_same_and_writes_nothing(format_: Callable[..., Run], node: Node) -> None:
     run = format_("-s", "--dry-run")
     assert (run.code, run.json["outcome"]) == (0, "planned")
-    assert [one["action"] for one in run.json["directories"]] == ["format", "format"]
+    assert [directory["action"] for directory in run.json["directories"]] == ["format", "format"]
     assert list(node.root.iterdir()) == [node.file]
 
 
@@ -114,7 +114,7 @@ def test_again_without_ignore_formatted_is_refused_and_with_it_nothing_is_to_do(
     kept = format_("-s", "-g")
     assert (kept.code, kept.json["outcome"]) == (0, "nothing-to-do")
     assert kept.json["voters"] == []  # a new id would be on no disk
-    assert [one["action"] for one in kept.json["directories"]] == ["keep", "keep"]
+    assert [directory["action"] for directory in kept.json["directories"]] == ["keep", "keep"]
     assert node.tree() == before
 
 
@@ -124,7 +124,7 @@ def test_a_new_disk_is_formatted_and_the_others_stay(format_: Callable[..., Run]
     before = node.tree()
     node.configure("d1", "d2")
     run = format_("-s", "-g")
-    assert (run.code, [one["action"] for one in run.json["directories"]]) == (0, ["keep", "format"])
+    assert (run.code, [directory["action"] for directory in run.json["directories"]]) == (0, ["keep", "format"])
     assert before.items() <= node.tree().items()
 
 
@@ -291,7 +291,7 @@ def test_an_unreadable_directory_is_refused_and_can_be_left_out(format_: Callabl
     run = format_("-s")
     assert (run.code, blockers(run)) == (3, ["log-directory-unreadable"])
     run = format_("-s", "--allow-failed-dir", node.root / "d2")
-    assert (run.code, [one["action"] for one in run.json["directories"]]) == (0, ["format", "skip"])
+    assert (run.code, [directory["action"] for directory in run.json["directories"]]) == (0, ["format", "skip"])
 
 
 def test_an_expected_mount_that_is_none_is_refused(format_: Callable[..., Run], node: Node) -> None:
@@ -333,7 +333,7 @@ def test_a_disk_that_fails_is_an_answer_with_the_next_step(
     monkeypatch.setattr(OsFilesystem, "create", fail)
     run = format_("-s")
     assert (run.code, run.json["outcome"]) == (1, "failed")
-    assert [one["id"] for one in run.json["findings"] if one["severity"] == "blocker"] == [id_]
+    assert [finding["id"] for finding in run.json["findings"] if finding["severity"] == "blocker"] == [id_]
     assert run.json["findings"][-1]["id"] == "format-not-begun"
     assert list(node.root.iterdir()) == [node.file]
 
@@ -352,7 +352,7 @@ def test_half_of_a_format_is_exit_5_and_ignore_formatted_finishes_it(
         broken.setattr(OsFilesystem, "publish", fail)
         run = format_("-s")
     assert (run.code, run.json["outcome"]) == (5, "partial")
-    assert {one["path"]: one["progress"] for one in run.json["directories"]} == {
+    assert {directory["path"]: directory["progress"] for directory in run.json["directories"]} == {
         str(node.root / "d1"): "half-done",
         str(node.root / "d2"): "unknown",
     }
@@ -377,6 +377,6 @@ def test_of_several_operators_at_once_one_formats_and_nothing_is_lost(node: Node
     outcomes = sorted((code, json.loads(text)["outcome"]) for text, code in answers)
     assert outcomes == [(0, "done")] + [(3, "refused")] * 4
     winner = next(json.loads(text) for text, code in answers if code == 0)
-    for one in winner["directories"]:
-        stored = (Path(one["path"]) / "meta.properties").read_text()
-        assert f"directory.id={one['directory_id']}" in stored
+    for directory in winner["directories"]:
+        stored = (Path(directory["path"]) / "meta.properties").read_text()
+        assert f"directory.id={directory['directory_id']}" in stored

@@ -23,8 +23,8 @@ def test_a_formatted_node(kafkactl, node):
     run = info(kafkactl, node, "-o", "json")
     assert (run.code, run.stderr) == (0, "")
     assert (run.json["problems"], run.json["node_id"]) == ([], 1)
-    assert [one["state"] for one in run.json["directories"]] == ["formatted", "formatted"]
-    assert [one["role"] for one in run.json["directories"]] == ["metadata", "data"]
+    assert [directory["state"] for directory in run.json["directories"]] == ["formatted", "formatted"]
+    assert [directory["role"] for directory in run.json["directories"]] == ["metadata", "data"]
 
 
 def test_in_the_words_of_kafka(kafkactl, node):
@@ -45,7 +45,7 @@ def test_a_node_from_zookeeper_is_a_problem_to_kafka_and_explained(kafkactl, nod
     for name in "ab":
         (node.disk(1, name) / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=abc\n")
     run = info(kafkactl, node, "-o", "json")
-    assert (run.code, [one["id"] for one in run.json["findings"]]) == (7, ["meta-properties-from-zookeeper"])
+    assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (7, ["meta-properties-from-zookeeper"])
     assert run.json["problems"][0].endswith("but the directories are formatted for legacy mode.")
 
 

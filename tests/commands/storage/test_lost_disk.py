@@ -52,7 +52,7 @@ def lost(kafkactl: Callable[..., Run], tmp_path: Path) -> Format:
 
 
 def servers(quorum: FakeQuorum) -> str:
-    return ",".join(str(quorum.address(one)) for one in (1, 2, 3))
+    return ",".join(str(quorum.address(number)) for number in (1, 2, 3))
 
 
 def voters(*places: object) -> str:
@@ -60,7 +60,7 @@ def voters(*places: object) -> str:
 
 
 def told(run: Run) -> set[str]:
-    return {one["id"] for one in run.json["findings"]}
+    return {finding["id"] for finding in run.json["findings"]}
 
 
 def test_a_quorum_that_does_without_it_lets_the_disk_be_replaced(quorum: FakeQuorum, lost: Format) -> None:
@@ -76,7 +76,7 @@ def test_a_second_voter_that_is_gone_contradicts_the_word(
     quorum.kill(2, ago_ms=ago_ms)
     run = lost(servers=servers(quorum), cluster_id=quorum.cluster_id)
     assert (run.code, run.json["outcome"]) == (3, "refused"), run.json
-    (finding,) = [one for one in run.json["findings"] if one["id"] == "majority-not-proven"]
+    (finding,) = [finding for finding in run.json["findings"] if finding["id"] == "majority-not-proven"]
     assert "controller 2 did not advance" in finding["message"]
     assert not list(tmp_path.glob("d1/*")), "nothing is written"
 
@@ -107,7 +107,7 @@ def test_where_no_controller_of_a_dynamic_quorum_answers_the_word_counts_and_tha
     quorum.kill(2)
     run = lost(servers=servers(quorum), cluster_id=quorum.cluster_id)
     assert (run.code, run.json["outcome"]) == (0, "done"), run.json
-    (finding,) = [one for one in run.json["findings"] if one["id"] == "quorum-not-observed"]
+    (finding,) = [finding for finding in run.json["findings"] if finding["id"] == "quorum-not-observed"]
     assert finding["severity"] == "warning"
     assert str(quorum.address(1)) in finding["message"]
 
@@ -115,7 +115,7 @@ def test_where_no_controller_of_a_dynamic_quorum_answers_the_word_counts_and_tha
 def test_static_voters_that_do_not_run_contradict_the_word(quorum: FakeQuorum, lost: Format) -> None:
     quorum.kill(1)
     quorum.kill(2)
-    places = [quorum.address(one) for one in (1, 2, 3)]
+    places = [quorum.address(number) for number in (1, 2, 3)]
     run = lost(voters=voters(*places), cluster_id=quorum.cluster_id)
     assert (run.code, "majority-not-proven" in told(run)) == (3, True), run.json
 
@@ -128,8 +128,8 @@ class Mute(Listening):
 
 
 def test_one_that_never_answers_ends_in_the_operators_word(lost: Format) -> None:
-    with Mute() as one, Mute() as other:
-        places = voters(one.address, other.address, "127.0.0.1:9093")
+    with Mute() as mute, Mute() as other:
+        places = voters(mute.address, other.address, "127.0.0.1:9093")
         run = lost(*WORDS[1:], "--timeout", "15s", voters=places)
     assert (run.code, "quorum-not-observed" in told(run)) == (0, True), run.json
 

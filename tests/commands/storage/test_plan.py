@@ -63,7 +63,10 @@ def test_a_refused_plan_is_an_answer_and_no_file(kafkactl, tmp_path):
     run = plan(kafkactl, fleet)
     assert (run.code, run.stderr) == (3, "")
     assert (run.json["outcome"], run.json["nodes"], run.json["out"]) == ("refused", [], None)
-    assert {one["subject"] for one in run.json["findings"] if one["id"] == "node-id-mismatch"} == {"node 2", "node 5"}
+    assert {finding["subject"] for finding in run.json["findings"] if finding["id"] == "node-id-mismatch"} == {
+        "node 2",
+        "node 5",
+    }
     assert not fleet.plan.exists()
 
 
@@ -71,7 +74,7 @@ def test_a_missing_configuration_is_told_with_everything_else(kafkactl, fleet):
     fleet.config(3).unlink()
     run = plan(kafkactl, fleet)
     assert run.code == 3
-    (finding,) = [one for one in run.json["findings"] if one["id"] == "input-file-unreadable"]
+    (finding,) = [finding for finding in run.json["findings"] if finding["id"] == "input-file-unreadable"]
     assert "3.properties" in finding["message"]
 
 
@@ -160,7 +163,7 @@ def test_a_plan_of_two_runs_is_two_plans(kafkactl, fleet):
     plan(kafkactl, fleet)
     second = fleet.planned()
     ids = [
-        {one["directory_id"] for node in document["nodes"] for one in node["directories"]}
+        {directory["directory_id"] for node in document["nodes"] for directory in node["directories"]}
         for document in (first, second)
     ]
     assert not ids[0] & ids[1]

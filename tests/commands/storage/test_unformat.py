@@ -33,7 +33,7 @@ def test_removes_the_format_of_a_node_that_never_started(unformat: Callable[...,
     run = unformat("--confirm", CLUSTER_ID)
     assert (run.code, run.json["kind"], run.json["outcome"]) == (0, "storage.unformat", "done")
     assert (run.json["cluster_id"], run.json["node_id"]) == (CLUSTER_ID, 1)
-    assert [one["action"] for one in run.json["directories"]] == ["unformat", "unformat"]
+    assert [directory["action"] for directory in run.json["directories"]] == ["unformat", "unformat"]
     assert files(config) == []
     again = unformat()
     assert (again.code, again.json["outcome"]) == (0, "nothing-to-do")
@@ -61,7 +61,7 @@ def test_only_the_clusters_id_confirms_it(
     before = files(config)
     run = unformat(*words)
     assert (run.code, run.json["outcome"]) == (3, "refused")
-    assert [one["id"] for one in run.json["findings"]] == [id_]
+    assert [finding["id"] for finding in run.json["findings"]] == [id_]
     assert files(config) == before
 
 
@@ -70,14 +70,14 @@ def test_a_node_that_may_have_started_is_refused(unformat: Callable[..., Run], c
     before = files(config)
     run = unformat("--confirm", CLUSTER_ID)
     assert (run.code, run.json["outcome"]) == (3, "refused")
-    assert [one["id"] for one in run.json["findings"]] == ["directory-was-used"]
+    assert [finding["id"] for finding in run.json["findings"]] == ["directory-was-used"]
     assert files(config) == before
 
 
 def test_only_one_directory(unformat: Callable[..., Run], config: Path) -> None:
     (config.parent / "d1" / ".lock").touch()
     run = unformat("--only", config.parent / "d2", "--confirm", CLUSTER_ID)
-    assert (run.code, [one["path"] for one in run.json["directories"]]) == (0, [str(config.parent / "d2")])
+    assert (run.code, [directory["path"] for directory in run.json["directories"]]) == (0, [str(config.parent / "d2")])
 
 
 def test_leftovers_need_only_a_yes(unformat: Callable[..., Run], config: Path) -> None:

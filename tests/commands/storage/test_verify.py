@@ -30,7 +30,7 @@ def test_a_node_that_starts(kafkactl, node):
     assert (run.json["will_start"], run.json["expected_failure"], run.json["would_lose"]) == (True, None, [])
     assert run.json["starts_with"] == ["4.3", "4.4"]
     assert (run.json["node_id"], run.json["kafka_version"]) == (1, "4.3.1")
-    assert [one["role"] for one in run.json["directories"]] == ["metadata"]
+    assert [directory["role"] for directory in run.json["directories"]] == ["metadata"]
 
 
 def test_a_node_that_ends(kafkactl, node):
@@ -47,7 +47,7 @@ def test_a_node_that_ends(kafkactl, node):
 def test_a_start_that_ends_before_the_metadata_log_loses_nothing(kafkactl, node):
     made = node("4.3.1").format(static=True)
     removed("d1/bootstrap.checkpoint")(made.root)
-    assert [one["what"] for one in verify(kafkactl, made, "-o", "json").json["would_lose"]] == [
+    assert [loss["what"] for loss in verify(kafkactl, made, "-o", "json").json["would_lose"]] == [
         "release",
         "features",
         "scram",

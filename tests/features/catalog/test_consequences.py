@@ -29,7 +29,7 @@ def test_how_far_down_one_gets(level: int, floor: int) -> None:
     assert downgrade_floor(find_release("4.4"), level) == floor
 
 
-# kraft-measured 4.2, each seen on real clusters.
+# kraft-measured 4.2, text seen on real clusters.
 @pytest.mark.parametrize(
     ("release", "before", "after", "accepted"),
     [
@@ -76,8 +76,8 @@ def test_the_way_back_ends_at_the_first_door() -> None:
 
 def test_what_a_change_brings() -> None:
     told = consequences("metadata.version", 14, 17)
-    assert any("controllers register" in one for one in told)
-    assert not any("nothing:" in one for one in told)
+    assert any("controllers register" in text for text in told)
+    assert not any("nothing:" in text for text in told)
     assert told[-1] == "nodes older than Kafka 3.7 can no longer join or come back"
     assert consequences("metadata.version", 17, 17) == ()
     assert consequences("metadata.version", 8, 8) == ()
@@ -85,8 +85,8 @@ def test_what_a_change_brings() -> None:
 
 def test_what_eligible_leader_replicas_do_to_min_insync_replicas() -> None:
     on, off = (consequences("eligible.leader.replicas.version", *way) for way in ((0, 1), (1, 0)))
-    assert any("min.insync.replicas" in one and "deleted" in one for one in on)
-    assert any("do not come back" in one for one in off)
+    assert any("min.insync.replicas" in text and "deleted" in text for text in on)
+    assert any("do not come back" in text for text in off)
 
 
 def test_what_would_be_lost_is_named_where_metadata_changed() -> None:

@@ -21,8 +21,8 @@ def result(reply: Reply) -> FeatureResult:
 
 
 def ended(reply: Reply, levels: dict[str, int] | None, settled: bool) -> tuple[str, list[str]]:
-    (one,) = resolve(CHANGES, [result(reply)], levels, settled=settled)
-    return one.outcome.value, [finding.id for finding in one.findings]
+    (feature,) = resolve(CHANGES, [result(reply)], levels, settled=settled)
+    return feature.outcome.value, [finding.id for finding in feature.findings]
 
 
 @pytest.mark.parametrize("settled", [False, True])
@@ -57,8 +57,8 @@ def test_a_third_level_is_somebody_elses(reply: Reply) -> None:
 
 
 def test_a_change_without_a_result_is_unclear() -> None:
-    (one,) = resolve(CHANGES, [], B, settled=False)
-    assert one.outcome is Outcome.UNKNOWN
+    (feature,) = resolve(CHANGES, [], B, settled=False)
+    assert feature.outcome is Outcome.UNKNOWN
 
 
 def test_nothing_is_done_that_is_not_seen() -> None:
@@ -80,4 +80,4 @@ def test_nothing_is_done_that_is_not_seen() -> None:
 def test_several_changes_together(outcomes: list[str], whole: Outcome) -> None:
     from kafkactl.features.change.outcome import Resolved
 
-    assert overall([Resolved(name=str(n), outcome=Outcome(one)) for n, one in enumerate(outcomes)]) is whole
+    assert overall([Resolved(name=str(n), outcome=Outcome(outcome)) for n, outcome in enumerate(outcomes)]) is whole

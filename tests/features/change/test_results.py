@@ -78,7 +78,7 @@ def test_a_code_at_the_top_wins_over_a_silent_success_below() -> None:
 )  # fmt: skip
 def test_what_a_code_leaves_open(code: int, reply: str) -> None:
     """A controller that resigns answers 41 for records that may yet be committed; 7 and -1 say nothing at all."""
-    assert {one for _, one, _, _ in told(2, answer(2, code, "x"))} == {reply}
+    assert {answered for _, answered, _, _ in told(2, answer(2, code, "x"))} == {reply}
 
 
 def test_no_answer_and_nothing_sent_are_not_the_same() -> None:
@@ -111,7 +111,10 @@ def test_the_request_survives_the_wire(version: int, kind: UpgradeType) -> None:
     spec = request(UPDATE_FEATURES)
     body = update_features_request({"metadata.version": 30, "group.version": 1}, kind, validate_only=True, timeout_ms=5)
     sent, _ = decode_message(spec, version, encode_message(spec, version, body))
-    assert [(one["Feature"], one["MaxVersionLevel"], one["UpgradeType"]) for one in sent["FeatureUpdates"]] == [
+    assert [
+        (featureupdate["Feature"], featureupdate["MaxVersionLevel"], featureupdate["UpgradeType"])
+        for featureupdate in sent["FeatureUpdates"]
+    ] == [
         ("metadata.version", 30, int(kind)),
         ("group.version", 1, int(kind)),
     ]
@@ -120,9 +123,15 @@ def test_the_request_survives_the_wire(version: int, kind: UpgradeType) -> None:
 
 def test_where_the_dry_run_differs() -> None:
     refused, accepted = answer(2, 95, "no"), answer(2, 0, None)
-    assert [one.id for one in check_dry_run({"a": True}, read_response(["a"], 2, refused))] == ["dry-run-refused"]
-    assert [one.id for one in check_dry_run({"a": None}, read_response(["a"], 2, refused))] == ["dry-run-refused"]
-    assert [one.id for one in check_dry_run({"a": False}, read_response(["a"], 2, accepted))] == ["dry-run-accepted"]
+    assert [finding.id for finding in check_dry_run({"a": True}, read_response(["a"], 2, refused))] == [
+        "dry-run-refused"
+    ]
+    assert [finding.id for finding in check_dry_run({"a": None}, read_response(["a"], 2, refused))] == [
+        "dry-run-refused"
+    ]
+    assert [finding.id for finding in check_dry_run({"a": False}, read_response(["a"], 2, accepted))] == [
+        "dry-run-accepted"
+    ]
     assert check_dry_run({"a": False}, read_response(["a"], 2, refused)) == []
     assert check_dry_run({"a": None}, read_response(["a"], 2, accepted)) == []
 

@@ -85,7 +85,9 @@ class Levels(PlayedCluster):
             self.cluster.levels |= levels
         self._act()
         if reaction == REFUSED:
-            return tuple(FeatureResult(name=one, reply=Reply.REFUSED, error_code=95, message="no") for one in levels)
+            return tuple(
+                FeatureResult(name=level, reply=Reply.REFUSED, error_code=95, message="no") for level in levels
+            )
         return tuple(map(_accepted, levels)) if reaction == MADE else no_response(levels, "no answer")
 
 
@@ -96,7 +98,7 @@ class Registry(PlayedCluster):
     def send(self, plan: UnregisterPlan) -> tuple[Reply, str]:
         reaction = self._react(f"{plan.role} {plan.node_id}")
         if reaction in (MADE, LOST):
-            self.cluster.nodes = [one for one in self.cluster.nodes if one.id != plan.node_id]
+            self.cluster.nodes = [node for node in self.cluster.nodes if node.id != plan.node_id]
         self._act()
         return (Reply.ACCEPTED, "") if reaction == MADE else (Reply.UNCLEAR, "no answer")
 
@@ -112,7 +114,7 @@ def upgrade(cluster: Levels, levels: Mapping[str, int] = UP) -> End:
     journey = FeatureJourney(cluster, request, deadline=until, policy=policy, tell=in_silence)
     end = Engine(journey, RunJournal(), clock=cluster.clock, policy=policy).to_the_end()
     proof = journey.prove()
-    assert (proof is not None) is any(one.outcome is Outcome.DONE for one in journey.resolved)
+    assert (proof is not None) is any(result.outcome is Outcome.DONE for result in journey.resolved)
     return end
 
 
@@ -175,6 +177,6 @@ def test_an_unregistration_killed_at_every_act(tmp_path: Path, reactions: list[s
 
     def check(cluster: Registry) -> None:
         assert cluster.sent == [f"{Role.BROKER} 6"]
-        assert [one.id for one in cluster.cluster.nodes] == [1, 2, 3, 9, 4, 5]
+        assert [node.id for node in cluster.cluster.nodes] == [1, 2, 3, 9, 4, 5]
 
     assert killed_at_every_act(tmp_path, lambda: Registry(reactions=list(reactions)), go, check) > 5

@@ -32,7 +32,7 @@ def _keys(given: dict[str, str]) -> dict[str, str]:
 
 
 def found(*nodes: NodeSettings) -> dict[str, tuple[Kind, ...]]:
-    return {one.setting.key: one.kinds for one in differences(nodes)}
+    return {difference.setting.key: difference.kinds for difference in differences(nodes)}
 
 
 def told(key: str, *sources: tuple[int, str]) -> dict[str, object]:
@@ -43,7 +43,7 @@ def told(key: str, *sources: tuple[int, str]) -> dict[str, object]:
 class TestTheTable:
     def test_every_row_is_whole(self) -> None:
         rows = node_settings()
-        assert len({one.key for one in rows}) == len(rows) > 25
+        assert len({row.key for row in rows}) == len(rows) > 25
         for row in rows:
             assert row.type in {"int", "bool", "text", "class", "principals"}, row.key
             assert row.canonical(row.default) == row.default, row.key
@@ -51,7 +51,7 @@ class TestTheTable:
             assert row.worse in ("", "lower", "true")
 
     def test_what_controllers_decide_is_carried_over(self) -> None:
-        carried = {one.key for one in node_settings() if one.carried_over}
+        carried = {setting.key for setting in node_settings() if setting.carried_over}
         assert {
             "default.replication.factor", "num.partitions", "min.insync.replicas", "unclean.leader.election.enable",
             "delete.topic.enable", "create.topic.policy.class.name", "alter.config.policy.class.name",
@@ -84,8 +84,8 @@ class TestDifferences:
         assert found(*brokers, controller(num_partitions="2")) == {"num.partitions": (Kind.ROLES, Kind.BROKERS)}
 
     def test_a_setting_of_brokers_in_a_controllers_file(self) -> None:
-        (one,) = differences((broker(), controller(auto_create_topics_enable="false")))
-        assert (one.kinds, one.matters) == ((Kind.UNREAD,), False)
+        (difference,) = differences((broker(), controller(auto_create_topics_enable="false")))
+        assert (difference.kinds, difference.matters) == ((Kind.UNREAD,), False)
 
     def test_synonyms_are_the_same_setting(self) -> None:
         assert found(broker(log_retention_hours="2"), controller(log_retention_ms="7200000")) == {}
@@ -104,7 +104,7 @@ class TestDifferences:
         old, new = find_release("3.8"), find_release("3.9")
         given = {"unclean.leader.election.interval.ms": "7"}
         for release, expected in ((old, {}), (new, {"unclean.leader.election.interval.ms": (Kind.CONTROLLERS,)})):
-            nodes = [of_file(one, id=id, role=C, release=release) for id, one in enumerate((given, {}))]
+            nodes = [of_file(item, id=id, role=C, release=release) for id, item in enumerate((given, {}))]
             assert found(*nodes) == expected
 
 
@@ -121,10 +121,10 @@ class TestWhatANodeAnswers:
             of_answer([told("min.insync.replicas", *sources)], id=1, role=B),
             of_answer([told("min.insync.replicas", (3, cluster), (5, "1"))], id=3001, role=C),
         ]
-        (one,) = differences(nodes)
-        assert (one.kinds, one.matters) == ((Kind.OVERRIDDEN,), matters)
-        assert one.files == {file: ("broker 1",)}
-        (finding,) = difference_findings((one,))
+        (difference,) = differences(nodes)
+        assert (difference.kinds, difference.matters) == ((Kind.OVERRIDDEN,), matters)
+        assert difference.files == {file: ("broker 1",)}
+        (finding,) = difference_findings((difference,))
         assert finding.id == ("setting-overridden" if matters else "settings-shown-differently")
 
     def test_a_value_that_is_not_told_is_the_default(self) -> None:
@@ -136,7 +136,7 @@ class TestTheVerdict:
     def test_nothing_is_complete_without_both_roles(self) -> None:
         assert verdict_of([broker(), controller()], []).complete
         assert not verdict_of([broker()], []).complete
-        assert [one.id for one in verdict_of([broker()], []).findings] == ["no-settings-of-role"]
+        assert [finding.id for finding in verdict_of([broker()], []).findings] == ["no-settings-of-role"]
 
     def test_a_node_that_answers_and_was_not_read_leaves_it_open(self) -> None:
         silent, denied = (
@@ -146,7 +146,7 @@ class TestTheVerdict:
         assert verdict_of([broker(), controller()], [silent]).complete
         verdict = verdict_of([broker(), controller()], [silent, denied])
         assert not verdict.complete
-        assert {one.id for one in verdict.findings} == {"silent-node-not-compared", "node-settings-not-read"}
+        assert {finding.id for finding in verdict.findings} == {"silent-node-not-compared", "node-settings-not-read"}
 
     def test_one_finding_says_who_decides_and_what(self) -> None:
         nodes = [broker(1, default_replication_factor="3"), broker(2, default_replication_factor="3"), controller()]

@@ -36,10 +36,10 @@ def silence_of(node) -> Silence | None:
 def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None = None) -> FeatureState:
     """What `feature_view` makes of the simulation: every node asked, then the leader watched."""
     state = cluster(TEXT)
-    roles = {one: Role.BROKER if one == BROKER else Role.CONTROLLER for one in quorum.nodes}
+    roles = {node: Role.BROKER if node == BROKER else Role.CONTROLLER for node in quorum.nodes}
     nodes = tuple(
-        replace(state.node(roles[one], one) or NodeSeen(id=one, role=roles[one], answers=None), **_answer(node, state))
-        for one, node in quorum.nodes.items()
+        replace(state.node(roles[id_], id_) or NodeSeen(id=id_, role=roles[id_], answers=None), **_answer(node, state))
+        for id_, node in quorum.nodes.items()
     )
     quorum.sleep_ms(20.0)
     known = state.registrations
@@ -48,7 +48,7 @@ def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None 
     state = replace(state, nodes=nodes, registrations=replace(known, brokers=brokers))
     silent = {node.id for node in nodes if not node.answers} | ({doubted} if doubted else set())
     first = quorum.glance()
-    listed = {} if first is None else {one.id: one.key for one in first.replicas}
+    listed = {} if first is None else {replica.id: replica.key for replica in first.replicas}
     needed = [key for node_id, key in listed.items() if node_id in silent]
     needed += [ReplicaKey(node_id=doubted, directory_id=ZERO_UUID)] if doubted and doubted not in listed else []
     found = watch(quorum, needed=needed)
@@ -83,7 +83,7 @@ def _answer(node, state: FeatureState):
 
 
 def struck(what: str, *node_ids: int, ago_ms: float) -> LivingQuorum:
-    quorum = LivingQuorum(observers=(BROKER,), events=[Event(0, what, one) for one in node_ids])
+    quorum = LivingQuorum(observers=(BROKER,), events=[Event(0, what, id_) for id_ in node_ids])
     quorum.sleep_ms(ago_ms)
     return quorum
 
@@ -94,7 +94,7 @@ def test_no_level_is_changed_where_both_followers_have_gone(what: str, ago_ms: f
     state = observed(struck(what, 2, 3, ago_ms=ago_ms))
     plan = plan_change(state, METADATA)
     assert plan.outcome is Outcome.REFUSED
-    assert {one.id for one in plan.findings} & {"majority-not-proven", "no-active-controller"}
+    assert {finding.id for finding in plan.findings} & {"majority-not-proven", "no-active-controller"}
 
 
 @pytest.mark.parametrize("ago_ms", AGO)
@@ -103,7 +103,7 @@ def test_one_follower_less_leaves_a_majority_and_no_conversion(what: str, ago_ms
     state = observed(struck(what, 3, ago_ms=ago_ms))
     assert plan_change(state, METADATA).outcome is Outcome.PLANNED
     conversion = plan_change(state, CONVERSION)
-    assert "voter-not-ready" in {one.id for one in conversion.findings if one.subject == "controller 3"}
+    assert "voter-not-ready" in {finding.id for finding in conversion.findings if finding.subject == "controller 3"}
     assert conversion.outcome is Outcome.REFUSED
 
 
@@ -112,8 +112,8 @@ def test_voters_that_cannot_be_reached_from_here_and_follow_are_alive(ago_ms: fl
     state = observed(struck("cut", 2, 3, ago_ms=ago_ms))
     plan = plan_change(state, CONVERSION)
     assert plan.outcome is Outcome.PLANNED, plan.findings
-    silent = [one for one in plan.findings if one.id == "node-does-not-answer"]
-    assert len(silent) == 2 and all("it is alive" in one.message for one in silent)
+    silent = [finding for finding in plan.findings if finding.id == "node-does-not-answer"]
+    assert len(silent) == 2 and all("it is alive" in finding.message for finding in silent)
 
 
 @pytest.mark.parametrize("ago_ms", AGO)
@@ -130,14 +130,14 @@ def test_an_election_in_the_middle_is_waited_out_or_refused(at_ms: float) -> Non
     plan = plan_change(state, METADATA)
     if plan.outcome is Outcome.PLANNED and quorum.at_ms - at_ms > FRESH_MS + 500:
         assert state.active_controller == quorum.leader_id
-        assert {one.id for one in state.voters or () if one.fetching} <= {1, 2}
+        assert {voter.id for voter in state.voters or () if voter.fetching} <= {1, 2}
 
 
 @pytest.mark.parametrize("at_ms", [50.0, 150.0, 300.0, 450.0, 700.0])
 @pytest.mark.parametrize("what", ["kill", "pause"])
 def test_followers_that_go_while_they_are_watched(what: str, at_ms: float) -> None:
     """Nobody can know of what happens after the last look; what was seen is never older than that and an interval."""
-    quorum = LivingQuorum(observers=(BROKER,), events=[Event(at_ms, what, one) for one in (2, 3)])
+    quorum = LivingQuorum(observers=(BROKER,), events=[Event(at_ms, what, number) for number in (2, 3)])
     plan = plan_change(observed(quorum), METADATA)
     assert plan.outcome is Outcome.REFUSED or quorum.at_ms - at_ms <= FRESH_MS + 500
 
@@ -160,7 +160,7 @@ def test_a_paused_broker_that_cannot_be_reached_is_doubt(ago_ms: float) -> None:
     quorum = LivingQuorum(observers=(BROKER,), events=[Event(0, "pause", BROKER), Event(0, "cut", BROKER)])
     quorum.sleep_ms(ago_ms)
     plan = plan_unregister(observed(quorum, fenced=True, doubted=BROKER), BROKER)
-    assert [one.id for one in plan.findings] == ["node-liveness-unknown"]
+    assert [finding.id for finding in plan.findings] == ["node-liveness-unknown"]
 
 
 @pytest.mark.parametrize("at_ms", [0.0, 100.0, 500.0, 1_000.0, 1_900.0])

@@ -65,17 +65,17 @@ def test_levels_that_moved_since_are_a_refusal() -> None:
     plan = upgrade(cluster(CALM), metadata_version=27)
     assert check_unmoved(plan, cluster(CALM)) == []
     moved = cluster(CALM.replace("metadata.version=25", "metadata.version=26"))
-    assert [(one.id, one.evidence) for one in check_unmoved(plan, moved)] == [
+    assert [(finding.id, finding.evidence) for finding in check_unmoved(plan, moved)] == [
         ("feature-level-moved", {"planned": 25, "found": 26})
     ]
     gone = cluster(CALM.replace("group.version=1", "group.version=0"))
-    assert [one.subject for one in check_unmoved(plan, gone)] == ["feature group.version"]
+    assert [finding.subject for finding in check_unmoved(plan, gone)] == ["feature group.version"]
 
 
 def test_another_cluster_is_a_refusal() -> None:
     plan = upgrade(cluster(CALM), metadata_version=27)
     other = replace(cluster(CALM), cluster_id="AAAAAAAAAAAAAAAAAAAAAw")
-    assert [one.id for one in check_unmoved(plan, other)] == ["cluster-changed"]
+    assert [finding.id for finding in check_unmoved(plan, other)] == ["cluster-changed"]
 
 
 def test_irreversible_changes_are_named() -> None:
@@ -117,7 +117,9 @@ def test_a_node_that_lags_does_not_undo_what_is_done() -> None:
     lagging = cluster("levels metadata.version=27\ncontrollers 1*\nbrokers 4 levels:metadata.version=25")
     answer = change_answer(plan, resolved=resolved, proof=prove(lagging, plan.request.levels))
     assert answer["outcome"] == "done"
-    assert [(one["id"], one["severity"]) for one in answer["findings"]] == [("feature-level-not-on-node", "warning")]
+    assert [(finding["id"], finding["severity"]) for finding in answer["findings"]] == [
+        ("feature-level-not-on-node", "warning")
+    ]
 
 
 def test_outcomes_before_anything_is_sent() -> None:
@@ -161,7 +163,7 @@ def test_a_silent_controller_is_not_called_gone_where_nobody_says_who_votes() ->
 def test_a_change_needs_a_majority_that_was_seen_to_follow(word: str, change: dict[str, int], *, proven: bool) -> None:
     """Of three voters two are as the word says; a voter that answers nobody here and fetches is one that follows."""
     plan = upgrade(cluster(f"levels metadata.version=25\ncontrollers 1*\ncontrollers 2 3 {word}"), **change)
-    found = [one for one in plan.findings if one.id == "majority-not-proven"]
+    found = [finding for finding in plan.findings if finding.id == "majority-not-proven"]
     assert bool(found) is not proven
     assert (plan.outcome is Outcome.REFUSED) is not proven
     if found:
@@ -171,7 +173,7 @@ def test_a_change_needs_a_majority_that_was_seen_to_follow(word: str, change: di
 
 def test_one_voter_of_three_that_was_just_killed_leaves_a_majority() -> None:
     plan = upgrade(cluster("levels metadata.version=25\ncontrollers 1* 2\ncontrollers 3 silent"), metadata_version=27)
-    assert (plan.outcome, [one.id for one in plan.findings if one.subject == "controller 3"]) == (
+    assert (plan.outcome, [finding.id for finding in plan.findings if finding.subject == "controller 3"]) == (
         Outcome.PLANNED,
         ["node-does-not-answer"],
     )
@@ -181,7 +183,7 @@ def test_one_voter_of_three_that_was_just_killed_leaves_a_majority() -> None:
 def test_a_conversion_needs_every_voter_to_be_seen_following(word: str, *, ready: bool) -> None:
     text = f"levels metadata.version=25\ncontrollers 1* 2\ncontrollers 3 {word}"
     plan = upgrade(cluster(text), kraft_version=1)
-    assert ("voter-not-ready" in {one.id for one in plan.findings}) is not ready
+    assert ("voter-not-ready" in {finding.id for finding in plan.findings}) is not ready
     assert (plan.outcome is Outcome.PLANNED) is ready
 
 

@@ -80,7 +80,7 @@ def shown_plan(state: FeatureState, plan: FeaturePlan) -> Iterator[str]:
     yield from shown(plan.findings)
     accepted = predicted_acceptance(state, plan.request.levels, upgrade_type(plan.request))
     if plan.outcome.value == "refused":
-        yield "kafka: " + ", ".join(f"{name} {KAFKA[one]}" for name, one in accepted.items())
+        yield "kafka: " + ", ".join(f"{name} {KAFKA[key]}" for name, key in accepted.items())
 
 
 def shown(findings: tuple[Finding, ...]) -> Iterator[str]:

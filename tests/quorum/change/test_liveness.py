@@ -85,7 +85,7 @@ def test_a_quorum_behind_brokers_is_changed(change, name):
     """Nobody but the leader's word, forwarded by a broker, is to be had."""
     quorum = _quorum(name, out_of_reach=True)
     result = change(quorum, name, dry_run=True)
-    ids = {one.id for one in result.findings if one.severity == "blocker"}
+    ids = {finding.id for finding in result.findings if finding.severity == "blocker"}
     assert ids <= {"candidate-not-identified"}, result.findings
 
 
@@ -126,7 +126,7 @@ def test_a_voter_that_fails_while_the_command_observes_is_noticed(change, name, 
         for during_ms in moments:
             quorum = _quorum(name, Event(during_ms, what, node_id))
             result = change(quorum, name)
-            late = [one for one in quorum.wedged if one[1] > ANSWER_MS]
+            late = [wedge for wedge in quorum.wedged if wedge[1] > ANSWER_MS]
             assert late == [], (name, what, node_id, during_ms, quorum.wedged, result.findings)
 
 
@@ -134,7 +134,7 @@ def test_a_voter_that_fails_while_the_command_observes_is_noticed(change, name, 
 def test_of_a_voter_that_cannot_be_reached_an_interval_of_no_ops_remains(change, during_ms):
     quorum = _quorum("remove-controller", Event(during_ms, "kill", 3), out_of_reach=True)
     change(quorum, "remove-controller")
-    assert [one for one in quorum.wedged if one[1] > 600] == []
+    assert [wedge for wedge in quorum.wedged if wedge[1] > 600] == []
 
 
 @pytest.mark.parametrize("name", GOALS)
@@ -151,7 +151,7 @@ def test_an_election_during_the_command_never_leads_to_a_wedge(change, name, mom
     for during_ms in moments:
         quorum = _quorum(name, Event(during_ms, "elect", 3), Event(during_ms + 350, "kill", 1))
         result = change(quorum, name)
-        late = [one for one in quorum.wedged if one[1] > ANSWER_MS]
+        late = [wedge for wedge in quorum.wedged if wedge[1] > ANSWER_MS]
         assert late == [], (name, during_ms, result.findings)
 
 

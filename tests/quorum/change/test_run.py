@@ -68,11 +68,11 @@ def run(tmp_path):
 
 
 def _taken(result):
-    return [(one.action.value, one.id, one.state.value) for one in result.steps if one.action.value != "wait"]
+    return [(step.action.value, step.id, step.state.value) for step in result.steps if step.action.value != "wait"]
 
 
 def _ids(result):
-    return {one.id for one in result.findings}
+    return {finding.id for finding in result.findings}
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_it_reaches_the_target(run, voters, observers, dead, target, sent):
     result = run(quorum, _reassign(target))
     assert result.outcome is Outcome.DONE, result.findings
     assert quorum.sent == sent
-    assert ids_of(quorum.world.voters) == [one.node_id for one in parse_target(target)]
-    assert {one.state.value for one in result.steps} == {"done"}
+    assert ids_of(quorum.world.voters) == [member.node_id for member in parse_target(target)]
+    assert {step.state.value for step in result.steps} == {"done"}
     assert run(quorum, _reassign(target)).outcome is Outcome.NOTHING_TO_DO
     assert quorum.sent == sent
 
@@ -102,7 +102,7 @@ def test_a_plan_alone_sends_and_writes_nothing(tmp_path):
     quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"))
     result = plan_only(quorum, _reassign("1,2,3,4,5"), clock=quorum.clock)
     assert (result.outcome, quorum.sent, list(tmp_path.iterdir())) == (Outcome.PLANNED, [], [])
-    assert [one.action.value for one in result.steps] == ["wait", "add", "wait", "add"]
+    assert [step.action.value for step in result.steps] == ["wait", "add", "wait", "add"]
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journe
             return carry_out(quorum, _reassign(target), journal, patience=quick, clock=quorum.clock).outcome
 
     def check(quorum):
-        assert ids_of(quorum.world.voters) == [one.node_id for one in parse_target(target)]
+        assert ids_of(quorum.world.voters) == [member.node_id for member in parse_target(target)]
 
     assert killed_at_every_act(tmp_path, start, go, check) > 20
 

@@ -46,7 +46,8 @@ class FleetBuilder:
         role = "controller" if node_id in self.controllers else "broker"
         listener = "CONTROLLER" if role == "controller" else "PLAINTEXT"
         quorum = ",".join(
-            (f"{one}@h{one}.example:9093" if self.static else f"h{one}.example:9093") for one in self.controllers
+            (f"{controller}@h{controller}.example:9093" if self.static else f"h{controller}.example:9093")
+            for controller in self.controllers
         )
         port = 9093 if role == "controller" else 9092
         # Before 3.9 a controller may not advertise anything.
@@ -71,8 +72,8 @@ class FleetBuilder:
             entries.append(InventoryNode(**{**facts, **self.nodes.get(node_id, {})}))
         facts = {"file": "fleet.toml", "cluster_id": CLUSTER_ID, "kafka_version": "4.3.1", **self.inventory}
         configs = [
-            ConfigFile(path=f"/etc/{one}.properties", data=self.files.get(one, self.config(one).encode()))
-            for one in self.ids
+            ConfigFile(path=f"/etc/{id_}.properties", data=self.files.get(id_, self.config(id_).encode()))
+            for id_ in self.ids
         ]
         return FleetRequest(
             inventory=Inventory(nodes=tuple(entries), **facts),

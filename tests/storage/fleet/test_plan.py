@@ -44,8 +44,8 @@ def test_a_dynamic_fleet_is_planned_without_a_finding():
     assert (plan.outcome, plan.findings) == (Outcome.PLANNED, ())
     assert (plan.mode, plan.kraft_version, plan.metadata_version_name) == ("dynamic", 1, "4.3-IV0")
     modes = {node.id: node.voter_mode for node in plan.nodes}
-    assert {modes[one] for one in (1, 2, 3)} == {VoterMode.INITIAL_CONTROLLERS}
-    assert {modes[one] for one in (4, 5, 6)} == {VoterMode.NO_INITIAL_CONTROLLERS}
+    assert {modes[number] for number in (1, 2, 3)} == {VoterMode.INITIAL_CONTROLLERS}
+    assert {modes[index] for index in (4, 5, 6)} == {VoterMode.NO_INITIAL_CONTROLLERS}
 
 
 def test_every_initial_controller_gets_the_same_voters_under_their_own_directory_ids():
@@ -53,7 +53,7 @@ def test_every_initial_controller_gets_the_same_voters_under_their_own_directory
     firsts = {node.id: decode_checkpoint(only(contents(node, FIRST))) for node in plan.nodes[:3]}
     (voters,) = {checkpoint.voters for checkpoint in firsts.values()}
     metadata = {node.id: node.directories[0].directory_id for node in plan.nodes}
-    assert {voter.node_id: voter.directory_id for voter in voters} == {one: metadata[one] for one in (1, 2, 3)}
+    assert {voter.node_id: voter.directory_id for voter in voters} == {number: metadata[number] for number in (1, 2, 3)}
     assert [voter.endpoints[0].host for voter in voters] == ["h1.example", "h2.example", "h3.example"]
     assert not any(contents(node, FIRST) for node in plan.nodes[3:])
 
@@ -76,7 +76,7 @@ def test_users_and_salts_are_the_same_on_all_controllers_and_absent_from_brokers
     bootstraps = [contents(node, "bootstrap.checkpoint") for node in plan.nodes]
     assert bootstraps[0] == bootstraps[1] == bootstraps[2]
     assert b"alice" in only(bootstraps[0])
-    assert all(b"alice" not in only(one) for one in bootstraps[3:])
+    assert all(b"alice" not in only(bootstrap) for bootstrap in bootstraps[3:])
 
 
 def test_no_secret_is_shown():
@@ -142,7 +142,7 @@ def test_controllers_that_join_later_are_no_voters():
 def test_nodes_that_join_an_existing_cluster():
     plan = FleetBuilder(
         controllers=(7,), brokers=(8,), inventory={"existing_cluster": True},
-        configs={one: {"controller.quorum.bootstrap.servers": "h1.example:9093"} for one in (7, 8)},
+        configs={number: {"controller.quorum.bootstrap.servers": "h1.example:9093"} for number in (7, 8)},
     ).plan()  # fmt: skip
     assert plan.outcome is Outcome.PLANNED
     assert {node.voter_mode for node in plan.nodes} == {VoterMode.NO_INITIAL_CONTROLLERS}
@@ -151,7 +151,7 @@ def test_nodes_that_join_an_existing_cluster():
 
 def test_brokers_alone_join_an_existing_cluster():
     plan = FleetBuilder(controllers=(), inventory={"existing_cluster": True}, configs={
-        one: {"controller.quorum.bootstrap.servers": "h1.example:9093"} for one in (4, 5, 6)
+        number: {"controller.quorum.bootstrap.servers": "h1.example:9093"} for number in (4, 5, 6)
     }).plan()  # fmt: skip
     assert (plan.outcome, problems(plan)) == (Outcome.PLANNED, [])
 
@@ -168,7 +168,7 @@ BAD_FLEETS = {
     "duplicate-node-id": FleetBuilder(nodes={5: {"id": 4}}),
     "node-id-mismatch": FleetBuilder(configs={5: {"node.id": "9"}}),
     "fleet-without-controller": FleetBuilder(
-        controllers=(), configs={one: {"controller.quorum.bootstrap.servers": "h1:9093"} for one in (4, 5, 6)}
+        controllers=(), configs={node_id: {"controller.quorum.bootstrap.servers": "h1:9093"} for node_id in (4, 5, 6)}
     ),
     "migration-needs-zookeeper-cluster-id": FleetBuilder(
         static=True, inventory={"cluster_id": "new", "kafka_version": "3.9.2"},
@@ -180,13 +180,13 @@ BAD_FLEETS = {
     "quorum-mode-mismatch": FleetBuilder(inventory={"mode": "static"}),
     "static-voters-differ": FleetBuilder(static=True, configs={4: {"controller.quorum.voters": OTHER_VOTERS}}),
     "voter-not-in-inventory": FleetBuilder(static=True, configs={
-        one: {"controller.quorum.voters": f"{OTHER_VOTERS},3@h3.example:9093,7@h7:9093"} for one in range(1, 7)
+        node_id: {"controller.quorum.voters": f"{OTHER_VOTERS},3@h3.example:9093,7@h7:9093"} for node_id in range(1, 7)
     }),
     "voter-endpoint-mismatch": FleetBuilder(static=True, configs={
-        one: {"controller.quorum.voters": f"{OTHER_VOTERS},3@h3.example:9999"} for one in range(1, 7)
+        node_id: {"controller.quorum.voters": f"{OTHER_VOTERS},3@h3.example:9999"} for node_id in range(1, 7)
     }),
     "several-standalone-controllers": FleetBuilder(
-        nodes={one: {"voter": VoterRole.STANDALONE} for one in (1, 2)}
+        nodes={node_id: {"voter": VoterRole.STANDALONE} for node_id in (1, 2)}
     ),
     "standalone-and-initial-voters": FleetBuilder(
         nodes={1: {"voter": VoterRole.STANDALONE}, 2: {"voter": VoterRole.INITIAL}}
@@ -194,7 +194,7 @@ BAD_FLEETS = {
     "initial-voters-in-existing-cluster": FleetBuilder(
         inventory={"existing_cluster": True}, nodes={1: {"voter": VoterRole.INITIAL}}
     ),
-    "no-initial-voter": FleetBuilder(nodes={one: {"voter": VoterRole.LATER} for one in (1, 2, 3)}),
+    "no-initial-voter": FleetBuilder(nodes={node_id: {"voter": VoterRole.LATER} for node_id in (1, 2, 3)}),
     "voter-word-without-effect": FleetBuilder(nodes={4: {"voter": VoterRole.LATER}}),
     "controller-listener-names-differ": FleetBuilder(configs={
         4: {
@@ -208,7 +208,7 @@ BAD_FLEETS = {
     "invalid-uuid": FleetBuilder(nodes={1: {"directory_id": "not an id"}}),
     "reserved-directory-id": FleetBuilder(nodes={1: {"directory_id": "AAAAAAAAAAAAAAAAAAAAAg"}}),
     "duplicate-directory-id": FleetBuilder(
-        nodes={one: {"directory_id": "MvDxzVmcRsaTz33bUuRU6A"} for one in (1, 2)}
+        nodes={node_id: {"directory_id": "MvDxzVmcRsaTz33bUuRU6A"} for node_id in (1, 2)}
     ),
     "directory-shared-by-nodes": FleetBuilder(
         nodes={5: {"host": "h4"}}, configs={5: {"log.dirs": "/data/4/a/deeper", "listeners": "PLAINTEXT://:9192"}}
@@ -277,7 +277,7 @@ def test_what_is_only_doubtful_is_a_warning(builder, id):
 
 def test_a_static_majority_that_would_be_blank():
     every = FleetBuilder(static=True, inventory={"existing_cluster": True}).plan()
-    assert [(one.id, one.evidence["blank"], one.evidence["others"]) for one in every.findings] == [
+    assert [(finding.id, finding.evidence["blank"], finding.evidence["others"]) for finding in every.findings] == [
         ("static-majority-blank", [1, 2, 3], [])
     ]
     quorum = {"controller.quorum.voters": "1@h1.example:9093,2@h2.example:9093,3@h3.example:9093"}
@@ -286,7 +286,7 @@ def test_a_static_majority_that_would_be_blank():
         fleet.configs = dict.fromkeys(fleet.ids, quorum)
         plan = fleet.plan()
         assert plan.outcome is Outcome.PLANNED
-        assert [one.evidence["others"] for one in found(plan, "static-majority-blank")] == told
+        assert [finding.evidence["others"] for finding in found(plan, "static-majority-blank")] == told
 
 
 def test_a_new_static_cluster_is_blank_everywhere():

@@ -40,11 +40,11 @@ def plan(
 
 def stops(made: FormatPlan) -> list[str]:
     """The ids of what refuses a plan, in order."""
-    return [one.id for one in made.findings if one.severity is Severity.BLOCKER]
+    return [finding.id for finding in made.findings if finding.severity is Severity.BLOCKER]
 
 
 def finding(made: FormatPlan, id_: str) -> Finding:
-    return next(one for one in made.findings if one.id == id_)
+    return next(finding for finding in made.findings if finding.id == id_)
 
 
 def refused(made: FormatPlan, id_: str, phrase: str) -> None:
@@ -54,4 +54,4 @@ def refused(made: FormatPlan, id_: str, phrase: str) -> None:
     assert stops(made) == [id_]
     assert phrase in finding(made, id_).message
     assert finding(made, id_).advice
-    assert all(one.action is not Action.FORMAT and not one.files for one in made.directories)
+    assert all(directory.action is not Action.FORMAT and not directory.files for directory in made.directories)

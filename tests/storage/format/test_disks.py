@@ -90,7 +90,7 @@ def test_a_directory_that_cannot_be_read_must_be_allowed_by_name(broken: Any) ->
     allowed = GuardOverrides(allow_failed_dirs=frozenset({"/data/d2"}))
     made = plan(node=TWO, observed=node, overrides=allowed)
     assert made.outcome is Outcome.PLANNED
-    assert [one.action for one in made.directories] == [Action.FORMAT, Action.SKIP]
+    assert [directory.action for directory in made.directories] == [Action.FORMAT, Action.SKIP]
     assert stops(plan("3.7", node=TWO, observed=node, overrides=allowed)) == ["log-directory-unreadable"]
 
 
@@ -110,14 +110,17 @@ def test_where_nothing_can_be_read_nothing_is_left() -> None:
 def test_one_place_under_two_names_is_formatted_once_and_told() -> None:
     node = {"log_dirs": ("/data/d1", "/data/d1/")}
     made = plan(node=node, observed=seen(blank("/data/d1"), blank("/data/d1/", real_path="/data/d1")))
-    assert [one.action for one in made.directories] == [Action.FORMAT, Action.SKIP]
+    assert [directory.action for directory in made.directories] == [Action.FORMAT, Action.SKIP]
     assert finding(made, "same-directory-twice").severity is Severity.WARNING
 
 
 def test_a_metadata_directory_under_a_second_name_is_the_one_that_is_formatted() -> None:
     node = {"log_dirs": ("/data/d1/",), "metadata_log_dir": "/data/d1"}
     made = plan(node=node, observed=seen(blank("/data/d1/", real_path="/data/d1"), blank("/data/d1")))
-    assert {one.path: one.action for one in made.directories} == {"/data/d1/": Action.SKIP, "/data/d1": Action.FORMAT}
+    assert {directory.path: directory.action for directory in made.directories} == {
+        "/data/d1/": Action.SKIP,
+        "/data/d1": Action.FORMAT,
+    }
 
 
 def test_the_guard_speaks_in_a_plan() -> None:
@@ -138,7 +141,7 @@ def test_room_is_counted_for_directories_of_one_disk_together() -> None:
 def test_users_and_features_do_nothing_on_a_broker() -> None:
     made = plan(node={"roles": "broker"}, scram=(SCRAM,), features=("group.version=1",))
     assert made.outcome is Outcome.PLANNED
-    assert [one.severity for one in made.findings if one.id == "bootstrap-flag-on-broker"] == [
+    assert [finding.severity for finding in made.findings if finding.id == "bootstrap-flag-on-broker"] == [
         Severity.WARNING,
         Severity.INFO,
     ]
@@ -149,7 +152,7 @@ def test_what_is_kept_and_differs_from_what_is_asked_is_told() -> None:
     bootstrap = FileRead(path="/data/d1/bootstrap.checkpoint", content=first.directories[0].files[1].content)
     kept = replace(formatted("/data/d1"), bootstrap_checkpoint=bootstrap)
     same = plan("4.3", node=TWO, observed=seen(kept, blank("/data/d2")), ignore_formatted=True)
-    assert not [one for one in same.findings if one.id == "formatted-directory-differs"]
+    assert not [finding for finding in same.findings if finding.id == "formatted-directory-differs"]
     other = plan("4.3", node=TWO, observed=seen(kept, blank("/data/d2")), ignore_formatted=True, release_version="4.1")
     assert other.outcome is Outcome.PLANNED
     assert finding(other, "formatted-directory-differs").evidence["stored"]["metadata.version"] == 30
@@ -196,7 +199,7 @@ def test_a_stale_bootstrap_checkpoint_is_told_where_4_4_would_read_it() -> None:
     entry = DirectoryEntry(name="bootstrap.checkpoint", kind="file", size_bytes=1, mtime_ms=0)
     node = seen(blank("/data/d1", bootstrap_checkpoint=stale, entries=(entry,)))
     assert finding(plan("4.4", observed=node), "stale-bootstrap-checkpoint").severity is Severity.WARNING
-    assert "stale-bootstrap-checkpoint" not in [one.id for one in plan("4.3", observed=node).findings]
+    assert "stale-bootstrap-checkpoint" not in [finding.id for finding in plan("4.3", observed=node).findings]
 
 
 def test_files_of_another_user_are_a_warning_without_owner_and_a_refusal_without_root() -> None:

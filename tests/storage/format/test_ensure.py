@@ -44,7 +44,9 @@ def request(**changes) -> FormatRequest:
 
 def disks(plan: FormatPlan, *, started: bool = False, without: tuple[str, ...] = ()) -> ObservedNode:
     """What lies on the disks after this plan was applied, but for the files in `without`."""
-    return ObservedNode(directories=tuple(disk(one.path, one.files, started, without) for one in plan.directories))
+    return ObservedNode(
+        directories=tuple(disk(directory.path, directory.files, started, without) for directory in plan.directories)
+    )
 
 
 def disk(path: str, files, started: bool, without: tuple[str, ...]) -> ObservedDirectory:
@@ -95,7 +97,7 @@ def test_what_was_never_formatted_is_formatted(release):
     config = a_config(release, log_dirs=DIRS, static=True)
     plan = ensure(static, blank_node(config), release, static=True)
     assert plan.outcome is Outcome.PLANNED
-    assert [one.action for one in plan.directories] == ["format", "format"]
+    assert [directory.action for directory in plan.directories] == ["format", "format"]
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -210,7 +212,7 @@ def test_a_new_data_disk_beside_formatted_ones_is_formatted():
     observed = disks(formatted(request()), started=True)
     plan = ensure(request(), ObservedNode(directories=(observed.directories[0], blank(DIRS[1]))))
     assert plan.outcome is Outcome.PLANNED
-    assert [one.action for one in plan.directories] == ["keep", "format"]
+    assert [directory.action for directory in plan.directories] == ["keep", "format"]
 
 
 def test_a_blank_metadata_disk_beside_formatted_ones_is_refused():

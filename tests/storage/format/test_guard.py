@@ -244,8 +244,8 @@ def test_a_blank_metadata_directory_beside_formatted_ones_is_a_lost_disk() -> No
 
 
 def test_a_controller_needs_both_words() -> None:
-    one = check(directory(), formatted=(FORMATTED,), replace_lost_metadata_disk=True)
-    assert one["metadata-disk-lost"].severity is Severity.BLOCKER
+    unverified = check(directory(), formatted=(FORMATTED,), replace_lost_metadata_disk=True)
+    assert unverified["metadata-disk-lost"].severity is Severity.BLOCKER
     both = check(directory(), formatted=(FORMATTED,), replace_lost_metadata_disk=True, verified_quorum=True)
     assert both["metadata-disk-lost"].severity is Severity.WARNING
 
@@ -267,10 +267,10 @@ def test_traces_of_an_interrupted_format_tell_a_half_done_disk_from_a_lost_one()
 
 
 def test_every_problem_of_every_directory_is_told() -> None:
-    one = directory("/data/d1", entry("topic-0", "directory"), writable=False, write_error="no")
-    two = directory("/data/d2", entry("x"), locked_by_process=True)
+    unwritable = directory("/data/d1", entry("topic-0", "directory"), writable=False, write_error="no")
+    locked = directory("/data/d2", entry("x"), locked_by_process=True)
     findings = check_blank(
-        [one, two],
+        [unwritable, locked],
         formatted=(),
         metadata_directory="/data/d1",
         is_controller=True,

@@ -18,7 +18,7 @@ DISK = ObservedDirectory(path="/data/d1", real_path="/data/d1", state=DirectoryS
 
 
 def state(alive: dict[int, bool | None], *, leader: int = 2, **changes: Any) -> QuorumState:
-    voters = tuple(Replica(id=one, alive=is_alive, evidence="did not advance") for one, is_alive in alive.items())
+    voters = tuple(Replica(id=key, alive=is_alive, evidence="did not advance") for key, is_alive in alive.items())
     known: dict[str, Any] = {"cluster_id": CLUSTER_ID, "mode": None, "kraft_version": 0, "high_watermark": 9}
     return QuorumState(**known, leader_id=leader, leader_epoch=3, voters=voters, **changes)
 
@@ -33,7 +33,7 @@ def check(
 
 
 def seen(alive: dict[int, bool | None], **changes: Any) -> list[tuple[str, Severity]]:
-    return [(one.id, one.severity) for one in check(QuorumSeen(state=state(alive, **changes)))]
+    return [(finding.id, finding.severity) for finding in check(QuorumSeen(state=state(alive, **changes)))]
 
 
 REFUSED = [("majority-not-proven", Severity.BLOCKER)]
@@ -75,7 +75,7 @@ def test_another_cluster_is_refused() -> None:
     healthy = state({2: True, 3: True})
     assert check(QuorumSeen(state=healthy)) == []
     other = check(QuorumSeen(state=changed(healthy, cluster_id="other")))
-    assert [one.id for one in other] == ["cluster-id-mismatch"]
+    assert [finding.id for finding in other] == ["cluster-id-mismatch"]
 
 
 def test_a_quorum_that_changed_while_it_was_watched_is_refused() -> None:
@@ -111,12 +111,12 @@ def test_where_no_controller_answers_a_refused_connection_speaks_for_a_static_vo
     voters: set[int], refused: set[int], expected: list[tuple[str, Severity]]
 ) -> None:
     quorum = QuorumSeen(reason="no way", voter_ids=frozenset(voters), refused=frozenset(refused))
-    assert [(one.id, one.severity) for one in check(quorum)] == expected
+    assert [(finding.id, finding.severity) for finding in check(quorum)] == expected
 
 
 def test_two_static_voters_cannot_have_a_leader_while_one_has_no_disk() -> None:
     quorum = QuorumSeen(state=state({1: None, 2: None}, leader=-1), voter_ids=frozenset({1, 2}))
-    assert [one.id for one in check(quorum)] == ["quorum-not-observed"]
+    assert [finding.id for finding in check(quorum)] == ["quorum-not-observed"]
 
 
 def test_without_both_words_the_quorum_is_not_mentioned() -> None:

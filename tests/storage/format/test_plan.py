@@ -55,14 +55,17 @@ def test_levels_are_the_defaults_of_the_release(
 
 def test_metadata_directory_is_marked_and_stands_where_the_config_has_it() -> None:
     made = plan(node={"log_dirs": ("/data/d1", "/data/d2"), "metadata_log_dir": "/data/d2"})
-    assert [(one.path, one.role) for one in made.directories] == [("/data/d1", "data"), ("/data/d2", "metadata")]
-    assert len({one.directory_id for one in made.directories}) == 2
+    assert [(directory.path, directory.role) for directory in made.directories] == [
+        ("/data/d1", "data"),
+        ("/data/d2", "metadata"),
+    ]
+    assert len({directory.directory_id for directory in made.directories}) == 2
 
 
 def test_standalone_makes_this_node_the_one_voter_with_its_directory_id() -> None:
     made = plan(node={"log_dirs": ("/data/d1", "/data/d2")})
     assert [(voter.node_id, voter.directory_id) for voter in made.voters] == [(1, made.directories[0].directory_id)]
-    assert [(one.host, one.port) for one in made.voters[0].endpoints] == [("localhost", 9093)]
+    assert [(endpoint.host, endpoint.port) for endpoint in made.voters[0].endpoints] == [("localhost", 9093)]
     assert made.voters[0].endpoints[0].listener == "CONTROLLER"
 
 

@@ -43,13 +43,13 @@ def plan(*directories: ObservedDirectory, only: tuple[str, ...] = ()) -> Unforma
 
 
 def stops(made: UnformatPlan) -> list[tuple[str, str]]:
-    return [(one.id, one.subject) for one in made.findings]
+    return [(finding.id, finding.subject) for finding in made.findings]
 
 
 def test_removes_what_a_format_wrote_metadata_directory_first_and_meta_properties_first_of_all() -> None:
     made = plan(fresh("/data/d1"), fresh("/data/d2", first=(FIRST_CHECKPOINT,)))
     assert (made.outcome, made.cluster_id, made.node_id) == (Outcome.PLANNED, CLUSTER_ID, 1)
-    assert [(one.path, one.role, one.names) for one in made.directories] == [
+    assert [(directory.path, directory.role, directory.names) for directory in made.directories] == [
         (
             "/data/d2",
             "metadata",
@@ -62,7 +62,7 @@ def test_removes_what_a_format_wrote_metadata_directory_first_and_meta_propertie
 def test_leaves_lost_and_found_and_takes_what_an_interrupted_format_left() -> None:
     left = (entry("lost+found", "directory"), entry(staged_name("meta.properties")), entry(KAFKACTL_LOCK))
     made = plan(fresh("/data/d1", *left), blank("/data/d2"))
-    names = {one.path: one.names for one in made.directories}
+    names = {directory.path: directory.names for directory in made.directories}
     assert names["/data/d1"] == ("meta.properties", BOOTSTRAP_CHECKPOINT, staged_name("meta.properties"))
     assert names["/data/d2"] == ()
 
@@ -87,7 +87,7 @@ def test_anything_that_no_format_writes_means_that_a_node_may_have_started(sign:
     assert made.outcome.exit_code == 3
     assert stops(made) == [("directory-was-used", "directory /data/d1")]
     assert sign in made.findings[0].message
-    assert all(one.names == () for one in made.directories)
+    assert all(directory.names == () for directory in made.directories)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_one_wrong_bit_founds_the_cluster_again(node):
     answer = made.verify()
     assert answer.will_start is True
     assert [loss.what for loss in answer.would_lose] == ["metadata-log"]
-    finding = next(one for one in answer.findings if one.id == "metadata-log-damaged")
+    finding = next(finding for finding in answer.findings if finding.id == "metadata-log-damaged")
     assert finding.evidence["end_offset"] == 1
 
 

@@ -72,7 +72,7 @@ def test_an_unreadable_data_directory_goes_offline(node, damage):
     assert answer.will_start is True
     assert [loss.what for loss in answer.would_lose] == ["replicas"]
     assert blocker_ids(answer) == ["directory-goes-offline"]
-    states = {one["path"].rpartition("/")[2]: one["state"] for one in answer.directories}
+    states = {directory["path"].rpartition("/")[2]: directory["state"] for directory in answer.directories}
     assert states == {"d1": "good", "d2": "error"}
 
 

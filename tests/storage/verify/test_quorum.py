@@ -21,7 +21,9 @@ def test_a_changed_directory_id_of_the_only_voter(node, edit):
 
 
 def test_one_of_several_loses_its_vote(node):
-    ids = ",".join(f"{one}@localhost:{9092 + one}:{'ABC'[one - 1]}EXY6aqzQY-32P5TStzaFg" for one in (1, 2, 3))
+    ids = ",".join(
+        f"{number}@localhost:{9092 + number}:{'ABC'[number - 1]}EXY6aqzQY-32P5TStzaFg" for number in (1, 2, 3)
+    )
     made = node("4.3.1").format("--initial-controllers", ids)
     assert made.verify().will_start is True
     replaced(META, "^directory.id=.*", "directory.id=qqqqqqqqqqqqqqqqqqqqqg")(made.root)

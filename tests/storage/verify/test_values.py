@@ -20,7 +20,9 @@ def verify(made, *, log=None, **changes):
     """The prediction after the observation of some directories (by name) was changed."""
     config = made.config()
     observed = observe_node(config)
-    directories = tuple(replace(one, **changes.get(one.path.rpartition("/")[2], {})) for one in observed.directories)
+    directories = tuple(
+        replace(directory, **changes.get(directory.path.rpartition("/")[2], {})) for directory in observed.directories
+    )
     facts = replace(scan_metadata_log(config.metadata_log_dir), **(log or {}))
     return verify_node(config, replace(observed, directories=directories), find_release(made.version), facts)
 
@@ -80,7 +82,9 @@ def test_a_locked_directory(node, version, roles, starts):
     assert answer.will_start is starts
     if not starts:
         assert "Failed to acquire lock on file .lock in" in answer.expected_failure.message
-        assert "process 4711" in next(one.message for one in answer.findings if one.id == "directory-in-use")
+        assert "process 4711" in next(
+            finding.message for finding in answer.findings if finding.id == "directory-in-use"
+        )
 
 
 def test_files_of_another_owner_are_told(node):
@@ -101,7 +105,7 @@ def test_root_cannot_judge_for_others(node):
     made = node("4.3.1").format(static=True)
     config = made.config()
     observed = observe_node(config)
-    directories = tuple(replace(one, owner_uid=4711) for one in observed.directories)
+    directories = tuple(replace(directory, owner_uid=4711) for directory in observed.directories)
     seen = replace(observed, directories=directories, process_uid=0)
     answer = verify_node(config, seen, find_release("4.3.1"), scan_metadata_log(config.metadata_log_dir))
     assert "judged-as-root" in {finding.id for finding in answer.findings}
@@ -113,6 +117,6 @@ def test_a_fifo_with_the_name_of_a_segment_is_told_and_not_waited_for(node):
     os.mkfifo(made.path(f"d1/__cluster_metadata-0/{name}"))
     answer = verify(made)
     assert answer.will_start is True
-    (told,) = [one for one in answer.findings if one.id == "log-file-not-regular"]
+    (told,) = [finding for finding in answer.findings if finding.id == "log-file-not-regular"]
     assert told.subject == f"file {made.root}/d1/__cluster_metadata-0/{name}"
     assert "a FIFO" in told.message
