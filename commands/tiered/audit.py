@@ -21,7 +21,7 @@ from kafkactl.commands.tiered.options import (
     partition_options,
     written_details,
 )
-from kafkactl.commands.tiered.shown import heading, partition_groups, totals_line
+from kafkactl.commands.tiered.shown import heading, partition_groups, shown_findings, totals_line
 
 
 @leaf_command(
@@ -64,7 +64,7 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
     heading(page, answer["findings"])
     page.line(totals_line(answer["totals"]))
-    page.findings(answer["findings"])
+    shown_findings(page, answer["findings"])
     partition_groups(page, answer["partitions"], answer["findings"])
     for assumption in answer["assumptions"]:
         page.line(f"Assumed: {assumption}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from kafkactl.report.tiered.verdict import PROBLEMS, SOUND, WARNINGS, meaning_of
 from kafkactl.wording import counted, size_text
 
 MOST_SHOWN = 50  # partitions
+MOST_ALIKE = 20  # findings of one id
 _HOLES = 3
 FORECAST_FINDINGS = ("log-start-would-jump", "uploads-would-stop")
 
@@ -27,6 +29,23 @@ def heading(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
         page.heading("The remote log is sound", "good")
     else:
         page.heading(meaning_of(findings).removesuffix("."), "warn")
+
+
+def shown_findings(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
+    """The first findings of each kind, and how many more there are."""
+    met: Counter[tuple[str, str]] = Counter()
+    kept, left = [], Counter[str]()
+    for finding in findings:
+        kind = finding["id"], finding["severity"]
+        met[kind] += 1
+        if met[kind] <= MOST_ALIKE:
+            kept.append(finding)
+        else:
+            left[finding["id"]] += 1
+    page.findings(kept)
+    if left:
+        told = ", ".join(f"{count} {id}" for id, count in left.items())
+        page.line(Word(f"Not shown: {counted(left.total(), 'finding')}: {told} (-o json has all)", "dim"))
 
 
 def totals_line(sums: Mapping[str, Any]) -> str:

@@ -162,7 +162,10 @@ def orphan_ages(partitions: Iterable[PartitionCase]) -> list[dict[str, Any]]:
         if partition.exists is False:
             continue
         now = partition.case.now_ms
-        for segment in _others(partition).get(ORPHAN, ()):
+        copying = (segment for segment in partition.segments if segment.state is COPYING)
+        for segment in copying:
+            if ORPHAN not in _unserved(partition, segment):
+                continue
             age = None if now is None else max(now - segment.event_timestamp_ms, 0)
             found.setdefault((partition.topic, partition.topic_id), []).append((age, segment))
     return [

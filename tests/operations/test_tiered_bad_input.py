@@ -121,6 +121,15 @@ def test_a_gap_below_a_lost_head_says_that_the_present_leader_may_know_more(tmp_
     assert "the present leader may" in only(answer, "gap")["message"]
 
 
+def test_objects_that_no_record_names_are_kept_where_records_were_lost(tmp_path: Path):
+    log = LogOf(0, 50).add(TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29))
+    answer = audited(tmp_path / "seen", log, bucket=listed(tmp_path, WHOLE))
+    found = only(answer, "unknown-object")
+    assert found["evidence"]["objects_total"] == 5
+    assert "present leaders may still read them" in found["message"] and found["next_step"].startswith("Keep them")
+    assert refuses(tmp_path / "seen", listed(tmp_path, WHOLE))
+
+
 def test_records_of_unknown_versions(tmp_path: Path):
     good = TOPIC.started(0, "x", 30, 39)
     for value in (b"\x02" + good[1:], good[:1] + b"\x09" + good[2:], good[:2] + b"\x07" + good[3:]):

@@ -186,13 +186,12 @@ def _strangers(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
         )
     unknown, newer = unknown_objects(case, bucket)
     if unknown and not case.incomplete:
-        yield warning(
-            UNKNOWN_OBJECT,
-            bucket.listing.path,
-            f"{_cost(unknown)} that no record names",
-            "List those that are named like segments with `kafkactl tiered leftovers`.",
-            **object_evidence(unknown),
-        )
+        text = f"{_cost(unknown)} that no record names"
+        step = "List those that are named like segments with `kafkactl tiered leftovers`."
+        if any(facts.log.log_start > 0 for facts in case.ledger.logs.values()):
+            text += "; the metadata topic has lost records, so that present leaders may still read them"
+            step = "Keep them: see metadata-log-start-moved."
+        yield warning(UNKNOWN_OBJECT, bucket.listing.path, text, step, **object_evidence(unknown))
     if newer:
         yield note(
             "objects-newer-than-view",

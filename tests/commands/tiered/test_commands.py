@@ -142,6 +142,20 @@ def test_a_partition_without_a_finding_is_counted(run: Answering, tmp_path: Path
     assert out.splitlines()[-1] == "Not shown: 1 partition without a finding (-o json has all)"
 
 
+def test_many_findings_of_a_kind_are_counted(run: Answering, tmp_path: Path):
+    log = LogOf(0)
+    for partition in range(30):
+        log.add(
+            TOPIC.copied(partition, f"a{partition}", 0, 9), TOPIC.copied(partition, f"b{partition}", 20 + partition, 99)
+        )
+    seen = [partition_seen(partition, earliest=0, local=40, latest=120, bases=(40,)) for partition in range(30)]
+    place = str(save_observation(tmp_path, observed([(TOPIC, TIERED, seen)]), log))
+    code, out, _ = run("audit", "--observation", place)
+    assert (code, "The remote log has 30 problems" in out) == (7, True)
+    assert "Not shown: 10 findings: 10 gap (-o json has all)" in out
+    assert len(json.loads(run("audit", "--observation", place, "-o", "json")[1])["findings"]) == 30
+
+
 def test_history_as_a_table_says_what_each_record_did(run: Answering, tmp_path: Path):
     log = LogOf(0).add(
         TOPIC.started(0, "a", 0, 9), TOPIC.update(0, "q", FINISHED), TOPIC.partition_delete(0), b"\ngarbage"
