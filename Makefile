@@ -47,6 +47,9 @@ bench: setup system
 	$(BIN)/python -m bench.loader 1000000
 	$(BIN)/python -m bench.report
 	$(BIN)/python -m bench.spark
+	$(BIN)/python -m bench.tiered 100000
+	$(BIN)/python -m bench.tiered 1000000
+	$(BIN)/python -m bench.tiered --listing 100000
 	$(BIN)/python -m bench.zookeeper
 	$(BIN)/python -m bench.live
 

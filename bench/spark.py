@@ -55,7 +55,7 @@ def _local(log: LogSource) -> str:
     return image_sha256(load(log.segments, log.checkpoints).image)
 
 
-def _timed(name: str, work: Callable[[], object]) -> tuple[dict[str, object], object]:
+def timed(name: str, work: Callable[[], object]) -> tuple[dict[str, object], object]:
     """Seconds of the wall and of processors, and what came of it."""
     started, used = time.perf_counter(), _processor_s()
     found = work()
@@ -74,9 +74,9 @@ def _measure(engine: str, path: str, cores: str) -> dict[str, object]:
     """In a process of its own: seconds by what was done, and the SHA-256 of the image."""
     log = open_source(path)
     if engine == "local":
-        crc, _ = _timed("CRC pass", lambda: _crc_pass(log))
-        plain, sha = _timed("local, plain", lambda: _plain(log))
-        columns, again = _timed("local, by columns", lambda: _local(log))
+        crc, _ = timed("CRC pass", lambda: _crc_pass(log))
+        plain, sha = timed("local, plain", lambda: _plain(log))
+        columns, again = timed("local, by columns", lambda: _local(log))
         assert sha == again
         return {**crc, **plain, **columns, "sha": sha}
     from kafkactl.adapters.spark.session import spark_context
@@ -90,12 +90,12 @@ def _measure(engine: str, path: str, cores: str) -> dict[str, object]:
         return image_sha256(found.image)
 
     with ExitStack() as stack:
-        start, spark = _timed("Spark, session", lambda: stack.enter_context(spark_context(f"local[{cores}]")))
-        cold, sha = _timed("Spark, cold", lambda: loaded(spark))
+        start, spark = timed("Spark, session", lambda: stack.enter_context(spark_context(f"local[{cores}]")))
+        cold, sha = timed("Spark, cold", lambda: loaded(spark))
         return {**start, **cold, "sha": sha}
 
 
-class _Peak:
+class Peak:
     """The greatest memory of a process with all below it, by their resident pages."""
 
     def __init__(self, pid: int) -> None:
@@ -142,7 +142,7 @@ def _tree(root: int) -> tuple[dict[int, _Process], float]:
 def _in_process(engine: str, path: Path, cores: str) -> dict[str, object]:
     asked = [sys.executable, "-m", "bench.spark", "--measure", engine, str(path), cores]
     with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
-        peak = _Peak(run.pid)
+        peak = Peak(run.pid)
         out, _ = run.communicate()
         if run.returncode:
             raise RuntimeError(f"the {engine} engine failed")

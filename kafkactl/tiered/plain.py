@@ -42,8 +42,9 @@ _UPDATE: Final = struct.Struct(">iqB")
 # A whole batch: offset, attributes and last offset delta, base timestamp; the number of records, what stands before the
 # record's value and its frame; the partition, the segment id and the tags of both. Then what the record says.
 _LAYOUT_FRONT: Final = ">q13x6sq22x{}s{}s16sB"
-_LAYOUT_UPDATE: Final = "iq4s"  # the length of custom metadata, state, tags, headers
+_LAYOUT_UPDATE: Final = "iqB{}s3s"  # the length of custom metadata and these; state, tags, headers
 _LAYOUT_BASE: Final = "qqiqqBiqBi"
+_ONE_BYTE_LENGTH: Final = 0x7F
 _NO_ATTRIBUTES: Final = bytes(6)
 _AFTER_LENGTH: Final = HEADER_BYTES - LENGTH_END + 1  # from the first record to the last byte, which counts headers
 _NO_HEAD: Final = b"\xff" * 16
@@ -134,14 +135,15 @@ class PlainReader:
         return offset, time_ms, record
 
     def _learn_layout(self, record: BaseRecord | UpdateRecord, size: int, front: bytes, place_bytes: int) -> None:
-        if size in self._layouts or record.custom_metadata is not None:
+        if size in self._layouts:
             return
+        custom = record.custom_metadata
         begin = _LAYOUT_FRONT.format(len(front) + 4, place_bytes)
         front = b"\0\0\0\1" + front
         if isinstance(record, UpdateRecord):
-            layout = struct.Struct(begin + _LAYOUT_UPDATE)
+            layout = struct.Struct(begin + _LAYOUT_UPDATE.format(0 if custom is None else len(custom)))
             make: Maker = _plain_update
-        elif len(record.leader_epochs) == 1:
+        elif len(record.leader_epochs) == 1 and custom is None:
             layout = struct.Struct(begin + _LAYOUT_BASE + ("7s" if record.txn_index_empty else "4s"))
             make = _plain_base
         else:
@@ -230,16 +232,22 @@ def _epochs(data: bytes, at: int, count: int) -> tuple[EpochStarts, int] | None:
 
 
 def _plain_update(values: tuple[Any, ...], expected: bytes, places: Places) -> Made:
-    """An update without custom metadata from a batch whose layout fits."""
-    _, attributes, _, front, place, segment_id, tags, broker_id, time_ms, end = values
+    """An update from a batch whose layout fits."""
+    _, attributes, _, front, place, segment_id, tags, broker_id, time_ms, length, custom, end = values
     state = _UPDATE_ENDS.get(end)
     if state is None or attributes != _NO_ATTRIBUTES or front != expected or tags:
+        return None
+    if not length:
+        if custom:
+            return None
+        custom = None
+    elif length != len(custom) + 1 or length > _ONE_BYTE_LENGTH:
         return None
     named = places.get(place)
     if named is None:
         return NOT_WANTED if place in places else None
     topic, key = named
-    return tuple.__new__(UpdateRecord, (topic, key, segment_id, broker_id, time_ms, None, state))
+    return tuple.__new__(UpdateRecord, (topic, key, segment_id, broker_id, time_ms, custom, state))
 
 
 def _plain_base(values: tuple[Any, ...], expected: bytes, places: Places) -> Made:
@@ -268,8 +276,8 @@ def _plain_base(values: tuple[Any, ...], expected: bytes, places: Places) -> Mad
     )  # fmt: skip
 
 
-# The last bytes of a batch: no custom metadata, a state, tags, no headers.
-_UPDATE_ENDS: Final = {bytes((0, state, 0, 0)): state for state in SegmentState}
+# The last bytes of a batch: (of base records: no custom metadata,) a state, tags, no headers.
+_UPDATE_ENDS: Final = {bytes((state, 0, 0)): state for state in SegmentState}
 _BASE_ENDS: Final = {
     bytes((0, state)) + tags + b"\0": (state, is_empty)
     for state in SegmentState
