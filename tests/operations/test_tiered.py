@@ -115,6 +115,14 @@ def test_a_delete_is_as_old_as_its_first_record(tmp_path: Path):
     assert only(audited(tmp_path, document, young), "dangling-delete")["severity"] == "info"
 
 
+@pytest.mark.parametrize("name, pending", [("a", "due"), ("b", "parked"), ("c", "parked")])
+def test_a_delete_before_the_first_kept_segment_is_tried_again(tmp_path: Path, name: str, pending: str):
+    """A pass stops at the first segment that it keeps: what lies behind that is not come to."""
+    log = three().add(TOPIC.update(0, name, DELETING))
+    document = cluster(partition_seen(earliest=0, local=30, latest=50))
+    assert only(audited(tmp_path, document, log), "dangling-delete")["evidence"]["pending"] == pending
+
+
 def test_refused_deletes_before_the_log_start_moves(tmp_path: Path):
     log = three().add(TOPIC.update(0, "a", DELETING), TOPIC.update(0, "a", DELETING))
     document = cluster(partition_seen(earliest=10, local=30, latest=50, epochs=((0, 10),)))
