@@ -94,6 +94,8 @@ def handle_fetch_response(node: Node, now: int, _peer: int, response: FetchRespo
         return False
     handled = handle_common(node, now, response)
     if handled is not None:
+        if node.state is State.UNATTACHED:
+            node.bootstrap_after = now + node.leaderless_pause
         return handled
     if node.state is not State.FOLLOWER:
         raise RaftThreadError(f"Expected to be Follower, but the current state is {node.state.shown}")
@@ -382,6 +384,8 @@ def fetch_from_any(node: Node, now: int) -> int:
     if node.bootstrap_pick < 0:
         if connections.has_any_in_flight(now):
             return connections.wait_for_bootstrap(peers, now)
+        if node.state is State.UNATTACHED and node.bootstrap_after > now:
+            return node.bootstrap_after - now
         if not node.bootstrap_asked:
             node.bootstrap_asked = True
             node.out.append(Draw(Purpose.BOOTSTRAP, len(peers)))

@@ -30,7 +30,12 @@ FIRST_BOOTSTRAP_ID: Final = -2  # `KafkaRaftClient`: bootstrap servers are nodes
 
 
 class Node:
-    """See `raft/ports.py` for the calls. `profile` may be changed while the node is down: that is an upgrade."""
+    """See `raft/ports.py` for the calls.
+
+    `leaderless_pause_us` is a shortcut for simulations: Kafka asks bootstrap servers for a leader again as soon as
+    one answered that it knows none, hundreds of times a second. With a pause, a node hears of a new leader later only
+    where the leader's own announcement does not reach it (BeginQuorumEpoch; observers get none). 0 is Kafka's way.
+    """
 
     __slots__ = (
         "auto_join",
@@ -38,6 +43,7 @@ class Node:
         "backoff_asked",
         "backoff_deadline",
         "bootstrap",
+        "bootstrap_after",
         "bootstrap_asked",
         "bootstrap_pick",
         "can_become_voter",
@@ -59,6 +65,7 @@ class Node:
         "leader",
         "leader_endpoints",
         "leader_id",
+        "leaderless_pause",
         "log",
         "next_correlation_id",
         "out",
@@ -97,6 +104,7 @@ class Node:
         can_become_voter: bool = True,
         auto_join: bool = False,
         kraft_versions: tuple[int, int] = (0, 1),
+        leaderless_pause_us: int = 0,
     ) -> None:
         self.id = node_id
         self.key = ReplicaKey(node_id=node_id, directory_id=directory_id)
@@ -137,6 +145,8 @@ class Node:
         self.votes: dict[int, bool | None] = {}
         self.bootstrap_asked = False
         self.bootstrap_pick = -1
+        self.bootstrap_after = 0
+        self.leaderless_pause = leaderless_pause_us
         self.fetch_deadline = self.update_deadline = NEVER
         self.fetching: Snapshot | None = None
         self.has_fetched = self.has_updated = False

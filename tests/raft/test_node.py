@@ -65,3 +65,16 @@ def test_what_was_not_committed_is_truncated(release):
     contents = [batch.content for batch in first.log.batches]
     assert "won" in contents and "lost" not in contents
     assert [batch.content for batch in world.disks[first.id].batches] == contents
+
+
+def test_a_pause_between_questions_for_a_leader_changes_no_election():
+    found = []
+    for pause in (0, 100_000):
+        world = Quorum(
+            (1, 2, 3), "4.x", draw=lambda node_id, draw: node_id * 100 % draw.bound, leaderless_pause_us=pause
+        )
+        leader = world.start().elected()
+        found.append((world.now // 100, leader.id, leader.epoch, len(world.history)))
+    (at, leader_id, epoch, effects), paused = found
+    assert (at, leader_id, epoch) == paused[:3]
+    assert paused[3] * 20 < effects
