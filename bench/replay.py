@@ -21,7 +21,7 @@ from bench.log_shape import Shape, described, diverse_shape, reference_shape
 from bench.log_state import expected_of
 from bench.make_metadata_log import write_log
 from bench.side_by_side import circumstances, measure, record
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches

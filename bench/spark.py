@@ -26,7 +26,7 @@ from bench.log_shape import Expected, described, reference_shape
 from bench.make_metadata_log import write_log
 from bench.side_by_side import circumstances, record
 from kafkactl.adapters.logs.source import LogSource, open_source
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.batches import BatchReplaying
 

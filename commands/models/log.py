@@ -119,7 +119,7 @@ class LogImage(Provenance):
     """`log image`."""
 
     kind: Literal["log.image"]
-    sha256: str = Field(description="Of the canonical text of the state, secrets included.")
+    sha256: str = Field(description="Of the canonical binary form of the state, secrets included.")
     counts: dict[str, int]
     image: dict[str, Any] = Field(
         description="The state; keys and order are always the same for equal states, fields as in Kafka's JSON."

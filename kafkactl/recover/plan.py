@@ -14,7 +14,7 @@ from dataclasses import field
 from kafkactl.findings import Finding, Outcome, blockers
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image, Topic
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches, snapshot_name
 from kafkactl.metadata.log.voters import Voter

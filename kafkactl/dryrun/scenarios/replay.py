@@ -9,7 +9,7 @@ from kafkactl.dryrun.fields import input_from
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image
 

@@ -1,4 +1,4 @@
-"""The canonical form of an image: JSON in which equal states have equal bytes, and its SHA-256.
+"""The canonical text of an image: JSON in which equal states have equal bytes. (`digest` has another form, of bytes.)
 
 Fields have the names and kinds that they have in Kafka's JSON of records (uuids as text, bytes as base64); the parts
 around them are ours. Everything is sorted: topics by name, other things by their keys, lists of replicas as they are.
@@ -9,7 +9,6 @@ image of a large cluster takes hundreds of megabytes as text.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,14 +57,6 @@ def image_text(image: Image) -> Iterator[str]:
     yield "}"
 
 
-def image_sha256(image: Image) -> str:
-    """SHA-256, in hex, of the canonical text in UTF-8."""
-    digest = hashlib.sha256()
-    for piece in image_text(image):
-        digest.update(piece.encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
-
-
 def _dumped(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -105,13 +96,23 @@ def topics_text(topics: Iterable[tuple[str, Uuid, list[str]]]) -> Iterator[str]:
 class Renders(dict[Any, str]):
     """Lists of node ids and of directory ids as text, each made once."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._uuids: dict[bytes, str] = {}
+
     def __missing__(self, key: tuple[int, ...] | bytes) -> str:
-        if isinstance(key, bytes):
-            held: list[Any] = [str(Uuid(key[at : at + 16])) for at in range(0, len(key), 16)]
-        else:
-            held = list(key)
-        self[key] = text = _dumped(held)
+        parts = map(self._uuid, _ids_in(key)) if isinstance(key, bytes) else map(str, key)
+        self[key] = text = f"[{','.join(parts)}]"
         return text
+
+    def _uuid(self, raw: bytes) -> str:
+        if raw not in self._uuids:
+            self._uuids[raw] = f'"{Uuid(raw)}"'
+        return self._uuids[raw]
+
+
+def _ids_in(joined: bytes) -> Iterator[bytes]:
+    return (joined[at : at + 16] for at in range(0, len(joined), 16))
 
 
 def _texts_of(topic: Topic, renders: Renders) -> list[str]:

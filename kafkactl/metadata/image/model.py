@@ -19,7 +19,7 @@ Sources: `metadata/.../image/MetadataImage.java` and the images of its parts; fi
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -163,6 +163,14 @@ class PackedTopics(Mapping[Uuid, Topic]):
     @abstractmethod
     def text(self) -> Iterator[str]:
         """As in `image_json.image_text`, in pieces."""
+
+    @abstractmethod
+    def heads(self) -> Sequence[tuple[str, bytes, int]]:
+        """Name, raw id and number of partitions of each topic, in the order of names and ids."""
+
+    @abstractmethod
+    def columns(self) -> Iterator[bytes]:
+        """The partitions of these topics as in `image_digest`, column by column."""
 
 
 @frozen

@@ -11,7 +11,8 @@ from kafkactl.adapters.logs.image import LoadedImage, Point, joined, replay_file
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.dump.findings import empty_log, has_records
-from kafkactl.metadata.image.json import PART_NAMES, image_json, image_sha256, image_text
+from kafkactl.metadata.image.digest import image_sha256
+from kafkactl.metadata.image.json import PART_NAMES, image_json, image_text
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.redact import SECRET_PARTS, redacted_part
 from kafkactl.operations.log.places import LogPlace, client_of_place, log_files, opened_sources

@@ -16,7 +16,7 @@ from kafkactl.adapters.recover.disks import checksum, read_disk, read_image
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.quorum.observation import answer_error
 from kafkactl.recover.answer import KeptPlan, read_kept_plan
 from kafkactl.recover.verify import (

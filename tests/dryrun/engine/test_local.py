@@ -14,7 +14,7 @@ from bench.make_metadata_log import write_log
 from kafkactl.dryrun.engine.local import GAP, Loaded, load
 from kafkactl.errors import InputError
 from kafkactl.findings import Severity
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import EMPTY
 from kafkactl.metadata.image.snapshot_writer import encode_snapshot

@@ -10,7 +10,7 @@ import pytest
 
 from bench.log_generator import LogGenerator, Shape
 from kafkactl.kafka_names import KRAFT_VERSION
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.snapshot_writer import encode_snapshot, snapshot_name
 from kafkactl.metadata.log.batch_runs import walk_runs

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.metadata.image.diff import Change, Difference, diff
-from kafkactl.metadata.image.json import PART_NAMES, image_json, image_sha256
+from kafkactl.metadata.image.digest import image_sha256
+from kafkactl.metadata.image.json import PART_NAMES, image_json
 from kafkactl.metadata.image.model import EMPTY
 from kafkactl.metadata.replay.reference import replay
 from tests.metadata.image.test_json import full

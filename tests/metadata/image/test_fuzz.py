@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.batches import replay_runs

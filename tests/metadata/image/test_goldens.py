@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkactl.metadata.image.diff import diff
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.records import image_records, level_of, losses

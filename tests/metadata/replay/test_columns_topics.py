@@ -7,7 +7,8 @@ import pickle
 import pytest
 
 from bench.log_generator import LogGenerator, Shape
-from kafkactl.metadata.image.json import image_json, image_sha256, image_text
+from kafkactl.metadata.image.digest import image_sha256
+from kafkactl.metadata.image.json import image_json, image_text
 from kafkactl.metadata.image.model import Image, PackedTopics
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import encode_record

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench.log_generator import LogGenerator, Shape
 from bench.log_state import expected_of
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay import fast as replay_fast

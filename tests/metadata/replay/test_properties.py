@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkactl.metadata.image.json import image_sha256, image_text
+from kafkactl.metadata.image.digest import image_sha256
+from kafkactl.metadata.image.json import image_text
 from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.metadata.image.records import image_records, level_of, losses
 from kafkactl.metadata.image.snapshot_writer import encode_snapshot

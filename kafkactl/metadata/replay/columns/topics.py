@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from kafkactl.metadata.image import digest
 from kafkactl.metadata.image.json import Renders, state_texts, topics_text
 from kafkactl.metadata.image.model import (
     ADDING_AT,
@@ -31,7 +32,8 @@ from kafkactl.metadata.image.model import (
     Topic,
 )
 from kafkactl.metadata.replay.columns.bytes import Array
-from kafkactl.metadata.replay.columns.lists import Tuples
+from kafkactl.metadata.replay.columns.lists import DIRECTORIES as DIRECTORY_WORDS
+from kafkactl.metadata.replay.columns.lists import IDS, Tuples, elements
 from kafkactl.values import Uuid
 
 # The columns, by the field of a PartitionState that they are: places of lists, of directory lists, and numbers.
@@ -50,6 +52,7 @@ PLAIN: Final = {
     "epoch": PARTITION_EPOCH_AT,
 }
 DIRECTORIES: Final = "directories"
+_NAMES: Final = {at: name for name, at in (LISTS | PLAIN).items()}
 _AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tuples
 
 
@@ -150,3 +153,25 @@ class ColumnTopics(PackedTopics):
             numbers, states = self._numbers[rows].tolist(), self._rows.states(rows, tuples)
             for name, raw, own in self._slices(first, behind, rows.start):
                 yield name, Uuid(raw), state_texts(numbers[own], states[own], renders)
+
+    def heads(self) -> list[tuple[str, bytes, int]]:
+        """As in `PackedTopics`."""
+        counts = np.diff(self._ends, prepend=0).tolist()
+        return [(name, raw, count) for (name, raw), count in zip(self._heads, counts, strict=True)]
+
+    def columns(self) -> Iterator[bytes]:
+        """As in `PackedTopics`."""
+        columns = self._rows.columns
+        yield self._numbers.astype("<i8").tobytes()
+        for at in digest.NUMBERS:
+            yield columns[_NAMES[at]].astype("<i8").tobytes()
+        for at in digest.LISTS:
+            yield from self._elements(columns[_NAMES[at]], IDS)
+        yield from self._elements(columns[DIRECTORIES], DIRECTORY_WORDS)
+
+    def _elements(self, places: Array, width: int) -> Iterator[bytes]:
+        yield self._rows.words[places].astype("<i4").tobytes()
+        form = "<i4" if width == IDS else np.int32  # directory ids are bytes as they stand
+        for first in range(0, len(places), _AT_ONCE):
+            _, words = elements(self._rows.words, places[first : first + _AT_ONCE], width)
+            yield words.astype(form).tobytes()

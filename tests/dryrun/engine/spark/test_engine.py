@@ -21,7 +21,7 @@ from kafkactl.dryrun.engine.spark.engine import load_logs
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.plan import ClusterLog
 from kafkactl.errors import FailedError, InputError
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.record_batch import encode_batch
 from tests.dryrun.engine.spark.in_process import CONTEXT, jobs_in_process

@@ -19,7 +19,7 @@ from kafkactl.adapters.spark import daemon as spark_daemon
 from kafkactl.adapters.spark import session as sessions
 from kafkactl.dryrun.engine.local import Loaded, load
 from kafkactl.errors import InputError, UnreachableError
-from kafkactl.metadata.image.json import image_sha256
+from kafkactl.metadata.image.digest import image_sha256
 from tests.commands.captured import RELEASES, unpacked, with_hole
 from tests.dryrun.odd_logs import CASES, damaged, encoded, generated
 from tests.lab.harness.ports import free_port
