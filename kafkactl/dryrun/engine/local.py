@@ -9,6 +9,7 @@ after damage is replayed, too, which gives a state that no node has.
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -37,6 +38,8 @@ _NEXT_STEPS: Final = {
     "damaged-checkpoint": _OTHER_NODE,
     "torn-tail": "",
 }
+
+_OFFSET: Final = struct.Struct(">q")  # a batch begins with that of its first record
 
 
 class LogFile(Protocol):
@@ -192,14 +195,16 @@ class Reading:
 
     def take(self, run: BatchRun) -> None:
         """Batches before the start are counted, those behind it replayed, up to the end of what was asked for."""
-        for at in run.positions:
-            base, length, _, _, delta, timestamp, *_ = BATCH_HEAD.unpack_from(run.data, at)
-            self.bytes += LENGTH_END + length
-            self.begin(base, timestamp)
-            if base < self.start.end_offset:
-                self.before.take(run.data, at, run.base)
-            if base <= self.start.end_offset:
-                self.chain_before(base, base + delta)
+        data, end = run.data, self.start.end_offset
+        base, _, _, _, _, timestamp, *_ = BATCH_HEAD.unpack_from(data, run.positions[0])
+        self.begin(base, timestamp)
+        _, length, *_ = BATCH_HEAD.unpack_from(data, run.positions[-1])
+        self.bytes += run.positions[-1] + LENGTH_END + length - run.positions[0]  # they stand side by side
+        for at in [at for at in run.positions if _OFFSET.unpack_from(data, at)[0] <= end]:
+            base, _, _, _, delta, *_ = BATCH_HEAD.unpack_from(data, at)
+            if base < end:
+                self.before.take(data, at, run.base)
+            self.chain_before(base, base + delta)
         if not self.replaying.is_over:
             self.replaying.take_run(run.data, run.positions, run.base)
 

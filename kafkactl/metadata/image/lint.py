@@ -27,6 +27,7 @@ from kafkactl.metadata.image.model import (
     TOPIC_CONFIG,
     Broker,
     Image,
+    PackedTopics,
     PartitionState,
 )
 from kafkactl.values import Uuid
@@ -103,14 +104,23 @@ class _Words(NamedTuple):
 def _partitions(image: Image) -> Iterator[_Trouble]:
     """Equal partitions are judged once: a cluster has a million of them and few different ones."""
     judged: dict[tuple[object, ...], tuple[_Words, ...]] = {}
+    for topic, number, state in _suspects(image):
+        key = (*state[:6], *state[8:])  # all but the epochs
+        words = judged.get(key)
+        if words is None:
+            words = judged[key] = tuple(_judged(image, state))
+        for word in words:
+            yield _Trouble(word.id, word.severity, f"partition {topic}-{number}", word.message)
+
+
+def _suspects(image: Image) -> Iterator[tuple[str, int, PartitionState]]:
+    """The partitions that have to be judged, with the names of their topics and their numbers."""
+    if isinstance(image.topics, PackedTopics):
+        yield from image.topics.suspects(image.brokers)
+        return
     for topic in image.topics.values():
         for number, state in topic.partitions.states.items():
-            key = (*state[:6], *state[8:])  # all but the epochs
-            words = judged.get(key)
-            if words is None:
-                words = judged[key] = tuple(_judged(image, state))
-            for word in words:
-                yield _Trouble(word.id, word.severity, f"partition {topic.name}-{number}", word.message)
+            yield topic.name, number, state
 
 
 def _judged(image: Image, state: PartitionState) -> Iterator[_Words]:
@@ -193,14 +203,23 @@ def _shown(ids: Iterable[int]) -> str:
 
 
 def _topics(image: Image) -> Iterator[_Trouble]:
-    for topic in image.topics.values():
-        states = topic.partitions.states
-        if not states:
+    for name, count, least, greatest in _numbering(image):
+        if not count:
             text = "the topic has no partitions"
-            yield _Trouble("topic-without-partitions", Severity.WARNING, f"topic {topic.name}", text)
-        elif max(states) != len(states) - 1 or min(states):
-            text = f"its partitions are not numbered from 0 to {len(states) - 1} without a gap"
-            yield _Trouble("partition-numbers-with-gaps", Severity.WARNING, f"topic {topic.name}", text)
+            yield _Trouble("topic-without-partitions", Severity.WARNING, f"topic {name}", text)
+        elif greatest != count - 1 or least:
+            text = f"its partitions are not numbered from 0 to {count - 1} without a gap"
+            yield _Trouble("partition-numbers-with-gaps", Severity.WARNING, f"topic {name}", text)
+
+
+def _numbering(image: Image) -> Iterator[tuple[str, int, int, int]]:
+    """Name, number of partitions, and the least and greatest of their numbers, by topic."""
+    if isinstance(image.topics, PackedTopics):
+        yield from image.topics.numbering()
+        return
+    for topic in image.topics.values():
+        numbers = topic.partitions.states.keys()
+        yield topic.name, len(numbers), min(numbers, default=-1), max(numbers, default=-1)
 
 
 def _configs(image: Image) -> Iterator[_Trouble]:

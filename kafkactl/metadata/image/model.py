@@ -169,6 +169,15 @@ class PackedTopics(Mapping[Uuid, Topic]):
         """Name, raw id and number of partitions of each topic, in the order of names and ids."""
 
     @abstractmethod
+    def numbering(self) -> Iterator[tuple[str, int, int, int]]:
+        """Of each topic its name, how many partitions it has, and the least and greatest number (-1 without any)."""
+
+    @abstractmethod
+    def suspects(self, brokers: Mapping[int, Broker]) -> Iterator[tuple[str, int, PartitionState]]:
+        """The partitions that are not sound for sure on these brokers, with the names of their topics and their
+        numbers."""
+
+    @abstractmethod
     def columns(self) -> Iterator[bytes]:
         """The partitions of these topics as in `image_digest`, column by column."""
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import pickle
+import random
 
 import pytest
 
 from bench.log_generator import LogGenerator, Shape
+from kafkactl.frozen import changed
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.json import image_json, image_text
-from kafkactl.metadata.image.model import Image, PackedTopics
+from kafkactl.metadata.image.lint import lint
+from kafkactl.metadata.image.model import LOST, UNASSIGNED, Image, PackedTopics
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import encode_record
+from kafkactl.metadata.replay import fast as replay_fast
 from kafkactl.metadata.replay.batches import replay_runs
 from kafkactl.metadata.replay.fast import FastReplaying
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import message
 from kafkactl.values import Uuid
+from tests.dryrun import odd_logs
 
 pytest.importorskip("numpy")
 
@@ -104,3 +109,60 @@ def test_topics_without_partitions_are_there_too():
     assert '"topics":[{"name":"a-empty",' in "".join(image_text(packed))
     assert image_sha256(packed) == image_sha256(plain)
     assert packed == plain
+
+
+# --- what lint asks of the columns ------------------------------------------------------------------------------------
+
+
+def _odd(image: Image, rng: random.Random) -> Image:
+    """With brokers that are gone, fenced, or have other directories, or a directory id that is not one."""
+    brokers = dict(image.brokers)
+    for id in rng.sample(sorted(brokers), 3):
+        if rng.random() < 0.5:
+            del brokers[id]
+        else:
+            others = rng.choice([(), (LOST,), (UNASSIGNED,), brokers[rng.choice(list(brokers))].directories])
+            brokers[id] = changed(brokers[id], directories=others)
+    return changed(image, brokers=brokers)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lint_finds_what_it_finds_in_topics_that_are_made(seed):
+    rng = random.Random(seed)
+    shape = Shape(records=2_000, partitions=400, brokers=12, replicas=1 + seed % 4, elr=seed % 2 > 0, seed=seed)
+    sound = _by_columns(b"".join(LogGenerator(shape).batches())).image()
+    assert len(list(sound.topics.suspects(sound.brokers))) < sound.partition_count()
+    for image in (sound, _odd(sound, rng), changed(sound, brokers={})):
+        assert lint(image) == lint(changed(image, topics=dict(image.topics)))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"Replicas": [1, 2, 2]},
+        {"Isr": [1, 4]},
+        {"Isr": []},
+        {"Leader": 3, "Isr": [1, 2]},
+        {"Leader": -1},
+        {"LeaderRecoveryState": 1},
+        {"AddingReplicas": [9]},
+        {"RemovingReplicas": [9]},
+        {"EligibleLeaderReplicas": [1]},
+        {"LastKnownElr": [1]},
+        {"Directories": [UNASSIGNED, UNASSIGNED, LOST]},
+        {"Replicas": [1, 2, 9], "Isr": [1]},
+        {"at": 1},
+    ],
+)
+def test_a_partition_that_is_not_sound_is_seen(given, monkeypatch):
+    monkeypatch.setattr(replay_fast, "_FEW_RECORDS", 0)
+    brokers = [
+        odd_logs.record("RegisterBrokerRecord", 4, BrokerId=id, LogDirs=[Uuid(bytes([id]) * 16)], Fenced=False)
+        for id in (1, 2, 3)
+    ]
+    values = [*brokers, odd_logs.topic(1), odd_logs.partition(1, **given)]
+    image = _by_columns(odd_logs.encoded([[odd_logs.LEVEL], values])).image()
+    assert isinstance(image.topics, PackedTopics)
+    made = lint(changed(image, topics=dict(image.topics)))
+    assert made
+    assert lint(image) == made

@@ -219,17 +219,17 @@ class IdNumbers:
 
     def numbers(self, first: Array, second: Array) -> Array:
         """Those of ids as columns of their halves, little-endian."""
-        found, missing = self._find(first, second)
+        found, missing = self.find(first, second)
         while len(missing):
             rows = missing[np.unique(first[missing], return_index=True)[1]]
             raw = np.stack([first[rows], second[rows]], axis=1).astype("<u8").tobytes()
             self._enter([raw[at : at + 16] for at in range(0, len(raw), 16)])
-            found[missing], still = self._find(first[missing], second[missing])
+            found[missing], still = self.find(first[missing], second[missing])
             missing = missing[still]
         return found
 
-    def _find(self, first: Array, second: Array) -> tuple[Array, Array]:
-        """The numbers, and the rows that have none."""
+    def find(self, first: Array, second: Array) -> tuple[Array, Array]:
+        """The numbers, -1 where there is none, and the rows that have none."""
         place = self._hashed(first, second)
         entry = self._places[place]
         wrong = np.flatnonzero((self._words[0][entry] != first) | (self._words[1][entry] != second) | (entry == 0))

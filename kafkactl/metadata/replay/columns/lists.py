@@ -47,7 +47,7 @@ class Lists:
             raw = window.of(4 * words)[at[held] + 1]
             taken = np.empty((len(held), 1 + words), np.int32)
             taken[:, 0] = count + 1
-            taken[:, 1:] = raw.view(">i4" if width == IDS else "<i4").reshape(-1, words)
+            taken[:, 1:] = raw.view(">i4" if width == IDS else np.int32).reshape(-1, words)
             places[held] = np.arange(len(held)) * (1 + words) + self._append(taken.reshape(-1))
         return places
 

@@ -25,6 +25,7 @@ from kafkactl.metadata.image.model import (
     RECOVERY_AT,
     REMOVING_AT,
     REPLICAS_AT,
+    Broker,
     PackedTopics,
     Partition,
     Partitions,
@@ -34,6 +35,7 @@ from kafkactl.metadata.image.model import (
 from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.metadata.replay.columns.lists import DIRECTORIES as DIRECTORY_WORDS
 from kafkactl.metadata.replay.columns.lists import IDS, Tuples, elements
+from kafkactl.metadata.replay.columns.sound import are_sound
 from kafkactl.values import Uuid
 
 # The columns, by the field of a PartitionState that they are: places of lists, of directory lists, and numbers.
@@ -175,3 +177,19 @@ class ColumnTopics(PackedTopics):
         for first in range(0, len(places), _AT_ONCE):
             _, words = elements(self._rows.words, places[first : first + _AT_ONCE], width)
             yield words.astype(form).tobytes()
+
+    def numbering(self) -> Iterator[tuple[str, int, int, int]]:
+        """As in `PackedTopics`."""
+        counts = np.diff(self._ends, prepend=0)
+        held = np.append(self._numbers, -1)
+        has = counts > 0
+        least, greatest = held[np.where(has, self._ends - counts, -1)], held[np.where(has, self._ends - 1, -1)]
+        names = (name for name, _ in self._heads)
+        yield from zip(names, counts.tolist(), least.tolist(), greatest.tolist(), strict=True)
+
+    def suspects(self, brokers: Mapping[int, Broker]) -> Iterator[tuple[str, int, PartitionState]]:
+        """As in `PackedTopics`."""
+        rows = np.flatnonzero(~are_sound(self._rows.columns, self._rows.words, brokers))
+        topics = np.searchsorted(self._ends, rows, "right").tolist()
+        for topic, number, state in zip(topics, self._numbers[rows].tolist(), self._rows.states(rows), strict=True):
+            yield self._heads[topic][0], number, state
