@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from bench.tiered_generator import diverse, write_logs
 from kafkactl.adapters.spark import session
 from kafkactl.adapters.tiered import spark
-from kafkactl.adapters.tiered.spark import Task, tasks_of
+from kafkactl.adapters.tiered.sources import MetadataReplica, SegmentFile
+from kafkactl.adapters.tiered.spark import Task, fold_on_spark, tasks_of
 from kafkactl.errors import FailedError, InputError
 from kafkactl.operations.tiered import Loaded, Request, audit, foresee, history, left_over, load, segments
 from kafkactl.operations.tiered.details import tables
-from kafkactl.tiered.ledger import Ledger, fold_log
+from kafkactl.tiered.ledger import Ledger, fold, fold_log
 from kafkactl.tiered.packed import packed, unpacked
 from tests.tiered.logs import (
     DELETING,
@@ -194,6 +195,24 @@ def _told(partition: Any) -> Any:
             for epoch, state in partition.epochs.items()
         },
     )  # fmt: skip
+
+
+def test_what_was_fetched_is_written_where_workers_read_it(in_process: None) -> None:
+    logs = []
+    for number, log in enumerate(_odd()):
+        file = SegmentFile(
+            path=f"cluster:m{number}", base_offset=log.base_offset, size=0, fetched=lambda data=log.data: [data]
+        )
+        replica = MetadataReplica(partition=number, path=file.path, files=(file,), log_start=0)
+        logs.append((replica, log.log()))
+    joined = fold_on_spark(CONTEXT, logs, keep_deleted=True)
+    local = fold([log for _, log in logs], keep_deleted=True)
+    assert {key: _told(found) for key, found in joined.partitions.items()} == {
+        key: _told(found) for key, found in local.partitions.items()
+    }
+    records = {at: facts.records for at, facts in local.logs.items()}
+    assert {at: facts.records for at, facts in joined.logs.items()} == records
+    assert all(records.values())
 
 
 def test_a_large_log_is_shared_and_small_ones_are_not() -> None:
