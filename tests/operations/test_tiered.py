@@ -115,10 +115,16 @@ def test_a_delete_is_as_old_as_its_first_record(tmp_path: Path):
     assert only(audited(tmp_path, document, young), "dangling-delete")["severity"] == "info"
 
 
-@pytest.mark.parametrize("name, pending", [("a", "due"), ("b", "parked"), ("c", "parked")])
-def test_a_delete_before_the_first_kept_segment_is_tried_again(tmp_path: Path, name: str, pending: str):
-    """A pass stops at the first segment that it keeps: what lies behind that is not come to."""
-    log = three().add(TOPIC.update(0, name, DELETING))
+@pytest.mark.parametrize(
+    "name, has_tag, times, pending",
+    [("a", True, 1, "due"), ("b", True, 1, "parked"), ("a", False, 1, "parked"), ("a", False, 2, "due")],
+)
+def test_a_delete_before_the_first_kept_segment(tmp_path: Path, name: str, has_tag: bool, times: int, pending: str):
+    """4.x, which writes whether there is a transaction index, tries it again; a second record proves that it did."""
+    log = LogOf(0)
+    for segment, start in (("a", 0), ("b", 10), ("c", 20)):
+        log.add(TOPIC.started(0, segment, start, start + 9, has_tag=has_tag), TOPIC.update(0, segment, FINISHED))
+    log.add(*[TOPIC.update(0, name, DELETING)] * times)
     document = cluster(partition_seen(earliest=0, local=30, latest=50))
     assert only(audited(tmp_path, document, log), "dangling-delete")["evidence"]["pending"] == pending
 

@@ -51,7 +51,7 @@ class Topic:
 
     def started(
         self, partition: int, segment: str, start: int, end: int, *, epochs: Mapping[int, int] | None = None,
-        broker: int = 1, at: int = 0, size: int = SIZE, state: int = STARTED,
+        broker: int = 1, at: int = 0, size: int = SIZE, state: int = STARTED, has_tag: bool = True,
     ) -> bytes:  # fmt: skip
         value = {
             "RemoteLogSegmentId": self._segment(partition, segment),
@@ -66,7 +66,7 @@ class Topic:
             "SegmentSizeInBytes": size,
             "CustomMetadata": None,
             "RemoteLogSegmentState": state,
-            "TxnIndexEmpty": True,
+            "TxnIndexEmpty": has_tag,
         }
         return encode_record(message("RemoteLogSegmentMetadataRecord"), 0, value)
 

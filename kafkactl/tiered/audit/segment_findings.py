@@ -105,12 +105,15 @@ def _dangling(partition: PartitionCase, deleting: list[Segment]) -> Finding:
 
 
 def _pending(partition: PartitionCase, segment: Segment) -> str:
-    """Whether the leader's next retention pass comes to the segment: it takes segments in ascending order and stops at
-    the first that it keeps. A delete before that one is tried again whether or not retention wants the segment (measured
-    on 4.3.1: docs/proof/tiered.md, "copies and clean-up refused")."""
+    """Whether the leader's next retention pass deletes the segment.
+
+    A pass ascends and stops at the first segment that it keeps; in 4.x it retries deletes before that one, wanted by
+    retention or not, in 3.9 it does not (measured: docs/proof/tiered.md, "a delete begun on the first segment").
+    """
     start = partition.log_start
     if start is not None and segment.end_offset < start:
         return DUE
+    retries = start is None or segment.delete_starts > 1 or any(other.txn_index_empty for other in partition.segments)
     kept = any(
         other.state is COPIED
         and other.mapped
@@ -118,7 +121,7 @@ def _pending(partition: PartitionCase, segment: Segment) -> str:
         and (start is None or other.end_offset >= start)
         for other in partition.segments
     )
-    return PARKED if kept else DUE
+    return DUE if retries and not kept else PARKED
 
 
 def below_log_start(partition: PartitionCase) -> list[Segment]:
