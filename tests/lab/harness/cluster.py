@@ -41,10 +41,12 @@ T = TypeVar("T")
 class KafkaCluster:
     """See the module. Its `disks` know ports, folders and identities; `node(id)` gives a single node."""
 
+    DISKS: type[Disks] = Disks
+
     def __init__(self, release: str | Shape, workdir: Path, **shape: Any) -> None:
         """`shape` are the fields of `Shape`: controllers, brokers, dynamic, combined, voters, metadata_version …"""
         self.shape = release if isinstance(release, Shape) else shape_of(release, shape)
-        self.disks = Disks(self.shape, workdir)
+        self.disks = self.DISKS(self.shape, workdir)
         self._nodes: dict[int, KafkaNode] = {}
         for node_id in dict.fromkeys((*self.shape.controller_ids, *self.shape.broker_ids)):
             self._make(node_id, self.shape.release_of(node_id), initial=True)

@@ -138,7 +138,11 @@ class Disks:
             )  # fmt: skip
         else:
             made = config.controller(node_id=node_id, log_dirs=dirs, port=self.controller_ports[node_id], quorum=quorum)
-        return made | SETTINGS | dict(self.shape.settings)
+        return made | SETTINGS | dict(self.shape.settings) | self.own_settings(node_id)
+
+    def own_settings(self, node_id: int) -> config.Config:
+        """What a kind of cluster adds for a node; nothing here."""
+        return {}
 
     def _format(self, node_id: int, release: str, *, initial: bool) -> None:
         mode, voters = self._voters(node_id, initial=initial)

@@ -1,0 +1,216 @@
+"""Scenes of the metadata topic, each on a cluster of its own: what harms it is done, then all brokers are restarted.
+
+Three topics with replicas on two of the three brokers each, so that brokers read different metadata partitions. What
+was forecast for each broker is compared with what it does after the restart, and with its log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkactl.operations.tiered import audit, foresee, load, observe, save
+from kafkactl.values import Uuid
+from tests.lab.harness.errors import LabError
+from tests.lab.tiered.brokers import COUNT, METADATA_PARTITIONS
+from tests.lab.tiered.looks import AGREE_S, Forecast, forecast_wrong
+from tests.lab.tiered.outcome import Outcome
+from tests.lab.tiered.stage import COPIED, COPYING, Hand, Scene, Stage, Steps
+
+TOPIC = "__remote_log_metadata"
+STOPPED = "Exited from consumer task thread"
+NODES = (1, 11, 12)
+COMPRESSION = "rlmm.config.remote.log.metadata.producer.compression.type"
+GROWN = 8
+ODD = Uuid(b"an-odd-segment!!")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Harm:
+    """What is done to the metadata topic, by the hand of topic `a`, and the ids of all findings afterwards."""
+
+    name: str
+    deed: Callable[[Hand], None]
+    found: str
+    restart_with: int = METADATA_PARTITIONS
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def three_segments(hand: Hand) -> Steps:
+    """Three segments, and the local log after them."""
+    hand.create()
+    hand.produce(60)
+    yield hand.copied(3)
+
+
+def undecodable(hand: Hand) -> None:
+    """A record of a kind that nobody knows."""
+    hand.cluster.chore("record", hand.home, "016300")
+
+
+def complete_at_once(hand: Hand) -> None:
+    """A base record that begins as COPY_SEGMENT_FINISHED."""
+    hand.base(ODD, 54, 71, state=COPIED)
+
+
+def started_again(hand: Hand) -> None:
+    """An update to COPY_SEGMENT_STARTED of a segment in that state."""
+    hand.base(ODD, 18, 35)
+    hand.update(ODD, COPYING)
+
+
+def partition_deleted(hand: Hand) -> None:
+    """DELETE_PARTITION_FINISHED of a partition that lives."""
+    hand.record("RemotePartitionDeleteMetadataRecord", RemotePartitionDeleteState=2)
+
+
+def record_after_delete(hand: Hand) -> None:
+    """The same, and another record behind it."""
+    partition_deleted(hand)
+    hand.base(ODD, 54, 71)
+
+
+def head_cut(hand: Hand) -> None:
+    """DeleteRecords up to the base record of the second segment."""
+    second = sorted(hand.segments(COPIED), key=lambda segment: segment["start_offset"])[1]
+    hand.cluster.chore("cut", TOPIC, second["first_offset"], hand.home)
+
+
+def head_expired(hand: Hand) -> None:
+    """Time retention on the metadata topic."""
+    hand.cluster.chore("configure", TOPIC, "retention.ms=1000,file.delete.delay.ms=500")
+    at = TOPIC, hand.home
+
+    def gone() -> bool:
+        offsets = hand.stage.leaders().offsets([at])[at]
+        return offsets.get("earliest", 0) == offsets.get("latest") != 0
+
+    hand.cluster.until(gone, "retention of the metadata topic")
+    hand.cluster.chore("configure", TOPIC, "retention.ms=-1")
+
+
+def grown(hand: Hand) -> None:
+    """More partitions, and nobody told the brokers."""
+    hand.cluster.chore("grow", TOPIC, GROWN)
+
+
+def nothing(hand: Hand) -> None:
+    """A rolling restart alone."""
+
+
+HARMS: tuple[Harm, ...] = (
+    Harm(name="all brokers restarted", deed=nothing, found=""),
+    *(
+        Harm(name=f"metadata topic compressed with {codec}", deed=nothing, found="", settings={COMPRESSION: codec})
+        for codec in ("gzip", "snappy", "lz4", "zstd")
+    ),
+    Harm(name="a record that cannot be decoded", deed=undecodable, found="poison-record"),
+    Harm(name="a base record of a complete segment", deed=complete_at_once, found="poison-record"),
+    Harm(name="COPY_SEGMENT_STARTED again", deed=started_again, found="orphan-copy poison-record"),
+    Harm(name="partition delete finished", deed=partition_deleted, found="partition-delete-record"),
+    Harm(name="a record after it", deed=record_after_delete, found="partition-delete-record poison-record"),
+    Harm(name="head removed by DeleteRecords", deed=head_cut, found="lost-with-metadata metadata-log-start-moved"),
+    Harm(name="head removed by retention", deed=head_expired, found="lost-with-metadata metadata-log-start-moved"),
+    Harm(name="metadata topic grown", deed=grown, found="metadata-partition-count-differs"),
+    Harm(
+        name="metadata topic grown, brokers told", deed=grown, found="metadata-partition-count-differs",
+        restart_with=GROWN,
+    ),
+)  # fmt: skip
+
+
+def harmed(harm: Harm) -> Callable[[Stage], list[Outcome]]:
+    """The act of a harm."""
+
+    def act(stage: Stage) -> list[Outcome]:
+        cluster = stage.cluster
+        stage.play(
+            Scene(name=name, play=three_segments, replicas=replicas)
+            for name, replicas in (("a", "11,12"), ("b", "12,1"), ("c", "1,11"))
+        )
+        first = stage.hands[0]
+        stage.refresh()
+        harm.deed(first)
+        wrong = list(_settled(stage, harm))
+        found = sorted({finding.id for finding in audit(load(cluster.request()))["findings"]})
+        made = _forecasts(stage, harm.restart_with)
+        cluster.kill(11, 12, 1)
+        cluster.reconfigure({COUNT: str(harm.restart_with)})
+        cluster.start()
+        stage.wait_led(hand.topic for hand in stage.hands)
+        for broker in NODES:
+            stage.wait_in_sync(broker)
+        for hand in stage.hands:
+            hand.produce(40)
+        leading = {topic: by_broker[stage.leaders().partitions[topic, 0].leader] for topic, by_broker in made.items()}
+        wrong += [f"{topic}: {text}" for topic, text in forecast_wrong(stage, leading, stage.hands).items()]
+        wrong += _consumers(stage, made)
+        offsets = stage.leaders().offsets([(hand.topic, 0) for hand in stage.hands])
+        came = "; ".join(
+            f"{topic}: {each.get('earliest')}, tiered to {each.get('latest_tiered', '?')}"
+            f"{', nothing uploaded' if leading[topic].candidate['uploads'] == 'stopped' else ''}"
+            for (topic, _), each in offsets.items()
+        )
+        failed = [f"{topic}: {text}" for topic, text in stage.failed.items()]
+        return [Outcome(harm.name, ", ".join(found) or "nothing", came, "; ".join([*failed, *wrong]))]
+
+    return act
+
+
+def _settled(stage: Stage, harm: Harm) -> Iterator[str]:
+    """The audit has the findings of the harm, by each source. Polls, for replicas and leaders take a moment."""
+    cluster = stage.cluster
+    expected = sorted(harm.found.split())
+    seen: dict[str, list[str]] = {}
+
+    def agree() -> bool:
+        live = observe(stage.client)
+        place = stage.save_folder("harm")
+        save(load(cluster.request(sources=(), metadata=None, live=live)), place)
+        for source, request in (
+            ("disks", cluster.request()),
+            ("live", cluster.request(sources=(), metadata=None, live=live)),
+            ("saved", cluster.request(sources=(), metadata=None, observation=place, bucket=False)),
+        ):
+            seen[source] = sorted({finding.id for finding in audit(load(request))["findings"]} - IGNORED)
+        return all(each == expected for each in seen.values())
+
+    with contextlib.suppress(LabError):  # what differs is told below
+        cluster.until(agree, "agreed", AGREE_S)
+    for source, each in seen.items():
+        if each != expected:
+            yield f"{source}: found {', '.join(each) or 'nothing'}, expected {', '.join(expected) or 'nothing'}"
+
+
+IGNORED = frozenset({"unreachable-object"})  # tells of the same segments by their objects
+
+
+def _forecasts(stage: Stage, count: int) -> dict[str, dict[int, Forecast]]:
+    """By topic and broker, with the number of metadata partitions that brokers restart with."""
+    stage.refresh()
+    request = stage.cluster.request(bucket=False, metadata_partitions=count)
+    found: dict[str, dict[int, Forecast]] = {}
+    for each in foresee(load(request))["partitions"]:
+        known = frozenset(segment["segment_id"] for segment in stage.segments.get(each["topic"], []))
+        for candidate in each["candidates"]:
+            broker = candidate["broker_id"]
+            found.setdefault(each["topic"], {})[broker] = Forecast(broker, candidate, known)
+    return found
+
+
+def _consumers(stage: Stage, made: dict[str, dict[int, Forecast]]) -> Iterator[str]:
+    """Which brokers lost their metadata consumer, by their logs, and which were forecast to."""
+    forecast: dict[int, Any] = {}
+    for by_broker in made.values():
+        for broker, each in by_broker.items():
+            forecast[broker] = each.candidate["consumer"] in ("stopped", "stops-at-restart")
+    stopped = [broker for broker in NODES if forecast.get(broker)]
+    for broker in stopped:
+        stage.cluster.until(
+            lambda broker=broker: STOPPED in stage.cluster.node(broker).log_text(), f"consumer of {broker} stopped"
+        )
+    for broker in NODES:
+        if broker not in stopped and STOPPED in stage.cluster.node(broker).log_text():
+            yield f"broker {broker} lost its metadata consumer, which was not forecast"
