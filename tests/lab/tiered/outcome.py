@@ -30,6 +30,11 @@ of an act share a cluster and what happens to its brokers. Compared are:
 
 "found" is what the audit found by the disks, "Kafka" what the leader answered, in order where it changed: log start,
 highest tiered offset, local log start. A finding "*" in a scene's table is not compared, for more than one may come.
+
+Under "the metadata topic" each scene has a cluster with three topics on two brokers each, all of which are restarted
+afterwards. Compared are the findings by disks, live cluster and saved observation; log start, uploads and first upload
+of each topic with the forecast for the broker that leads it then; and the brokers whose log says that the metadata
+consumer ended with those for which it was forecast.
 """
 
 

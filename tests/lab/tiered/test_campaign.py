@@ -13,7 +13,7 @@ from tests.lab.harness.pool import Pool
 from tests.lab.tiered.acts import ACTS, Act, played
 from tests.lab.tiered.jbod import refuses_several_directories
 from tests.lab.tiered.metadata_scenes import HARMS, harmed
-from tests.lab.tiered.outcome import write_section
+from tests.lab.tiered.outcome import Outcome, write_section
 
 RELEASES = ("4.3.1", "3.9.2", "4.4.0", "3.6.2", "4.0.2", "3.7.2", "3.8.1")
 
@@ -30,11 +30,10 @@ def test_topics(title: str, act: Act, release: str, tmp_path: Path, lab_pool: Po
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_metadata_topic(release: str, tmp_path: Path, lab_pool: Pool) -> None:
-    rows = [
-        row
-        for number, harm in enumerate(HARMS)
-        for row in played(harmed(harm), release, tmp_path / f"cluster-{number}", harm.settings)
-    ]
+    rows: list[Outcome] = []
+    for number, harm in enumerate(HARMS):
+        rows += played(harmed(harm), release, tmp_path / f"cluster-{number}", harm.settings)
+        write_section("the metadata topic", release, rows)
     rows.append(refuses_several_directories(release, tmp_path / "jbod"))
     write_section("the metadata topic", release, rows)
     assert [row for row in rows if row.wrong] == []
