@@ -72,6 +72,8 @@ def _bars(block: Bars) -> tuple[int, list[str]]:
 
 def _sum(block: Bars, values: Sequence[int]) -> str:
     between = " → " if [line.name for line in block.series] == ["before", "after"] else " / "
+    if block.unit == "bytes" and not any(values[1:]):
+        return size_text(values[0])
     return between.join(size_text(value) if block.unit == "bytes" else f"{value:,}" for value in values)
 
 
@@ -193,7 +195,7 @@ def _voters(side: Voters, ids: Sequence[int], top: int) -> Iterator[str]:
 
 def _strip(block: Strip) -> tuple[int, list[str]]:
     parts, top = list(_legend(block.legend)), (len(block.legend) + 1) // 2 * _LEGEND_LINE + (6 if block.legend else 4)
-    width, lines, words = block.last - block.first + 1, top, []
+    width, bars, words = block.last - block.first + 1, [], []
     for lane in block.lanes:
         words.append(_text(0, top + 13, _short(lane.name, _SHOWN), css="label flag", hint=lane.name))
         words.append(_text(100, top + 13, lane.value, css="value flag", anchor="end"))
@@ -205,10 +207,12 @@ def _strip(block: Strip) -> tuple[int, list[str]]:
             form = span.form if span.form == "gone" else f"t-{span.form}"
             box = f'x="{min(left, 100 - share):.3f}%" y="{top}" width="{share:.3f}%" height="{_BAR}"'
             parts.append(f'<rect class="{form}" {box}><title>{_safe(span.text)}</title></rect>')
+        bars.append((top - 2, top + _BAR + 2))
         top += _BAR + _GAP // 2
     for place, offset, label in _flags(block, width):
-        down = top + _FLAG - 3
-        parts.append(f'<line class="mark" x1="{place:.3f}%" y1="{lines}" x2="{place:.3f}%" y2="{down}"/>')
+        # Over the bars and down to its words, not through the words between the bars.
+        for high, low in [*bars[:-1], (bars[-1][0], top + _FLAG - 3)] if bars else []:
+            parts.append(f'<line class="mark" x1="{place:.3f}%" y1="{high}" x2="{place:.3f}%" y2="{low}"/>')
         side, anchor = (1, "start") if place <= 50 else (-1, "end")
         words.append(
             f'<svg x="{place:.3f}%" y="{top}" width="1" height="{_FLAG}" overflow="visible">'

@@ -296,7 +296,7 @@ def _harm(each: PartitionForecast) -> Iterable[Finding]:
             each,
             jumps,
             f"as leader {_names(jumps)} would move the log start from {worst.first} to {worst.last + 1}: "
-            f"{counted(worst.segments, 'segment')} ({size_text(worst.size)}) could no longer be read",
+            f"{_lost(worst)}",
             "Do not restart or move the leader before the cause is repaired: see `kafkactl tiered audit`.",
             **worst.to_dict(),
         )
@@ -309,6 +309,12 @@ def _harm(each: PartitionForecast) -> Iterable[Finding]:
             f"as leader {_names(stops)} would copy nothing to remote storage: a record ends its metadata consumer",
             "Remove the cause first: see `kafkactl tiered audit`.",
         )
+
+
+def _lost(unreachable: Unreachable) -> str:
+    if unreachable.segments:
+        return f"{counted(unreachable.segments, 'segment')} ({size_text(unreachable.size)}) could no longer be read"
+    return f"offsets {unreachable.first} to {unreachable.last}, of which no known segment has any, would be given up"
 
 
 def _names(candidates: Sequence[Candidate]) -> str:

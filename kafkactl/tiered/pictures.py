@@ -201,6 +201,7 @@ def _by_age(orphans: Sequence[tuple[int | None, Segment]]) -> Iterator[dict[str,
 
 MOST_TOPICS: Final = 20
 MOST_PARTITIONS: Final = 6  # of one topic
+MOST_QUIET: Final = 2  # of a topic without findings
 
 
 def worth_drawing(statuses: Iterable[Mapping[str, Any]], findings: Iterable[Finding]) -> list[Mapping[str, Any]]:
@@ -213,17 +214,18 @@ def worth_drawing(statuses: Iterable[Mapping[str, Any]], findings: Iterable[Find
         place = finding.evidence.get("topic_id"), finding.evidence.get("partition")
         if isinstance(place[0], str) and isinstance(place[1], int):
             ranks.setdefault((place[0], place[1]), rank)
-    last = len(ranks) and max(ranks.values()) + 1
+    last = max(ranks.values(), default=-1) + 1
     topics: dict[str, list[_Ranked]] = {}
     for status in statuses:
         rank = ranks.get((status["topic_id"], status["partition"]), last)
         topics.setdefault(status["topic_id"], []).append(_Ranked(rank, -status["bytes"], status["partition"], status))
     ordered = sorted(topics.values(), key=_topic_rank)
-    return [
-        ranked.status
-        for partitions in ordered[:MOST_TOPICS]
-        for ranked in sorted(partitions, key=lambda ranked: ranked[:3])[:MOST_PARTITIONS]
-    ]
+    chosen = []
+    for partitions in ordered[:MOST_TOPICS]:
+        found = sorted(partitions, key=lambda ranked: ranked[:3])
+        troubled = sum(ranked.rank < last for ranked in found)
+        chosen += [ranked.status for ranked in found[: min(max(troubled, MOST_QUIET), MOST_PARTITIONS)]]
+    return chosen
 
 
 class _Ranked(NamedTuple):

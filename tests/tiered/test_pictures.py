@@ -9,7 +9,7 @@ from typing import Any
 from kafkactl.findings import blocker, note
 from kafkactl.operations.tiered import Request, load
 from kafkactl.operations.tiered.pages import TieredReport, report
-from kafkactl.tiered.pictures import MOST_PARTITIONS, MOST_TOPICS, few, worth_drawing
+from kafkactl.tiered.pictures import MOST_PARTITIONS, MOST_QUIET, MOST_TOPICS, few, worth_drawing
 from tests.tiered.logs import (
     BEGIN_MS,
     DELETING,
@@ -120,8 +120,11 @@ def test_the_worst_partitions_are_drawn_then_the_largest():
         blocker("poison-record", "metadata partition 1", "words", metadata_partition=1),
     ]
     chosen = [(status["topic"], status["partition"]) for status in worth_drawing(statuses, findings)]
-    assert len(chosen) == MOST_TOPICS * MOST_PARTITIONS
+    assert len(chosen) == MOST_TOPICS * MOST_QUIET
     assert chosen[:2] == [("t3", 4), ("t3", MOST_PARTITIONS + 9)]
+    every = [blocker("gap", "partition", "words", topic_id="id3", partition=number) for number in range(9)]
+    of_topic = [status["partition"] for status in worth_drawing(statuses, every) if status["topic"] == "t3"]
+    assert of_topic == list(range(MOST_PARTITIONS))
     assert list(dict.fromkeys(topic for topic, _ in chosen))[:3] == ["t3", "t1", f"t{MOST_TOPICS + 9}"]
 
 

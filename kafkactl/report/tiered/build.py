@@ -199,7 +199,7 @@ def _bytes_by_topic(answer: Mapping[str, Any]) -> Iterator[Bars]:
             title="Bytes by topic",
             text=f"{size_text(complete)} in complete segments of topics that exist or are not known to be deleted, "
             f"{size_text(orphaned)} in orphaned copies, {size_text(gone_bytes)} of deleted topics, by the sizes that "
-            "the metadata topic has. Values in the order of the legend.",
+            "the metadata topic has. One value: all of it is complete; several: in the order of the legend.",
             series=(Series("complete"), Series("orphaned copies", "warn"), Series("of a deleted topic", "bad")),
             rows=tuple(rows),
             stacked=True,
