@@ -67,7 +67,8 @@ def test_a_line_of_the_guide_works(kafkactl: Callable[..., Run], world: Path, li
     words = [word.replace("/data/kafka", str(world / "data" / "kafka")) for word in shlex.split(line)[1:]]
     if "--from-cluster" in words:
         words[words.index("--bootstrap-server") + 1] = LIVE
-        assert kafkactl(*words, "--timeout", "300ms").code == 4
+        # Unreachable, or timed out on a machine with much to do: the line was understood either way.
+        assert kafkactl(*words, "--timeout", "300ms").code in (4, 6)
         return
     run = kafkactl(*words)
     assert run.code in (0, 7), run.stderr
