@@ -12,7 +12,7 @@ from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.raft import errors
 from kafkactl.raft.leader_state import UNKNOWN, Leader, PendingChange
-from kafkactl.raft.log import Voters
+from kafkactl.raft.log import KRaftVersion, Voters
 from kafkactl.raft.messages import (
     AddRaftVoterRequest,
     AddRaftVoterResponse,
@@ -251,13 +251,41 @@ def _updated(node: Node, now: int, request: UpdateRaftVoterRequest) -> int:
             return refusal[0]
     if not low <= node.log.kraft_version <= high:
         return errors.INVALID_REQUEST
-    if is_static:  # kept in memory only, until kraft.version is raised (4.1)
-        return errors.NONE if request.voter_id in node.voters.by_id else errors.VOTER_NOT_FOUND
+    if is_static:  # kept in memory only, until kraft.version is raised
+        return _show_entry(node, _voter(request, low, high))
     updated = node.voters.updating(_voter(request, low, high))
     if updated is None or node.leader is None:
         return errors.VOTER_NOT_FOUND
     node.leader.append_control((Voters(updated.voters),))
     return errors.NONE
+
+
+def _show_entry(node: Node, voter: Voter) -> int:
+    assert node.leader is not None
+    if voter.node_id not in node.voters.by_id:
+        return errors.VOTER_NOT_FOUND
+    node.leader.shown_entries[voter.node_id] = voter
+    return errors.NONE
+
+
+def upgrade_refusal(node: Node) -> str:
+    """Why kraft.version cannot be raised from 0 to 1 now; empty if it can (`maybeAppendUpgradedKRaftVersion`, 4.1)."""
+    if node.leader is None:
+        return f"Upgrade kraft version failed because node {node.id} is not the leader"
+    entries = node.leader.shown_entries
+    if not node.profile.static_voters_update or node.log.kraft_version:
+        return f"Invalid upgrade of {KRAFT_VERSION} from version {node.log.kraft_version} to 1"
+    if any(voter not in entries or entries[voter].max_kraft_version < 1 for voter in node.voters.by_id):
+        return f"Invalid upgrade of {KRAFT_VERSION} to 1 because not all of the voters support it"
+    return ""
+
+
+def upgrade(node: Node) -> None:
+    """One batch: the level, and the voters with the directories that they have shown to this leader."""
+    assert node.leader is not None
+    entries = node.leader.shown_entries
+    voters = VoterSet(entries[voter] for voter in node.voters.by_id)
+    node.leader.append_control((KRaftVersion(1), Voters(voters.voters)))
 
 
 def _voter(request: AddRaftVoterRequest | UpdateRaftVoterRequest, low: int, high: int) -> Voter:

@@ -98,7 +98,6 @@ class Leader:
         "check_deadline",
         "epoch_start",
         "fetched_voters",
-        "kraft_version",
         "linger_deadline",
         "next_offset",
         "node_id",
@@ -107,6 +106,7 @@ class Leader:
         "removing",
         "replicas",
         "resign_requested",
+        "shown_entries",
         "urgent",
         "waiting",
     )
@@ -128,7 +128,7 @@ class Leader:
         self.next_offset = node.log.end
         self.linger_deadline = NEVER
         self.urgent = False
-        self.kraft_version = node.log.kraft_version
+        self.shown_entries = {node.id: node.own_voter}  # of a static quorum: which voter has shown its entry
 
     # what waits to be written
 

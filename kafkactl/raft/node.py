@@ -213,6 +213,11 @@ class Node:
         self.shutdown_deadline = now + timeout_us
         return self._run(now, None)
 
+    def upgrade_kraft_version(self, now: int) -> tuple[str, list[Effect]]:
+        """Make a static quorum a dynamic one (4.1). Returns the refusal, or an empty text and the effects."""
+        refusal = changes.upgrade_refusal(self)
+        return refusal, [] if refusal else self._run(now, lambda: changes.upgrade(self))
+
     def take_snapshot(self, now: int, end_offset: int, size: int) -> list[Effect]:
         """Write a snapshot of everything below `end_offset`, and forget the log below it."""
         epoch = self._epoch_before(end_offset)

@@ -69,6 +69,13 @@ class Replica(Protocol):
         """Graceful: a leader resigns first. `state` is STOPPED when it is done, at the latest after the time-out."""
         ...
 
+    def upgrade_kraft_version(self, now: int) -> tuple[str, list[Effect]]:
+        """Make a static quorum a dynamic one (kraft.version 0 to 1, since 4.1). Returns the refusal, or "" and effects.
+
+        Refused while any voter has not shown its entry to this leader, which takes it a fetch timeout.
+        """
+        ...
+
     def take_snapshot(self, now: int, end_offset: int, size: int) -> list[Effect]:
         """Write a snapshot of everything below `end_offset`, and forget the log below it.
 

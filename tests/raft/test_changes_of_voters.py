@@ -7,7 +7,7 @@ import pytest
 from kafkactl.raft import errors
 from kafkactl.raft.effects import State
 from kafkactl.raft.messages import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest
-from tests.raft.quorum import CLUSTER, Quorum, directory, endpoint
+from tests.raft.quorum import CLUSTER, MS, Quorum, directory, endpoint
 
 RELEASES = ("3.9", "4.x")
 
@@ -179,3 +179,24 @@ def test_a_wrong_endpoint_of_an_added_voter_stays_in_3_9_and_is_mended_in_4():
         world.run(20_000)
         found[release] = leader.voters.endpoints(4) == (endpoint(4),)
     assert found == {"3.9": False, "4.x": True}
+
+
+def test_a_static_quorum_becomes_dynamic():
+    world = Quorum((1, 2, 3), "4.x", static=True, latency=5).start()
+    leader = world.elected()
+    refusal, effects = leader.upgrade_kraft_version(world.now * MS)
+    assert "not all of the voters support it" in refusal and effects == []
+    other = next(node for node in world.nodes.values() if node is not leader)
+    assert "is not the leader" in other.upgrade_kraft_version(world.now * MS)[0]
+    world.run(3_000)
+    refusal, effects = leader.upgrade_kraft_version(world.now * MS)
+    assert refusal == ""
+    world._carry_out(leader.id, effects)
+    assert [type(record).__name__ for record in leader.log.batches[-1].content] == ["KRaftVersion", "Voters"]
+    world.until(lambda: all(node.high_watermark == leader.log_end for node in world.nodes.values()))
+    assert {voter.directory_id for voter in other.voters.voters} == {directory(node_id) for node_id in (1, 2, 3)}
+    assert answered(world, remove(world, other.id)).error_code == errors.NONE
+    assert "from version 1 to 1" in leader.upgrade_kraft_version(world.now * MS)[0]
+    world.kill(leader.id)
+    world.run(20_000)
+    assert not world.faults
