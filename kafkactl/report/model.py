@@ -83,7 +83,7 @@ class Mark:
 
 @frozen
 class Timeline:
-    """Lanes of events from `start_ms` to `end_ms`."""
+    """Lanes of events from `start_ms` to `end_ms`; of virtual time where `is_virtual`, which has no calendar."""
 
     title: str
     text: str
@@ -91,6 +91,7 @@ class Timeline:
     end_ms: int
     lanes: tuple[tuple[str, tuple[Mark, ...]], ...]
     more: int = 0
+    is_virtual: bool = False
 
 
 @frozen(kw_only=False)
@@ -197,6 +198,8 @@ TONES: Mapping[str, str] = {
     "sound": "good",
     "warnings": "warn",
     "problems": "bad",
+    "passed": "good",
+    "failed": "bad",
 }
 MEANINGS: Mapping[str, str] = {
     "ok": "Nothing gets worse.",

@@ -154,9 +154,14 @@ def _timeline(block: Timeline) -> tuple[int, list[str]]:
         parts.append(f'<line class="axis" x1="0" y1="{line}" x2="100%" y2="{line}"/>')
         parts += [_mark(mark, line, (mark.time_ms - block.start_ms) * 95 / width + 2.5) for mark in marks]
         top = line + 9 + _GAP
-    parts.append(_text(0, top + 14, clock(block.start_ms), css="small"))
-    parts.append(_text(100, top + 14, clock(block.end_ms), css="small", anchor="end"))
+    begin, end = (_moment(time_ms, block.is_virtual) for time_ms in (block.start_ms, block.end_ms))
+    parts.append(_text(0, top + 14, begin, css="small"))
+    parts.append(_text(100, top + 14, end, css="small", anchor="end"))
     return top + 22, parts
+
+
+def _moment(time_ms: int, is_virtual: bool) -> str:
+    return f"{time_ms / 1000:.3f} s" if is_virtual else clock(time_ms)
 
 
 def _mark(mark: Mark, line: int, left: float) -> str:

@@ -91,6 +91,8 @@ class Monitor:
         self._number_by_last: dict[tuple[int, int], int] = {}
         self._committed: dict[int, int] = {0: 0}  # end of a committed batch -> number of the log up to it
         self._leaders: dict[int, tuple[int, Uuid]] = {}
+        self._led: dict[int, int] = {}  # the last epoch that a node led
+        self._commits: dict[int, int] = {}  # up to where the leader of an epoch committed
         self._votes: dict[tuple[Uuid, int], tuple[int, Uuid]] = {}
         self._epochs: dict[Uuid, int] = {}
 
@@ -166,11 +168,15 @@ class Monitor:
     # --- processes -------------------------------------------------------------------------------------------------
 
     def leads(self, node: int, directory: Uuid, epoch: int, shadow: Shadow) -> None:
-        """A node leads an epoch: it is the only one ever, and has everything that was committed."""
+        """A node leads an epoch: it is the only one ever, and has everything that was committed in earlier epochs.
+
+        A vote may be counted late, when a newer epoch has a leader already; what that one committed need not be there.
+        """
         first = self._leaders.setdefault(epoch, (node, directory))
         if first != (node, directory):
             self._broken(ELECTION_SAFETY, node, f"nodes {first[0]} and {node} both lead epoch {epoch}")
-        end = self.committed_end
+        self._led[node] = epoch
+        end = max((end for led, end in self._commits.items() if led < epoch), default=0)
         if shadow.base_end <= end and shadow.number_at(end) != self._committed[end]:
             text = f"node {node} leads epoch {epoch} without committed offset {end - 1}; its log ends at {shadow.end}"
             self._broken(LEADER_COMPLETENESS, node, text)
@@ -207,7 +213,7 @@ class Monitor:
         while place < len(shadow.ends) and shadow.ends[place] <= end:
             self._committed[shadow.ends[place]] = shadow.numbers[place]
             place += 1
-        self.committed_end = end
+        self.committed_end = self._commits[self._led.get(node, 0)] = end
 
     def voters_changed(self, node: int, before: VoterSet, after: VoterSet) -> None:
         """A leader appended a voter set behind another: every two majorities share a voter."""

@@ -152,10 +152,9 @@ class Machine:
         return _ROLES[state]
 
 
-_QUIET: Final = (State.UNATTACHED, State.VOTED, State.FOLLOWER)
+_QUIET: Final = (State.UNATTACHED, State.FOLLOWER)
 _ROLES: Final = {
     State.UNATTACHED: "unattached",
-    State.VOTED: "unattached",
     State.PROSPECTIVE: "prospective",
     State.CANDIDATE: "candidate",
     State.LEADER: "leader",

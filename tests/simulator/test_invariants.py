@@ -87,6 +87,17 @@ def test_a_leader_has_all_that_is_committed(quorum):
     assert quorum.broken == ["leader-completeness"]
 
 
+def test_a_leader_that_counted_its_votes_late_need_not_have_what_a_newer_one_committed(quorum):
+    quorum.monitor.leads(2, DISKS[2], 5, quorum.logs[2])
+    quorum.append(2, batch(2, 5))
+    quorum.append(3, batch(1, 1), batch(2, 5))
+    quorum.watermark(2, 3, before=2)
+    quorum.monitor.leads(1, DISKS[1], 4, quorum.logs[1])
+    assert not quorum.broken
+    quorum.monitor.leads(1, DISKS[1], 6, quorum.logs[1])
+    assert quorum.broken == ["leader-completeness"]
+
+
 def test_what_is_committed_stays(quorum):
     quorum.watermark(2, 2, leads=False)
     assert not quorum.broken

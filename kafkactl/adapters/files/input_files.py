@@ -43,6 +43,7 @@ class InputKind(Enum):
     SAVED_TREE = "a saved ZooKeeper tree", 256 * _MIB
     DOCUMENT = "a JSON document", 64 * _MIB, _OF_JSON, _MOST_OF_JSON  # a plan of 5,000 nodes has about 15 MB
     INVENTORY = "an inventory or other TOML file", 8 * _MIB, _OF_LINES, _MOST_OF_LINES
+    SCRIPT = "a simulation script", _MIB, _OF_LINES, _MOST_OF_LINES
     SCRAM = "a file of credentials", 8 * _MIB, (b"\n", b"\r"), _MOST_OF_LINES
     CLIENT_CONFIG = "a client's configuration", 16 * _MIB, _OF_LINES, _MOST_OF_LINES
     NODE_CONFIG = "a node's configuration", 16 * _MIB, _OF_LINES, _MOST_OF_LINES

@@ -1,0 +1,147 @@
+"""`kafkactl simulate`: a quorum of controllers in virtual time, with faults from a script or a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from kafkactl.commands.framework.exit_codes import DONE, PROBLEMS_FOUND
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import Choice, Duration
+from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.rendering.page import Page, Word
+
+PROFILES = ("chaos", "rolling-restart", "voter-change", "disk-loss")
+RELEASES = ("3.7", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
+_SHOWN = 200  # lines of a timeline in the terminal
+_MOST_DIGITS = 18
+_MOST_VOTERS = 15
+
+
+class _Nodes(click.ParamType[tuple[int, ...]]):
+    """Node ids as `1,2,5`; with `counts` a single number is how many there are, numbered from 1."""
+
+    name = "ids"
+
+    def __init__(self, *, counts: bool) -> None:
+        self.counts = counts
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """The ids; a usage error for any other text."""
+        if isinstance(value, tuple):
+            return value
+        words = [word.strip() for word in value.split(",")]
+        if not all(word.isascii() and word.isdigit() and len(word) <= _MOST_DIGITS for word in words):
+            meant = "3 for the nodes 1 to 3, or ids such as 1,2,5" if self.counts else "ids such as 4,5"
+            self.fail(f"{value!r} is not a list of node ids: write {meant}.", param, ctx)
+        numbers = tuple(int(word) for word in words)
+        if len(numbers) > 1 or not self.counts:
+            return numbers
+        if not 1 <= numbers[0] <= _MOST_VOTERS:
+            self.fail(f"{numbers[0]} voters cannot be simulated: expected 1 to {_MOST_VOTERS}.", param, ctx)
+        return tuple(range(1, numbers[0] + 1))
+
+
+@leaf_command(
+    "simulate",
+    examples=(
+        "kafkactl simulate --voters 3 --release 3.9 --script wedge.txt",
+        "kafkactl simulate --profile chaos --seed 1 --runs 200",
+        "kafkactl simulate --profile voter-change --seed 7 --html run.html",
+    ),
+    codes=(DONE, 1, 2, 3, PROBLEMS_FOUND),
+    timeout="1h",
+)
+@click.option("--script", metavar="FILE", type=click.Path(), help="What happens, and what is expected.")
+@click.option("--profile", type=Choice(PROFILES), help="Draw the faults from the seed.")
+@click.option("--voters", type=_Nodes(counts=True), metavar="LIST", help="How many voters, or their ids. [default: 3]")
+@click.option("--observers", type=_Nodes(counts=False), metavar="LIST", help="Ids of controllers that do not vote.")
+@click.option("--release", type=Choice(RELEASES), help="Whose rules the nodes follow. [default: 4.4]")
+@click.option(
+    "--static/--dynamic", "is_static", default=None, help="The kind of quorum. [default: dynamic from 3.9 on]"
+)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N",
+              help="The seed of the first run.")  # fmt: skip
+@click.option("--runs", type=click.IntRange(1, 10_000_000), default=1, show_default=True, metavar="N",
+              help="How many runs, each with the next seed.")  # fmt: skip
+@click.option("--duration", "duration_ms", type=Duration(), default="1m", show_default=True, metavar="TIME",
+              help="How long a profile makes faults, in virtual time.")  # fmt: skip
+@click.option("--no-shrink", is_flag=True, help="Do not look for the fewest faults of a failing run.")
+@click.option("--html", metavar="FILE", type=click.Path(), help="Also write an HTML page with one lane a node.")
+def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
+    """Simulate a quorum of controllers in virtual time, with crashes, lost disks and broken networks.
+
+    The nodes follow the rules of released Kafka. After every event twelve invariants are checked: one
+    leader an epoch, nothing committed is lost, one vote an epoch, and so on. A run depends on nothing
+    but its options and its seed. Exit code 7 if an expectation of the script is not met or an invariant
+    is broken; the answer then names the seed and, of a profile, the fewest faults that lead there, as a
+    script. No cluster is asked and nothing is changed.
+    """
+    from kafkactl.operations.simulation import PASSED, SimulationRequest, check_page, simulate, write_page
+
+    if (asked["script"] is None) == (asked["profile"] is None):
+        raise click.UsageError("Give --script FILE or --profile NAME.")
+    check_page(html)
+    found = simulate(SimulationRequest(shrinks=not no_shrink, **asked))
+    page = None if html is None else write_page(html, found)
+    answer = {**found.to_dict(), "html": page}
+    emit(
+        "simulate",
+        answer,
+        render=_show,
+        exit_code=DONE if found.verdict == PASSED else PROBLEMS_FOUND,
+        listing="timeline",
+    )
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    good = answer["verdict"] == "passed"
+    what = answer["script"] or f"profile {answer['profile']}"
+    page.heading(f"{what}: {answer['verdict']}", "good" if good else "bad")
+    numbers = answer["figures"]
+    page.fields(
+        [
+            ("quorum", f"{answer['quorum']}, release {answer['release']}, voters {_ids(answer['voters'])}"),
+            ("observers", _ids(answer["observers"]) or None),
+            ("runs", f"{answer['runs_passed']} of {answer['runs']} passed, first seed {answer['seed']}"),
+            ("elections", f"{numbers['elections']}, highest epoch {numbers['highest_epoch']}"),
+            ("failover", _failover(numbers)),
+            ("records committed", f"{numbers['records_committed']:,}"),
+            ("page", answer["html"]),
+        ]
+    )
+    page.findings(answer["findings"])
+    if answer["shrunk_script"] is not None:
+        page.line(
+            Word(f"The fewest statements ({answer['statements_after']} of {answer['statements_before']}):", "dim")
+        )
+        for line in answer["shrunk_script"].splitlines():
+            page.line(line)
+    if answer["runs"] == 1 or not good:
+        _timeline(page, answer)
+
+
+def _timeline(page: Page, answer: Mapping[str, Any]) -> None:
+    happened = answer["timeline"]
+    page.line(Word(f"What happened with seed {answer['shown_seed']}:", "dim"))
+    page.table(
+        ("time", "node", "what"),
+        ((f"{row['time_us'] / 1_000_000:.3f} s", row["node"], row["text"]) for row in happened[-_SHOWN:]),
+    )
+    left_out = max(0, len(happened) - _SHOWN) + answer["timeline_left_out"]
+    if left_out:
+        page.line(Word(f"{left_out} more events (all with -o json)", "dim"))
+
+
+def _failover(numbers: Mapping[str, Any]) -> str | None:
+    times = numbers["failover_ms"]
+    if not numbers["failovers"]:
+        return None
+    shown = ", ".join(f"{name} {times[name]:,.0f} ms" for name in ("p50", "p90", "p99"))
+    return f"{shown}, longest {times['p100']:,.0f} ms ({numbers['failovers']} measured)"
+
+
+def _ids(nodes: list[int]) -> str:
+    return ", ".join(map(str, nodes))

@@ -1,0 +1,222 @@
+"""`kafkactl simulate`: a quorum of controllers in virtual time, with faults from a script or a profile.
+
+Nothing is read but the script, no cluster is asked, and equal arguments give equal answers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, blocker
+from kafkactl.frozen import frozen
+from kafkactl.simulator.campaign import Asked, Summary, figures
+from kafkactl.simulator.campaign import simulate as run_all
+from kafkactl.simulator.profiles import PROFILES
+from kafkactl.simulator.run import Outcome
+from kafkactl.simulator.script import MAX_OBSERVERS, MAX_VOTERS, RELEASES, Script, parse_script
+from kafkactl.simulator.words import MAX_ID
+
+MOST_RUNS: Final = 10_000_000
+PASSED: Final = "passed"
+FAILED: Final = "failed"
+_SHOWN: Final = 5
+
+
+@frozen
+class SimulationRequest:
+    """What to simulate: a script file or a profile; None is the default. `duration_ms` is of the profile's faults."""
+
+    script: str | None = None
+    profile: str | None = None
+    voters: tuple[int, ...] | None = None
+    observers: tuple[int, ...] | None = None
+    release: str | None = None
+    is_static: bool | None = None
+    seed: int = 0
+    runs: int = 1
+    duration_ms: int = 60_000
+    shrinks: bool = True
+
+
+@frozen
+class Simulation:
+    """What came out: all runs in numbers, one of them with its timeline."""
+
+    request: SimulationRequest
+    summary: Summary
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> str:
+        """`passed` if every run did."""
+        return PASSED if self.summary.passed == self.summary.runs else FAILED
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the answer `simulate`."""
+        asked, summary = self.request, self.summary
+        quorum, shown = summary.quorum, summary.shown
+        return {
+            "verdict": self.verdict,
+            "script": asked.script,
+            "profile": asked.profile,
+            "release": summary.release,
+            "quorum": "static" if quorum.is_static else "dynamic",
+            "voters": list(quorum.voters),
+            "observers": list(quorum.observers),
+            "seed": asked.seed,
+            "runs": summary.runs,
+            "runs_passed": summary.passed,
+            "figures": figures(summary),
+            "failures": [_failure(outcome) for outcome in summary.failures],
+            "shown_seed": shown.seed,
+            "timeline": list(shown.happenings),
+            "timeline_left_out": shown.left_out,
+            "shrunk_script": summary.shrunk,
+            "statements_before": summary.faults_before,
+            "statements_after": summary.faults_after,
+            "findings": list(self.findings),
+        }
+
+
+def simulate(request: SimulationRequest) -> Simulation:
+    """Run a script, or a profile of faults, for each seed.
+
+    Raises InputError: `invalid-script` with file, line and column; `invalid-simulation` for arguments that do not go
+    together; and as `read_input` for the file.
+    """
+    _check(request)
+    script = None if request.script is None else _read(request.script)
+    _check_nodes(request, script)
+    summary = run_all(
+        Asked(
+            script=script,
+            profile=request.profile,
+            voters=request.voters,
+            observers=request.observers,
+            release=request.release,
+            is_static=request.is_static,
+            seed=request.seed,
+            runs=request.runs,
+            duration_us=request.duration_ms * 1000,
+            shrinks=request.shrinks,
+        )
+    )
+    return Simulation(request=request, summary=summary, findings=tuple(_findings(summary)))
+
+
+def write_page(path: str, found: Simulation) -> str:
+    """Write the page with one lane a node. Raises as `kafkactl.report.html.render_html` and `write_report`."""
+    from kafkactl._version import __version__
+    from kafkactl.adapters.files.report_files import write_report
+    from kafkactl.report.html import MARK, render_html
+    from kafkactl.report.simulation import report_of
+
+    report = report_of(found.summary, found.findings, _title(found.request), written_by=f"kafkactl {__version__}")
+    write_report(Path(path), render_html(report), MARK)
+    return path
+
+
+def check_page(path: str | None) -> None:
+    """Refuse what could not be written in the end, before anything runs; nothing where no file was named."""
+    if path is not None:
+        from kafkactl.adapters.files.report_files import check_report_target
+        from kafkactl.report.html import MARK, check_installed
+
+        check_installed()
+        check_report_target(Path(path), MARK)
+
+
+def _title(request: SimulationRequest) -> str:
+    return f"script {Path(request.script).name}" if request.script is not None else f"profile {request.profile}"
+
+
+def _read(file: str) -> Script:
+    data = read_input(Path(file), "the simulation script", InputKind.SCRIPT)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        raise InputError(
+            f"{file}, line {line}, column {column}: the byte 0x{data[error.start]:02x} is not UTF-8",
+            id="invalid-script",
+            next_step="Save the script as UTF-8 text.",
+        ) from error
+    return parse_script(text, file)
+
+
+def _check(request: SimulationRequest) -> None:
+    if (request.script is None) == (request.profile is None):
+        raise _invalid("a simulation needs a script or a profile, not both", "Give --script FILE, or --profile NAME.")
+    if request.profile is not None and request.profile not in PROFILES:
+        raise _invalid(f"there is no profile {request.profile!r}", f"The profiles are {', '.join(PROFILES)}.")
+    if request.release is not None and request.release not in RELEASES:
+        raise _invalid(f"release {request.release!r} is not simulated", f"The releases are {', '.join(RELEASES)}.")
+    if not 1 <= request.runs <= MOST_RUNS:
+        raise _invalid(f"{request.runs} runs were asked for, expected 1 to {MOST_RUNS}", "Give another --runs.")
+    if not 0 <= request.seed < 2**63:
+        raise _invalid(f"seed {request.seed} is not in 0 to 2^63 - 1", "Give another --seed.")
+
+
+def _check_nodes(request: SimulationRequest, script: Script | None) -> None:
+    voters, observers = request.voters or (), request.observers or ()
+    each = (*voters, *observers)
+    if len(set(each)) < len(each):
+        raise _invalid("a node id is given twice", "Give each node once, as a voter or as an observer.")
+    if len(voters) > MAX_VOTERS or len(observers) > MAX_OBSERVERS or any(not 0 <= node <= MAX_ID for node in each):
+        limits = f"at most {MAX_VOTERS} voters and {MAX_OBSERVERS} observers, ids from 0 to {MAX_ID}"
+        raise _invalid(f"these nodes cannot be simulated: expected {limits}", "Give fewer or other nodes.")
+    release = request.release or (script and script.setup.release)
+    is_static = request.is_static if request.is_static is not None else (script and script.setup.is_static)
+    if release == "3.7" and is_static is False:
+        raise _invalid("Kafka 3.7 has no dynamic quorum (KIP-853 came with 3.9)", "Give another release, or `static`.")
+
+
+def _invalid(message: str, next_step: str) -> InputError:
+    return InputError(message, id="invalid-simulation", next_step=next_step)
+
+
+def _failure(outcome: Outcome) -> dict[str, Any]:
+    first = outcome.violations[0] if outcome.violations else None
+    unmet = outcome.unmet[0] if outcome.unmet else None
+    return {
+        "seed": outcome.seed,
+        "invariant": None if first is None else first.invariant,
+        "event": None if first is None else first.event,
+        "time_us": first.time_us if first else unmet.time_us if unmet else outcome.time_us,
+        "node": None if first is None else first.node,
+        "line": None if unmet is None else unmet.line,
+        "statement": None if unmet is None else unmet.text,
+        "message": first.text if first else unmet.found if unmet else "",
+    }
+
+
+def _findings(summary: Summary) -> list[Finding]:
+    found: list[Finding] = []
+    for outcome in summary.failures[:_SHOWN]:
+        for violation in outcome.violations[:1]:
+            when = f"event {violation.event} at {violation.time_us / 1_000_000:.6f} s"
+            found.append(
+                blocker(
+                    "invariant-broken",
+                    f"seed {outcome.seed}",
+                    f"{violation.invariant}, {when}: {violation.text}",
+                    seed=outcome.seed,
+                    invariant=violation.invariant,
+                    event=violation.event,
+                )
+            )
+        for unmet in outcome.unmet:
+            found.append(
+                blocker(
+                    "expectation-not-met",
+                    f"seed {outcome.seed}",
+                    f"line {unmet.line}, `{unmet.text}` at {unmet.time_us / 1_000_000:.6f} s: {unmet.found}",
+                    seed=outcome.seed,
+                    line=unmet.line,
+                )
+            )
+    return found

@@ -1,0 +1,212 @@
+"""Many runs of one script or profile: how many passed, how long elections took, and the first failure made small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kafkactl.frozen import frozen
+from kafkactl.raft.profiles import PROFILES as RELEASE_PROFILES
+from kafkactl.raft.profiles import Timeouts
+from kafkactl.simulator.chance import Chance
+from kafkactl.simulator.profiles import Case, Timed, as_script, plan_of
+from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.run import Outcome, run_plan, run_script
+from kafkactl.simulator.script import RELEASES, Script
+from kafkactl.simulator.shrink import fewest
+from kafkactl.simulator.words import shown_duration
+
+DEFAULT_RELEASE: Final = "4.4"
+DEFAULT_DURATION_US: Final = 60_000_000
+SHOWN_FAILURES: Final = 20
+_OBSERVERS: Final[Mapping[str, int]] = {"voter-change": 2, "chaos": 1}
+
+
+@frozen
+class Asked:
+    """What is to be simulated: a script, or else a profile. None is the default of the script, or of the simulator."""
+
+    script: Script | None = None
+    profile: str | None = None
+    voters: tuple[int, ...] | None = None
+    observers: tuple[int, ...] | None = None
+    release: str | None = None
+    is_static: bool | None = None
+    seed: int = 0
+    runs: int = 1
+    duration_us: int = DEFAULT_DURATION_US
+    shrinks: bool = True
+
+
+@frozen
+class Summary:
+    """All runs of one question. `shown` is the run whose timeline is told: the first that failed, or the first."""
+
+    quorum: Quorum
+    release: str
+    runs: int
+    passed: int
+    failures: tuple[Outcome, ...]
+    shown: Outcome
+    events: int
+    elections: int
+    committed: int
+    failovers_us: tuple[int, ...]
+    highest_epoch: int
+    shrunk: str | None
+    faults_before: int
+    faults_after: int
+
+
+def quorum_of(asked: Asked) -> tuple[Quorum, str]:
+    """The quorum that is meant, and its release: options first, then the script, then the defaults."""
+    setup = None if asked.script is None else asked.script.setup
+    release = asked.release or (setup and setup.release) or DEFAULT_RELEASE
+    voters = asked.voters or (setup and setup.voters) or (1, 2, 3)
+    given = asked.observers if asked.observers is not None else (setup.observers if setup else None)
+    if given is None:
+        first = max(voters) + 1
+        given = tuple(range(first, first + _OBSERVERS.get(asked.profile or "", 0)))
+    observers = tuple(node for node in given if node not in voters)
+    is_static = asked.is_static if asked.is_static is not None else (setup and setup.is_static)
+    profile = RELEASE_PROFILES[RELEASES[release]]
+    quorum = Quorum(
+        voters=voters,
+        observers=observers,
+        profile=profile,
+        timeouts=timeouts_of(setup.configs if setup else None),
+        is_static=bool(is_static) if is_static is not None else not profile.directory_ids,
+    )
+    return quorum, release
+
+
+def timeouts_of(configs: Mapping[str, int] | None) -> Timeouts:
+    """The timeouts of `controller.quorum.*`, Kafka's defaults where none is given."""
+    words = {
+        name.removeprefix("controller.quorum.").replace(".", "_"): value for name, value in (configs or {}).items()
+    }
+    return Timeouts(**words)
+
+
+def plan_for(asked: Asked, quorum: Quorum, seed: int) -> tuple[Timed, ...]:
+    """The plan of a profile for one seed."""
+    case = Case(
+        voters=quorum.voters,
+        observers=quorum.observers,
+        duration_us=asked.duration_us,
+        chance=Chance(seed, "faults"),
+        is_static=quorum.is_static,
+    )
+    return plan_of(asked.profile or "chaos", case)
+
+
+def play(asked: Asked, quorum: Quorum, seed: int, *, traced: bool) -> Outcome:
+    """One run."""
+    if asked.script is not None:
+        return run_script(quorum, asked.script.steps, seed, traced=traced)
+    return run_plan(quorum, plan_for(asked, quorum, seed), seed, traced=traced)
+
+
+def outcomes(asked: Asked, quorum: Quorum) -> Iterator[Outcome]:
+    """All runs in the order of their seeds, without timelines."""
+    for seed in range(asked.seed, asked.seed + asked.runs):
+        yield play(asked, quorum, seed, traced=False)
+
+
+def simulate(asked: Asked) -> Summary:
+    """Run everything, tell the first failure (or the first run) with its timeline, and shrink a plan that failed."""
+    quorum, release = quorum_of(asked)
+    failures: list[Outcome] = []
+    failovers: list[int] = []
+    passed = events = elections = committed = epoch = 0
+    for outcome in outcomes(asked, quorum):
+        passed += outcome.passed
+        events += outcome.events
+        elections += outcome.elections
+        committed += outcome.committed
+        epoch = max(epoch, outcome.epoch)
+        failovers += outcome.failovers_us
+        if not outcome.passed and len(failures) < SHOWN_FAILURES:
+            failures.append(outcome)
+    shown = play(asked, quorum, failures[0].seed if failures else asked.seed, traced=True)
+    shrunk, before, after = None, 0, 0
+    if failures and asked.script is None and asked.shrinks:
+        plan = plan_for(asked, quorum, shown.seed)
+        small = shrunk_plan(quorum, plan, shown)
+        shrunk, before, after = as_script(_head(asked, quorum, release, shown.seed), small), len(plan), len(small)
+        shown = run_plan(quorum, small, shown.seed, traced=True)
+    return Summary(
+        quorum=quorum,
+        release=release,
+        runs=asked.runs,
+        passed=passed,
+        failures=tuple(failures),
+        shown=shown,
+        events=events,
+        elections=elections,
+        committed=committed,
+        failovers_us=tuple(failovers),
+        highest_epoch=epoch,
+        shrunk=shrunk,
+        faults_before=before,
+        faults_after=after,
+    )
+
+
+def shrunk_plan(quorum: Quorum, plan: Sequence[Timed], failed: Outcome) -> list[Timed]:
+    """The fewest statements of a plan that still break the invariant that was broken first, at the same seed."""
+    wanted = failed.violations[0].invariant
+
+    def fails(part: Sequence[Timed]) -> bool:
+        found = run_plan(quorum, part, failed.seed).violations
+        return bool(found) and found[0].invariant == wanted
+
+    last = failed.violations[0].time_us
+    reached = [timed for timed in plan if timed.at_us <= last]
+    return fewest(reached, fails)
+
+
+def _head(asked: Asked, quorum: Quorum, release: str, seed: int) -> list[str]:
+    head = [
+        f"# Profile {asked.profile}, seed {seed}, the fewest faults. Run it with --seed {seed}.",
+        f"voters {' '.join(map(str, quorum.voters))}" if len(quorum.voters) > 1 else "voters 1",
+        f"release {release}",
+        f"quorum {'static' if quorum.is_static else 'dynamic'}",
+    ]
+    if quorum.observers:
+        head.insert(2, f"observers {' '.join(map(str, quorum.observers))}")
+    return head
+
+
+def percentile(values: Sequence[int], share: int) -> int | None:
+    """The smallest value that at least `share` percent of the values do not exceed; None without values.
+
+    >>> percentile([3, 1, 2, 4], 50)
+    2
+    """
+    if not values:
+        return None
+    ordered = sorted(values)
+    return ordered[max(0, -(-len(ordered) * share // 100) - 1)]
+
+
+def figures(summary: Summary) -> dict[str, Any]:
+    """Numbers over all runs, as in the answer of `simulate`."""
+    times = summary.failovers_us
+    return {
+        "events": summary.events,
+        "elections": summary.elections,
+        "highest_epoch": summary.highest_epoch,
+        "records_committed": summary.committed,
+        "failovers": len(times),
+        "failover_ms": {
+            f"p{share}": None if (value := percentile(times, share)) is None else value / 1000
+            for share in (50, 90, 99, 100)
+        },
+    }
+
+
+def reproduce(asked: Asked, seed: int, release: str) -> str:
+    """The statement that describes one run, for people: what, which release, which seed, for how long."""
+    what = asked.script.name if asked.script is not None else f"profile {asked.profile}"
+    return f"{what}, release {release}, seed {seed}, {shown_duration(asked.duration_us)}"

@@ -1,0 +1,39 @@
+"""What is simulated, and what a leader took: values that the world and those around it share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kafkactl.frozen import frozen
+from kafkactl.raft.node import Node
+from kafkactl.raft.profiles import DEFAULT_TIMEOUTS, PROFILE_3_9, Profile, Timeouts
+
+CLUSTER_ID: Final = "c2ltdWxhdGVkLWNsdXN0ZQ"
+MakeNode = Callable[..., Any]  # gives a kafkactl.raft.ports.Replica; tests give nodes that break a rule
+
+
+@frozen
+class Quorum:
+    """What is simulated: voters, further controllers that are none, the release's behaviour, and the settings."""
+
+    voters: tuple[int, ...] = (1, 2, 3)
+    observers: tuple[int, ...] = ()
+    profile: Profile = PROFILE_3_9
+    timeouts: Timeouts = DEFAULT_TIMEOUTS
+    is_static: bool = False
+    make_node: MakeNode = Node
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """Voters and observers."""
+        return (*self.voters, *self.observers)
+
+
+@frozen(kw_only=False)
+class Appended:
+    """A batch that a leader took: the offset of its last record, and what tells it apart."""
+
+    offset: int
+    content: int
+    records: int

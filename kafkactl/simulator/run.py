@@ -1,0 +1,197 @@
+"""One run: a script or a plan, carried out in a world of one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kafkactl.frozen import frozen
+from kafkactl.simulator.actions import NotPossibleError, Operator, carry_out
+from kafkactl.simulator.conditions import found_instead, holds
+from kafkactl.simulator.invariants import Violation
+from kafkactl.simulator.profiles import Timed
+from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.script import Condition, Step
+from kafkactl.simulator.timeline import Happening
+from kafkactl.simulator.views import epoch_of, failover_us
+from kafkactl.simulator.words import shown_duration
+from kafkactl.simulator.world import World
+
+LOOK_US: Final = 100_000  # how often a quorum that settles is offered a record
+
+
+@frozen
+class Unmet:
+    """A statement of a script that did not come true: its line and text, when, and what was found instead."""
+
+    line: int
+    text: str
+    time_us: int
+    found: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the answer of `simulate`."""
+        return {"line": self.line, "statement": self.text, "time_us": self.time_us, "found": self.found}
+
+
+@frozen
+class Outcome:
+    """What one run came to. `failovers_us` are the times from each `mark`, or fault of a plan, to the next leader."""
+
+    seed: int
+    violations: tuple[Violation, ...]
+    unmet: tuple[Unmet, ...]
+    events: int
+    time_us: int
+    elections: int
+    epoch: int
+    committed: int
+    lost: int
+    failovers_us: tuple[int, ...]
+    happenings: tuple[Happening, ...]
+    left_out: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether every expectation came true, and no invariant was broken that the script did not expect."""
+        return not self.violations and not self.unmet
+
+
+class _Run:
+    def __init__(self, world: World, *, strict: bool) -> None:
+        self.world = world
+        self.operator = Operator(world, keeps_two=not strict)
+        self.strict = strict
+        self.unmet: list[Unmet] = []
+        self.marks: list[int] = []
+        self.expects_broken = False
+
+    def is_over(self) -> bool:
+        """Whether nothing more needs to happen: an expectation was not met, or an invariant is broken unexpectedly."""
+        return bool(self.unmet) or bool(self.world.monitor.violations and not self.expects_broken)
+
+    def pass_until(self, time_us: int) -> None:
+        while not self.is_over() and self.world.now < time_us:
+            self.world.run_until(time_us)
+
+    def do(self, step: Step) -> None:
+        own = _OWN.get(step.verb)
+        if own is not None:
+            own(self, step)
+            return
+        if step.verb == "mark":
+            self.marks.append(self.world.now)
+        try:
+            carry_out(self.operator, step)
+        except NotPossibleError as error:
+            if self.strict:
+                self.miss(step, str(error))
+
+    def miss(self, step: Step, found: str) -> None:
+        self.world.note(None, "expect", f"{step.text}: {found}", "bad")
+        self.unmet.append(Unmet(line=step.line, text=step.text, time_us=self.world.now, found=found))
+
+    def run(self, step: Step) -> None:
+        self.pass_until(self.world.now + step.args[0])
+
+    def expect(self, step: Step) -> None:
+        condition: Condition = step.args[0]
+        if holds(condition, self.operator):
+            self.world.note(None, "expect", step.text, "good")
+        else:
+            self.miss(step, found_instead(condition, self.operator))
+
+    def wait(self, step: Step) -> None:
+        condition, within_us = step.args
+        end = self.world.now + within_us
+        while not self.is_over() and self.world.now < end:
+            if self.world.run_until(end, lambda: holds(condition, self.operator)):
+                break
+        if not self.is_over():
+            self.expect(step)
+
+    def settle(self, step: Step) -> None:
+        """Mend everything, then demand that a record is committed in time."""
+        world, operator = self.world, self.operator
+        world.network.cuts.clear()
+        world.network.set_share("loss", 0)
+        world.network.set_share("duplicates", 0)
+        world.network.set_delay(0, 0)
+        for machine in world.machines.values():
+            machine.sync_us = 0
+            for verb in ("resume", "start"):
+                carry_out(operator, Step(verb=verb, args=(machine.id,)))
+        world.note(None, "fault", "every fault is mended", "good")
+        end, before = world.now + step.args[0], world.committed
+        while not self.is_over() and world.now < end and world.committed == before:
+            operator.append(1)
+            world.run_until(min(end, world.now + LOOK_US), lambda: world.committed > before)
+        if world.committed == before and not self.is_over() and is_able(world):
+            world.monitor.time_us, world.monitor.event = world.now, world.events
+            world.monitor.not_live(
+                f"no record was committed within {shown_duration(step.args[0])} after every fault was mended"
+            )
+
+
+_OWN: Final = {"run": _Run.run, "expect": _Run.expect, "wait": _Run.wait, "settle": _Run.settle}
+
+
+def is_able(world: World) -> bool:
+    """Whether a quorum has what it needs: of every voter set that a node goes by, a majority runs with its disk."""
+    machines = list(world.machines.values())
+    for machine in machines:
+        process = machine.process
+        if process is None:
+            continue
+        voters = process.voters
+        present = sum(other.runs and voters.is_voter(other.id, other.directory) for other in machines)
+        if voters.voters and present < voters.majority:
+            return False
+    return True
+
+
+def run_script(quorum: Quorum, steps: Sequence[Step], seed: int, *, traced: bool = True) -> Outcome:
+    """Carry out a script's steps in order; the run ends at the first that does not come true."""
+    run = _Run(World(quorum, seed, traced=traced), strict=True)
+    run.expects_broken = any(
+        step.verb in ("expect", "wait") and step.args[0].kind == "broken" and not step.args[0].negated for step in steps
+    )
+    for step in steps:
+        if run.is_over():
+            break
+        run.do(step)
+    return _outcome(run, seed)
+
+
+def run_plan(quorum: Quorum, plan: Sequence[Timed], seed: int, *, traced: bool = False) -> Outcome:
+    """Carry out a plan; a statement that cannot be carried out (`kill leader` where none leads) is left out."""
+    run = _Run(World(quorum, seed, traced=traced), strict=False)
+    for timed in plan:
+        run.pass_until(timed.at_us)
+        if run.is_over():
+            break
+        run.do(timed.step)
+    return _outcome(run, seed)
+
+
+def _outcome(run: _Run, seed: int) -> Outcome:
+    world = run.world
+    unexpected = () if run.expects_broken else tuple(world.monitor.violations)
+    for violation in world.monitor.violations[:1]:
+        world.note(violation.node, "broken", f"{violation.invariant}: {violation.text}", "bad")
+    failovers = (failover_us(world, mark) for mark in run.marks)
+    timeline = world.timeline
+    return Outcome(
+        seed=seed,
+        violations=unexpected,
+        unmet=tuple(run.unmet),
+        events=world.events,
+        time_us=world.now,
+        elections=len(world.elections),
+        epoch=epoch_of(world),
+        committed=world.committed,
+        lost=world.lost,
+        failovers_us=tuple(time_us for time_us in failovers if time_us is not None),
+        happenings=() if timeline is None else tuple(timeline.happenings),
+        left_out=0 if timeline is None else timeline.left_out,
+    )

@@ -1,0 +1,29 @@
+"""What an observer of all nodes at once would say of a world."""
+
+from __future__ import annotations
+
+from kafkactl.raft.voters import NO_VOTERS, VoterSet
+from kafkactl.simulator.world import World
+
+
+def latest_voters(world: World) -> VoterSet:
+    """The voter set of the leader, or of the running node with the longest log in the newest epoch."""
+    best: tuple[bool, int, int] = (False, -1, -1)
+    voters = NO_VOTERS
+    for machine in world.machines.values():
+        process = machine.process
+        if process is not None:
+            place = (machine.leads, process.log_end_epoch, process.log_end)
+            if place > best:
+                best, voters = place, process.voters
+    return voters
+
+
+def failover_us(world: World, since_us: int) -> int | None:
+    """The time from a moment to the first election behind it; None while there is none."""
+    return next((at - since_us for at, _, _ in world.elections if at > since_us), None)
+
+
+def epoch_of(world: World) -> int:
+    """The newest epoch that a running node knows."""
+    return max((machine.process.epoch for machine in world.machines.values() if machine.process is not None), default=0)

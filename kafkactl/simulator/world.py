@@ -1,0 +1,438 @@
+"""The world around the nodes: one queue of events in virtual time, one stream of chance for each purpose.
+
+An event is a message that arrives, a timer, the end of a sync, or a connection that breaks. Each is handed to one node,
+whose effects are carried out in order; then the invariants look at what changed. The same plan and seed give the same
+run on every machine and Python: nothing depends on hashes, sets are not iterated, times are whole microseconds.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any, Final
+
+from kafkactl.metadata.log.voters import Voter
+from kafkactl.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, TruncateLog, WriteQuorumState
+from kafkactl.raft.effects import DRAW, FAULT, NOTE, SEND, WRITE, State
+from kafkactl.raft.log import BOOTSTRAP_SNAPSHOT_ID, Snapshot
+from kafkactl.raft.messages import CLIENT, Disconnected, FetchResponse, VoteResponse
+from kafkactl.raft.ports import Effect, Replica
+from kafkactl.raft.voters import VoterSet
+from kafkactl.simulator.chance import Chance
+from kafkactl.simulator.invariants import Monitor, Shadow, voters_in
+from kafkactl.simulator.machine import Machine
+from kafkactl.simulator.network import Network
+from kafkactl.simulator.quorum import CLUSTER_ID, Appended, Quorum
+from kafkactl.simulator.timeline import Happening, Timeline
+from kafkactl.values import ZERO_UUID, Uuid
+
+REFUSED_US: Final = 500  # until a connection to a host without the process is refused
+_DELIVER, _WAKE, _SYNCED = range(3)
+
+
+class World:
+    """One run. `now` is in microseconds since it began, `events` counts what was handed to nodes."""
+
+    def __init__(self, quorum: Quorum, seed: int, *, traced: bool = True) -> None:
+        self.quorum = quorum
+        self.now = self.events = 0
+        self.chance = {purpose: Chance(seed, purpose) for purpose in ("network", "disks", "timers")}
+        self.network = Network(self.chance["network"], quorum.nodes)
+        self.machines = {node: Machine(node) for node in quorum.nodes}
+        self.monitor = Monitor(self._disks)
+        self.timeline = Timeline() if traced else None
+        self.answers: list[tuple[int, str]] = []  # time and answer of each change of the voters
+        self.elections: list[tuple[int, int, int]] = []  # time, node, epoch of each leader
+        self.appended: list[Appended] = []  # what a leader took and has not committed
+        self.committed = self.lost = 0  # of the records that leaders took
+        self.on_answer: Callable[[Any], None] = lambda _message: None
+        self._queue: list[tuple[int, int, int, Machine, Any, int]] = []
+        self._sequence = 0
+        self._by_address = {
+            (machine.endpoint.host, machine.endpoint.port): machine for machine in self.machines.values()
+        }
+        self._servers = tuple(machine.endpoint for machine in self.machines.values())
+        self._static = self._configured() if quorum.is_static else None
+        self._format()
+        for machine in self.machines.values():
+            self.begin(machine)
+
+    def _configured(self) -> VoterSet:
+        return VoterSet(
+            Voter(node_id=node, directory_id=ZERO_UUID, endpoints=(self.machines[node].endpoint,))
+            for node in self.quorum.voters
+        )
+
+    def _format(self) -> None:
+        if self.quorum.is_static:
+            return
+        first = [self.machines[node] for node in self.quorum.voters]
+        voters = tuple(
+            Voter(node_id=machine.id, directory_id=machine.directory, endpoints=(machine.endpoint,))
+            for machine in first
+        )
+        for machine in first:
+            machine.format(Snapshot(BOOTSTRAP_SNAPSHOT_ID, 100, 1, VoterSet(voters).voters))
+
+    # --- processes -------------------------------------------------------------------------------------------------
+
+    def begin(self, machine: Machine) -> None:
+        """Start a process on a host that has none."""
+        machine.life += 1
+        machine.busy = machine.is_paused = False
+        machine.is_reachable = True
+        machine.fault = ""
+        machine.wake_at = -1
+        machine.forget()
+        machine.process = self.quorum.make_node(
+            machine.id,
+            machine.directory,
+            machine.disk,
+            profile=self.quorum.profile,
+            timeouts=self.quorum.timeouts,
+            cluster_id=CLUSTER_ID,
+            endpoints=(machine.endpoint,),
+            static_voters=self._static,
+            bootstrap_servers=self._servers,
+            can_become_voter=True,
+        )
+        self._perform(machine, machine.process.start(machine.local(self.now)))
+
+    def end(self, machine: Machine, *, refuses: bool = True) -> None:
+        """The process is gone: what it had not begun to write is not written, and its connections break."""
+        machine.process = None
+        machine.busy = machine.is_paused = False
+        machine.is_reachable = refuses
+        machine.rest.clear()
+        waiting = [*machine.queue]
+        machine.queue.clear()
+        if refuses:
+            for (source, correlation), life in machine.open.items():
+                self._disconnect(machine.id, source, correlation, life)
+            for message, life in waiting:
+                if (
+                    not callable(message)
+                    and message.is_request
+                    and (message.source, message.correlation_id) not in machine.open
+                ):
+                    self._disconnect(machine.id, message.source, message.correlation_id, life)
+        machine.open.clear()
+        self.note(machine.id, "role", "down", "bad")
+
+    def call(self, machine: Machine, ask: Callable[[Replica, int], list[Effect]]) -> None:
+        """Hand something to a running process that is neither paused nor at its disk; else it waits there."""
+        if machine.process is None:
+            return
+        if machine.busy or machine.is_paused:
+            machine.queue.append((ask, 0))
+            return
+        self._perform(machine, ask(machine.process, machine.local(self.now)))
+
+    def resume(self, machine: Machine) -> None:
+        """A paused process goes on: its timers first, then what waited for it."""
+        machine.is_paused = False
+        if machine.process is not None and not machine.busy:
+            self._perform(machine, machine.process.wake(machine.local(self.now)))
+            self._drain(machine)
+
+    def deliver_from_client(self, machine: Machine, message: Any) -> None:
+        """An operator's request reaches a node, from a host whose connections are not cut."""
+        self._push(self.now, _DELIVER, machine, message, 0)
+
+    def wipe(self, machine: Machine) -> None:
+        """Replace the disk of a host without a process by an empty one. In a static quorum an empty disk may vote."""
+        machine.new_disk()
+
+    def drift(self, machine: Machine, drift: int) -> None:
+        """Let a clock run faster or slower from now on, in parts per thousand."""
+        machine.set_drift(self.now, drift)
+        if machine.process is not None and not machine.busy and not machine.is_paused:
+            self._schedule_wake(machine)
+
+    # --- events ----------------------------------------------------------------------------------------------------
+
+    def run_until(self, time_us: int, stops: Callable[[], bool] | None = None) -> bool:
+        """Let events happen up to a time; True if `stops` became true, False when the time is reached.
+
+        Also ends at the first event behind which an invariant is broken.
+        """
+        queue, violations, known = self._queue, self.monitor.violations, len(self.monitor.violations)
+        if stops is not None and stops():
+            return True
+        while queue and queue[0][0] <= time_us:
+            at, _, kind, machine, thing, life = heappop(queue)
+            self.now = at
+            self.events += 1
+            if kind == _WAKE:
+                self._wake(machine, life)
+            elif kind == _DELIVER:
+                self._deliver(machine, thing, life)
+            elif machine.life == life and machine.process is not None:
+                self._go_on(machine)
+            if len(violations) > known:
+                return False
+            if stops is not None and stops():
+                return True
+        self.now = max(self.now, time_us)
+        return False
+
+    def _wake(self, machine: Machine, life: int) -> None:
+        if machine.life != life or machine.process is None or machine.wake_at != self.now:
+            return  # of an earlier process, or another wake-up has taken its place
+        machine.wake_at = -1
+        if machine.busy or machine.is_paused:
+            return  # its timers are looked at when it goes on
+        local = machine.local(self.now)
+        if machine.process.wake_at <= local:
+            self._perform(machine, machine.process.wake(local))
+        else:
+            self._schedule_wake(machine)
+
+    def _deliver(self, machine: Machine, message: Any, life: int) -> None:
+        process = machine.process
+        if message.is_request:
+            if process is None:
+                if machine.is_reachable:
+                    self._disconnect(machine.id, message.source, message.correlation_id, life)
+                return
+            if machine.is_paused or machine.busy:
+                machine.queue.append((message, life))
+                return
+            machine.open[message.source, message.correlation_id] = life
+        elif machine.life != life or process is None:
+            return
+        elif machine.is_paused or machine.busy:
+            machine.queue.append((message, life))
+            return
+        self._perform(machine, process.receive(machine.local(self.now), message))
+
+    def _disconnect(self, node: int, source: int, correlation: int, life: int) -> None:
+        message = Disconnected(node, source, correlation)
+        if source == CLIENT:
+            self.on_answer(message)
+        elif (node, source) not in self.network.cuts:
+            self._push(self.now + REFUSED_US, _DELIVER, self.machines[source], message, life)
+
+    def _go_on(self, machine: Machine) -> None:
+        """A sync ended: the effects behind it, and then what waited."""
+        machine.busy = False
+        rest, machine.rest = machine.rest, deque()
+        self._write(machine, rest.popleft())
+        self._perform(machine, rest)
+        if not machine.busy and not machine.is_paused and machine.process is not None:
+            self._perform(machine, machine.process.wake(machine.local(self.now)))
+            self._drain(machine)
+
+    def _drain(self, machine: Machine) -> None:
+        while machine.queue and not machine.busy and not machine.is_paused and machine.process is not None:
+            message, life = machine.queue.popleft()
+            if callable(message):
+                self.call(machine, message)
+            else:
+                self._deliver(machine, message, life)
+
+    # --- effects ---------------------------------------------------------------------------------------------------
+
+    def _perform(self, machine: Machine, effects: Iterable[Effect]) -> None:
+        waiting = deque(effects)
+        while waiting:
+            effect: Any = waiting.popleft()
+            kind = effect.effect
+            if kind == SEND:
+                self._send(machine, effect)
+            elif kind == WRITE:
+                if effect.synced and machine.sync_us:
+                    waiting.appendleft(effect)
+                    self._sync(machine, waiting)
+                    return
+                self._write(machine, effect)
+            elif kind == DRAW:
+                waiting.extendleft(reversed(self._drawn(machine, effect)))
+            elif kind == FAULT:
+                machine.fault = effect.reason
+                self.note(machine.id, "fault", f"the process ends: {effect.reason}", "bad")
+                self.end(machine)
+                return
+            elif kind != NOTE:
+                raise TypeError(f"a node returned {effect!r}")
+        self._observe(machine)
+
+    def _drawn(self, machine: Machine, draw: Any) -> Sequence[Effect]:
+        number = self.chance["timers"].below(draw.bound)
+        process = machine.process
+        return [] if process is None else process.drawn(machine.local(self.now), draw.purpose, number)
+
+    def _sync(self, machine: Machine, waiting: deque[Effect]) -> None:
+        """The disk works; draws behind it belong to the call that was made now, and are answered now."""
+        rest: deque[Effect] = deque()
+        while waiting:
+            effect: Any = waiting.popleft()
+            if effect.effect == DRAW:
+                waiting.extendleft(reversed(self._drawn(machine, effect)))
+            else:
+                rest.append(effect)
+        machine.rest, machine.busy = rest, True
+        self._push(self.now + machine.sync_us, _SYNCED, machine, None, machine.life)
+
+    def _send(self, machine: Machine, message: Any) -> None:
+        if message.is_request:
+            target = self._target(message)
+            if target is None:
+                return
+            life = machine.life
+        else:
+            life = machine.open.pop((message.destination, message.correlation_id), -1)
+            if message.destination == CLIENT:
+                self.on_answer(message)
+                return
+            target = self.machines[message.destination]
+            if type(message) is FetchResponse:
+                if message.high_watermark > machine.seen_watermark and machine.process is not None:
+                    self._watermark(machine, message.high_watermark, machine.process.voters)
+            elif type(message) is VoteResponse and message.vote_granted:
+                self._granted(machine, message)
+        if target is machine:
+            self._push(self.now, _DELIVER, target, message, life)
+            return
+        for delay in self.network.fates(machine.id, target.id):
+            self._push(self.now + delay, _DELIVER, target, message, life)
+
+    def _target(self, message: Any) -> Machine | None:
+        address = message.address
+        if address is not None:
+            return self._by_address.get((address.host, address.port))
+        return self.machines.get(message.destination)
+
+    def _granted(self, machine: Machine, message: VoteResponse) -> None:
+        process = machine.process
+        if process is not None and process.voted_id == message.destination and process.epoch == message.leader_epoch:
+            candidate = self.machines[message.destination]
+            self.monitor.voted(machine.id, machine.directory, message.leader_epoch, (candidate.id, candidate.directory))
+
+    def _write(self, machine: Machine, write: Any) -> None:
+        monitor, shadow, process = self.monitor, machine.shadow, machine.process
+        monitor.time_us, monitor.event = self.now, self.events
+        if type(write) is AppendLog:
+            self._check_voters(machine, write)
+            machine.disk.apply(write)
+            monitor.appended(machine.id, shadow, write.batches)
+            return
+        machine.disk.apply(write)
+        if type(write) is FlushLog:
+            shadow.durable = shadow.end
+        elif type(write) is WriteQuorumState:
+            state = write.state
+            voted = (state.voted_id, state.voted_directory_id) if state.voted_id >= 0 else None
+            monitor.state_written(machine.id, machine.directory, state.leader_epoch, voted)
+        elif type(write) is TruncateLog:
+            watermark = -1 if process is None else process.high_watermark
+            monitor.truncated(machine.id, shadow, machine.disk.end, watermark, machine.leads)
+            shadow.durable = shadow.end
+        elif type(write) is StartLogAt:
+            monitor.restarted_at(machine.id, shadow, write.snapshot_id.end_offset)
+        elif type(write) is CleanLog:
+            monitor.cleaned(machine.id, shadow, write.snapshot_id.end_offset)
+
+    def _check_voters(self, machine: Machine, write: AppendLog) -> None:
+        for batch in write.batches:
+            after = voters_in(batch) if machine.leads else None
+            if after is not None:
+                before = machine.voters_before(batch.base)
+                if before is not None:
+                    self.monitor.voters_changed(machine.id, before, after)
+
+    # --- what is seen ----------------------------------------------------------------------------------------------
+
+    def _observe(self, machine: Machine) -> None:
+        process = machine.process
+        if process is None:
+            return
+        if process.state is not machine.seen_state or process.epoch != machine.seen_epoch:
+            self._changed(machine, process)
+        if process.voters is not machine.seen_voters:
+            self._new_voters(machine, process)
+        if process.high_watermark != machine.seen_watermark and process.high_watermark >= 0:
+            self._watermark(machine, process.high_watermark, process.voters if process.state is State.LEADER else None)
+        wake_at = process.wake_at
+        if machine.wake_at < 0 or machine.world_time(wake_at) < machine.wake_at:
+            self._schedule_wake(machine)
+
+    def _schedule_wake(self, machine: Machine) -> None:
+        if machine.process is not None:
+            at = max(self.now, machine.world_time(machine.process.wake_at))
+            machine.wake_at = at
+            self._push(at, _WAKE, machine, None, machine.life)
+
+    def _changed(self, machine: Machine, process: Replica) -> None:
+        monitor = self.monitor
+        monitor.time_us, monitor.event = self.now, self.events
+        leads_now = process.state is State.LEADER and (machine.seen_state, machine.seen_epoch) != (
+            State.LEADER,
+            process.epoch,
+        )
+        machine.seen_state, machine.seen_epoch = process.state, process.epoch
+        if leads_now:
+            monitor.leads(machine.id, machine.directory, process.epoch, machine.shadow)
+            self.elections.append((self.now, machine.id, process.epoch))
+        if process.state is State.STOPPED:
+            self.end(machine)
+        elif self.timeline is not None:
+            self.note(machine.id, "role", _role_text(machine, process), _TONES.get(process.state, "plain"))
+
+    def _new_voters(self, machine: Machine, process: Replica) -> None:
+        if machine.seen_voters is not None and self.timeline is not None and process.voters != machine.seen_voters:
+            self.note(machine.id, "voters", f"voters {process.voters} (offset {process.voters_offset})")
+        machine.seen_voters = process.voters
+
+    def _watermark(self, machine: Machine, watermark: int, voters: VoterSet | None) -> None:
+        """A high watermark is new: in the process, or in the answer of a leader that resigns in the same call."""
+        monitor = self.monitor
+        monitor.time_us, monitor.event = self.now, self.events
+        before, machine.seen_watermark = machine.seen_watermark, watermark
+        monitor.watermark(machine.id, before, watermark, machine.shadow, voters)
+        if voters is not None and self.appended:
+            self._acknowledge(machine, watermark)
+
+    def _acknowledge(self, machine: Machine, watermark: int) -> None:
+        """What a leader took is committed once the watermark is behind it, or another record stands in its place."""
+        waiting: list[Appended] = []
+        for taken in self.appended:
+            if taken.offset >= watermark:
+                waiting.append(taken)
+            elif any(batch.content == taken.content and batch.end > taken.offset for batch in machine.disk.batches):
+                self.committed += taken.records
+            else:
+                self.lost += taken.records
+        self.appended = waiting
+
+    def _disks(self) -> Iterable[tuple[int, Uuid, Shadow]]:
+        return ((machine.id, machine.directory, machine.shadow) for machine in self.machines.values())
+
+    def note(self, node: int | None, kind: str, text: str, tone: str = "plain") -> None:
+        """Put something on the timeline, where there is one."""
+        if self.timeline is not None:
+            self.timeline.add(Happening(self.now, node, kind, text, tone))
+
+    def leader(self) -> Machine | None:
+        """The running process that leads the newest epoch and is not paused; None where none leads."""
+        found, newest = None, -1
+        for machine in self.machines.values():
+            process = machine.process
+            if process is None or process.state is not State.LEADER or machine.is_paused:
+                continue
+            if process.epoch > newest:
+                found, newest = machine, process.epoch
+        return found
+
+    def _push(self, at: int, kind: int, machine: Machine, thing: Any, life: int) -> None:
+        self._sequence += 1
+        heappush(self._queue, (at, self._sequence, kind, machine, thing, life))
+
+
+_TONES: Final[Mapping[State, str]] = {State.LEADER: "good", State.CANDIDATE: "warn", State.PROSPECTIVE: "warn"}
+
+
+def _role_text(machine: Machine, process: Replica) -> str:
+    text = f"{machine.role()}, epoch {process.epoch}"
+    return f"{text}, leader {process.leader_id}" if process.leader_id not in (-1, machine.id) else text

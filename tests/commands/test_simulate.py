@@ -1,0 +1,111 @@
+"""`kafkactl simulate`: what is answered, how it ends, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkactl.commands.simulate import PROFILES, RELEASES
+from kafkactl.simulator import profiles, script
+
+FOLDER = Path(__file__).parents[1] / "scripts" / "simulator"
+GUIDE = Path(__file__).parents[2] / "docs" / "simulate.md"
+RESTART = FOLDER / "s05_the_leader_is_stopped.txt"
+
+
+def test_the_choices_are_those_of_the_simulator():
+    assert tuple(profiles.PROFILES) == PROFILES
+    assert tuple(script.RELEASES) == RELEASES
+
+
+def test_a_script_that_holds_ends_with_zero(kafkactl):
+    run = kafkactl("simulate", "--script", str(RESTART), "--release", "3.9", "-o", "json")
+    assert run.code == 0
+    assert (run.json["verdict"], run.json["runs_passed"], run.json["release"]) == ("passed", 1, "3.9")
+    assert run.json["figures"]["failovers"] == 1
+    assert run.json["figures"]["failover_ms"]["p50"] < 100
+    roles = [row["text"] for row in run.json["timeline"] if row["kind"] == "role"]
+    assert any(text.startswith("leader, epoch") for text in roles)
+    shown = kafkactl("simulate", "--script", str(RESTART))
+    assert "passed" in shown.stdout
+
+
+def test_equal_options_give_equal_answers(kafkactl):
+    words = ("simulate", "--profile", "rolling-restart", "--duration", "10s", "--runs", "2", "-o", "json")
+    assert kafkactl(*words).stdout == kafkactl(*words).stdout
+    assert kafkactl(*words).stdout != kafkactl(*words, "--seed", "5").stdout
+
+
+def test_an_expectation_that_is_not_met_is_a_problem(kafkactl, tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("wait leader within 30s\nrun 1s\nexpect no leader\n")
+    run = kafkactl("simulate", "--script", str(file), "--runs", "3", "-o", "json")
+    assert run.code == 7
+    assert (run.json["verdict"], run.json["runs_passed"], len(run.json["failures"])) == ("failed", 0, 3)
+    assert run.json["failures"][0]["line"] == 3
+    assert run.json["findings"][0]["id"] == "expectation-not-met"
+    assert "leads" in run.json["failures"][0]["message"]
+
+
+def test_an_action_that_cannot_be_done_is_a_problem(kafkactl, tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("kill leader\n")
+    run = kafkactl("simulate", "--script", str(file), "-o", "json")
+    assert (run.code, run.json["failures"][0]["message"]) == (7, "no node leads")
+
+
+def test_an_error_in_a_script_is_wrong_usage_with_its_place(kafkactl, tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("run 1s\nkil 3\n")
+    run = kafkactl("simulate", "--script", str(file), "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "invalid-script")
+    assert f"{file}, line 2, column 1:" in run.error["message"]
+    file.write_bytes(b"run 1s\n# \xff\n")
+    run = kafkactl("simulate", "--script", str(file), "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "invalid-script")
+    assert "line 2, column 3" in run.error["message"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--profile", "chaos", "--script", "a.txt"),
+        ("--profile", "choas"),
+        ("--profile", "chaos", "--voters", "0"),
+        ("--profile", "chaos", "--voters", "1,1"),
+        ("--profile", "chaos", "--voters", "1,x"),
+        ("--profile", "chaos", "--voters", "1,2", "--observers", "2"),
+        ("--profile", "chaos", "--release", "2.8"),
+        ("--profile", "chaos", "--release", "3.7", "--dynamic"),
+        ("--profile", "chaos", "--seed", "-1"),
+        ("--profile", "chaos", "--runs", "0"),
+    ],
+)
+def test_what_does_not_go_together_is_wrong_usage(kafkactl, words):
+    assert kafkactl("simulate", *words).code == 2
+
+
+def test_the_page_has_a_lane_for_each_node(kafkactl, tmp_path):
+    pytest.importorskip("jinja2")
+    page = tmp_path / "run.html"
+    run = kafkactl("simulate", "--script", str(RESTART), "--html", str(page), "-o", "json")
+    assert (run.code, run.json["html"]) == (0, str(page))
+    text = page.read_text(encoding="utf-8")
+    assert all(f">node {node}<" in text for node in (1, 2, 3))
+    assert "network and requests" in text
+    assert "no cluster was asked" in text
+    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_guide_runs(kafkactl, tmp_path, monkeypatch):
+    """Every command line of docs/simulate.md, with the script that it shows."""
+    blocks = GUIDE.read_text(encoding="utf-8").split("```\n")[1::2]
+    lines = blocks[0].splitlines()
+    (tmp_path / "wedge.txt").write_text(blocks[1])
+    monkeypatch.chdir(tmp_path)
+    assert len(lines) >= 4
+    for line in lines:
+        words = line.replace("--runs 20", "--runs 1").split()[1:]
+        assert kafkactl(*words).code == 0, line

@@ -1,0 +1,67 @@
+"""The scripts of tests/scripts/simulator, which an operator can check by eye, with several seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkactl.simulator.campaign import Asked, percentile, quorum_of
+from kafkactl.simulator.run import Outcome, run_script
+from kafkactl.simulator.script import parse_script
+
+FOLDER = Path(__file__).parents[1] / "scripts" / "simulator"
+SCRIPTS = sorted(FOLDER.glob("*.txt"))
+WEDGE = FOLDER / "s01_remove_healthy_while_one_is_down.txt"
+
+
+def played(path: Path, seed: int, release: str | None = None) -> Outcome:
+    script = parse_script(path.read_text(encoding="utf-8"), path.name)
+    quorum, _ = quorum_of(Asked(script=script, release=script.setup.release or release))
+    return run_script(quorum, script.steps, seed, traced=False)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("release", ["3.9", "4.3"])
+def test_a_script_ends_as_it_says(path, release):
+    outcome = played(path, 1, release)
+    assert not outcome.unmet
+    assert not outcome.violations
+
+
+def test_there_are_scripts():
+    assert len(SCRIPTS) >= 14
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", ["3.9", "4.3"])
+def test_the_wedge_is_certain(release):
+    """Measured on released Kafka: 200 of 200 wedged, and all recovered with the dead voter's disk."""
+    assert [seed for seed in range(6) if not played(WEDGE, seed, release).passed] == []
+
+
+def silent_leader(voters: int, seeds: range) -> list[int]:
+    """Microseconds until the next leader, where the leader of 3.9 falls silent.
+
+    What is appended ends the waiting fetches of all followers together, so that they also time out together.
+    """
+    text = (
+        f"voters {voters}\nrelease 3.9\nwait leader within 30s\nrun 3s\nappend 1\nrun 30ms\nmark\ncut leader\nrun 15s\n"
+    )
+    script = parse_script(text, "silent")
+    quorum, _ = quorum_of(Asked(script=script))
+    outcomes = [run_script(quorum, script.steps, seed, traced=False) for seed in seeds]
+    assert (
+        sum(outcome.epoch > 2 for outcome in outcomes) >= len(outcomes) * 95 // 100
+    )  # a split vote; measured 198 of 200
+    return [time_us for outcome in outcomes for time_us in outcome.failovers_us]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("voters", "p50_ms", "p99_ms"), [(3, 3_690, 5_020), (5, 2_310, 2_620)])
+def test_a_silent_leader_costs_what_was_measured(voters, p50_ms, p99_ms):
+    """KafkaRaftClient of 3.9 on its own mocks, 200 seeds. The tolerances are stated in docs/simulate.md."""
+    times = silent_leader(voters, range(200))
+    assert len(times) == 200
+    assert percentile(times, 50) / 1000 == pytest.approx(p50_ms, rel=0.15)
+    assert percentile(times, 99) / 1000 == pytest.approx(p99_ms, rel=0.35)
