@@ -39,8 +39,8 @@ class Machine:
     """
 
     __slots__ = (
-        "base_global", "base_local", "busy", "directory", "disk", "disks", "drift", "endpoint", "fault", "id",
-        "is_paused", "is_reachable", "life", "open", "process", "queue", "rest", "seen_epoch", "seen_state",
+        "ballots", "base_global", "base_local", "busy", "directory", "disk", "disks", "drift", "endpoint", "fault",
+        "id", "is_paused", "is_reachable", "life", "open", "process", "queue", "rest", "seen_epoch", "seen_state",
         "seen_voters", "seen_watermark", "shadow", "sync_us", "wake_at",
     )  # fmt: skip
 
@@ -59,6 +59,7 @@ class Machine:
         self.rest: deque[Effect] = deque()  # effects behind a sync that is under way
         self.queue: deque[Any] = deque()  # messages that wait for the raft thread
         self.open: dict[tuple[int, int], int] = {}
+        self.ballots: dict[tuple[int, int], int] = {}  # the epochs of requests for votes that are open
         self.sync_us = 0
         self.drift = 0  # parts per thousand by which the clock runs fast
         self.base_global = self.base_local = 0

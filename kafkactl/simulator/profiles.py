@@ -152,6 +152,8 @@ def _voter_change(case: Case) -> Iterator[Timed]:
         verb = chance.choice(("add", "remove"))
         yield Timed(now, step("append", 1))
         yield Timed(now, step(verb, chance.choice(case.nodes)))
+        if chance.happens(300):  # another one while the first is under way
+            yield Timed(now + chance.below(3_000), step(verb, chance.choice(case.nodes)))
         if chance.happens(500):
             victim = chance.choice(case.nodes)
             at = now + chance.below(200_000)

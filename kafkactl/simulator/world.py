@@ -16,7 +16,7 @@ from kafkactl.metadata.log.voters import Voter
 from kafkactl.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, TruncateLog, WriteQuorumState
 from kafkactl.raft.effects import DRAW, FAULT, NOTE, SEND, WRITE, State
 from kafkactl.raft.log import BOOTSTRAP_SNAPSHOT_ID, Snapshot
-from kafkactl.raft.messages import CLIENT, Disconnected, FetchResponse, VoteResponse
+from kafkactl.raft.messages import CLIENT, Disconnected, FetchResponse, VoteRequest, VoteResponse
 from kafkactl.raft.ports import Effect, Replica
 from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.chance import Chance
@@ -118,6 +118,7 @@ class World:
                 ):
                     self._disconnect(machine.id, message.source, message.correlation_id, life)
         machine.open.clear()
+        machine.ballots.clear()
         self.note(machine.id, "role", "down", "bad")
 
     def call(self, machine: Machine, ask: Callable[[Replica, int], list[Effect]]) -> None:
@@ -200,6 +201,8 @@ class World:
                 machine.queue.append((message, life))
                 return
             machine.open[message.source, message.correlation_id] = life
+            if type(message) is VoteRequest and not message.pre_vote:
+                machine.ballots[message.source, message.correlation_id] = message.replica_epoch
         elif machine.life != life or process is None:
             return
         elif machine.is_paused or machine.busy:
@@ -305,10 +308,11 @@ class World:
         return self.machines.get(message.destination)
 
     def _granted(self, machine: Machine, message: VoteResponse) -> None:
-        process = machine.process
-        if process is not None and process.voted_id == message.destination and process.epoch == message.leader_epoch:
+        epoch = machine.ballots.pop((message.destination, message.correlation_id), None)
+        if epoch is not None:  # None for a pre-vote
+            self.monitor.time_us, self.monitor.event = self.now, self.events
             candidate = self.machines[message.destination]
-            self.monitor.voted(machine.id, machine.directory, message.leader_epoch, (candidate.id, candidate.directory))
+            self.monitor.voted(machine.id, machine.directory, epoch, (candidate.id, candidate.directory))
 
     def _write(self, machine: Machine, write: Any) -> None:
         monitor, shadow, process = self.monitor, machine.shadow, machine.process
