@@ -163,3 +163,13 @@ _ROLES: Final = {
     State.FOLLOWER: "follower",
     State.STOPPED: "down",
 }
+
+
+def shown_role(machine: Machine, process: Replica) -> tuple[str, str]:
+    """What a node is now, and the tone of it, for a timeline."""
+    text = f"{machine.role()}, epoch {process.epoch}"
+    known = process.leader_id not in (-1, machine.id)
+    return f"{text}, leader {process.leader_id}" if known else text, _TONES.get(process.state, "plain")
+
+
+_TONES: Final = {State.LEADER: "good", State.CANDIDATE: "warn", State.PROSPECTIVE: "warn"}

@@ -8,7 +8,7 @@ run on every machine and Python: nothing depends on hashes, sets are not iterate
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any, Final
 
@@ -17,13 +17,15 @@ from kafkactl.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, Trunca
 from kafkactl.raft.effects import DRAW, FAULT, NOTE, SEND, WRITE, State
 from kafkactl.raft.log import BOOTSTRAP_SNAPSHOT_ID, Snapshot
 from kafkactl.raft.messages import CLIENT, Disconnected, FetchResponse, VoteRequest, VoteResponse
+from kafkactl.raft.node import Node
 from kafkactl.raft.ports import Effect, Replica
 from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.invariants import Monitor, Shadow, voters_in
-from kafkactl.simulator.machine import Machine
+from kafkactl.simulator.machine import Machine, shown_role
 from kafkactl.simulator.network import Network
 from kafkactl.simulator.quorum import CLUSTER_ID, Appended, Quorum
+from kafkactl.simulator.skip import skip_calm
 from kafkactl.simulator.timeline import Happening, Timeline
 from kafkactl.values import ZERO_UUID, Uuid
 
@@ -48,7 +50,8 @@ class World:
         self.committed = self.lost = 0  # of the records that leaders took
         self.on_answer: Callable[[Any], None] = lambda _message: None
         self._queue: list[tuple[int, int, int, Machine, Any, int]] = []
-        self._sequence = 0
+        self._sequence = self._under_way = 0
+        self.skips = quorum.make_node is Node  # whether a calm stretch is passed over
         self._by_address = {
             (machine.endpoint.host, machine.endpoint.port): machine for machine in self.machines.values()
         }
@@ -162,9 +165,13 @@ class World:
         if stops is not None and stops():
             return True
         while queue and queue[0][0] <= time_us:
+            may_skip = not self._under_way and stops is None and self.skips and queue[0][0] > self.now
+            if may_skip and skip_calm(self, time_us):
+                continue
             at, _, kind, machine, thing, life = heappop(queue)
             self.now = at
             self.events += 1
+            self._under_way -= kind != _WAKE
             if kind == _WAKE:
                 self._wake(machine, life)
             elif kind == _DELIVER:
@@ -382,7 +389,7 @@ class World:
         if process.state is State.STOPPED:
             self.end(machine)
         elif self.timeline is not None:
-            self.note(machine.id, "role", _role_text(machine, process), _TONES.get(process.state, "plain"))
+            self.note(machine.id, "role", *shown_role(machine, process))
 
     def _new_voters(self, machine: Machine, process: Replica) -> None:
         if machine.seen_voters is not None and self.timeline is not None and process.voters != machine.seen_voters:
@@ -413,6 +420,14 @@ class World:
     def _disks(self) -> Iterable[tuple[int, Uuid, Shadow]]:
         return ((machine.id, machine.directory, machine.shadow) for machine in self.machines.values())
 
+    def go_to(self, now: int) -> None:
+        """It is later, and every node has been brought there: only wake-ups were in the queue."""
+        self.now = now
+        self._queue.clear()
+        for machine in self.machines.values():
+            machine.wake_at = -1
+            self._schedule_wake(machine)
+
     def note(self, node: int | None, kind: str, text: str, tone: str = "plain") -> None:
         """Put something on the timeline, where there is one."""
         if self.timeline is not None:
@@ -431,12 +446,5 @@ class World:
 
     def _push(self, at: int, kind: int, machine: Machine, thing: Any, life: int) -> None:
         self._sequence += 1
+        self._under_way += kind != _WAKE
         heappush(self._queue, (at, self._sequence, kind, machine, thing, life))
-
-
-_TONES: Final[Mapping[State, str]] = {State.LEADER: "good", State.CANDIDATE: "warn", State.PROSPECTIVE: "warn"}
-
-
-def _role_text(machine: Machine, process: Replica) -> str:
-    text = f"{machine.role()}, epoch {process.epoch}"
-    return f"{text}, leader {process.leader_id}" if process.leader_id not in (-1, machine.id) else text
