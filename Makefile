@@ -60,7 +60,7 @@ demo: setup
 docs: setup
 	$(BIN)/python -m scripts.make_reference
 	$(BIN)/python -m scripts.make_api
-	$(BIN)/python -m scripts.make_rooms
+	$(BIN)/python -m scripts.make_layers
 	$(BIN)/python -m scripts.make_states
 	$(BIN)/python -m scripts.make_checks
 	$(BIN)/python -m scripts.make_picture

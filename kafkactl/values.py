@@ -1,4 +1,4 @@
-"""Small values that every room speaks of: uuids, endpoints, replica keys, release numbers."""
+"""Small values that every package uses: uuids, endpoints, replica keys, release numbers."""
 
 from __future__ import annotations
 

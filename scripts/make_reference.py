@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the commands themselves: `make docs`. A house test compares the two."""
+"""Writes docs/reference/ from the commands themselves: `make docs`. A repository test compares the two."""
 
 from __future__ import annotations
 

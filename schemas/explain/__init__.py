@@ -1,1 +1,1 @@
-"""Cause, consequence and remedy of every finding and error id, one TOML file a room."""
+"""Cause, consequence and remedy of every finding and error id, one TOML file a package."""

@@ -14,14 +14,14 @@ import pytest
 from kafkactl._version import __version__
 from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.framework.leaf import LeafCommand
-from scripts import make_checks, make_reference, make_rooms, make_states
+from scripts import make_checks, make_layers, make_reference, make_states
 from tests.repository.tree import ROOT, product_files, shown
 
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
 DOCS = [*PAGES, *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS = {ctx.command_path: (ctx, command) for ctx, command in make_reference.every_command()}
 LEAVES = [name for name, (_, command) in COMMANDS.items() if isinstance(command, LeafCommand)]
-# A room of the library may explain its ids, and a decision may be taken, before the commands are registered.
+# A package of the library may explain its ids, and a decision may be taken, before the commands are registered.
 COMING = {"features", "quorum", "nodes", "log", "dryrun", "migrate", "config"} - {name.split()[-1] for name in COMMANDS}
 _MIGRATE = ("check", "plan", "status", "run", "rollback", "finalize", "compare", "render")
 COMING_VERBS = tuple(line for verb in _MIGRATE if (line := f"kafkactl migrate {verb}") not in COMMANDS)
@@ -35,9 +35,9 @@ def test_the_reference_is_what_the_commands_say(name):
     assert path.read_text(encoding="utf-8") == make_reference.pages()[name], REMEDY
 
 
-def test_the_drawing_of_the_rooms_is_the_contract():
-    assert make_rooms.PICTURE.read_text(encoding="utf-8") == make_rooms.picture(), REMEDY
-    assert make_rooms.PAGE.read_text(encoding="utf-8") == make_rooms.page(), REMEDY
+def test_the_drawing_of_the_layers_is_the_contract():
+    assert make_layers.PICTURE.read_text(encoding="utf-8") == make_layers.picture(), REMEDY
+    assert make_layers.PAGE.read_text(encoding="utf-8") == make_layers.page(), REMEDY
 
 
 @pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])

@@ -1,4 +1,4 @@
-"""The house plan in setup.cfg: it holds, it names every room, and the rooms that call themselves pure are."""
+"""The import contracts in setup.cfg: they hold, they name every package, and the packages declared pure are pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.repository.tree import PURE_ROOMS, ROOT, nodes, parsed, product_files, pure_files, python_files, shown
+from tests.repository.tree import PURE_PACKAGES, ROOT, nodes, parsed, product_files, pure_files, python_files, shown
 
 TOUCHES_THE_WORLD = {"open", "input", "print", "exit", "breakpoint"}
 READS_THE_CLOCK = {("datetime", "now"), ("datetime", "utcnow"), ("date", "today")}
@@ -39,17 +39,17 @@ def test_no_import_breaks_the_plan():
 
 def test_the_plan_names_every_room():
     plan = _plan()
-    layers = plan["importlinter:contract:rooms"]["layers"].replace("|", " ").split()
-    rooms = {f"kafkactl.{room}" for room in PURE_ROOMS}
+    layers = plan["importlinter:contract:layers"]["layers"].replace("|", " ").split()
+    packages = {f"kafkactl.{package}" for package in PURE_PACKAGES}
     words = {f"kafkactl.{path.stem}" for path in (ROOT / "kafkactl").glob("[a-z]*.py")}
-    assert set(layers) == rooms | words | {"kafkactl.adapters", "kafkactl.commands", "kafkactl.operations"}
+    assert set(layers) == packages | words | {"kafkactl.adapters", "kafkactl.commands", "kafkactl.operations"}
     pure = set(plan["importlinter:contract:pure"]["source_modules"].split())
-    assert pure == rooms | words
+    assert pure == packages | words
     unclicked = set(plan["importlinter:contract:no-click"]["source_modules"].split())
     assert unclicked == pure | {"kafkactl.adapters", "kafkactl.operations"}
 
 
-def test_pure_rooms_open_no_file_and_read_no_clock():
+def test_pure_packages_open_no_file_and_read_no_clock():
     found = [
         f"{shown(path)}:{node.lineno} {ast.unparse(node.func)}"
         for path in pure_files()

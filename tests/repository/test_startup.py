@@ -79,11 +79,11 @@ def test_formatting_a_node_loads_nothing_that_it_does_not_use(tmp_path):
 
 def test_values_on_the_way_of_a_format_are_frozen_and_not_dataclasses():
     """Each dataclass that a format declares costs it 0.4 ms; kafkactl/frozen.py has the same for nothing."""
-    rooms = ("values.py", "findings.py", "features", "metadata", "protocol", "quorum", "schema", "storage")
+    packages = ("values.py", "findings.py", "features", "metadata", "protocol", "quorum", "schema", "storage")
     found = [
         shown(path)
         for path in product_files()
-        if path.relative_to(ROOT).parts[1] in rooms and "@dataclass(frozen=True, slots=True" in path.read_text()
+        if path.relative_to(ROOT).parts[1] in packages and "@dataclass(frozen=True, slots=True" in path.read_text()
     ]
     assert not found
 

@@ -1,4 +1,4 @@
-"""The tree as the house tests see it: every file of ours once, under its path from the root."""
+"""The tree as the repository tests see it: every file of ours once, under its path from the root."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
 ROOT = Path(__file__).resolve().parents[2]
-PURE_ROOMS = tuple(
+PURE_PACKAGES = tuple(
     sorted(
         path.name
         for path in (ROOT / "kafkactl").iterdir()
@@ -31,9 +31,9 @@ def product_files() -> list[Path]:
 
 
 def pure_files() -> list[Path]:
-    """The Python files of the pure rooms, and of the words that all rooms share."""
-    rooms = [path for room in PURE_ROOMS for path in python_files(f"kafkactl/{room}")]
-    return rooms + [path for path in sorted((ROOT / "kafkactl").glob("*.py")) if path.name != "__main__.py"]
+    """The Python files of the pure packages, and of the modules that all packages share."""
+    packages = [path for package in PURE_PACKAGES for path in python_files(f"kafkactl/{package}")]
+    return packages + [path for path in sorted((ROOT / "kafkactl").glob("*.py")) if path.name != "__main__.py"]
 
 
 @functools.cache

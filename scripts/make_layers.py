@@ -1,4 +1,4 @@
-"""Draws the layers (docs/pictures/rooms.svg, a table in docs/architecture.md) from the contracts in setup.cfg.
+"""Draws the layers (docs/pictures/layers.svg, a table in docs/architecture.md) from the contracts in setup.cfg.
 
 `make docs` runs it. Each line of a contract is a layer; a package may import those below it. The text of a package is
 the first line of its docstring.
@@ -13,11 +13,11 @@ from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PICTURE = ROOT / "docs" / "pictures" / "rooms.svg"
+PICTURE = ROOT / "docs" / "pictures" / "layers.svg"
 PAGE = ROOT / "docs" / "architecture.md"
 _TABLE = re.compile(r"(?s)(?<=\| package \| its sub-packages, top to bottom \|\n\|---\|---\|\n).*?(?=\n\n)")
 
-WIDTH, FLOOR, GAP, LEFT, TOP = 880, 46, 8, 64, 74
+WIDTH, HEIGHT, GAP, LEFT, TOP = 880, 46, 8, 64, 74
 FONT = "font-family='ui-monospace, SFMono-Regular, Menlo, monospace'"
 PROSE = "font-family='system-ui, -apple-system, Segoe UI, sans-serif'"
 FACE = ("#eef4fb", "#3b6ea5")
@@ -27,16 +27,16 @@ PURE = ("#eef7ee", "#3d8b4f")
 
 def picture() -> str:
     """The drawing as SVG text."""
-    floors = floors_of_the_house()
-    height = TOP + len(floors) * (FLOOR + GAP) + 40
-    drawn = [_floor(rooms, TOP + number * (FLOOR + GAP)) for number, rooms in enumerate(floors)]
-    bottom = TOP + len(floors) * (FLOOR + GAP) - GAP
+    layers = package_layers()
+    height = TOP + len(layers) * (HEIGHT + GAP) + 40
+    drawn = [_layer(packages, TOP + number * (HEIGHT + GAP)) for number, packages in enumerate(layers)]
+    bottom = TOP + len(layers) * (HEIGHT + GAP) - GAP
     return "\n".join(
         [
             f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' height='{height}'"
             " role='img' aria-labelledby='title description'>",
             "<title id='title'>The layers of kafkactl</title>",
-            f"<desc id='description'>From top to bottom: {escape(', '.join(' and '.join(layer) for layer in floors))}."
+            f"<desc id='description'>From top to bottom: {escape(', '.join(' and '.join(layer) for layer in layers))}."
             " A package imports only packages below it.</desc>",
             f"<rect width='{WIDTH}' height='{height}' fill='#ffffff'/>",
             _legend(),
@@ -57,12 +57,12 @@ def picture() -> str:
 
 def page() -> str:
     """The page with the table of sub-packages that the contracts give."""
-    rows = "\n".join(f"| `{package}` | {_below(floors)} |" for package, floors in sorted(_inner_layers().items()))
+    rows = "\n".join(f"| `{package}` | {_below(layers)} |" for package, layers in sorted(_inner_layers().items()))
     return _TABLE.sub(lambda _: rows, PAGE.read_text(encoding="utf-8"), count=1)
 
 
-def _below(floors: list[list[str]]) -> str:
-    return ", ".join(" and ".join(f"`{name}`" for name in names) for names in floors)
+def _below(layers: list[list[str]]) -> str:
+    return ", ".join(" and ".join(f"`{name}`" for name in names) for names in layers)
 
 
 def _inner_layers() -> dict[str, list[list[str]]]:
@@ -79,12 +79,12 @@ def _inner_layers() -> dict[str, list[list[str]]]:
     }
 
 
-def floors_of_the_house() -> list[list[str]]:
-    """The layers of the contract, top first, each a list of rooms beside each other."""
+def package_layers() -> list[list[str]]:
+    """The layers of the contract, top first, each a list of packages next to each other."""
     plan = configparser.ConfigParser()
     plan.read(ROOT / "setup.cfg", encoding="utf-8")
-    lines = plan["importlinter:contract:rooms"]["layers"].strip().splitlines()
-    return [[room.strip().removeprefix("kafkactl.") for room in line.split("|")] for line in lines]
+    lines = plan["importlinter:contract:layers"]["layers"].strip().splitlines()
+    return [[name.strip().removeprefix("kafkactl.") for name in line.split("|")] for line in lines]
 
 
 def _legend() -> str:
@@ -100,24 +100,24 @@ def _legend() -> str:
     return "\n".join(parts)
 
 
-def _floor(rooms: list[str], y: int) -> str:
-    width = (WIDTH - LEFT - 24 - GAP * (len(rooms) - 1)) // len(rooms)
-    return "\n".join(_room(room, LEFT + number * (width + GAP), y, width) for number, room in enumerate(rooms))
+def _layer(packages: list[str], y: int) -> str:
+    width = (WIDTH - LEFT - 24 - GAP * (len(packages) - 1)) // len(packages)
+    return "\n".join(_package(name, LEFT + number * (width + GAP), y, width) for number, name in enumerate(packages))
 
 
-def _room(name: str, x: int, y: int, width: int) -> str:
+def _package(name: str, x: int, y: int, width: int) -> str:
     fill, line = {"commands": FACE, "operations": WORLD, "adapters": WORLD}.get(name, PURE)
     offset = 132 if width > WIDTH // 2 else 84
     purpose = _purpose(name, most=(width - offset) // 7)
     return (
-        f"<rect x='{x}' y='{y}' width='{width}' height='{FLOOR}' rx='8' fill='{fill}' stroke='{line}'/>\n"
+        f"<rect x='{x}' y='{y}' width='{width}' height='{HEIGHT}' rx='8' fill='{fill}' stroke='{line}'/>\n"
         f"<text x='{x + 16}' y='{y + 28}' {FONT} font-size='15' font-weight='600' fill='#1f2328'>{name}</text>\n"
         f"<text x='{x + offset}' y='{y + 28}' {PROSE} font-size='13' fill='#3c4149'>{escape(purpose)}</text>"
     )
 
 
 def _purpose(name: str, *, most: int) -> str:
-    """The first line of the room's docstring without its full stop, cut at a comma or colon where it is too long."""
+    """The first line of the package's docstring without its full stop, cut at a comma or colon where it is too long."""
     folder = ROOT / ("commands" if name == "commands" else f"kafkactl/{name}")
     path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
     said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
