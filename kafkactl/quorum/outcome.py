@@ -248,7 +248,7 @@ def _findings(
     evidence = {"error_code": answer.code, "error_name": answer.name, "message": answer.message}
     if known is Known.FAILED and reading.meaning is Meaning.COMMITTED and step.action is Action.REMOVE:
         yield Finding(
-            id="voter-came-back",
+            id="removed-voter-rejoined",
             severity=Severity.BLOCKER,
             subject=subject,
             message=f"the removal of {step.id} was committed, and {step.id} votes again",

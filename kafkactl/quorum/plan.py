@@ -112,7 +112,7 @@ def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) ->
         *_conversion_nodes(state),
         *_conversion_voters(state, circumstances),
         warning(
-            "conversion-is-for-good",
+            "conversion-is-permanent",
             "quorum",
             "a dynamic quorum never becomes static again; controller.quorum.voters is ignored from then on",
         ),

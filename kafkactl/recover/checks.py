@@ -203,7 +203,7 @@ def _tails(case: Case) -> Iterator[Finding]:
         fatal = tail.parted.same_epoch or tail.is_committed
         step = "Nothing is merged. "
         step += (
-            "Find out which of the two is of this cluster's life, and show only that one."
+            "Find out which of the two belongs to the present cluster, and show only that directory."
             if fatal
             else ("The tail was not committed unless controllers were blanked: --accept-loss gives it up.")
         )
@@ -378,10 +378,10 @@ def other_lives(case: Case) -> Iterator[Finding]:
         expected = None if disk.node_id is None else known.get(disk.node_id)
         if expected is not None and disk.log is not None and disk.directory_id != expected:
             yield refusal(
-                "disk-of-another-life",
+                "directory-id-not-in-voter-set",
                 f"directory {disk.path}",
                 f"{disk.path} has directory id {disk.directory_id}, voter {disk.node_id} has {expected}",
-                "It does not count as that voter's disk. Make sure that it is of this cluster's life.",
+                "The directory is not taken for that voter's disk. Make sure that it belongs to the present cluster.",
                 allowed=True,
             )
 

@@ -323,7 +323,10 @@ def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Find
     elif snapshot.contents is not None and (snapshot.is_cut or snapshot.stop is not None):
         where = "before its footer" if snapshot.stop is None else f"at byte {snapshot.stop.position}"
         yield remark(
-            "checkpoint-cut", _BLOCKER, subject, f"The checkpoint is truncated {where}; a node does not detect this."
+            "checkpoint-truncated",
+            _BLOCKER,
+            subject,
+            f"The checkpoint is truncated {where}; a node does not detect this.",
         )
 
 

@@ -267,7 +267,7 @@ class TestAmbiguousAnswers:
         cluster = Scripted(lambda asked: Reply(body={"ErrorCode": 0, "Results": []}))
         run = changed(cluster, STEP)
         assert outcome(run) == "failed"
-        assert "change-claimed-not-made" in [finding["id"] for finding in answer_of(run)["findings"]]
+        assert "accepted-change-not-made" in [finding["id"] for finding in answer_of(run)["findings"]]
 
 
 def test_a_node_that_lags_is_waited_for_then_told() -> None:

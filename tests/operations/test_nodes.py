@@ -73,7 +73,7 @@ def test_a_node_that_came_back_since_the_plan_is_left_alone() -> None:
         cluster.registered[DEAD_BROKER] = {"metadata.version": (7, 30)}
         result = unregister_node(client, plan, state)
     assert result.outcome is Outcome.REFUSED
-    assert [finding.id for finding in result.plan.findings] == ["node-registered-anew"]
+    assert [finding.id for finding in result.plan.findings] == ["node-registered-again"]
     assert cluster.sent == []
 
 

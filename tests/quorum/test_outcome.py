@@ -192,7 +192,7 @@ def test_a_removed_voter_that_votes_again_is_told():
     reads = [_read("1 2"), _read("1 2 3", end=1_005), _read("1 2 3", high_watermark=1_006, end=1_007)]
     verdict = judge(REMOVE, Answer(code=0), reads)
     assert verdict.known is Known.FAILED
-    assert verdict.findings[0].id == "voter-came-back"
+    assert verdict.findings[0].id == "removed-voter-rejoined"
 
 
 def test_a_conversion_is_read_from_the_mode_whatever_was_answered():

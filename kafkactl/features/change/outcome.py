@@ -118,7 +118,7 @@ def _remarks(
         )
     elif reply is Reply.ACCEPTED and outcome is Outcome.FAILED:
         yield warning(
-            "change-claimed-not-made",
+            "accepted-change-not-made",
             subject,
             f"the controller answered that {change.name} is at {change.after}, and it is not",
             **evidence,

@@ -144,7 +144,7 @@ def _registration(state: FeatureState, plan: UnregisterPlan) -> BrokerRegistrati
 
 def _registered_again(plan: UnregisterPlan) -> Finding:
     return blocker(
-        "node-registered-anew",
+        "node-registered-again",
         f"node {plan.node_id}",
         f"the registration of node {plan.node_id} changed since the plan: the node is being started or stopped",
     )

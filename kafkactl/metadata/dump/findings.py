@@ -56,7 +56,7 @@ def torn_tail(error: DecodeError) -> Finding:
 def cut_checkpoint(file: str) -> Finding:
     """A snapshot without its last record: nobody knows how much of the state is missing."""
     return Finding(
-        id="checkpoint-cut",
+        id="checkpoint-truncated",
         severity=Severity.BLOCKER,
         subject=f"file {file}",
         message="The checkpoint has no end (SnapshotFooter): records after the cut are not in this state.",

@@ -113,7 +113,9 @@ def _back_again(watcher: QuorumWatcher, step: Step, state: QuorumState) -> Findi
     if not runs or not able or stays_away(watcher, step):
         return None
     return blocker(
-        "voter-came-back", f"step {step.number}", f"the removal of {step.id} was committed, and {step.id} votes again"
+        "removed-voter-rejoined",
+        f"step {step.number}",
+        f"the removal of {step.id} was committed, and {step.id} votes again",
     )
 
 

@@ -167,7 +167,7 @@ def check_membership(view: ConfigView) -> Iterator[Problem]:
             f"If process.roles contains the 'controller' role, the node id {node_id} must be included in the set of"
             f" voters {VOTERS}={ids}"
         )
-        yield Problem(id="controller-is-no-voter", key=VOTERS, words=words)
+        yield Problem(id="controller-not-among-voters", key=VOTERS, words=words)
 
 
 # --- listeners ------------------------------------------------------------------------------------------------------

@@ -152,7 +152,7 @@ def check_log_limits(view: ConfigView) -> Iterator[Problem]:
         words = (
             f"Multiple log directories `{','.join(view.log_dirs)}` are not supported when remote log storage is enabled"
         )
-        yield Problem(id="tiered-storage-wants-one-directory", key="log.dirs", words=words)
+        yield Problem(id="tiered-storage-requires-one-directory", key="log.dirs", words=words)
     if view.get("metadata.log.dir") == "":
         words = "metadata.log.dir is empty: Kafka would take the directory that it happens to be started in"
         yield Problem(id="empty-metadata-log-dir", key="metadata.log.dir", words=words)

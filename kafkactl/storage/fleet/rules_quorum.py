@@ -161,7 +161,7 @@ def _voter_words_without_effect(fleet: Fleet) -> Iterator[Finding]:
             continue
         why = "the quorum is static: controller.quorum.voters decides" if node.is_controller else "the node is a broker"
         yield blocker(
-            id="voter-word-without-effect",
+            id="voter-setting-without-effect",
             subject=node.subject,
             message=f"the inventory says voter = {node.entry.voter.value}, but {why}",
         )

@@ -42,7 +42,7 @@ def _as_root(situation: Situation) -> Iterator[Trouble]:
     owners = sorted({directory.observed.owner_uid for directory in situation.directories})
     if situation.observed.process_uid == 0 and any(owners):
         yield tells(
-            "judged-as-root",
+            "verified-as-root",
             f"node {situation.config.node_id}",
             f"verify runs as root, and the directories belong to user {', '.join(map(str, owners))}: what that user may"
             " read and write was not judged.",

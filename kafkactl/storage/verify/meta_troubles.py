@@ -17,7 +17,7 @@ def meta_path(path: str) -> str:
 def goes_offline(directory: DirectoryFacts) -> Trouble:
     """A data directory whose file cannot be used is left out, and the node runs without it."""
     return loses(
-        "directory-goes-offline",
+        "directory-taken-offline",
         directory_subject(directory.path),
         f"The node starts without this directory because its meta.properties cannot be used: {directory.problem}",
         Loss(

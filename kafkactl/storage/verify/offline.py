@@ -72,7 +72,7 @@ def _given_up(situation: Situation, directory: DirectoryFacts, why: str, name: s
     ending = _ending(situation, directory)
     if ending is not None:
         return stops(
-            "directory-goes-offline",
+            "directory-taken-offline",
             Phase.LOG_DIRECTORIES,
             subject,
             f"The broker gives this directory up, for {why}, and ends.",
@@ -82,7 +82,7 @@ def _given_up(situation: Situation, directory: DirectoryFacts, why: str, name: s
         )
     loss = Loss(what="replicas", subject=subject, message="All replicas in this directory are offline.")
     message = f"The broker starts without this directory, for {why}."
-    return loses("directory-goes-offline", subject, message, loss, next_step=step, file=name)
+    return loses("directory-taken-offline", subject, message, loss, next_step=step, file=name)
 
 
 def _ending(situation: Situation, directory: DirectoryFacts) -> str | None:

@@ -146,7 +146,7 @@ def _foreign_leader(situation: Situation, read: FileRead, state: QuorumStateFile
     follows = state.leader_id >= 0 and state.leader_id not in voters and state.voted_id < 0
     if follows and not stale and situation.rules.foreign_leader_refused:
         yield stops(
-            "leader-is-no-voter",
+            "leader-not-among-voters",
             Phase.QUORUM_STATE,
             file_subject(read.path),
             f"The file names node {state.leader_id} as leader, which is not a voter in this configuration.",

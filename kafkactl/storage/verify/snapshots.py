@@ -160,10 +160,10 @@ def _cut_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Iterator[Tro
     only_footer = bool(contents.control.get("SNAPSHOT_FOOTER")) or (stop is not None and stop.control)
     levels_are_there = stop is None and bool(contents.features)
     if only_footer or levels_are_there or snapshot.is_first:
-        yield warns("checkpoint-cut", subject, message, next_step=_checkpoint_remedy(snapshot))
+        yield warns("checkpoint-truncated", subject, message, next_step=_checkpoint_remedy(snapshot))
     else:
         loss = _cut_loss(situation, subject)
-        yield loses("checkpoint-cut", subject, message, loss, next_step=_checkpoint_remedy(snapshot))
+        yield loses("checkpoint-truncated", subject, message, loss, next_step=_checkpoint_remedy(snapshot))
 
 
 def _cut_loss(situation: Situation, subject: str) -> Loss:

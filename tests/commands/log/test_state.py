@@ -144,7 +144,7 @@ def test_a_snapshot_without_its_end_is_not_the_whole_state(kafkactl, log: Path):
         newest.write_bytes(data[:end])
         for verb in ("image", "lint", "browse"):
             run = kafkactl("log", verb, newest, "-o", "json")
-            assert (run.code, run.json["findings"][0]["id"]) == (7, "checkpoint-cut"), verb
+            assert (run.code, run.json["findings"][0]["id"]) == (7, "checkpoint-truncated"), verb
     newest.write_bytes(data)
     assert kafkactl("log", "lint", newest, "-o", "json").code == 0
 

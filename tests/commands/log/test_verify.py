@@ -109,7 +109,7 @@ def test_snapshots(kafkactl, node):
     snapshot.write_bytes(SNAPSHOT)
     assert verified(kafkactl, log)[::2] == (0, {})
     snapshot.write_bytes(SNAPSHOT[:-70])
-    assert verified(kafkactl, log)[::2] == (7, {"checkpoint-cut": "blocker"})
+    assert verified(kafkactl, log)[::2] == (7, {"checkpoint-truncated": "blocker"})
     hurt = bytearray(SNAPSHOT)
     hurt[200] ^= 1
     snapshot.write_bytes(bytes(hurt))

@@ -176,7 +176,7 @@ def test_a_controller_that_joins_by_itself(new_cluster: ClusterOf, tmp_path: Pat
         cluster, removal(key, overrides=["--node-will-be-stopped"]), journal, patience=QuorumWaitPolicy(step_ms=15_000)
     )
     assert result.outcome is Outcome.PARTIAL, result.findings
-    assert "voter-came-back" in {one.id for one in result.findings}
+    assert "removed-voter-rejoined" in {one.id for one in result.findings}
     assert sorted(cluster.voters()) == [1, 2, 3]
     cluster.kill(gone)
     _wait_dead(cluster, gone)

@@ -250,7 +250,7 @@ def test_a_voter_that_joins_again_is_told(run):
     quorum.at_action = again
     result = run(quorum, _remove("3"))
     assert result.outcome is Outcome.PARTIAL
-    assert "voter-came-back" in _ids(result)
+    assert "removed-voter-rejoined" in _ids(result)
     quorum.at_action = lambda *_: None
     assert run(quorum, _remove("3")).outcome is Outcome.DONE, "the node was stopped meanwhile, and it is asked again"
 

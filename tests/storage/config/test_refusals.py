@@ -62,14 +62,19 @@ from tests.storage.config.node_configs import BROKER, COMBINED, CONTROLLER, read
         (
             text(COMBINED, log_dirs="/a,/b") + b"remote.log.storage.system.enable=true",
             "3.7",
-            "tiered-storage-wants-one-directory",
+            "tiered-storage-requires-one-directory",
             "Multiple log directories `/a,/b` are not supported when remote log storage is enabled",
         ),
         (text(COMBINED, metadata_log_dir=""), "4.3", "empty-metadata-log-dir", "metadata.log.dir is empty"),
         (text(COMBINED, controller_quorum_voters=None), "3.8", "no-controller-quorum", "must contain a parseable set"),
         (text(COMBINED, controller_quorum_voters=None), "4.3", "no-controller-quorum", "either controller.quorum.boot"),
         (text(COMBINED, controller_quorum_voters="1@x"), "4.3", "invalid-config-value", "Failed to parse host name"),
-        (text(COMBINED, controller_quorum_voters="2@x:1"), "4.3", "controller-is-no-voter", "must be included in the"),
+        (
+            text(COMBINED, controller_quorum_voters="2@x:1"),
+            "4.3",
+            "controller-not-among-voters",
+            "must be included in the",
+        ),
         (text(BROKER, node_id="1"), "4.3", "broker-is-voter", "must not be included in the set of voters"),
         (
             text(BROKER) + b"controller.quorum.auto.join.enable=true",

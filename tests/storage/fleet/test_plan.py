@@ -195,7 +195,7 @@ BAD_FLEETS = {
         inventory={"existing_cluster": True}, nodes={1: {"voter": VoterRole.INITIAL}}
     ),
     "no-initial-voter": FleetBuilder(nodes={node_id: {"voter": VoterRole.LATER} for node_id in (1, 2, 3)}),
-    "voter-word-without-effect": FleetBuilder(nodes={4: {"voter": VoterRole.LATER}}),
+    "voter-setting-without-effect": FleetBuilder(nodes={4: {"voter": VoterRole.LATER}}),
     "controller-listener-names-differ": FleetBuilder(configs={
         4: {
             "controller.listener.names": "CTL",

@@ -107,7 +107,7 @@ def test_cut_behind_the_voters_it_is_good_enough(node):
     cut_in_batch(FIRST, 1, 20)(made.root)
     answer = made.verify()
     assert (answer.will_start, answer.would_lose) == (True, ())
-    assert "checkpoint-cut" in {finding.id for finding in answer.findings}
+    assert "checkpoint-truncated" in {finding.id for finding in answer.findings}
 
 
 def test_empty_it_kills_up_to_42_once_there_is_a_leader(node):

@@ -71,7 +71,7 @@ def test_an_unreadable_data_directory_goes_offline(node, damage):
     answer = made.verify()
     assert answer.will_start is True
     assert [loss.what for loss in answer.would_lose] == ["replicas"]
-    assert blocker_ids(answer) == ["directory-goes-offline"]
+    assert blocker_ids(answer) == ["directory-taken-offline"]
     states = {directory["path"].rpartition("/")[2]: directory["state"] for directory in answer.directories}
     assert states == {"d1": "good", "d2": "error"}
 

@@ -74,7 +74,7 @@ def test_a_snapshot_cut_before_its_levels_founds_the_cluster_again(lived, damage
     answer = made.verify()
     assert answer.will_start is True
     assert [loss.what for loss in answer.would_lose] == (["metadata-log"] if answer.would_lose else [])
-    assert ("checkpoint-cut" in blocker_ids(answer)) == bool(answer.would_lose)
+    assert ("checkpoint-truncated" in blocker_ids(answer)) == bool(answer.would_lose)
 
 
 def test_a_missing_footer_is_only_told(lived):
@@ -82,7 +82,7 @@ def test_a_missing_footer_is_only_told(lived):
     cut_in_batch(NEWEST, -1, 30)(made.root)
     answer = made.verify()
     assert (answer.will_start, answer.would_lose) == (True, ())
-    assert "checkpoint-cut" in {finding.id for finding in answer.findings}
+    assert "checkpoint-truncated" in {finding.id for finding in answer.findings}
 
 
 def test_levels_in_the_snapshot_count(lived):

@@ -108,7 +108,7 @@ def test_root_cannot_judge_for_others(node):
     directories = tuple(replace(directory, owner_uid=4711) for directory in observed.directories)
     seen = replace(observed, directories=directories, process_uid=0)
     answer = verify_node(config, seen, find_release("4.3.1"), scan_metadata_log(config.metadata_log_dir))
-    assert "judged-as-root" in {finding.id for finding in answer.findings}
+    assert "verified-as-root" in {finding.id for finding in answer.findings}
 
 
 def test_a_fifo_with_the_name_of_a_segment_is_told_and_not_waited_for(node):
