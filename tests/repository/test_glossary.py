@@ -14,6 +14,9 @@ from tests.repository.glossary import PRONOUN, banned_words
 from tests.repository.tree import ROOT, parsed, product_files, shown
 
 GUIDES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+FOR_CONTRIBUTORS = [ROOT / "CONTRIBUTING.md", *(path for folder in ("decisions", "contributing")
+                    for path in sorted((ROOT / "docs" / folder).glob("*.md")))]  # fmt: skip
+CODE = re.compile(r"`[^`\n]+`")
 HELP = ROOT / "docs" / "reference" / "commands.md"
 
 MESSAGES_OF = ("blocker", "warning", "note", "remark", "Finding", "Unknown")
@@ -84,6 +87,11 @@ def test_explanations_use_plain_words():
 @pytest.mark.parametrize("path", [*GUIDES, HELP], ids=lambda path: path.name)
 def test_guides_and_help_use_plain_words(path):
     assert list(banned_words(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize("path", FOR_CONTRIBUTORS, ids=lambda path: path.name)
+def test_pages_for_contributors_use_plain_words_but_for_names_of_code(path):
+    assert list(banned_words(CODE.sub("", path.read_text(encoding="utf-8")))) == []
 
 
 def test_messages_use_plain_words():
