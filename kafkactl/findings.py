@@ -110,3 +110,10 @@ _EXIT_CODES: dict[Outcome, int] = {
     Outcome.PARTIAL: 5,
     Outcome.UNKNOWN: 6,
 }
+
+
+def planned_outcome(findings: Iterable[Finding], changes: bool) -> Outcome:
+    """How a plan ends: refused if a finding stops it, else planned, or nothing to do if it `changes` nothing."""
+    if blockers(findings):
+        return Outcome.REFUSED
+    return Outcome.PLANNED if changes else Outcome.NOTHING_TO_DO

@@ -80,6 +80,10 @@ class Endpoint:
     host: str
     port: int
 
+    def to_dict(self) -> dict[str, str | int]:
+        """The one shape of endpoints in every answer (docs/reference/kinds.md)."""
+        return {"listener": self.listener, "host": self.host, "port": self.port}
+
 
 @frozen(order=True)
 class ReplicaKey:

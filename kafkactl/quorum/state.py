@@ -64,10 +64,7 @@ class Replica:
         return {
             "id": self.id,
             "directory_id": None if self.directory_id is None else str(self.directory_id),
-            "endpoints": [
-                {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
-                for endpoint in self.endpoints
-            ],
+            "endpoints": [endpoint.to_dict() for endpoint in self.endpoints],
             "log_end_offset": self.log_end_offset,
             "lag": self.lag,
             "last_fetch_timestamp_ms": self.last_fetch_timestamp_ms,

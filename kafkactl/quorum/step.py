@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
-from kafkactl.findings import Finding, Outcome, blockers
+from kafkactl.findings import Finding, Outcome, planned_outcome
 from kafkactl.frozen import frozen
 from kafkactl.quorum.majority import arithmetic, tolerates
 from kafkactl.quorum.order import Move, Turn, VoterKeys
@@ -101,9 +101,7 @@ class QuorumChange:
     @property
     def outcome(self) -> Outcome:
         """What it is as a plan: refused, nothing to do, or planned."""
-        if blockers(self.findings):
-            return Outcome.REFUSED
-        return Outcome.PLANNED if self.steps else Outcome.NOTHING_TO_DO
+        return planned_outcome(self.findings, bool(self.steps))
 
     @property
     def next_step(self) -> Step | None:

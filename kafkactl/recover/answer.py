@@ -113,9 +113,7 @@ def _result(plan: RecoveryPlan) -> dict[str, Any] | None:
     return {
         "node_id": made.node_id,
         "directory_id": str(made.directory_id),
-        "endpoints": [
-            {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port} for endpoint in made.endpoints
-        ],
+        "endpoints": [endpoint.to_dict() for endpoint in made.endpoints],
         "directory": plan.request.target.directory,
         "offset": made.offset,
         "epoch": made.epoch,

@@ -31,10 +31,7 @@ class OldVoter:
         return {
             "id": self.id,
             "directory_id": None if self.directory_id is None else str(self.directory_id),
-            "endpoints": [
-                {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
-                for endpoint in self.endpoints
-            ],
+            "endpoints": [endpoint.to_dict() for endpoint in self.endpoints],
             "state": self.state,
         }
 

@@ -198,10 +198,7 @@ def _voter(voter: Voter) -> dict[str, Any]:
     return {
         "id": voter.node_id,
         "directory_id": str(voter.directory_id),
-        "endpoints": [
-            {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
-            for endpoint in voter.endpoints
-        ],
+        "endpoints": [endpoint.to_dict() for endpoint in voter.endpoints],
         "min_kraft_version": voter.min_kraft_version,
         "max_kraft_version": voter.max_kraft_version,
     }

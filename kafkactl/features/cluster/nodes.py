@@ -53,10 +53,7 @@ class NodeRow:
             "voter": self.voter,
             "stale": self.stale,
             "directory_ids": list(self.directory_ids),
-            "endpoints": [
-                {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
-                for endpoint in self.endpoints
-            ],
+            "endpoints": [endpoint.to_dict() for endpoint in self.endpoints],
             "features": {
                 name: {"min": feature.lowest, "max": feature.highest} for name, feature in self.features.items()
             },

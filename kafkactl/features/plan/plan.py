@@ -29,7 +29,7 @@ from kafkactl.features.plan.checks_nodes import check_nodes, unknown_features
 from kafkactl.features.plan.checks_quorum import check_kraft_version, check_majority, check_view
 from kafkactl.features.plan.min_insync import check_min_insync
 from kafkactl.features.plan.request import FeatureRequest, Operation
-from kafkactl.findings import Finding, Outcome, blocker, blockers
+from kafkactl.findings import Finding, Outcome, blocker, blockers, planned_outcome
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 
@@ -90,9 +90,7 @@ class FeaturePlan:
     @property
     def outcome(self) -> Outcome:
         """`refused`, `nothing-to-do` or `planned`: the outcome of a dry run."""
-        if blockers(self.findings):
-            return Outcome.REFUSED
-        return Outcome.PLANNED if self.steps else Outcome.NOTHING_TO_DO
+        return planned_outcome(self.findings, bool(self.steps))
 
     @property
     def irreversible(self) -> tuple[FeatureChange, ...]:

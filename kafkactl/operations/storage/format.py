@@ -108,10 +108,7 @@ def format_answer(
             {
                 "id": voter.node_id,
                 "directory_id": str(voter.directory_id),
-                "endpoints": [
-                    {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
-                    for endpoint in voter.endpoints
-                ],
+                "endpoints": [endpoint.to_dict() for endpoint in voter.endpoints],
             }
             for voter in plan.voters
         ],

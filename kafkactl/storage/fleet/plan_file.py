@@ -168,10 +168,7 @@ def _voter_to_dict(voter: Voter) -> dict[str, Any]:
     return {
         "id": voter.node_id,
         "directory_id": str(voter.directory_id),
-        "endpoints": [
-            {"listener": endpoint.listener, "host": endpoint.host, "port": endpoint.port}
-            for endpoint in voter.endpoints
-        ],
+        "endpoints": [endpoint.to_dict() for endpoint in voter.endpoints],
     }
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers
+from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers, planned_outcome
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.quorum.voters import DynamicVoter, hash_order
@@ -313,7 +313,4 @@ def _bytes_needed(directories: Sequence[PlannedDirectory]) -> dict[str, int]:
 
 
 def _outcome(directories: Sequence[PlannedDirectory], findings: Sequence[Finding]) -> Outcome:
-    if blockers(findings):
-        return Outcome.REFUSED
-    changes = any(directory.action is Action.FORMAT for directory in directories)
-    return Outcome.PLANNED if changes else Outcome.NOTHING_TO_DO
+    return planned_outcome(findings, any(directory.action is Action.FORMAT for directory in directories))
