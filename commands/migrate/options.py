@@ -113,11 +113,7 @@ def read_inventory(path: str) -> Inventory:
 def _nothing_named() -> Exception:
     from kafkactl.errors import InputError
 
-    return InputError(
-        "neither a cluster nor an observation is named",
-        id="observation-or-inventory-missing",
-        next_step="Give --inventory FILE for the cluster, or --observation DIR for a saved observation.",
-    )
+    return InputError("neither a cluster nor an observation is named", id="observation-or-inventory-missing")
 
 
 def _option(name: str, metavar: str, text: str) -> Callable[[Any], Any]:

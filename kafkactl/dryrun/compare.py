@@ -110,7 +110,6 @@ def findings_of(changes: Sequence[Change], leaderless_before: int) -> Iterator[F
             "partitions-without-leader-before",
             counted(leaderless_before, "partition"),
             f"{leaderless_before} partitions have no leader now already; they do not count for the verdict",
-            "Bring back the brokers that hold them before anything else.",
             count=leaderless_before,
         )
 

@@ -64,9 +64,7 @@ def next_version(asked: int, body: Mapping[str, Any], *, peer: str) -> int | Non
     highest = min(FIRST_VERSION, offered.highest)
     if highest >= asked or highest < offered.lowest:
         raise UnreachableError(
-            f"{peer} refuses ApiVersions in version {asked} and offers the versions {offered}",
-            id="no-common-version",
-            next_step="Use a kafkactl made for that release of Kafka.",
+            f"{peer} refuses ApiVersions in version {asked} and offers the versions {offered}", id="no-common-version"
         )
     return highest
 
@@ -95,17 +93,12 @@ def usable_version(spec: MessageSpec, node: NodeVersions, *, peer: str) -> int:
     name = spec.name.removesuffix("Request")
     offered = node.requests.get(spec.api_key if spec.api_key is not None else -1)
     if offered is None:
-        raise UnreachableError(
-            f"{peer} does not take the request {name}",
-            id="request-not-supported",
-            next_step="Ask a node of a newer release, or of the other kind (broker or controller).",
-        )
+        raise UnreachableError(f"{peer} does not take the request {name}", id="request-not-supported")
     common = spec.valid_versions.intersect(offered)
     if not common:
         raise UnreachableError(
             f"{peer} takes {name} in the versions {offered}, kafkactl knows {spec.valid_versions}",
             id="no-common-version",
-            next_step="Use a kafkactl made for that release of Kafka.",
         )
     return common.highest
 

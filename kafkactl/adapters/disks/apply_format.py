@@ -156,11 +156,7 @@ class _Work:
             return False
         planned = next(file.content for file in target.files if file.name == META_PROPERTIES)
         if read_file(path, at=at).content != planned:
-            raise RefusedError(
-                f"{target.path} was formatted after this plan was made",
-                id="formatted-meanwhile",
-                next_step="Look at the directory with `kafkactl storage info`, then plan again.",
-            )
+            raise RefusedError(f"{target.path} was formatted after this plan was made", id="formatted-meanwhile")
         self._unchanged.add(target.path)
         return True
 
@@ -302,8 +298,6 @@ def _appeared(path: str) -> Finding:
         severity=Severity.BLOCKER,
         subject=f"file {path}",
         message=f"{path} appeared while its directory was being formatted; it was not replaced",
-        next_step="Find out who writes to this directory: another tool, or a disk that was mounted. Do not start the"
-        " node before `kafkactl storage verify` says that it starts.",
     )
 
 
@@ -313,7 +307,6 @@ def _differs(path: str, what: str) -> Finding:
         severity=Severity.BLOCKER,
         subject=f"file {path}",
         message=f"{path} was written and read back: it holds {what}",
-        next_step="Do not start the node. Check the disk, and whether another program writes to this directory.",
     )
 
 

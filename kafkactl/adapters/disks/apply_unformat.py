@@ -66,18 +66,13 @@ def _check_unchanged(target: UnformatDirectory, folder: int) -> None:
     now = observe_directory(target.path)
     here = os.fstat(folder)
     if (now.device, now.inode) != (here.st_dev, here.st_ino):
-        raise RefusedError(
-            f"{target.path} leads to another directory than a moment ago",
-            id="changed-meanwhile",
-            next_step="Find out who works there, and run this again.",
-        )
+        raise RefusedError(f"{target.path} leads to another directory than a moment ago", id="changed-meanwhile")
     signs = signs_of_a_start(now)
     content = now.meta_properties.content if now.meta_properties else None
     if signs or now.locked_by_process or content != target.meta_properties:
         raise RefusedError(
             f"{target.path} has changed since it was looked at" + (f": it holds {', '.join(signs)}" if signs else ""),
             id="changed-meanwhile",
-            next_step="Look at the directory with `kafkactl storage info`, and run this again.",
         )
 
 

@@ -159,8 +159,4 @@ def _is_there(path: str, at: int) -> bool:
 
 
 def _changed(path: str, what: str) -> RefusedError:
-    return RefusedError(
-        f"{path} {what}",
-        id="changed-meanwhile",
-        next_step="Look at the directory with `kafkactl storage info`, find out who works there, and run this again.",
-    )
+    return RefusedError(f"{path} {what}", id="changed-meanwhile")

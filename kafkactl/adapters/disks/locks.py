@@ -98,11 +98,7 @@ def _acquire(path: str, directory: str, files: Filesystem, at: int | None) -> in
             return descriptor
         # The former holder removed the name between our open and our lock: what we hold is a lock on nothing.
         os.close(descriptor)
-    raise RefusedError(
-        f"another kafkactl is writing to {directory}",
-        id="another-kafkactl-is-writing",
-        next_step="Wait until it has ended, look at what it did with `kafkactl storage info`, and run this again.",
-    )
+    raise RefusedError(f"another kafkactl is writing to {directory}", id="another-kafkactl-is-writing")
 
 
 def _is_still_at(path: str, descriptor: int, at: int | None) -> bool:

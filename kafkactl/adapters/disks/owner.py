@@ -41,8 +41,4 @@ def _group(group: str, text: str) -> int:
 
 
 def _unknown(text: str, why: str) -> InputError:
-    return InputError(
-        f"--owner {text!r}: {why}",
-        id="unknown-owner",
-        next_step="Write USER:GROUP with names that this machine knows, or with numbers.",
-    )
+    return InputError(f"--owner {text!r}: {why}", id="unknown-owner")

@@ -45,7 +45,6 @@ def read_candidate(file: str) -> Candidate:
         raise InputError(
             f"{file} is not the configuration of a controller: process.roles is {','.join(config.roles) or 'not set'}",
             id="not-a-controller",
-            next_step="Name the server.properties of the controller that is to vote.",
         )
     path = Path(config.metadata_log_dir) / META_PROPERTIES
     meta = parse_meta_properties(
@@ -54,9 +53,7 @@ def read_candidate(file: str) -> Candidate:
     if meta.directory_id in (None, ZERO_UUID) or meta.stored_id != config.node_id:
         found = f"node {meta.stored_id}, directory id {meta.directory_id or 'none'}"
         raise InputError(
-            f"{path} is not that of controller {config.node_id}: it says {found}",
-            id="controller-not-formatted",
-            next_step="Format the controller with Kafka 3.9 or later and --no-initial-controllers, and start it.",
+            f"{path} is not that of controller {config.node_id}: it says {found}", id="controller-not-formatted"
         )
     assert meta.directory_id is not None, "checked above"
     return Candidate(

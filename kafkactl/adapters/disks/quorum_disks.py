@@ -81,9 +81,7 @@ def _names(path: str, log: Path) -> list[str]:
     except (OSError, ValueError) as error:
         words = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise InputError(
-            f"{path} holds no metadata log that can be read: {log}: {words}",
-            id="log-dir-unreadable",
-            next_step="Name a controller's metadata.log.dir (else the first of log.dirs), as a user who may read it.",
+            f"{path} holds no metadata log that can be read: {log}: {words}", id="log-dir-unreadable"
         ) from error
 
 
@@ -116,12 +114,7 @@ def _small(file: Path) -> bytes:
 
 def _unread(file: Path, what: str, error: OSError | DecodeError | str) -> Finding:
     words = error if isinstance(error, str) else error.message if isinstance(error, DecodeError) else error.strerror
-    return warning(
-        "disk-not-read",
-        str(file),
-        f"{file}: {what} is not known: {words}",
-        "Run as a user that can read it; `kafkactl storage verify` shows what is wrong with a file.",
-    )
+    return warning("disk-not-read", str(file), f"{file}: {what} is not known: {words}")
 
 
 # --- the log --------------------------------------------------------------------------------------------------------
@@ -219,7 +212,6 @@ def _cut_short(file: Path, stop: Stop, end_offset: int) -> Finding:
         str(file),
         f"the log breaks off at byte {stop.position} of {file.name}: {stop.message}; what stands behind offset "
         f"{end_offset} does not count",
-        "A running node may just be writing. Otherwise `kafkactl storage verify` shows what a start would keep.",
         position=stop.position,
         end_offset=end_offset,
     )

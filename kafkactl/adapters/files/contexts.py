@@ -63,7 +63,6 @@ class Contexts:
             raise InputError(
                 f"{self.file} has no context {name!r}; it has {', '.join(sorted(self.by_name)) or 'none'}",
                 id="unknown-context",
-                next_step="See `kafkactl config view`; `kafkactl config set` makes one.",
             )
         return self.by_name[name]
 
@@ -107,11 +106,7 @@ def load_contexts(path: Path) -> Contexts:
     except FileNotFoundError:
         return Contexts(file=str(path), by_name={})
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read: {error.strerror}",
-            id="unreadable-contexts-file",
-            next_step="Check the permissions of the file and of its folder; KAFKACTL_CONFIG names another file.",
-        ) from error
+        raise InputError(f"{path} cannot be read: {error.strerror}", id="unreadable-contexts-file") from error
     return parse_contexts(data, file=str(path))
 
 
@@ -213,8 +208,4 @@ def _check_safe(path: Path, status: os.stat_result) -> None:
 
 
 def _malformed(file: str, words: str) -> InputError:
-    return InputError(
-        f"{file}: {words}",
-        id="malformed-contexts-file",
-        next_step="Correct the file; `kafkactl config set` writes it right.",
-    )
+    return InputError(f"{file}: {words}", id="malformed-contexts-file")

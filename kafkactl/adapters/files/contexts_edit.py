@@ -34,11 +34,7 @@ def with_context(contexts: Contexts, name: str, changes: Mapping[str, str | None
     A context that was not there is made. Raises InputError `invalid-context-name`.
     """
     if not _CONTEXT_NAME.fullmatch(name):
-        raise InputError(
-            f"{name!r} cannot name a context",
-            id="invalid-context-name",
-            next_step="Use letters, digits, and . _ - @ behind the first of them.",
-        )
+        raise InputError(f"{name!r} cannot name a context", id="invalid-context-name")
     changes = dict(changes)
     for field, other in (("bootstrap_server", "bootstrap_controller"), ("bootstrap_controller", "bootstrap_server")):
         if changes.get(field):
@@ -84,9 +80,7 @@ def change_contexts(
         files.fsync_directory(str(path.parent))
     except OSError as error:
         raise FailedError(
-            f"{path} could not be written: {error.strerror or error}",
-            id="contexts-file-not-written",
-            next_step="Make room, or check the permissions of the folder; the file is whole, most often as it was.",
+            f"{path} could not be written: {error.strerror or error}", id="contexts-file-not-written"
         ) from error
     return before, after
 
@@ -118,11 +112,7 @@ def _edited_file(path: Path, before: Contexts, after: Contexts) -> bytes:
     except InputError:
         says_it = False
     if not says_it:
-        raise InputError(
-            f"{path} is written in a way that cannot be edited here",
-            id="contexts-file-not-editable",
-            next_step="Change it by hand; one table [contexts.NAME] a context and one key a line can be edited.",
-        )
+        raise InputError(f"{path} is written in a way that cannot be edited here", id="contexts-file-not-editable")
     return data
 
 
@@ -187,7 +177,6 @@ def _create(staged: Path, files: Filesystem) -> int:
         raise RefusedError(
             f"{staged} is there: another kafkactl changes the contexts now, or was interrupted while it did",
             id="contexts-file-busy",
-            next_step="Repeat the command; if no other kafkactl is running, remove that file.",
         ) from None
 
 

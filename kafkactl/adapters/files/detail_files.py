@@ -45,9 +45,7 @@ def check_details_target(path: Path) -> None:
         raise _not_written(path, error.strerror or str(error)) from error
     if strange is not None:
         raise RefusedError(
-            f"{path} contains {strange}, which is not a table written by kafkactl",
-            id="details-folder-not-ours",
-            next_step="Name a new or empty folder for --details.",
+            f"{path} contains {strange}, which is not a table written by kafkactl", id="details-folder-not-ours"
         )
 
 
@@ -156,8 +154,4 @@ def _types() -> dict[str, pa.DataType]:
 
 
 def _not_written(path: Path, why: str) -> FailedError:
-    return FailedError(
-        f"the tables could not be written to {path}: {why}",
-        id="details-not-written",
-        next_step="Make room, or choose another folder for --details; nothing was left there.",
-    )
+    return FailedError(f"the tables could not be written to {path}: {why}", id="details-not-written")

@@ -160,8 +160,4 @@ def read_input(path: Path, what: str, kind: InputKind) -> bytes:
 
 def unreadable_input(path: Path, what: str, why: str) -> InputError:
     """The error for a file of the operator's that cannot be read."""
-    return InputError(
-        f"{what} {path} cannot be read: {why}",
-        id="input-file-unreadable",
-        next_step="Check the path and the permissions, then run the command again.",
-    )
+    return InputError(f"{what} {path} cannot be read: {why}", id="input-file-unreadable")

@@ -131,11 +131,7 @@ class Journal:
             data = data[self._files.write(self._descriptor, data) :]
 
     def _not_written(self, reason: str) -> FailedError:
-        return FailedError(
-            f"the journal {self.path} cannot be written: {reason}",
-            id="journal-not-written",
-            next_step="Make room or give permission, or name another file with --journal; then run this again.",
-        )
+        return FailedError(f"the journal {self.path} cannot be written: {reason}", id="journal-not-written")
 
 
 def open_journal(
@@ -156,17 +152,9 @@ def open_journal(
         _make_folder(Path(path).parent, port)
         descriptor = _locked(port, path)
     except BlockingIOError:
-        raise RefusedError(
-            f"another kafkactl is at work with {path}",
-            id="another-kafkactl-is-changing",
-            next_step="Wait until it has ended; the next run resumes from the current state.",
-        ) from None
+        raise RefusedError(f"another kafkactl is at work with {path}", id="another-kafkactl-is-changing") from None
     except OSError as error:
-        raise FailedError(
-            f"the journal {path} cannot be opened: {error.strerror}",
-            id="journal-not-written",
-            next_step="Give permission, or name another file with --journal.",
-        ) from error
+        raise FailedError(f"the journal {path} cannot be opened: {error.strerror}", id="journal-not-written") from error
     journal = Journal(path, descriptor, port, now_ms)
     try:
         journal.load(subject=subject, cluster_id=cluster_id)

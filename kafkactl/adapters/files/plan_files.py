@@ -35,9 +35,7 @@ def write_plan(path: Path, data: bytes, *, overwrite: bool) -> None:
         raise _plan_exists(path) from None
     except OSError as error:
         raise FailedError(
-            f"the plan could not be written to {path}: {error.strerror or error}",
-            id="plan-file-not-written",
-            next_step="Nothing was planned. Make room or choose another --out.",
+            f"the plan could not be written to {path}: {error.strerror or error}", id="plan-file-not-written"
         ) from error
 
 
@@ -47,20 +45,14 @@ def check_plan_target(path: Path, *, overwrite: bool) -> None:
     with contextlib.suppress(OSError):
         if any(folder.glob("node-*.json")):
             raise RefusedError(
-                f"nodes were formatted by the plan at {path}: {folder} holds their receipts",
-                id="plan-already-applied",
-                next_step="Write the new plan to another file, and keep this one: it knows what is on those disks.",
+                f"nodes were formatted by the plan at {path}: {folder} holds their receipts", id="plan-already-applied"
             )
     if os.path.lexists(path) and not overwrite:
         raise _plan_exists(path)
 
 
 def _plan_exists(path: Path) -> RefusedError:
-    return RefusedError(
-        f"{path} exists already",
-        id="plan-file-exists",
-        next_step="Apply it, choose another --out, or add --overwrite if it was never applied.",
-    )
+    return RefusedError(f"{path} exists already", id="plan-file-exists")
 
 
 def read_receipt(folder: Path, node_id: int) -> Receipt | None:
@@ -74,11 +66,7 @@ def read_receipt(folder: Path, node_id: int) -> Receipt | None:
         raise unreadable_input(path, "the receipt", error.strerror or str(error)) from error
     receipt = parse_receipt(read_input(path, "the receipt", InputKind.DOCUMENT), file=str(path))
     if receipt.node_id != node_id:
-        raise InputError(
-            f"{path} is the receipt of node {receipt.node_id}",
-            id="receipt-damaged",
-            next_step="Find out whether that node was formatted, then correct or remove the file.",
-        )
+        raise InputError(f"{path} is the receipt of node {receipt.node_id}", id="receipt-damaged")
     return receipt
 
 
@@ -98,7 +86,6 @@ def write_receipt(folder: Path, receipt: Receipt, files: Filesystem) -> None:
             f"node {receipt.node_id} is formatted, its receipt could not be written to {folder}: "
             f"{error.strerror or error}",
             id="receipt-not-written",
-            next_step="Make room, then apply the plan again: it changes no disk and leaves the receipt.",
         ) from error
 
 

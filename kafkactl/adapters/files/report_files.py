@@ -29,11 +29,7 @@ def check_report_target(path: Path, mark: str) -> None:
     except OSError as error:
         raise _not_written(path, error.strerror or str(error)) from error
     if not stat.S_ISREG(kind) or (head and mark.encode() not in head):
-        raise RefusedError(
-            f"{path} exists and is not a report written by kafkactl",
-            id="not-a-report-file",
-            next_step="Choose another file for --html, or remove that one.",
-        )
+        raise RefusedError(f"{path} exists and is not a report written by kafkactl", id="not-a-report-file")
 
 
 def _head(path: Path) -> bytes:
@@ -54,8 +50,4 @@ def write_report(path: Path, data: bytes, mark: str) -> None:
 
 
 def _not_written(path: Path, why: str) -> FailedError:
-    return FailedError(
-        f"the report could not be written to {path}: {why}",
-        id="report-not-written",
-        next_step="Make room, or choose another file for --html.",
-    )
+    return FailedError(f"the report could not be written to {path}: {why}", id="report-not-written")

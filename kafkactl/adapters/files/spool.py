@@ -33,7 +33,6 @@ class Spool:
             raise FailedError(
                 f"{tempfile.gettempdir()}: the log of the cluster cannot be kept there: {error.strerror or error}",
                 id="fetched-log-not-written",
-                next_step="Make room there, or name another place in TMPDIR.",
             ) from error
         self.size_bytes += len(data)
 

@@ -88,11 +88,7 @@ def all_at_once(addresses: Sequence[Address], ask: Ask[T], deadline: Deadline) -
 def _worst(failures: dict[Address, UnreachableError]) -> UnreachableError:
     """The one error to tell: a lasting reason before a lost office, and that before a passing one."""
     if not failures:
-        return UnreachableError(
-            "no node was asked: the time was over before",
-            id="connection-timed-out",
-            next_step="Give more time with --timeout.",
-        )
+        return UnreachableError("no node was asked: the time was over before", id="connection-timed-out")
     ordered = sorted(failures.values(), key=lambda error: (is_transient(error), isinstance(error, NotLeaderError)))
     worst, others = ordered[0], ordered[1:]
     causes = [worst.cause] if worst.cause else []
@@ -103,8 +99,4 @@ def _worst(failures: dict[Address, UnreachableError]) -> UnreachableError:
 
 
 def _too_late(address: Address) -> UnreachableError:
-    return UnreachableError(
-        f"{address} did not answer in time",
-        id="connection-timed-out",
-        next_step="Check that the node runs and is not overloaded, and the name server; give more time with --timeout.",
-    )
+    return UnreachableError(f"{address} did not answer in time", id="connection-timed-out")

@@ -333,23 +333,12 @@ def _random() -> float:
 def _not_described(address: Address, code: int, text: str | None) -> UnreachableError:
     name = error_code(code).name
     if code == _QUORUM_DENIED:
-        return UnreachableError(
-            f"{address} does not let this user ask: {name}",
-            id="not-authorised",
-            cause=text,
-            next_step="The user needs DESCRIBE on the cluster; on controllers ALTER to list the other nodes.",
-        )
-    return UnreachableError(
-        f"{address} does not describe its cluster: {name}",
-        id="cluster-not-described",
-        cause=text,
-        next_step="Controllers tell from metadata.version 3.7-IV0 on; else name every controller yourself.",
-    )
+        return UnreachableError(f"{address} does not let this user ask: {name}", id="not-authorised", cause=text)
+    return UnreachableError(f"{address} does not describe its cluster: {name}", id="cluster-not-described", cause=text)
 
 
 def _leadership_lost(name: str, leader: Address) -> UnknownOutcomeError:
     return UnknownOutcomeError(
         f"{leader} led the quorum, and answered {name} by saying that it does not: the change may be in its log",
         id="leadership-lost",
-        next_step="Look at the cluster before sending it again.",
     )

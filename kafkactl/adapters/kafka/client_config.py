@@ -101,19 +101,10 @@ def client_of(
         brokers = ",".join(config.properties.get("bootstrap.servers", ()))
         controllers = ",".join(config.properties.get("bootstrap.controllers", ()))
     if brokers and controllers:
-        raise InputError(
-            "brokers and controllers are named at once",
-            id="bootstrap-twice",
-            next_step="Keep one of --bootstrap-server and --bootstrap-controller.",
-        )
+        raise InputError("brokers and controllers are named at once", id="bootstrap-twice")
     text = brokers or controllers
     if not text:
-        raise InputError(
-            "no node of the cluster is named",
-            id="bootstrap-missing",
-            next_step="Give --bootstrap-server HOST:PORT or --bootstrap-controller HOST:PORT, or make a context with "
-            "`kafkactl config set`.",
-        )
+        raise InputError("no node of the cluster is named", id="bootstrap-missing")
     role = Role.BROKER if brokers else Role.CONTROLLER
     return Client(parse_addresses(text), role, access=config.access(), limits=config.limits(timeout_ms))
 
@@ -130,11 +121,7 @@ def load_client_config(path: str | None) -> ClientConfig:
     try:
         data = read_whole(path, InputKind.CLIENT_CONFIG)
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read: {error.strerror}",
-            id="unreadable-client-config",
-            next_step="Check the path given by --command-config, and its permissions.",
-        ) from error
+        raise InputError(f"{path} cannot be read: {error.strerror}", id="unreadable-client-config") from error
     return read_client_config(data, file=path)
 
 
@@ -184,8 +171,4 @@ def _resolved(given: Mapping[str, str], file: str, lines: Mapping[str, int]) -> 
 
 
 def _unresolved(where: str, words: str) -> NoReturn:
-    raise InputError(
-        f"{where}: {words}",
-        id="unresolved-config-provider",
-        next_step="Write the value into the file, or run where its provider can be read.",
-    )
+    raise InputError(f"{where}: {words}", id="unresolved-config-provider")

@@ -158,7 +158,6 @@ class Connection:
             raise UnreachableError(
                 f"{self.address} refuses ApiVersions: {error_code(response.body['ErrorCode']).name}",
                 id="api-versions-refused",
-                next_step="See that node's log; it may be starting or stopping.",
             )
         return node_versions(version, response.body)
 
@@ -236,8 +235,6 @@ def _sasl_expected(address: Address, offered: tuple[str, ...]) -> UnreachableErr
         f"{address} is a SASL listener, and the client has no login configured: the listener closed the connection",
         id="sasl-login-expected",
         cause=f"The listener accepts the mechanisms: {', '.join(offered) or 'none'}.",
-        next_step="Set security.protocol (SASL_PLAINTEXT or SASL_SSL), sasl.mechanism and sasl.jaas.config in the file "
-        "given by --command-config.",
     )
 
 
@@ -246,25 +243,15 @@ def _reply_lost(name: str, address: Address, error: UnreachableError) -> Unknown
         f"{name} was sent to {address} and the response was lost: whether it was executed is unknown",
         id="reply-lost",
         cause=error.message,
-        next_step="Look at the cluster before sending it again.",
     )
 
 
 def _not_kafka(address: Address, error: DecodeError) -> UnreachableError:
-    return UnreachableError(
-        f"{address} answers, but not in Kafka's protocol",
-        id="not-kafka",
-        cause=error.message,
-        next_step="Compare the port with the node's `listeners`.",
-    )
+    return UnreachableError(f"{address} answers, but not in Kafka's protocol", id="not-kafka", cause=error.message)
 
 
 def _tls_expected(address: Address) -> UnreachableError:
-    return UnreachableError(
-        f"{address} requires TLS, and kafkactl connected without it",
-        id="tls-expected",
-        next_step="Set security.protocol=SSL (or SASL_SSL) in the file given by --command-config.",
-    )
+    return UnreachableError(f"{address} requires TLS, and kafkactl connected without it", id="tls-expected")
 
 
 def _malformed(error: DecodeError) -> UnreachableError:
@@ -272,5 +259,4 @@ def _malformed(error: DecodeError) -> UnreachableError:
         f"a response that cannot be read: {error.message}",
         id="malformed-response",
         cause="The data is not a response of the requested version.",
-        next_step="Look for a proxy in between; if there is none, report it as a bug of kafkactl.",
     )

@@ -79,7 +79,6 @@ def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client
             "no broker reports the controllers' addresses",
             id="controllers-not-known",
             cause="DescribeQuorum names them from Kafka 3.9 on; before, DESCRIBE_CONFIGS on the cluster is needed.",
-            next_step="Name the controllers: --bootstrap-controller HOST:PORT.",
         )
     return client.sibling(Role.CONTROLLER, tuple(place.address for place in places))
 

@@ -287,7 +287,6 @@ def check_not_empty(view: FeatureView) -> None:
         f"no node of the cluster answers at an address that the cluster names: {names}",
         id="no-node-answered",
         cause="; ".join(finding.message for finding in view.findings) or None,
-        next_step="Run this where the advertised listeners can be reached, or name others at the start.",
     )
 
 
@@ -338,7 +337,6 @@ def _leader_lost(leader_id: int) -> Finding:
         "quorum-not-seen",
         "quorum",
         f"controller {leader_id} led the quorum when the observation began, and no controller leads now",
-        "Run the command again when a leader is elected; see `kafkactl quorum describe`.",
         leader=leader_id,
     )
 
@@ -348,5 +346,4 @@ def _brokers_not_known() -> Finding:
         "brokers-not-known",
         "cluster",
         "controllers name brokers only in the metadata log, which could not be read: no broker was asked",
-        "Give --bootstrap-server instead, or let the user read the log (CLUSTER_ACTION).",
     )

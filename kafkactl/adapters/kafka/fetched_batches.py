@@ -74,11 +74,7 @@ class SoundBatches:
 
 def unsound(what: str) -> UnreachableError:
     """The error of an answer that cannot be true."""
-    return UnreachableError(
-        f"the metadata log that was answered is not sound: {what}",
-        id="invalid-fetch-response",
-        next_step="Look for a proxy in between; if there is none, check that node's disk: kafkactl storage verify.",
-    )
+    return UnreachableError(f"the metadata log that was answered is not sound: {what}", id="invalid-fetch-response")
 
 
 def _header(data: bytes, position: int) -> BatchHeader | None:

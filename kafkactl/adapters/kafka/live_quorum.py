@@ -119,11 +119,7 @@ class LiveQuorum:
         """What the leader says; every controller is asked who it is. Raises UnreachableError."""
         state = self._watcher.look()
         if not state.has_leader:
-            raise UnreachableError(
-                "no controller leads the quorum",
-                id="no-active-controller",
-                next_step="See `kafkactl quorum describe`: it asks every controller.",
-            )
+            raise UnreachableError("no controller leads the quorum", id="no-active-controller")
         return state
 
     def glance(self) -> QuorumState | None:

@@ -316,9 +316,7 @@ def _check_error(code: int, name: str) -> None:
             next_step="Reading it needs CLUSTER_ACTION on the cluster; the log can be read from a disk instead.",
         )
     raise UnreachableError(
-        f"the active controller does not give its metadata log: {word} to {name}",
-        id="metadata-log-not-given",
-        next_step="Look in the log of the active controller.",
+        f"the active controller does not give its metadata log: {word} to {name}", id="metadata-log-not-given"
     )
 
 
@@ -326,7 +324,6 @@ def _log_too_large() -> UnreachableError:
     return UnreachableError(
         f"the active controller gives more than the {MOST_LOG_BYTES} bytes that are taken of a log",
         id="metadata-log-too-large",
-        next_step="Read it from the disk of a controller.",
     )
 
 
@@ -334,5 +331,4 @@ def _too_large(snapshot_id: SnapshotId, size: int) -> UnreachableError:
     return UnreachableError(
         f"snapshot {snapshot_id} is said to have {size} bytes; at most {MOST_SNAPSHOT_BYTES} are taken",
         id="snapshot-too-large",
-        next_step="Read it from the disk of a controller.",
     )

@@ -93,7 +93,6 @@ def read_settings_file(path: str) -> tuple[NodeSettings, ...]:
         raise InputError(
             f"{path} has no node.id or no process.roles: which KRaft node it belongs to is not known",
             id="settings-file-without-node",
-            next_step="Give the server.properties of a KRaft controller or broker.",
         )
     return tuple(of_file(given, id=node_id, role=role, file=path) for role in roles)
 

@@ -40,7 +40,6 @@ def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
             "controllers",
             f"no controller can be asked from here ({away[0].error.message if away[0].error else ''}): the answer is "
             "what a broker forwarded, and the endpoints in the voter set were not tried",
-            "Run this where the controllers can be reached; they may want other client settings than brokers.",
             addresses=[str(visit.address) for visit in away],
             errors=sorted({visit.error.id for visit in away if visit.error}),
         )
@@ -87,7 +86,6 @@ def _leader_out_of_sight(state: QuorumState, visits: Sequence[Visit]) -> Iterato
                 f"controller {leader_id}",
                 f"{_name(follower)} follows controller {leader_id} in epoch {follower.leader_epoch}, and that one "
                 "could not be asked: it is gone, or it leads where it cannot be seen from here",
-                "Run this where that controller can be reached, or ask a broker: --bootstrap-server.",
                 leader_epoch=follower.leader_epoch,
             )
 
@@ -100,7 +98,6 @@ def _voters_unknown(state: QuorumState) -> Iterator[Finding]:
             "the quorum has no leader, and its voters are only in the metadata log, which a controller that "
             "does not lead "
             "does not return",
-            "Read it from disks: on a controller's host run `kafkactl quorum describe --log-dir DIR`.",
         )
 
 
@@ -129,7 +126,6 @@ def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterato
                 "voter-endpoint-not-registered",
                 f"controller {voter.id}",
                 f"the voter set has {endpoint_text(endpoint)}, controller {voter.id} registered {address}",
-                "Restart that controller: it corrects its entry (3.9 does not); else remove it and add it again.",
                 voter_set=endpoint_text(endpoint),
                 registration=[str(address)],
             )
@@ -147,7 +143,6 @@ def _static_voters_differ(state: QuorumState, visits: Sequence[Visit]) -> Iterat
             "quorum",
             "controllers are configured with different voters: "
             + "; ".join(f"controller {id} has {', '.join(map(str, ids))}" for id, ids in told.items()),
-            "Give every node the same controller.quorum.voters: two halves could elect two leaders.",
             voters={str(id): list(ids) for id, ids in told.items()},
         )
 
@@ -164,7 +159,6 @@ def _other_disks(state: QuorumState, disks: Sequence[DiskSeen]) -> Iterator[Find
                 "disk-of-another-cluster",
                 disk.path,
                 f"{disk.path} belongs to cluster {disk.cluster_id}, this answer is about {state.cluster_id}: left out",
-                "Name the directories of one cluster.",
                 cluster_id=disk.cluster_id,
             )
 

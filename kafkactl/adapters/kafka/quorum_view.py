@@ -278,7 +278,6 @@ def _check_allowed(visits: Sequence[Visit]) -> None:
         raise UnreachableError(
             f"{', '.join(refused)} does not let this user ask for the quorum: CLUSTER_AUTHORIZATION_FAILED",
             id="not-authorised",
-            next_step="The user needs DESCRIBE on the cluster.",
         )
 
 

@@ -235,5 +235,4 @@ def _not_described(address: Address, code: int, text: str) -> UnreachableError:
         f"{address} does not describe the quorum: {error_code(code).name}",
         id="quorum-not-described",
         cause=text or None,
-        next_step="Ask again; if it stays so, look in that node's log.",
     )

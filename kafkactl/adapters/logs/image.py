@@ -384,11 +384,7 @@ def joined(sources: Sequence[LogSource]) -> LogSource:
     if len(sources) == 1:
         return sources[0]
     if any(source.is_folder for source in sources):
-        raise InputError(
-            "one image is of one log: a folder, or single files that belong together",
-            id="several-logs",
-            next_step="`kafkactl log verify` and `kafkactl log diff` compare the logs of several nodes.",
-        )
+        raise InputError("one image is of one log: a folder, or single files that belong together", id="several-logs")
     segments = [log_file for source in sources for log_file in source.segments]
     checkpoints = [log_file for source in sources for log_file in source.checkpoints]
     return LogSource(

@@ -30,7 +30,6 @@ def saved_log(client: Client) -> Iterator[str]:
             raise FailedError(
                 f"{scratch}: the log of the cluster cannot be kept there: {error.strerror or error}",
                 id="fetched-log-not-written",
-                next_step="Make room there, or name another place in TMPDIR.",
             ) from error
         yield str(folder)
 

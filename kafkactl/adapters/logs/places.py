@@ -47,11 +47,7 @@ def plain_paths(sources: Sequence[str]) -> dict[str, str]:
     for source in sources:
         scheme = scheme_of(source)
         if scheme not in (None, "file"):
-            raise InputError(
-                f"{source} can only be read by Hadoop's file layer",
-                id="path-needs-spark",
-                next_step="Say --engine spark (or name a --master), or copy the log to this machine.",
-            )
+            raise InputError(f"{source} can only be read by Hadoop's file layer", id="path-needs-spark")
         found[source] = source if scheme is None else _path_of(source)
     return found
 
@@ -59,9 +55,7 @@ def plain_paths(sources: Sequence[str]) -> dict[str, str]:
 def _path_of(uri: str) -> str:
     parts = urlsplit(uri)
     if parts.netloc not in ("", "localhost") or parts.query or parts.fragment:
-        raise InputError(
-            f"{uri} names no file of this machine", id="invalid-file-uri", next_step="Write file:///PATH, or the path."
-        )
+        raise InputError(f"{uri} names no file of this machine", id="invalid-file-uri")
     return unquote(parts.path)
 
 
@@ -103,11 +97,7 @@ class _Hadoop:
     def is_folder(self, path: Any) -> bool:
         """Raises InputError `remote-log-not-found`."""
         if not self._called(lambda: self._system.exists(path)):
-            raise InputError(
-                f"{path.toString()} is not there",
-                id="remote-log-not-found",
-                next_step="Check the URI and its spelling.",
-            )
+            raise InputError(f"{path.toString()} is not there", id="remote-log-not-found")
         return bool(self._called(lambda: self._system.getFileStatus(path).isDirectory()))
 
     def has(self, path: Any) -> bool:
@@ -131,11 +121,7 @@ class _Hadoop:
             return work()
         except Py4JJavaError as error:
             why = str(error.java_exception.toString())[:500]
-            raise FailedError(
-                f"{self._uri} cannot be read: {why}",
-                id="remote-log-not-read",
-                next_step="Spark's settings say how Hadoop gets there (spark.hadoop.fs.…, spark.jars.packages).",
-            ) from error
+            raise FailedError(f"{self._uri} cannot be read: {why}", id="remote-log-not-read") from error
 
 
 def _copied(hadoop: _Hadoop, uri: str, to: Path) -> Path:

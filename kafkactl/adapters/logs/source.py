@@ -128,28 +128,20 @@ def _is_file(path: Path) -> bool:
     over: the log would seem to be whole without it."""
     words = irregular(path)
     if words is not None:
-        raise InputError(
-            f"{path} is {words}, expected was a regular file",
-            id="log-file-not-regular",
-            next_step="Find out who made it: Kafka makes regular files only. Then move it away, or name single files.",
-        )
+        raise InputError(f"{path} is {words}, expected was a regular file", id="log-file-not-regular")
     return path.exists()
 
 
 def _no_log(given: str, folder: Path, names: list[str]) -> InputError:
     if not names:
-        return InputError(f"{given} is an empty folder", id="empty-folder", next_step=_EXPECTED)
+        return InputError(f"{given} is an empty folder", id="empty-folder")
     logs = [name for name in names if _PARTITION_FOLDER.fullmatch(name) and (folder / name).is_dir()]
     if logs:
         more = f", and {len(logs) - 1} more" if len(logs) > 1 else ""
         text = f"{given} has no {METADATA_LOG}, only logs of other partitions: {logs[0]}{more}"
-        return InputError(text, id="no-metadata-log", next_step=_MAY_BE_ELSEWHERE)
+        return InputError(text, id="no-metadata-log")
     text = f"{given} holds neither segments nor checkpoints of a metadata log"
-    return InputError(text, id="no-metadata-log", next_step=_EXPECTED)
-
-
-_EXPECTED = f"Name a {METADATA_LOG} folder, the log directory around it, or single .log and .checkpoint files."
-_MAY_BE_ELSEWHERE = "The log is in metadata.log.dir, or else in the first of log.dirs, of every controller and broker."
+    return InputError(text, id="no-metadata-log")
 
 
 def _refuse_other_topic(given: str, folder: Path, segments: list[str]) -> None:
@@ -168,7 +160,7 @@ def _refuse_other_topic(given: str, folder: Path, segments: list[str]) -> None:
 
 def _other_topic(given: str, why: str) -> InputError:
     text = f"{given} is the log of another topic: {why}"
-    return InputError(text, id="not-a-metadata-log", next_step=f"Name a {METADATA_LOG} folder, or files from one.")
+    return InputError(text, id="not-a-metadata-log")
 
 
 def _cluster_id(folder: Path) -> str | None:
@@ -195,7 +187,7 @@ def _single(given: str) -> LogSource:
     kind = SEGMENT if segment else CHECKPOINT if snapshot or path.name == BOOTSTRAP else _kind_by_content(path)
     if kind is None:
         text = f"{given} is neither a segment nor a checkpoint, neither by its name nor by its content"
-        raise InputError(text, id="not-a-log-file", next_step=_EXPECTED)
+        raise InputError(text, id="not-a-log-file")
     why = _foreign(path) if kind == SEGMENT else None
     if why is not None:
         raise _other_topic(given, why)
@@ -270,9 +262,7 @@ def _unreadable(path: str, error: OSError | ValueError) -> InputError | FailedEr
     words = (error.strerror if isinstance(error, OSError) else None) or str(error)
     is_input = isinstance(error, _OF_THE_INPUT) or error.errno in (errno.EINVAL, errno.EFBIG, errno.ENXIO)
     family = InputError if is_input else FailedError
-    return family(
-        f"{path} cannot be read: {words}", id="input-file-unreadable", next_step="Check path and permissions."
-    )
+    return family(f"{path} cannot be read: {words}", id="input-file-unreadable")
 
 
 # --- a live cluster -----------------------------------------------------------------------------------------------

@@ -81,7 +81,6 @@ class MigrationJournal:
             raise FailedError(
                 f"{self.folder}: what a rollback needs cannot be kept: {error.strerror or error}",
                 id="journal-not-written",
-                next_step="Make room or give permission, then run this again.",
             ) from error
         self._journal.append(entry, {**data, "sha256": name, "bytes": len(content)})
         return name
@@ -139,15 +138,9 @@ def _check_identity(path: str, there: Mapping[str, Any], here: Mapping[str, Any]
         return
     lines = "; ".join(f"{name}: journal {there.get(name)!r}, inventory {here.get(name)!r}" for name in differ)
     raise InputError(
-        f"{path} is the journal of another migration of this cluster: {lines}",
-        id="journal-of-another-migration",
-        next_step="Name the inventory that the migration was begun with, or correct this one.",
+        f"{path} is the journal of another migration of this cluster: {lines}", id="journal-of-another-migration"
     )
 
 
 def _damaged(path: Path, why: str) -> InputError:
-    return InputError(
-        f"{path}: {why}",
-        id="kept-file-damaged",
-        next_step="Put the file back from a backup; without it take the node's own file from before the migration.",
-    )
+    return InputError(f"{path}: {why}", id="kept-file-damaged")

@@ -160,11 +160,7 @@ class LiveWorld:
     def _node(self, id: int) -> InventoryNode:
         found = self._inventory.node(id)
         if found is None:
-            raise InputError(
-                f"the inventory has no node {id}",
-                id="node-not-in-inventory",
-                next_step="Name every broker and every controller of the cluster in the inventory.",
-            )
+            raise InputError(f"the inventory has no node {id}", id="node-not-in-inventory")
         return found
 
 

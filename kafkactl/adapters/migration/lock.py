@@ -125,9 +125,6 @@ def _at_work(found: Znode | None) -> RefusedError:
         f"the migration of this cluster is driven by {who}",
         id="concurrent-migration-run",
         cause=f"ZooKeeper's znode {PATH} is that driver's lock.",
-        next_step="Let only one of them run. If that process has ended, its lock expires with its ZooKeeper "
-        "session in less"
-        " than a minute; to continue on another machine, copy its journal and the directory next to it.",
     )
 
 
@@ -137,5 +134,4 @@ def _lost(found: Znode | None) -> RefusedError:
         f"the lock of this migration ({PATH} in ZooKeeper) is no longer this driver's: {now}",
         id="migration-lock-lost",
         cause="The ZooKeeper session ended: ZooKeeper was unreachable, or this process was suspended, for too long.",
-        next_step="See that no other driver is at work, then run this again: it looks first.",
     )

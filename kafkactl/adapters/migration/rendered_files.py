@@ -117,9 +117,7 @@ def write_rendered(
         write_whole(folder / MANIFEST, _manifest(nodes, rendered, targets), mode=_MODE)
     except OSError as error:
         text = f"{folder} cannot be written to: {error.strerror}"
-        raise FailedError(
-            text, id="render-folder-not-writable", next_step="Give a folder that you may write to."
-        ) from error
+        raise FailedError(text, id="render-folder-not-writable") from error
     return folder / MANIFEST
 
 
@@ -148,7 +146,6 @@ def _check(folder: Path, targets: Mapping[str, bytes]) -> None:
         raise RefusedError(
             f"{len(odd)} files in {folder} are not as an earlier rendering wrote them: {', '.join(odd[:5])}",
             id="render-folder-in-use",
-            next_step="Give another folder with --out, or move these files away.",
         )
 
 

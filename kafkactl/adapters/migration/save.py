@@ -67,20 +67,12 @@ def check_free(place: Path) -> None:
             raise _not_written(str(place), error) from error
         held = [place.name]
     if held:
-        raise RefusedError(
-            f"{place} is there already and not empty",
-            id="observation-folder-in-use",
-            next_step="Name a folder that is not there yet: an observation is of one moment.",
-        )
+        raise RefusedError(f"{place} is there already and not empty", id="observation-folder-in-use")
 
 
 def _not_written(folder: str, error: OSError | ValueError) -> FailedError:
     words = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return FailedError(
-        f"the observation cannot be written to {folder}: {words}",
-        id="observation-not-written",
-        next_step="Check path, permissions and space; nothing of it is left there.",
-    )
+    return FailedError(f"the observation cannot be written to {folder}: {words}", id="observation-not-written")
 
 
 def _write(work: Path, captured: Captured, *, include_secrets: bool) -> None:

@@ -31,7 +31,6 @@ from kafkactl.migration.zktree.znode import Znode, decode_znodes
 OBSERVATION: Final = "observation.json"
 ZNODES: Final = ("zk.jsonl.gz", "zk.jsonl")
 LOGS: Final = "metadata"
-_AGAIN: Final = "Copy the folder again, or save it again with `kafkactl migrate observe`."
 
 
 @frozen
@@ -84,7 +83,7 @@ def load_captured(folder: str) -> Captured:
         findings += troubles
     else:
         text = "the file does not exist, so the nodes' own information is missing"
-        findings.append(warning("observation-without-nodes", str(place / OBSERVATION), text, _AGAIN))
+        findings.append(warning("observation-without-nodes", str(place / OBSERVATION), text))
     znodes = None
     if znodes_file is not None:
         path = place / znodes_file
@@ -115,14 +114,12 @@ def _logs(place: Path, findings: list[Finding]) -> Iterator[tuple[int, LogSource
     try:
         names = sorted(os.listdir(place))  # noqa: PTH208
     except OSError as error:
-        findings.append(
-            warning("observed-log-unreadable", str(place), f"{place} cannot be listed: {error.strerror}", _AGAIN)
-        )
+        findings.append(warning("observed-log-unreadable", str(place), f"{place} cannot be listed: {error.strerror}"))
         return
     for name in names:
         if not (name.isascii() and name.isdigit() and len(name) <= 10 and int(name) < 2**31):
             text = "the directory is not named after a controller's id and is ignored"
-            findings.append(warning("observed-log-unreadable", str(place / name), text, _AGAIN))
+            findings.append(warning("observed-log-unreadable", str(place / name), text))
             continue
         try:
             yield int(name), open_source(str(place / name))

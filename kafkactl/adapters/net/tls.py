@@ -154,9 +154,7 @@ def _read(store: Store) -> bytes:
         return read_whole(store.location or "", InputKind.STORE)
     except OSError as error:
         raise InputError(
-            f"ssl.{store.name}.location: {store.location} cannot be read: {error.strerror}",
-            id="unreadable-tls-store",
-            next_step="Check the path and its permissions; it is relative to the current folder.",
+            f"ssl.{store.name}.location: {store.location} cannot be read: {error.strerror}", id="unreadable-tls-store"
         ) from error
 
 
@@ -199,11 +197,7 @@ def _unreadable_jks(store: Store) -> InputError:
 
 def _bad_store(store: Store, reason: str) -> InputError:
     where = f"ssl.{store.name}.location: {store.location}" if store.pem is None else f"ssl.{store.name} (in PEM)"
-    return InputError(
-        f"{where} cannot be used: {reason}",
-        id="invalid-tls-store",
-        next_step="See it with `openssl x509 -noout -text -in FILE`, and its key with `openssl pkey -noout -in FILE`.",
-    )
+    return InputError(f"{where} cannot be used: {reason}", id="invalid-tls-store")
 
 
 # --- errors of a handshake, or of the first read after it -------------------------------------------------------------
@@ -219,9 +213,7 @@ def _certificate_error(error: ssl.SSLCertVerificationError, address: Address) ->
     code, words = error.verify_code, error.verify_message.rstrip(".")
     if code in (_HOST_MISMATCH, _IP_MISMATCH):
         return UnreachableError(
-            f"{address} shows a certificate that is not for this host: {words}",
-            id="certificate-host-mismatch",
-            next_step="Use a name that the certificate holds, or give the node one with this name in it.",
+            f"{address} shows a certificate that is not for this host: {words}", id="certificate-host-mismatch"
         )
     if code in (_EXPIRED, _NOT_YET_VALID):
         return UnreachableError(
@@ -233,13 +225,8 @@ def _certificate_error(error: ssl.SSLCertVerificationError, address: Address) ->
         return UnreachableError(
             f"the certificate of {address} is not signed by an authority in the truststore: {words}",
             id="certificate-not-trusted",
-            next_step="Put the authority's certificate into ssl.truststore.location (ssl.truststore.type=PEM).",
         )
-    return UnreachableError(
-        f"{address} shows a certificate that is refused: {words}",
-        id="certificate-refused",
-        next_step="See it with `openssl s_client -connect HOST:PORT`.",
-    )
+    return UnreachableError(f"{address} shows a certificate that is refused: {words}", id="certificate-refused")
 
 
 def _handshake_error(error: ssl.SSLError, address: Address) -> UnreachableError | None:
@@ -255,26 +242,17 @@ def _hung_up(address: Address, _: str) -> UnreachableError:
 
 
 def _handshake_failed(address: Address, words: str) -> UnreachableError:
-    return UnreachableError(
-        f"{address} and kafkactl do not agree on TLS: {words}",
-        id="tls-handshake-failed",
-        next_step="Compare security.protocol and ssl.enabled.protocols with the listener's; see the node's log.",
-    )
+    return UnreachableError(f"{address} and kafkactl do not agree on TLS: {words}", id="tls-handshake-failed")
 
 
 def _no_tls(address: Address, _: str) -> UnreachableError:
-    return UnreachableError(
-        f"{address} does not speak TLS",
-        id="tls-not-spoken",
-        next_step="Set security.protocol to the listener's (PLAINTEXT or SASL_PLAINTEXT), or use its TLS port.",
-    )
+    return UnreachableError(f"{address} does not speak TLS", id="tls-not-spoken")
 
 
 def _ours_refused(address: Address, reason: str) -> UnreachableError:
     return UnreachableError(
         f"{address} does not accept kafkactl's certificate, or the lack of one: {reason.replace('_', ' ').lower()}",
         id="client-certificate-refused",
-        next_step="Set ssl.keystore.location to a key and certificate of an authority in the node's truststore.",
     )
 
 

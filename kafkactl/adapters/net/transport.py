@@ -56,7 +56,6 @@ def _invalid(text: str) -> InputError:
     return InputError(
         f"{text!r} is not an address: expected host:port, or several with commas between them",
         id="invalid-bootstrap-address",
-        next_step="For example `--bootstrap-server node1:9092,node2:9092`; put IPv6 addresses in brackets.",
     )
 
 
@@ -187,11 +186,7 @@ def _resolved(address: Address) -> list[tuple[socket.AddressFamily, Any]]:
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise UnreachableError(
-            f"the host {address.host!r} is not known here: {error}",
-            id="unknown-host",
-            next_step="Check the name and the name server; nodes give out the names in their advertised.listeners.",
-        ) from error
+        raise UnreachableError(f"the host {address.host!r} is not known here: {error}", id="unknown-host") from error
     return [(family, place) for family, _, _, _, place in found]
 
 
@@ -209,30 +204,14 @@ def _would_block(error: OSError) -> bool:
 
 def closed_by_peer(address: Address) -> UnreachableError:
     """The error of a connection that the other side has closed."""
-    return UnreachableError(
-        f"{address} closed the connection without an answer",
-        id="connection-closed",
-        next_step="See that node's log, and whether the listener's protocol is the `security.protocol` used here.",
-    )
+    return UnreachableError(f"{address} closed the connection without an answer", id="connection-closed")
 
 
 def _unreachable(error: OSError, address: Address, verb: str) -> UnreachableError:
     if isinstance(error, TimeoutError):
-        return UnreachableError(
-            f"{address} did not {verb} in time",
-            id="connection-timed-out",
-            next_step="Check that the node runs and is not overloaded, and that no firewall drops the packets.",
-        )
+        return UnreachableError(f"{address} did not {verb} in time", id="connection-timed-out")
     if isinstance(error, ConnectionRefusedError):
-        return UnreachableError(
-            f"nothing listens on {address}",
-            id="connection-refused",
-            next_step="Check that the node runs, and its `listeners`.",
-        )
+        return UnreachableError(f"nothing listens on {address}", id="connection-refused")
     if isinstance(error, ConnectionResetError | BrokenPipeError):
         return closed_by_peer(address)
-    return UnreachableError(
-        f"{address} cannot be reached: {error.strerror or error}",
-        id="connection-failed",
-        next_step="Check the address and the network between here and there.",
-    )
+    return UnreachableError(f"{address} cannot be reached: {error.strerror or error}", id="connection-failed")

@@ -63,9 +63,7 @@ def entries_of(directory: str) -> tuple[str, ...] | None:
         return tuple(sorted(os.listdir(directory)))  # noqa: PTH208  # names, not paths
     except OSError as error:
         raise InputError(
-            f"--out {directory} cannot be used: {error.strerror or error}",
-            id="recovery-target-unusable",
-            next_step="Name a directory that does not exist yet, in one that this user may write to.",
+            f"--out {directory} cannot be used: {error.strerror or error}", id="recovery-target-unusable"
         ) from error
 
 
@@ -261,7 +259,6 @@ def _differs(path: str, what: str) -> Finding:
         severity=Severity.BLOCKER,
         subject=f"file {path}",
         message=f"{path} was written and read back: {what}",
-        next_step="Do not start the node. Check the disk, and whether another program writes to this directory.",
     )
 
 

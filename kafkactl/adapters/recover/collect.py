@@ -31,26 +31,18 @@ def collect(directory: str, to: str) -> dict[str, Any]:
     """Write the copy; what is in it: files, bytes, partitions. Raises InputError `log-dir-unreadable`,
     `collected-file-exists`, FailedError `copy-not-written`."""
     if os.path.lexists(to):
-        raise InputError(
-            f"{to} exists already",
-            id="collected-file-exists",
-            next_step="Name another file: a copy that was made before may be the only one.",
-        )
+        raise InputError(f"{to} exists already", id="collected-file-exists")
     try:
         names = _names(directory)
     except OSError as error:
         raise InputError(
-            f"{directory} cannot be read as a log directory: {error.strerror or error}",
-            id="log-dir-unreadable",
-            next_step="Name a log directory, as a user who may read it.",
+            f"{directory} cannot be read as a log directory: {error.strerror or error}", id="log-dir-unreadable"
         ) from error
     try:
         return _written(Path(directory), names, Path(to))
     except OSError as error:
         raise FailedError(
-            f"the copy of {directory} could not be written to {to}: {error.strerror or error}",
-            id="copy-not-written",
-            next_step="Nothing was left behind. Make room, or name another place.",
+            f"the copy of {directory} could not be written to {to}: {error.strerror or error}", id="copy-not-written"
         ) from error
 
 

@@ -71,11 +71,7 @@ def read_disk(path: str) -> DiskSeen:
 
 
 def _unreadable(path: str, why: str) -> InputError:
-    return InputError(
-        f"{path} cannot be read as a log directory: {why}",
-        id="log-dir-unreadable",
-        next_step="Name a log directory of a controller or broker, or a copy of one, as a user who may read it.",
-    )
+    return InputError(f"{path} cannot be read as a log directory: {why}", id="log-dir-unreadable")
 
 
 # --- small files ----------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def spark_home() -> Path:
     raise InputError(
         "the pyspark that is installed has no Spark with it, and SPARK_HOME is not set",
         id="spark-needs-extra",
-        next_step="Install pyspark (not pyspark-client) of 4.1 or later, set SPARK_HOME, or leave out --engine spark.",
+        next_step="Install pyspark (not pyspark-client) of 4.1 or later, set SPARK_HOME, or omit --engine spark.",
     )
 
 

@@ -95,12 +95,7 @@ def check_spark(master: str | None) -> None:
         why = f"JAVA_HOME is {home}, and there is no bin/java in it" if home else (
             "JAVA_HOME is not set, and there is no `java` on the PATH"
         )  # fmt: skip
-        raise InputError(
-            f"the Spark engine needs Java 17 or newer: {why}",
-            id="spark-needs-java",
-            next_step="Install a JRE (apt-get install openjdk-17-jre-headless) or correct JAVA_HOME, or leave out "
-            "--engine spark.",
-        )
+        raise InputError(f"the Spark engine needs Java 17 or newer: {why}", id="spark-needs-java")
     spark_home()
     standalone = None if master is None else _STANDALONE.fullmatch(master)
     if standalone is not None:
@@ -118,19 +113,13 @@ def _check_reachable(addresses: str) -> None:
     for address in addresses.split(","):
         host, colon, port = address.rpartition(":")
         if not colon or not port.isascii() or not port.isdigit():
-            raise InputError(
-                f"spark://{addresses} names no address", id="invalid-spark-master", next_step="Write spark://HOST:PORT."
-            )
+            raise InputError(f"spark://{addresses} names no address", id="invalid-spark-master")
         try:
             socket.create_connection((host, int(port)), _CONNECT_TIMEOUT_S).close()
             return
         except (OSError, OverflowError) as error:
             errors.append(f"{address}: {error}")
-    raise UnreachableError(
-        f"no Spark master answers ({'; '.join(errors)})",
-        id="spark-master-unreachable",
-        next_step="Check that the master runs and that its port can be reached from here.",
-    )
+    raise UnreachableError(f"no Spark master answers ({'; '.join(errors)})", id="spark-master-unreachable")
 
 
 def _context(master: str | None) -> SparkContext:
@@ -221,5 +210,4 @@ def _failed(error: Exception) -> FailedError:
         f"Spark could not do it: {(causes or lines or [type(error).__name__])[-1][:500]}",
         id="spark-failed",
         cause=written or (lines[0][:500] if lines else None),
-        next_step="Look into the logs of the Spark application; `--engine local` replays the log in process.",
     )

@@ -152,7 +152,6 @@ class ZooKeeper:
                     f"{path} did not reach the expected state in time; "
                     + ("it does not exist" if znode is None else f"it has version {znode.version}"),
                     id="znode-state-not-reached",
-                    next_step="Look at the state of the migration again; nothing was given up.",
                 )
             self._clock.sleep_ms(poll_ms)
 
@@ -273,9 +272,7 @@ class ZooKeeper:
     def _told(self, error: CodeError, path: str, verb: str) -> RefusedError | UnreachableError | FailedError:
         if error.code == _NO_AUTH:
             return UnreachableError(
-                f"{path} may not be {verb} by whom kafkactl is to ZooKeeper",
-                id="zookeeper-no-permission",
-                next_step="Use the brokers' ZooKeeper identity (their JAAS section Client, or their certificate).",
+                f"{path} may not be {verb} by whom kafkactl is to ZooKeeper", id="zookeeper-no-permission"
             )
         known = _REFUSALS.get(error.code)
         if known is None:
@@ -335,10 +332,7 @@ def _check_version(version: int) -> None:
 
 def _unknown(path: str, error: UnreachableError) -> UnknownOutcomeError:
     return UnknownOutcomeError(
-        f"whether {path} was changed is unknown: {error.message}",
-        id="zookeeper-write-unknown",
-        cause=error.cause,
-        next_step="Reach ZooKeeper again and look at the znode before anything else is done.",
+        f"whether {path} was changed is unknown: {error.message}", id="zookeeper-write-unknown", cause=error.cause
     )
 
 
@@ -373,7 +367,6 @@ def _moved(moving: AnySet[str]) -> list[Finding]:
             "tree-changed-while-read",
             paths[0],
             f"{len(paths)} znodes changed each time they were read; the tree is not as it was at one moment",
-            "Read it again when less is being changed: no topics created, no partitions moved, no broker restarted.",
             paths=paths[:_PATHS_NAMED],
             count=len(paths),
         )

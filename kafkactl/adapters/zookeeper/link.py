@@ -36,9 +36,6 @@ _FAILURES: Final = 4
 _ANSWER_BYTES_BEFORE_SESSION: Final = 1 << 20
 _ANSWER_BYTES: Final = 32 << 20
 _RECEIVE_BYTES: Final = 64 << 10
-_NEXT: Final = (
-    "Check that the servers of zookeeper.connect run and can be reached from here (`echo srvr | nc HOST PORT`)."
-)
 
 
 class LostError(UnreachableError):
@@ -162,7 +159,6 @@ class Link:
         return UnreachableError(
             f"{self.connect} gives an answer that cannot be read: {type(error).__name__} {error}"[:300],
             id="zookeeper-answer-unreadable",
-            next_step="See that this is a ZooKeeper, and that nothing on the way to it changes what it says.",
         )
 
     def ask(self, request: Any, deadline: Deadline) -> Any:
@@ -237,7 +233,6 @@ class Link:
             f"ZooKeeper at {server} announces an answer of {size} bytes; at most {most} are taken"
             + ("" if self._proven else " before there is a session"),
             id="zookeeper-answer-too-large",
-            next_step="See that this is a ZooKeeper. Kafka could not read such an answer either (jute.maxbuffer).",
         )
         raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE))
 
@@ -291,7 +286,6 @@ class Link:
             f"ZooKeeper at {self.connect} does not take a session",
             id="zookeeper-unreachable",
             cause="; ".join(f"{server}: {self._probed(server)}" for server in self.connect.servers),
-            next_step=_NEXT,
         )
 
     def _probed(self, server: Address) -> str:
@@ -306,27 +300,18 @@ class Link:
             return (error.strerror or str(error) or type(error).__name__).lower()
 
     def _slow(self) -> UnreachableError:
-        return UnreachableError(
-            f"ZooKeeper at {self.connect} did not answer in time",
-            id="zookeeper-timed-out",
-            next_step="See whether it is overloaded or has lost its quorum (`echo mntr | nc HOST PORT`); or give more"
-            " --timeout.",
-        )
+        return UnreachableError(f"ZooKeeper at {self.connect} did not answer in time", id="zookeeper-timed-out")
 
     def _lost(self, error: Exception) -> LostError:
         return LostError(
             f"the connection to ZooKeeper at {self.connect} was lost in the middle",
             id="zookeeper-connection-lost",
             cause=type(error).__name__,
-            next_step=_NEXT,
         )
 
     def _refused(self) -> UnreachableError:
         return UnreachableError(
-            f"ZooKeeper at {self.connect} does not let kafkactl in by DIGEST-MD5",
-            id="zookeeper-login-refused",
-            next_step="Check user and password against the section Server of the servers' JAAS file, and that there is"
-            " one; see their log.",
+            f"ZooKeeper at {self.connect} does not let kafkactl in by DIGEST-MD5", id="zookeeper-login-refused"
         )
 
 

@@ -109,7 +109,6 @@ class Reader:
                 f"ZooKeeper at {self._link.connect} has more than {MOST_ZNODES} znodes below {self._chroot or '/'}, or"
                 f" more than {MOST_UNPACKED_BYTES} bytes in them",
                 id="zookeeper-tree-too-large",
-                next_step="See that this is the ZooKeeper of the cluster, and what is below that path.",
             )
 
     def _children(self, paths: list[str], found: dict[str, Znode]) -> Iterator[tuple[str, Sequence[str]]]:

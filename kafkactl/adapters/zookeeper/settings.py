@@ -97,7 +97,6 @@ def _invalid(text: str) -> InputError:
     return InputError(
         f"{if_plain(text, 'zookeeper.connect')} does not name a ZooKeeper: expected host:port,host:port/chroot",
         id="invalid-zookeeper-connect",
-        next_step="Copy zookeeper.connect from a broker's server.properties.",
     )
 
 
@@ -169,11 +168,7 @@ def _store(properties: Mapping[str, str], name: str) -> Store | None:
 
 def _wrong(key: str, expected: str) -> InputError:
     """Without the value: behind a lost line break it holds the login line that follows."""
-    return InputError(
-        f"{key} has a value that is not understood; expected {expected}",
-        id="invalid-zookeeper-setting",
-        next_step="Copy the zookeeper.* lines from a broker's server.properties.",
-    )
+    return InputError(f"{key} has a value that is not understood; expected {expected}", id="invalid-zookeeper-setting")
 
 
 # --- who we are -------------------------------------------------------------------------------------------------------
@@ -218,12 +213,7 @@ def _section(text: str, name: str, file: str) -> str:
 
 
 def _no_login(words: str) -> InputError:
-    return InputError(
-        words,
-        id="zookeeper-login-unreadable",
-        next_step="Name the brokers' JAAS file by java.security.auth.login.config; its section for ZooKeeper is Client"
-        " unless zookeeper.sasl.clientconfig says otherwise.",
-    )
+    return InputError(words, id="zookeeper-login-unreadable")
 
 
 def _digest(entry: JaasEntry) -> Login:
@@ -231,7 +221,6 @@ def _digest(entry: JaasEntry) -> Login:
         raise InputError(
             f"the login module for ZooKeeper is {entry.shown_module}; only {_MODULE} (DIGEST-MD5) is spoken here",
             id="zookeeper-sasl-not-supported",
-            next_step="Use a DIGEST-MD5 user that may read the tree, or observe from where one is allowed.",
         )
     missing = [name for name in ("username", "password") if name not in entry.options]
     if missing:

@@ -56,7 +56,6 @@ def _without_majority(voters: Collection[int], lost: Collection[int]) -> Finding
         _named(voters, lost),
         f"the quorum has no majority {_named(voters, lost)}: no broker can be fenced and no leader elected; "
         f"partitions led there are unavailable. {_sum(voters, lost)}",
-        "Keep a majority of the voters alive.",
     )
 
 

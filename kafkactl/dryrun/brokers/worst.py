@@ -77,16 +77,10 @@ def worst_losses(image: Image, facts: Facts, size: int, *, most: int = 10) -> tu
     live = [broker for broker in sorted(image.brokers) if not image.brokers[broker].fenced]
     count = comb(len(live), size) if size > 0 else 0
     if not count:
-        raise InputError(
-            f"{len(live)} brokers are alive, {size} cannot be lost",
-            id="too-few-brokers",
-            next_step="Ask for a smaller number.",
-        )
+        raise InputError(f"{len(live)} brokers are alive, {size} cannot be lost", id="too-few-brokers")
     if count > MOST_SETS:
         raise InputError(
-            f"{len(live)} brokers have {count} sets of {size}; {MOST_SETS} are the most",
-            id="too-many-sets",
-            next_step="Ask for a smaller number.",
+            f"{len(live)} brokers have {count} sets of {size}; {MOST_SETS} are the most", id="too-many-sets"
         )
     parts = _parts(image, facts, size)
     losses = (Loss(brokers=chosen, harm=_sum(parts, chosen)) for chosen in combinations(live, size))

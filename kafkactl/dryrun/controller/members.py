@@ -36,7 +36,7 @@ def checked(image: Image, facts: Facts, brokers: Sequence[int]) -> list[int]:
         step = "Take a log that reaches to where brokers are registered."
         raise InputError("no broker is registered in this log", id="too-few-brokers", next_step=step)
     if not named:
-        raise InputError("no broker was named", id="no-brokers-named", next_step="Name one: --brokers 3.")
+        raise InputError("no broker was named", id="no-brokers-named")
     unknown = set(named) - set(image.brokers) - set(facts.departed)
     strangers = sorted(unknown - _in_partitions(image, unknown)) if unknown else []
     if strangers:
@@ -45,7 +45,6 @@ def checked(image: Image, facts: Facts, brokers: Sequence[int]) -> list[int]:
             f"broker {strangers[0]} is not registered in this log, and neither was it before nor does a partition name "
             f"it; registered: {known}",
             id="unknown-broker",
-            next_step="Name brokers of this cluster.",
         )
     return named
 

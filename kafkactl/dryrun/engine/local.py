@@ -311,7 +311,6 @@ def start_of(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], at: in
     raise InputError(
         f"the beginning of the state is missing: {where}, and no whole checkpoint reaches it{why}",
         id="log-start-missing",
-        next_step="Give the whole folder, checkpoints included.",
     )
 
 

@@ -110,7 +110,6 @@ def _troubles(replicas: Sequence[Replica], chosen: int) -> Iterator[Finding]:
                 f"log {replica.path}",
                 f"{replica.trouble}; a node that starts on it cuts it at offset {replica.sound_end}, and another"
                 " replica was replayed",
-                "See `kafkactl log verify`; the node fetches what it lacks from the leader.",
                 offset=replica.sound_end,
             )
         if not replica.can_begin:
@@ -118,7 +117,6 @@ def _troubles(replicas: Sequence[Replica], chosen: int) -> Iterator[Finding]:
                 "replica-start-missing",
                 f"log {replica.path}",
                 "neither its segments nor a checkpoint reach back to the beginning, so it cannot be replayed",
-                "Give the whole folder, checkpoints included.",
             )
 
 

@@ -70,11 +70,7 @@ def parse_entity(text: str) -> Entity:
     whole = kind == "cluster" and not colon
     named = (kind == "topic" and name) or (kind == "broker" and name.isascii() and name.isdigit())
     if not (whole or named):
-        raise InputError(
-            f"{text!r} names no entity: topic:NAME, broker:ID or cluster expected",
-            id="unknown-entity",
-            next_step="Write for example --entity topic:orders.",
-        )
+        raise InputError(f"{text!r} names no entity: topic:NAME, broker:ID or cluster expected", id="unknown-entity")
     return Entity(kind=kind, name=name)
 
 
@@ -251,7 +247,6 @@ def _findings(before: ActiveController, after: ActiveController, stranded: Seque
             f"{len(stranded)} partitions",
             f"partitions without a leader, whose eligible leaders the change removes: they stay leaderless when their "
             f"brokers return: {first_few(names)}",
-            "Bring their brokers back first and change the setting then; afterwards only an unclean election helps.",
             count=len(stranded),
             partitions=names[:20],
         )
@@ -262,7 +257,6 @@ def _findings(before: ActiveController, after: ActiveController, stranded: Seque
             "partition-under-min-isr",
             f"{len(under)} partitions",
             f"fewer replicas are in sync than the new value asks for, writes with acks=all fail: {first_few(under)}",
-            "Wait for their replicas to catch up first.",
             **evidence,
         )
 

@@ -58,7 +58,6 @@ def broker_loss(
         raise InputError(
             f"{len(lost)} brokers lost together can be noticed in too many orders; {MOST_TOGETHER} are the most",
             id="too-many-brokers-lost",
-            next_step="Name fewer, or simulate one order with --in-order.",
         )
     for broker_id in lost:
         lose(controller, broker_id, mode)
@@ -100,7 +99,6 @@ def stop_of(controller: ActiveController, broker_id: int, mode: LossMode) -> tup
         subject,
         f"{start}. It {lives}; the active controller takes no heartbeat of a broker that is not registered, so its "
         "controlled shutdown is never granted: after SIGTERM the process waits five minutes for it before it ends",
-        "Kill its process (SIGKILL). If it is to stay in the cluster, start it again: it registers as a new broker.",
     )
 
 

@@ -177,7 +177,6 @@ def _too_many(partition: str, brokers: int) -> InputError:
         f"{brokers} of the returning brokers can decide who leads {partition}, in too many orders to be simulated; "
         f"{MOST_TOGETHER} are the most",
         id="too-many-brokers-returned",
-        next_step="Name fewer, or simulate one order with --in-order.",
     )
 
 
@@ -238,8 +237,6 @@ def _led_by_empty(controller: ActiveController, keys: Sequence[Key]) -> Iterator
             f"{len(keys)} partitions",
             "an empty replica leads these, at once or when the next broker comes back, for the log has it as in sync: "
             f"all their records are gone, and replicas that still hold some cut them off: {first_few(names)}",
-            "Keep the broker down until another replica leads (`kafka-leader-election.sh --election-type UNCLEAN` if "
-            "none is in sync); where there is none, only a copy of the lost disk helps.",
             count=len(keys),
             partitions=names[:20],
         )
@@ -260,7 +257,6 @@ def _still_leaderless(
         f"{len(keys)} partitions",
         "these stay without a leader after the return, or may, where the order of events decides: no broker that "
         f"returned leads them as a member of their ISR or ELR, or as their last known leader: {first_few(names)}",
-        "`kafka-leader-election.sh --election-type UNCLEAN` elects any live replica, and may lose records.",
         count=len(keys),
         partitions=names[:20],
     )
@@ -318,7 +314,6 @@ def _present(broker_id: int) -> Finding:
         "broker-not-gone",
         f"broker {broker_id}",
         f"broker {broker_id} is registered and not fenced: by this log it never went away",
-        "For a restart see `kafkactl dryrun rolling-restart`.",
     )
 
 

@@ -71,7 +71,6 @@ def parse_wish(text: str) -> VoterWish:
         raise InputError(
             f"{text!r} names no controller: ID, ID:DIRECTORY_ID or ID:DIRECTORY_ID@LISTENER://HOST:PORT expected",
             id="invalid-voter-change",
-            next_step="The directory id is in the controller's meta.properties.",
         )
     return VoterWish(
         node_id=int(number), directory_id=Uuid.parse(directory) if directory else None, endpoint=endpoint or None
@@ -126,11 +125,7 @@ def _unknown(facts: Facts, event: ControllerEvent) -> Prediction:
         input=_input(event),
         verdict=Verdict.UNKNOWN,
         facts=facts,
-        findings=(
-            blocker(
-                "voters-not-in-log", "quorum", text, f"Give the controller's file (--config) with {STATIC_VOTERS}."
-            ),
-        ),
+        findings=(blocker("voters-not-in-log", "quorum", text),),
     )
 
 
@@ -257,7 +252,6 @@ def _findings(
             "quorum",
             "the change would be appended, take effect at once and never commit; the leader resigns within 3 s."
             f" {sums}",
-            "Bring back voters that are down first, or remove a dead voter instead.",
         )
     elif verdict is Verdict.UNAVAILABLE:
         yield blocker(
@@ -266,7 +260,6 @@ def _findings(
             "no majority is left: no leader, no change of metadata; produce and fetch continue at the present"
             " leaders. "
             f"{sums}",
-            "Keep a majority of the voters alive.",
         )
     elif len(before[1]) < majority(len(before[0])):
         yield warning("quorum-without-majority-before", "quorum", f"the quorum has no majority now already. {sums}")
@@ -281,10 +274,7 @@ def _not_alive(event: ControllerEvent) -> Iterator[Finding]:
         return
     for node_id, reason in sorted(event.observed.not_alive.items()):
         yield warning(
-            "controller-not-fetching",
-            f"controller {node_id}",
-            f"controller {node_id} is considered down: it {reason}",
-            "Bring it back; or name it with --down to say that it stays away.",
+            "controller-not-fetching", f"controller {node_id}", f"controller {node_id} is considered down: it {reason}"
         )
 
 

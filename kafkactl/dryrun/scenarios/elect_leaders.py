@@ -72,7 +72,6 @@ def _too_large(image: Image, facts: Facts, election: Election, wanted: Wanted, r
         f"{records} partitions",
         f"the election writes {records} records in one request, which may write {MOST_RECORDS_OF_REQUEST}: Kafka "
         f"answers {error.code}: {error.message}",
-        "Send it in parts: name topics or partitions.",
         records=records,
     )
     return Prediction(
@@ -192,11 +191,7 @@ def parse_partition(text: str) -> tuple[str, int | None]:
     """
     topic, colon, number = text.partition(":")
     if not topic or (colon and not (number.isascii() and number.isdigit())):
-        raise InputError(
-            f"{text!r} names neither a topic nor a partition of one",
-            id="invalid-partition-name",
-            next_step="Write TOPIC or TOPIC:PARTITION.",
-        )
+        raise InputError(f"{text!r} names neither a topic nor a partition of one", id="invalid-partition-name")
     return topic, int(number) if colon else None
 
 

@@ -73,9 +73,7 @@ def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:
     Raises InputError `invalid-growth-period`.
     """
     if days < 1:
-        raise InputError(
-            "growth needs at least one day", id="invalid-growth-period", next_step="Write for example --days 30."
-        )
+        raise InputError("growth needs at least one day", id="invalid-growth-period")
     limits = limits_of(facts.static)
     snapshot_bytes, snapshot_records = _snapshot_size(loaded)
     span_ms = loaded.last_timestamp_ms - loaded.first_timestamp_ms
@@ -219,7 +217,6 @@ def _findings(snapshot_bytes: int, limits: Limits, *, known: bool, span_ms: int)
                 "metadata log",
                 f"one snapshot takes {snapshot_bytes} bytes, more than the {limits.kept_bytes} that are kept of log "
                 "and snapshots together: only the newest stays, and a follower that lags fetches it whole",
-                "Raise metadata.max.retention.bytes on the controllers.",
                 snapshot_bytes=snapshot_bytes,
             )
         )

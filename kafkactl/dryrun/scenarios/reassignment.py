@@ -57,18 +57,13 @@ def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
         raise InputError(
             f"{file} is not a reassignment plan: {error}",
             id="invalid-reassignment-plan",
-            next_step='It has the form {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}.',
         ) from error
     if not moves:
-        raise InputError(f"{file} names no partitions", id="no-partitions-named", next_step="Check the file.")
+        raise InputError(f"{file} names no partitions", id="no-partitions-named")
     seen: set[tuple[str, int]] = set()
     for move in moves:
         if (move.topic, move.partition) in seen:
-            raise InputError(
-                f"{file} names {move.topic}-{move.partition} twice",
-                id="partition-named-twice",
-                next_step="Keep one of the two.",
-            )
+            raise InputError(f"{file} names {move.topic}-{move.partition} twice", id="partition-named-twice")
         seen.add((move.topic, move.partition))
     return moves
 
@@ -277,7 +272,6 @@ def _refused(results: Sequence[Result]) -> Iterator[Finding]:
                 "reassignment-refused",
                 f"partition {result['topic']}-{result['partition']}",
                 f"Kafka answers {result['error_code']} {result['error_name']}{_colon(result['message'])}",
-                "Correct the plan.",
                 error_code=result["error_code"],
             )
 
@@ -298,7 +292,6 @@ def _too_many(records: int, *, is_atomic: bool) -> Iterator[Finding]:
             "reassignment-too-large",
             "plan",
             f"the plan makes {records} records in one request, which may have {MOST_RECORDS_OF_REQUEST}: {what}",
-            "Send it in parts.",
             records=records,
         )
 

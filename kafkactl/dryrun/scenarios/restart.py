@@ -68,7 +68,6 @@ def _stranger(node: int | None) -> Finding:
         f"this log has no registration of node {node}, and node {node} is not a voter; the prediction applies to"
         " any node"
         " that replays the log",
-        "Check the id: it is node.id in its properties file.",
     )
 
 
@@ -95,7 +94,6 @@ def _findings(offset: int, started: Started, told: Sequence[Difference]) -> Iter
             f"{len(users)} credentials",
             f"a node that starts {where} does not know these SCRAM credentials, for additions and a removal are "
             f"replayed in one go: {first_few(users)}",
-            "Set them again while all brokers run, or let a snapshot be taken between (an hour) before any restart.",
             users=users[:20],
         )
     if started.phantoms:
@@ -103,7 +101,6 @@ def _findings(offset: int, started: Started, told: Sequence[Difference]) -> Iter
             "aborted-records-take-effect",
             "metadata log",
             f"a node that starts {where} applies {started.phantoms} records of transactions that were aborted",
-            "Compare the snapshots of the nodes; a snapshot of one that has run since before heals the others.",
             records=started.phantoms,
         )
     topics = parts.pop("configs", [])
@@ -113,16 +110,12 @@ def _findings(offset: int, started: Started, told: Sequence[Difference]) -> Iter
             f"{len(topics)} resources",
             f"a node that starts {where} has configurations that the controller does not have: {first_few(topics)}; a "
             "topic of that name that is made later has them on that node",
-            "Delete the configuration by name, or take other names.",
             resources=topics[:20],
         )
     rest = [f"{part} {key}" for part, keys in parts.items() for key in keys]
     if rest and not started.phantoms:
         yield warning(
-            "restart-differs",
-            f"{len(rest)} things",
-            f"a node that starts {where} differs: {first_few(rest)}",
-            "Look at `effects.differences`.",
+            "restart-differs", f"{len(rest)} things", f"a node that starts {where} differs: {first_few(rest)}"
         )
 
 

@@ -71,7 +71,6 @@ def _of_broker(controller: ActiveController, broker_id: int) -> Iterator[Finding
             f"broker {broker_id} is not fenced: it lives, or failed within broker.session.timeout.ms before the end of "
             "the log. Kafka would take the request, and the process of a live broker would stay up without leading or "
             "following anything; it never registers again and ends only five minutes after SIGTERM",
-            "Stop the broker first; where it has happened, kill it (SIGKILL) and start it again.",
         )
     held = controller.keys(lambda fields: broker_id in fields[REPLICAS_AT])
     if held:

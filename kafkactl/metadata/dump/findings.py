@@ -73,7 +73,6 @@ def empty_log(name: str, *, what: str = "metadata record") -> Finding:
         subject=f"log {name}",
         message=f"{name} contains no {what}, so it says nothing about the cluster.",
         evidence={},
-        next_step=NOT_THIS_LOG,
     )
 
 
@@ -156,7 +155,7 @@ def gap_finding(file: str, first: int, behind: int, *, then: str) -> Finding:
         subject=f"file {file}",
         message=f"{_gap(first, behind)}: {then}.",
         evidence={"first": first, "behind": behind},
-        next_step="Name the whole folder, or all the files that belong together.",
+        next_step="Give the complete directory, or all files that belong together.",
     )
 
 

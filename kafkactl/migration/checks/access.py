@@ -61,7 +61,6 @@ def _authorizers(case: CheckCase) -> Said:
                 node.name,
                 f"{node.name} has the authorizer of ZooKeeper, whose ACLs are not those of KRaft; Kafka does "
                 "not refuse it",
-                f"Set {_AUTHORIZER}=org.apache.kafka.metadata.authorizer.StandardAuthorizer.",
             )
         elif own is None and classes:
             yield blocker(
@@ -69,7 +68,6 @@ def _authorizers(case: CheckCase) -> Said:
                 node.name,
                 f"brokers have {', '.join(sorted(classes))}, and it has no authorizer: from the copy on ACLs can"
                 " neither be made nor changed",
-                f"Set {_AUTHORIZER}=org.apache.kafka.metadata.authorizer.StandardAuthorizer and super.users.",
             )
 
 
@@ -142,7 +140,6 @@ def _callers(case: CheckCase, node: NodeSeen, users: frozenset[str], callers: Ma
             node.name,
             f"{named} may not register there (CLUSTER_AUTHORIZATION_FAILED): its super.users lack them, and it has no"
             " ACLs before the copy",
-            "Add the principals of the brokers and of the controllers to its super.users.",
             principals=sorted(set(refused.values())),
         )
         return
@@ -152,7 +149,6 @@ def _callers(case: CheckCase, node: NodeSeen, users: frozenset[str], callers: Ma
             "super-users-differ",
             node.name,
             f"the brokers' super.users {', '.join(lacking)} are not among its own",
-            "Make super.users the same on all nodes.",
             principals=lacking,
         )
     silent = [name for name, who in callers.items() if who is None]
@@ -193,7 +189,6 @@ def _controllers_at_brokers(case: CheckCase) -> Iterator[Finding]:
                 node.name,
                 f"{', '.join(refused)}, as whom the controllers call it, has neither ClusterAction nor a place in its"
                 " super.users: it would get no orders from them",
-                "Add the controllers' principal to the brokers' super.users, or give it ClusterAction on the cluster.",
                 principals=refused,
             )
 
@@ -243,7 +238,6 @@ def _zookeeper_rights(case: CheckCase) -> Said:
                 "zookeeper-set-acl-differs",
                 node.name,
                 "brokers write znodes that only they may change (zookeeper.set.acl), and it would write open ones",
-                "Set zookeeper.set.acl=true on the controllers.",
             )
     first = f", {sorted(closed)[0]} among them" if closed else ""
     yield Unknown(
@@ -278,7 +272,6 @@ def _encoder_secret(case: CheckCase) -> Said:
                 node.name,
                 f"ZooKeeper holds {len(held)} encrypted passwords ({sorted(held)[0]} …), and it has no {_SECRET}: the"
                 " cipher text would be copied in place of the passwords, without a word",
-                f"Give it the {_SECRET} of the brokers.",
                 count=len(held),
             )
         else:
@@ -301,7 +294,6 @@ def _secret_opens(case: CheckCase, node: NodeSeen, held: Mapping[str, str]) -> S
             node.name,
             f"its {_SECRET} is not the brokers': the copy would fail at {sorted(closed or held)[0]} after /controller"
             " was taken, and so would every other controller",
-            f"Give it the {_SECRET} of the brokers.",
             paths=sorted(closed or held)[:10],
         )
     elif not shown:
@@ -335,7 +327,6 @@ def _cipher_text_copied(case: CheckCase) -> Iterator[Finding]:
             ", ".join(sorted(found)[:5]),
             f"{len(found)} passwords stand in KRaft as ZooKeeper kept them, encrypted: they were copied by a controller"
             f" without {_SECRET}, and brokers on KRaft would use the cipher text as the password",
-            f"Give the controllers {_SECRET}, then set these passwords again before their brokers move to KRaft.",
             count=len(found),
         )
 
@@ -362,7 +353,6 @@ def _token_key(case: CheckCase) -> Said:
                 node.name,
                 f"there are {len(case.tree.delegation_tokens)} delegation tokens, and it has"
                 f" {'no' if key is None else 'another'} {_TOKEN_KEYS[0]}",
-                f"Give it the {_TOKEN_KEYS[0]} of the brokers.",
             )
 
 
@@ -409,7 +399,6 @@ def _too_large_to_mirror(case: CheckCase) -> Iterator[Finding]:
                 f"topic {topic.name}",
                 f"KRaft has it with {len(topic.partitions)} partitions, and its znode of about {size} bytes does not"
                 " get into ZooKeeper: nothing behind it is mirrored either",
-                "Raise jute.maxbuffer on the ZooKeeper servers.",
                 size=size,
             )
 

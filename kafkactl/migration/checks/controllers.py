@@ -45,14 +45,12 @@ def _controller_file(case: CheckCase) -> Said:
                 "controller-not-alone",
                 node.name,
                 f"{ROLES} is {given(node, ROLES) or 'empty'}; a migration needs controllers that are nothing else",
-                f"Set {ROLES}=controller on nodes of their own.",
             )
         if not given(node, CONNECT) and flag(node) is not False:
             yield blocker(
                 "controller-without-zookeeper",
                 node.name,
                 f"its file has no {CONNECT}: with the flag it does not start, and without it cannot migrate",
-                f"Give it {CONNECT} and every other zookeeper.* setting of the brokers.",
             )
 
 
@@ -72,7 +70,6 @@ def _inter_broker_listener(case: CheckCase) -> Said:
                 node.name,
                 f"{node.name} connects to brokers through {name}, which broker {', '.join(map(str, without))} lacks:"
                 " their registration is refused (INVALID_REGISTRATION)",
-                "Set inter.broker.listener.name, and the map of protocols, as on the brokers.",
                 listener=name,
                 brokers=without,
             )
@@ -83,7 +80,6 @@ def _inter_broker_listener(case: CheckCase) -> Said:
                 node.name,
                 f"{node.name} connects to brokers through {name}, and brokers to each other through "
                 f"{', '.join(sorted(others))}",
-                "Set inter.broker.listener.name as on the brokers.",
             )
         if not without and name not in protocols(node):
             yield blocker(
@@ -161,20 +157,13 @@ def _flag_of_controllers(case: CheckCase) -> Said:
                 if held
                 else "in a dynamic quorum no controller waits for it, and it would finalize as soon as it leads"
             )
-            yield blocker(
-                "controller-without-flag",
-                node.name,
-                f"{node.name} {where}; {then}",
-                f"Set {MIGRATION_ENABLE}=true in its file and restart it.",
-            )
+            yield blocker("controller-without-flag", node.name, f"{node.name} {where}; {then}")
         elif node.config is not None:
             yield blocker(
                 "controller-without-flag",
                 node.name,
                 f"{node.name} {where}: started this way, the quorum is recorded as never on ZooKeeper, and only"
                 " formatting the controller again undoes that",
-                f"Set {MIGRATION_ENABLE}=true before the first start; `kafkactl migrate run` puts such a file in its "
-                "place first.",
             )
 
 
@@ -187,15 +176,9 @@ def _may_finalize(case: CheckCase, node: NodeSeen, where: str) -> Finding:
             "accidental-finalization",
             node.name,
             f"{text}, and broker {named} still runs on ZooKeeper",
-            f"Stop it, set {MIGRATION_ENABLE}=true in its file again, and start it.",
             brokers=left,
         )
-    return warning(
-        "finalization-begun",
-        node.name,
-        text,
-        "If this is not intended, stop it and set the flag again; otherwise run `kafkactl migrate finalize`.",
-    )
+    return warning("finalization-begun", node.name, text)
 
 
 def _planned_files(case: CheckCase) -> Iterator[Finding]:

@@ -147,7 +147,6 @@ def _migration_znode(case: CheckCase) -> Iterator[Finding]:
             "/migration",
             "the quorum is up, and its driver has made no /migration here: it works on another ZooKeeper or chroot, or"
             " cannot write",
-            "Compare zookeeper.connect of the controllers with that of the brokers, then their rights.",
         )
     elif case.stage is Stage.DUAL and not case.controllers_down:
         yield blocker(
@@ -155,8 +154,6 @@ def _migration_znode(case: CheckCase) -> Iterator[Finding]:
             "/migration",
             "/migration was deleted during dual write: no change reaches ZooKeeper any more, no metric shows it, and"
             " after a restart of the controllers the driver stays inactive",
-            "Write it again as it was (version 0, the offset and epochs of the last observation), then restart the"
-            " KRaft leader and compare.",
         )
 
 
@@ -178,8 +175,6 @@ def _stale_in_progress(case: CheckCase) -> Iterator[Finding]:
         "/migration",
         f"a KRaft controller has taken /controller and believes the stale offset {migration.metadata_offset}: it skips"
         f" the copy and deletes all topics, configs, ACLs and tokens from ZooKeeper{left}",
-        "Stop every controller process now. Then restore what is missing in ZooKeeper from the last observation, delete"
-        " /migration and /controller, and format the controllers again.",
         metadata_offset=migration.metadata_offset,
         high_watermark=mark,
         seconds_left=seconds,
@@ -212,8 +207,6 @@ def _copy(case: CheckCase) -> Said:
             "metadata log",
             f"/controller is taken, and {what}: each controller ends at the same znode, and the cluster has none"
             " until it is put right",
-            "Read the controllers' logs for `Aborting the ZK migration`, correct the znode or setting that is named"
-            " there, and start them again; or roll back.",
             aborted=len(log.aborted_copies),
         )
     elif case.tree is not None and (case.tree.migration is None or case.tree.migration.metadata_offset <= 0):
@@ -226,8 +219,6 @@ def _copy(case: CheckCase) -> Said:
                 f"controller {holder.broker_id}, which leads, has taken it with epoch {holder.kraft_epoch} and copied"
                 " nothing yet: if it lost ZooKeeper just then, that epoch can never take it again, and the cluster has"
                 " no controller",
-                "Repeat the check in a few seconds. If it persists, restart that controller: a newer epoch "
-                "starts over.",
                 controller=holder.broker_id,
                 epoch=holder.kraft_epoch,
             )
@@ -237,7 +228,6 @@ def _copy(case: CheckCase) -> Said:
             "/controller",
             "a KRaft controller holds it and no copy has begun: it is a leftover of an earlier attempt, which a new"
             " quorum with lower epochs can never claim, and the cluster has no controller",
-            "Stop the controllers; delete /controller, then /migration; a broker takes it within milliseconds.",
         )
 
 
@@ -254,7 +244,6 @@ def _persistent_controller(case: CheckCase) -> Iterator[Finding]:
             "persistent-controller-znode",
             "/controller",
             f"/controller names broker {holder.broker_id} and belongs to no session: it remains when that broker stops",
-            "Find out who wrote it; delete it while no KRaft controller runs, and a broker is elected.",
         )
 
 
@@ -270,7 +259,6 @@ def _names(case: CheckCase) -> Iterator[Finding]:
             "entity-name-not-escaped",
             f"{len(odd)} znodes",
             f"the names are not escaped as Kafka does it ({some(odd)}): KRaft will write a second znode for each",
-            "Set these configs again through a broker and delete the znodes.",
             paths=odd[:10],
         )
 
@@ -307,14 +295,12 @@ def _producer_ids(case: CheckCase) -> Iterator[Finding]:
             "producer ids",
             f"KRaft gives out {following} next, and ZooKeeper's block is {block.start} to {block.end}: ids would be"
             " given out twice (KAFKA-15552)",
-            "Do not go on; compare, and restart the KRaft leader to write its state to ZooKeeper again.",
         )
     if block.end - block.start + 1 != _BLOCK:
         yield warning(
             "producer-id-block-odd",
             "/latest_producer_id_block",
             f"the block is {block.start} to {block.end}; Kafka assigns {_BLOCK} at a time",
-            "Find out what wrote it.",
         )
 
 

@@ -24,7 +24,6 @@ from kafkactl.wording import some
 _STUCK_RECORDS: Final = 20  # ten seconds of no-ops
 _STUCK_MS: Final = 10_000
 _TOPIC, _PARTITION, _REMOVE_TOPIC, _SCRAM, _REMOVE_SCRAM = 2, 3, 9, 11, 22
-_HEAL: Final = "Restart the KRaft leader, which writes its whole state to ZooKeeper, and compare."
 
 
 def _driver(case: CheckCase) -> Said:
@@ -41,8 +40,6 @@ def _driver(case: CheckCase) -> Said:
             "migration-znode-incomplete",
             "/migration",
             "the copy is done, and it does not say so: the driver stays inactive, and nothing reaches ZooKeeper",
-            "Repeat the check in a few seconds. If it persists, the znode was recreated: restore it from the last"
-            " observation, then restart the KRaft leader.",
             metadata_offset=migration.metadata_offset,
         )
     elif _is_stuck(case) and age_ms is not None:
@@ -52,8 +49,6 @@ def _driver(case: CheckCase) -> Said:
             f"/migration is at {migration.metadata_offset} for {age_ms // 1000} s, and the log is {behind} "
             "records ahead:"
             " changes do not reach ZooKeeper, whatever ZkWriteBehindLag shows",
-            "Search the KRaft leader's log for `Unhandled error` and `Will retry`; remove the cause, then restart"
-            " it and run `kafkactl migrate compare`.",
             metadata_offset=migration.metadata_offset,
             log_offset=end,
             age_ms=age_ms,
@@ -63,7 +58,6 @@ def _driver(case: CheckCase) -> Said:
             "zookeeper-behind",
             "/migration",
             f"/migration is {behind} records behind the log",
-            "Look again in ten seconds: it has to move.",
             metadata_offset=migration.metadata_offset,
             log_offset=end,
         )
@@ -95,7 +89,6 @@ def _lag_metric(case: CheckCase) -> Iterator[Finding]:
                 "zookeeper-write-lag",
                 node.name,
                 f"ZkWriteBehindLag is {int(lag)}: ZooKeeper is slow or away",
-                "Restore ZooKeeper. Until a clean comparison, recreate no topics and add no partitions.",
                 lag=int(lag),
             )
 
@@ -117,7 +110,6 @@ def _client_metrics(case: CheckCase) -> Said:
             f"client-metrics {some(names)}",
             "ZooKeeper has no such configs: at the next start of a controller the driver is stuck, and nothing more"
             " reaches ZooKeeper",
-            "Delete them (kafka-configs --entity-type client-metrics --delete) until the migration is finalized.",
             names=names[:20],
         )
 
@@ -143,7 +135,6 @@ def _quotas(case: CheckCase) -> Iterator[Finding]:
             some(left),
             f"KRaft has no quota of it any more, and ZooKeeper still has {len(left)}: the driver failed at the removal,"
             " and with it at everything else of that moment",
-            _HEAL,
             entities=sorted(left)[:20],
         )
 
@@ -198,7 +189,6 @@ def _of_topics(
             some(recreated),
             f"{some(recreated)} was recreated while ZooKeeper did not follow: ZooKeeper has the old one, the next sync"
             " deletes it there, and a rollback loses it",
-            "Restart the KRaft leader twice and compare after each; do not roll back before both sides agree.",
             topics=recreated[:20],
         )
     if grown:
@@ -206,7 +196,6 @@ def _of_topics(
             "partitions-not-mirrored",
             some(grown),
             f"{some(grown)} has partitions without a state in ZooKeeper: the migration driver fails at every sync",
-            "Create the missing state znodes by hand from KRaft's state, or finalize without the option to roll back.",
             topics=grown[:20],
         )
     if only_kraft:
@@ -214,7 +203,6 @@ def _of_topics(
             "topic-not-mirrored",
             some(only_kraft),
             f"KRaft has {len(only_kraft)} topics that ZooKeeper does not have: a rollback now would lose them",
-            _HEAL,
             topics=only_kraft[:20],
         )
     if only_zookeeper:
@@ -223,7 +211,6 @@ def _of_topics(
             some(only_zookeeper),
             f"ZooKeeper has {len(only_zookeeper)} topics that KRaft does not have: they were made past the KRaft"
             " controller, or their deletion was not mirrored, and the next sync deletes them",
-            "Find out which of both; keep their data first.",
             topics=only_zookeeper[:20],
         )
 
@@ -244,7 +231,6 @@ def _beside_topics(case: CheckCase) -> Iterator[Finding]:
             "zookeeper-and-kraft-differ",
             "metadata",
             f"{names}: ZooKeeper and KRaft do not say the same, and nothing explains it",
-            f"See `kafkactl migrate compare`. {_HEAL}",
             differences=len(odd),
         )
 
@@ -269,7 +255,6 @@ def _scram(case: CheckCase) -> Said:
             some(names),
             f"{some(users)} was removed, and every node that starts now forgets {len(lost)} other credentials; a"
             " controller that starts deletes them in ZooKeeper, too",
-            "Restart nothing. Set these credentials again, or wait for the next snapshot (an hour) and look again.",
             users=names[:20],
             removed=users[:20],
         )
@@ -280,7 +265,6 @@ def _scram(case: CheckCase) -> Said:
             f"{some(users)} was removed since the last snapshot; with the present names no other user is lost, "
             "which the next"
             " removal can change",
-            "Remove no more SCRAM users until the migration is finalized and a snapshot was taken.",
             removed=users[:20],
         )
 

@@ -82,16 +82,10 @@ def _one_controller(case: CheckCase) -> Said:
             "no-controller",
             "/controller",
             "/controller does not exist: the cluster has no controller, or an election is in progress",
-            "Look again in a few seconds; then find out why no broker takes it.",
         )
     active = [node.name for node in case.observation.nodes if metric(node, "ActiveControllerCount")]
     if len(active) > 1 and case.stage in (Stage.BEFORE, Stage.DUAL):
-        yield blocker(
-            "several-controllers",
-            ", ".join(active),
-            "each of them counts itself as the active controller",
-            "Find out which of them /controller names, and restart the others; see split-brain.",
-        )
+        yield blocker("several-controllers", ", ".join(active), "each of them counts itself as the active controller")
 
 
 def _split_brain(case: CheckCase) -> Iterator[Finding]:
@@ -104,8 +98,6 @@ def _split_brain(case: CheckCase) -> Iterator[Finding]:
         "/controller",
         f"broker {holder.broker_id} holds /controller although the copy is done and KRaft controllers run: both"
         " change the cluster, and brokers get different metadata from each",
-        "To continue with KRaft, restart the KRaft leader: it takes /controller and overwrites ZooKeeper. To roll back,"
-        " stop every controller process now.",
         holder=holder.broker_id,
     )
 
@@ -124,12 +116,7 @@ def _quorum_leads(case: CheckCase) -> Said:
     if case.quorum is None:
         some = "none of those that answer leads" if has_majority else "a majority of the controllers does not answer"
         state = "none of the controllers answers" if case.controllers_down else some
-        yield blocker(
-            "quorum-without-leader",
-            "controllers",
-            f"the quorum has no leader: {state}",
-            "Bring a majority of the controllers back, or roll back.",
-        )
+        yield blocker("quorum-without-leader", "controllers", f"the quorum has no leader: {state}")
         return
     holder = None if case.tree is None else case.tree.controller
     if (
@@ -143,7 +130,6 @@ def _quorum_leads(case: CheckCase) -> Said:
             "/controller",
             f"/controller names {holder.broker_id}, and {case.quorum.leader_id} leads the quorum: a new leader has"
             " not taken it yet, or cannot",
-            "Look again in a minute; if it stays, read that controller's log.",
         )
 
 
@@ -155,7 +141,6 @@ def _controllers_alive(case: CheckCase) -> Iterator[Finding]:
             "controller-down",
             ", ".join(down),
             f"{', '.join(down)} does not respond; the quorum tolerates fewer failures",
-            "Start it, and find out why it ended.",
         )
     voters = len(case.quorum.voters) if case.quorum is not None else len(case.controllers)
     if 0 < voters < 3:
@@ -175,12 +160,7 @@ def _brokers_alive(case: CheckCase) -> Said:
     """C-32. Every broker that should be there is."""
     down = [broker for broker in case.brokers if broker.alive is False]
     for node in down:
-        yield blocker(
-            "broker-down",
-            node.name,
-            f"{node.name} does not respond",
-            "Start it, or, if it is permanently lost, move its replicas elsewhere and take it out of the inventory.",
-        )
+        yield blocker("broker-down", node.name, f"{node.name} does not respond")
     if case.tree is None or not case.tree.knows_brokers:
         yield Unknown("/brokers/ids was not observed")
         return
@@ -193,7 +173,6 @@ def _brokers_alive(case: CheckCase) -> Said:
                     "broker-not-in-zookeeper",
                     node.name,
                     f"{node.name} has no znode below /brokers/ids: it is not part of the cluster",
-                    "Find out why it is not registered before anything else is restarted.",
                 )
     for id in sorted(present - known) if known else ():
         yield blocker(
@@ -201,7 +180,6 @@ def _brokers_alive(case: CheckCase) -> Said:
             f"broker {id}",
             f"broker {id} is registered in ZooKeeper and missing in the inventory: it would be left out of the "
             "migration",
-            "Add it to the inventory and observe again.",
         )
 
 
@@ -233,7 +211,6 @@ def _partitions(case: CheckCase) -> Said:
             "offline-partitions",
             f"{len(offline)} partitions",
             f"{len(offline)} partitions have no leader: {some(offline)}",
-            "Bring their replicas back before anything is restarted.",
             count=len(offline),
         )
     if short:
@@ -259,7 +236,6 @@ def _short_of_replicas(case: CheckCase, short: list[_Part]) -> Finding:
         subject=f"{len(short)} partitions",
         message=f"not all of their replicas are in sync: {some(partition.name for partition in short)}{told}",
         evidence={"count": len(short), "away": sorted(away)},
-        next_step="Wait until they are before anything is restarted, or find out which broker is behind.",
     )
 
 
@@ -288,7 +264,6 @@ def _moves(case: CheckCase) -> Iterator[Finding]:
             subject=f"{len(moving)} partitions",
             message=f"{len(moving)} partitions are being reassigned: {some(moving)}",
             evidence={"count": len(moving)},
-            next_step="Wait until it is done; raise or remove the throttle if it does not move.",
         )
     if case.tree is not None and case.stage in FORWARD and case.tree.reassignments:
         yield Finding(
@@ -297,7 +272,6 @@ def _moves(case: CheckCase) -> Iterator[Finding]:
             subject="/admin/reassign_partitions",
             message=f"{len(case.tree.reassignments)} partitions wait in it, and KRaft takes no notice of them",
             evidence={"count": len(case.tree.reassignments)},
-            next_step="Wait until it is gone, or delete it and ask again through the brokers.",
         )
 
 
@@ -314,7 +288,6 @@ def _deletions(case: CheckCase) -> Iterator[Finding]:
         subject="/admin/delete_topics",
         message=f"{some(tree.pending_deletions)} wait for their deletion and are not migrated{more}",
         evidence={"count": len(tree.pending_deletions)},
-        next_step="Make sure that they are to go, and let the deletion finish.",
     )
 
 
@@ -333,7 +306,6 @@ def _absent_replicas(case: CheckCase) -> Iterator[Finding]:
                 "replica-on-absent-broker",
                 f"broker {id}",
                 f"broker {id} is not registered and has replicas of {some(names)}",
-                "Start the broker, or move its replicas elsewhere.",
                 partitions=len(names),
             )
 
@@ -348,7 +320,6 @@ def _elections(case: CheckCase) -> Iterator[Finding]:
             "preferred-election-pending",
             "/admin/preferred_replica_election",
             f"{len(tree.preferred_elections)} elections wait in it; they are not carried over",
-            "Wait until it is gone, or ask for the election again afterwards.",
         )
     for path, count in tree.notifications.items():
         if count > _BACKLOG:

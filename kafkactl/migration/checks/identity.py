@@ -87,7 +87,6 @@ def _chroot(case: CheckCase) -> Said:
                 "chroot-mismatch",
                 node.name,
                 f"its {CONNECT} ends in {chroot_of(text) or '/'}, and the cluster is below {expected or '/'}",
-                f"Set {CONNECT} to that of the brokers, whole, with the path at its end.",
                 chroot=chroot_of(text) or "/",
                 expected=expected or "/",
             )
@@ -121,12 +120,7 @@ def _ensembles(case: CheckCase) -> Iterator[Finding]:
         text = (
             "nodes name ZooKeeper servers of which none is common to all" if apart else "nodes name different servers"
         )
-        yield warning(
-            "zookeeper-servers-differ",
-            CONNECT,
-            f"{text} ({named})",
-            "Make sure that all of them are the same ensemble.",
-        )
+        yield warning("zookeeper-servers-differ", CONNECT, f"{text} ({named})")
 
 
 # --- versions -------------------------------------------------------------------------------------------------------
@@ -148,7 +142,6 @@ def _versions(case: CheckCase) -> Said:
             "nodes-of-several-releases",
             "nodes",
             f"the nodes run different versions: {named}",
-            "Bring all brokers and controllers to one version before the migration.",
             versions=[str(version) for version in told],
         )
     for version in told:
@@ -160,7 +153,6 @@ def _versions(case: CheckCase) -> Said:
                 "release-cannot-migrate",
                 ", ".join(nodes),
                 f"Kafka {version} has no migration from ZooKeeper",
-                "Bring every node to the newest 3.9 first.",
                 version=str(version),
             )
             continue
@@ -183,7 +175,6 @@ def _bugs(case: CheckCase, version: str, at: tuple[int, int, int], nodes: list[s
             ", ".join(nodes),
             f"Kafka {version} loses what this cluster has: "
             + "; ".join(f"{bug.issue}: {bug.effect}" for bug in losing),
-            "Bring every node to the newest 3.9 first.",
             issues=[bug.issue for bug in losing],
         )
     text = f"Kafka {version} lacks {len(found)} corrections of the migration"
@@ -193,7 +184,6 @@ def _bugs(case: CheckCase, version: str, at: tuple[int, int, int], nodes: list[s
         "release-with-migration-bugs",
         ", ".join(nodes),
         f"{text}: {_told(found)}",
-        "Bring every node to the newest 3.9 first, or read what each of them means for this cluster.",
         issues=[bug.issue for bug in found],
     )
 
@@ -235,7 +225,6 @@ def _ibp(case: CheckCase) -> Said:
             "inter-broker-protocol-differs",
             "brokers",
             f"their inter.broker.protocol.version is not the same: {named}",
-            "Set the same inter.broker.protocol.version on all brokers and restart them one by one.",
             levels=sorted({level for _, level in known}),
         )
     for node, level in known:
@@ -246,7 +235,6 @@ def _ibp(case: CheckCase) -> Said:
             "message-format-version-set",
             ", ".join(message_format),
             "log.message.format.version is set; it is ignored from inter.broker.protocol.version 3.0 on",
-            "Remove it from the files before the migration.",
         )
 
 
@@ -294,8 +282,6 @@ def _metadata_version(case: CheckCase) -> Said:
                 node.name,
                 f"its inter.broker.protocol.version is {level_name(level)} and the quorum's metadata.version"
                 f" {level_name(finalized)}: it will never be registered, for both must be exactly the same",
-                "Format the controllers again with --release-version set to the brokers' inter.broker.protocol.version,"
-                " or change the latter on all brokers.",
                 inter_broker_protocol=level,
                 metadata_version=finalized,
             )
@@ -307,7 +293,6 @@ def _metadata_version(case: CheckCase) -> Said:
             "quorum",
             f"its metadata.version is {level_name(finalized)}, and a migration needs"
             f" {level_name(_TRANSACTION_FLOOR if asked else _FLOOR)}: the controllers would not start with the flag",
-            "Raise inter.broker.protocol.version on the brokers and format the controllers with the same level.",
             metadata_version=finalized,
         )
 
@@ -322,7 +307,6 @@ def _features(case: CheckCase) -> Said:
             "finalized-features-in-zookeeper",
             "/feature",
             f"/feature contains finalized features ({levels}), which are not migrated",
-            "Check that no application relies on them.",
         )
 
 
@@ -343,7 +327,6 @@ def _quorum_kind(case: CheckCase) -> Iterator[Finding]:
             "quorum",
             f"the controllers form a dynamic quorum, which needs metadata.version {level_name(_DYNAMIC_FLOOR)},"
             f" and the cluster's level is {level_name(level)}",
-            f"Use a static quorum ({VOTERS} on every node), or raise inter.broker.protocol.version to 3.9 first.",
             level=level,
         )
     styles = {node.name: dynamic_quorum(node) for node in case.observation.nodes if dynamic_quorum(node) is not None}
@@ -353,7 +336,6 @@ def _quorum_kind(case: CheckCase) -> Iterator[Finding]:
             "quorum-style-differs",
             "nodes",
             f"some nodes name the quorum by {VOTERS}, others by {BOOTSTRAP} ({dynamic})",
-            "Use the same property on all nodes.",
         )
 
 
@@ -366,12 +348,7 @@ def _voters(case: CheckCase) -> Iterator[Finding]:
             named.setdefault(_voter_ids(text), []).append(node.name)
     if len(named) > 1:
         told = "; ".join(f"{', '.join(nodes)}: {sorted(ids)}" for ids, nodes in named.items())
-        yield blocker(
-            "quorum-voters-differ",
-            VOTERS,
-            f"nodes name different voters: {told}",
-            f"Make {VOTERS} the same on all nodes.",
-        )
+        yield blocker("quorum-voters-differ", VOTERS, f"nodes name different voters: {told}")
     known = {controller.id for controller in case.controllers}
     for ids, nodes in named.items():
         if known and len(named) == 1 and not ids & known:
@@ -379,7 +356,6 @@ def _voters(case: CheckCase) -> Iterator[Finding]:
                 "quorum-voters-differ",
                 ", ".join(nodes),
                 f"{VOTERS} names {sorted(ids)}, and the controllers are {sorted(known)}",
-                f"Set {VOTERS} to the controllers of this migration.",
             )
 
 
@@ -402,7 +378,6 @@ def _used_disks(case: CheckCase) -> Iterator[Finding]:
                 "controller-disk-of-earlier-attempt",
                 f"controller {id}",
                 f"its metadata log holds {' and '.join(used)}, and the migration is not under way",
-                "Before the next attempt stop it, keep a copy of its metadata directory, empty it and format it again.",
                 last_offset=log.last_offset,
             )
 

@@ -37,7 +37,6 @@ def _ensemble(case: CheckCase) -> Said:
                     "zookeeper-server-silent",
                     f"ZooKeeper {server.address}",
                     f"ZooKeeper {server.address} does not answer srvr: it is down, or does not serve requests",
-                    "Bring it back first: a migration needs an ensemble that survives the loss of a server.",
                 )
         if len(servers) > 1 and sum(server.mode == "leader" for server in servers) != 1:
             yield warning(
@@ -45,7 +44,6 @@ def _ensemble(case: CheckCase) -> Said:
                 "ZooKeeper",
                 f"of its servers {some(f'{server.address} is {server.mode}' for server in servers)}:"
                 " there is not one leader",
-                "Compare zookeeper.connect with the ensemble; look again when its election is over.",
             )
 
 
@@ -61,7 +59,6 @@ def _log_dirs(case: CheckCase) -> Said:
                 "log-directory-offline",
                 node.name,
                 f"{int(offline)} of its log directories are offline; in migration mode it stops for that",
-                "Repair or replace the directory before it is restarted.",
             )
     if silent:
         yield Unknown(f"whether a log directory of {', '.join(silent)} has failed was not observed")
@@ -75,7 +72,6 @@ def _strays(case: CheckCase) -> Said:
                 "partitions-became-strays",
                 node.name,
                 f"{node.name} renamed {some(node.strays)} to *-stray because its metadata lacked these partitions",
-                "Stop the node. Move the directories back, and find out why before it is started again.",
                 directories=len(node.strays),
             )
     if case.stage is not Stage.DUAL or all(node.strays is not None for node in case.brokers):

@@ -80,7 +80,6 @@ def _broker_ids(case: CheckCase) -> Said:
                 "broker-id-mismatch",
                 node.name,
                 f"{node.name} has the id {node.id} in the cluster and another one elsewhere: {told}",
-                "Write the id that its disks were made with; they must never be used under another.",
             )
         yield from _reserved(node)
 
@@ -94,7 +93,6 @@ def _reserved(node: NodeSeen) -> Iterator[Finding]:
             node.name,
             f"its id is above reserved.broker.max.id ({limit}) while ids are generated: with broker.id written it does"
             " not start",
-            "Set broker.id.generation.enable=false, or raise reserved.broker.max.id.",
             limit=limit,
         )
 
@@ -112,12 +110,7 @@ def _ids_apart(case: CheckCase) -> Iterator[Finding]:
         held |= dict.fromkeys(tree.brokers, "a broker")
     for node in case.controllers:
         if node.id in held:
-            yield blocker(
-                "controller-id-is-broker-id",
-                node.name,
-                f"{held[node.id]} has the id {node.id}, too",
-                "Give the controller an id that no broker has or had, and format it again.",
-            )
+            yield blocker("controller-id-is-broker-id", node.name, f"{held[node.id]} has the id {node.id}, too")
 
 
 # --- brokers --------------------------------------------------------------------------------------------------------
@@ -131,10 +124,7 @@ def _migrating_file(case: CheckCase) -> Iterator[Finding]:
         wrong = list(_missing_for_migration(node)) if is_migrating_file(node) else list(_too_much_for_zookeeper(node))
         if wrong:
             yield blocker(
-                "broker-file-half-edited",
-                node.name,
-                f"{node.name} would not start with its file: " + "; ".join(wrong),
-                "Render the file again with `kafkactl migrate render`.",
+                "broker-file-half-edited", node.name, f"{node.name} would not start with its file: " + "; ".join(wrong)
             )
 
 
@@ -170,8 +160,6 @@ def _kraft_too_early(case: CheckCase) -> Said:
                 node.name,
                 f"{node.name} has a KRaft file, or runs with one, before the copy is done: at startup it renames every"
                 " partition to *-stray, and data without another replica is lost",
-                "Do not restart it. Put the file of migration mode back; if it was started, stop it and move the"
-                " *-stray directories back before anything else.",
             )
 
 
@@ -190,7 +178,6 @@ def _kraft_file(case: CheckCase) -> Iterator[Finding]:
                 "zookeeper-settings-on-kraft-broker",
                 node.name,
                 f"its KRaft file still has {', '.join(left)}",
-                "Remove them; with a rollback file kept apart nothing is lost.",
                 keys=left,
             )
         authorizer = given(node, "authorizer.class.name")
@@ -199,7 +186,6 @@ def _kraft_file(case: CheckCase) -> Iterator[Finding]:
                 "zookeeper-authorizer-on-kraft",
                 node.name,
                 "its KRaft file names the authorizer of ZooKeeper, with which it does not start",
-                "Set authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer.",
             )
 
 
@@ -216,7 +202,6 @@ def _control_plane(case: CheckCase) -> Iterator[Finding]:
                 f"{node.name} has {CONTROL_PLANE}; Kafka {release.version_text} omits that listener from the "
                 "registration"
                 " in migration mode (KAFKA-17788)",
-                f"Remove {CONTROL_PLANE} first, or bring the brokers to 3.9.",
             )
         else:
             yield note(
@@ -241,7 +226,6 @@ def _plugins(case: CheckCase) -> Iterator[Finding]:
                 "policy-not-on-controllers",
                 key,
                 f"brokers have {', '.join(classes)}, and from the copy on controllers decide, which do not have it",
-                "Set it on the controllers and put the class on their class path; see also KAFKA-19026.",
             )
     builders = sorted({text for broker in case.brokers if (text := given(broker, "principal.builder.class"))})
     if builders and case.stage in ON_ZOOKEEPER:
@@ -249,7 +233,6 @@ def _plugins(case: CheckCase) -> Iterator[Finding]:
             "principal-builder-on-kraft",
             "principal.builder.class",
             f"{', '.join(builders)} must be able to serialize principals (KafkaPrincipalSerde) in KRaft",
-            "Make sure that it does, and set it on the controllers.",
         )
 
 
@@ -274,7 +257,6 @@ def _files(case: CheckCase) -> Iterator[Finding]:
                     "node-file-refused",
                     node.name,
                     "Kafka would not start with its file: " + "; ".join(finding.message for finding in wrong),
-                    "Correct the file before the next restart.",
                     reasons=[finding.id for finding in wrong],
                 )
 
@@ -298,7 +280,6 @@ def _in_force(case: CheckCase) -> Iterator[Finding]:
                 f"{node.name} runs {'with' if runs else 'without'} the flag, which its file has "
                 f"{'on' if says else 'off'}:"
                 " it was not restarted since, or its service reads another file",
-                "Find out which file its service reads before the next step.",
                 runs=runs,
                 file=says,
             )
@@ -308,7 +289,6 @@ def _in_force(case: CheckCase) -> Iterator[Finding]:
                 "file-not-in-effect",
                 node.name,
                 f"{node.name} runs as a KRaft broker, and its file would start it on ZooKeeper",
-                "Find out which file its service reads before the next step.",
             )
 
 

@@ -31,7 +31,6 @@ def _topic_configs(case: CheckCase) -> Iterator[Finding]:
                     "topic-config-invalid",
                     f"topic {topic} {key}",
                     f"{shown_config(TOPIC, key, value)!r} is not a value of type {kind}",
-                    "Set it again through a broker, or delete it.",
                     key=key,
                 )
     for key, topics in sorted(unknown.items()):
@@ -39,7 +38,6 @@ def _topic_configs(case: CheckCase) -> Iterator[Finding]:
             "topic-config-unknown",
             key,
             f"Kafka 3.9 knows no such config; {some(topics)} has it, and it is copied as it is",
-            "Delete it, unless a plugin of yours reads it.",
             topics=sorted(topics)[:20],
         )
 

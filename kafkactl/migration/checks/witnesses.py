@@ -8,11 +8,10 @@ is not a broker registered; so none of them is enough alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
-from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED
 from kafkactl.migration.checks.case import ALWAYS, CLAIMED, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.observed.observation import Mode, NodeSeen
@@ -35,7 +34,7 @@ class Witnesses:
     observer: bool | None
 
     @property
-    def evidence(self) -> dict[str, bool | None]:
+    def evidence(self) -> dict[str, Any]:
         """As findings show it."""
         return {
             "znode": self.znode,
@@ -114,7 +113,6 @@ def _registered_before_copy(witnesses: Witnesses) -> Iterator[Finding]:
             f"broker {witnesses.id} is registered for the migration, which never expires, without a znode: the copy "
             "would start without"
             " it",
-            "Start it in migration mode before the last broker enters, or format the controllers again.",
             **witnesses.evidence,
         )
     elif witnesses.observer is False:
@@ -127,8 +125,6 @@ def _unregistered_before_copy(witnesses: Witnesses) -> Iterator[Finding]:
             "entered-broker-not-registered",
             f"broker {witnesses.id}",
             f"broker {witnesses.id} runs in migration mode but is not registered with the quorum",
-            "Read its log for `Unable to register`; the usual reasons are its inter.broker.protocol.version,"
-            " super.users and inter.broker.listener.name.",
             **witnesses.evidence,
         )
     elif witnesses.observer:
@@ -143,7 +139,6 @@ def _without_flag(witnesses: Witnesses, then: str) -> Finding:
         "registered-broker-without-flag",
         f"broker {witnesses.id}",
         f"broker {witnesses.id} is registered for the migration and was restarted without the flag since. {then}",
-        "Start it in migration mode again; where it is to stay out, stop the controllers and format them again.",
         **witnesses.evidence,
     )
 
@@ -153,7 +148,6 @@ def _disagree(witnesses: Witnesses, text: str) -> Finding:
         "broker-state-inconsistent",
         f"broker {witnesses.id}",
         text,
-        "Look again in half a minute; if it stays so, read its log.",
         **witnesses.evidence,
     )
 
@@ -192,7 +186,6 @@ def _first_trouble(witnesses: Witnesses) -> Finding | None:
             "broker-fenced",
             f"broker {witnesses.id}",
             "the KRaft controller has fenced it: it sends no heartbeats, or has just been started",
-            "Look again in half a minute; then read its log.",
             **witnesses.evidence,
         )
     if not witnesses.migrating and witnesses.znode:
@@ -213,7 +206,6 @@ def _unknown_to_kraft(witnesses: Witnesses) -> Finding | None:
             f"broker {witnesses.id}",
             f"broker {witnesses.id} is in ZooKeeper but unknown to KRaft: it receives no metadata, and its clients see"
             " nothing",
-            "Stop it; start it in migration mode, or as a KRaft broker.",
             **witnesses.evidence,
         )
     if witnesses.node is not None and witnesses.node.alive is not False:
@@ -221,7 +213,6 @@ def _unknown_to_kraft(witnesses: Witnesses) -> Finding | None:
             "broker-registered-nowhere",
             f"broker {witnesses.id}",
             f"broker {witnesses.id} is neither in ZooKeeper nor registered with KRaft",
-            "Find out why: read its log for `Unable to register`.",
             **witnesses.evidence,
         )
     return None
@@ -238,7 +229,6 @@ def _finalized(case: CheckCase) -> Iterator[Finding]:
                 f"broker {witnesses.id}",
                 "the migration is finalized, and it still runs on ZooKeeper: it learns nothing new, and writes with"
                 " acks=all to partitions that have it in the ISR time out",
-                "Start it with its KRaft file now; its data is intact.",
                 **witnesses.evidence,
             )
 
@@ -250,8 +240,6 @@ def _burnt(_: CheckCase) -> Iterator[Finding]:
         "quorum",
         "the first controller was started without the flag, so the quorum is recorded as never on ZooKeeper: with"
         " the flag a controller exits at startup",
-        "First make sure that the inventory names this cluster's own controllers. Then stop them, see their processes"
-        " gone, put their metadata directories aside, format them again, and start them with the flag.",
     )
 
 
@@ -267,7 +255,6 @@ def _flag_again(case: CheckCase) -> Iterator[Finding]:
             "flag-after-finalization",
             ", ".join(left),
             "the migration is finalized, and they have the flag: it does nothing but fill the log",
-            f"Take {MIGRATION_ENABLE} and every zookeeper.* setting out and restart them one by one.",
         )
 
 
@@ -305,7 +292,6 @@ def _formatted_anew(case: CheckCase) -> Iterator[Finding]:
                 "broker-formatted-for-kraft",
                 node.name,
                 "its meta.properties have version 1, which no broker on ZooKeeper reads: it was formatted for KRaft",
-                "Before a rollback it has to be taken out of the cluster.",
             )
 
 

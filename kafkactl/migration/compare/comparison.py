@@ -175,7 +175,7 @@ def compare_observation(
     missing = [what for what, held in (("znodes", observation.tree), ("metadata log", log)) if held is None]
     if observation.tree is None or log is None:
         text = f"the observation has no {' and no '.join(missing)}: there is nothing to compare"
-        finding = warning("comparison-impossible", "observation", text, "Observe ZooKeeper and the controllers' logs.")
+        finding = warning("comparison-impossible", "observation", text)
         return Comparison(phase=Phase.UNKNOWN, compared=False, findings=(finding,))
     brokers = observation.brokers
     return compared(
@@ -297,8 +297,7 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
             "a KRaft controller mirrors its image to ZooKeeper without having copied it (/migration is from an earlier"
             " attempt): what only ZooKeeper has is about to be deleted there"
         )
-        next_step = "Stop all controllers now; then restore ZooKeeper from a snapshot if it has lost anything."
-        yield blocker("mirror-without-copy", "/migration", text, next_step, offset=facts.migration_offset)
+        yield blocker("mirror-without-copy", "/migration", text, offset=facts.migration_offset)
     if phase is Phase.UNKNOWN:
         text = "the log does not say where the migration stands, so no phase explains a difference"
         yield warning("comparison-phase-unknown", "comparison", text, state=facts.state)
@@ -308,8 +307,7 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
             f"{len(escaped)} names of users and clients are in KRaft as ZooKeeper writes them ({escaped[0]} …): their"
             " quotas and credentials apply to other names (KAFKA-16222)"
         )
-        next_step = "Go back and migrate with a release that has it right: 3.6.2, 3.7.1, or anything later."
-        yield blocker("names-copied-escaped", "comparison", text, next_step, count=len(escaped), first=escaped[:_NAMED])
+        yield blocker("names-copied-escaped", "comparison", text, count=len(escaped), first=escaped[:_NAMED])
     taken = [
         difference.key
         for difference in told
@@ -320,10 +318,7 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
             "KRaft holds an encrypted password as if it were the password: the controllers that made the copy had no"
             " password.encoder.secret"
         )
-        next_step = "Set these configs again in plain text before brokers run on KRaft."
-        yield blocker(
-            "password-copied-encrypted", f"broker config {taken[0]}", text, next_step, entities=taken[:_NAMED]
-        )
+        yield blocker("password-copied-encrypted", f"broker config {taken[0]}", text, entities=taken[:_NAMED])
 
 
 def copied_escaped(told: Iterable[Difference]) -> list[Difference]:
@@ -348,5 +343,4 @@ def _unknown_findings(unknown: tuple[Unknown, ...]) -> Iterator[Finding]:
         named = [f"{value.entity} {value.key}: {value.reason}" for value in unknown[:_NAMED]]
         count = "one value was" if len(unknown) == 1 else f"{len(unknown)} values were"
         text = f"{count} not compared, because the observation does not show what they are ({named[0]} …)"
-        next_step = "Observe with the brokers' ZooKeeper identity, and with --include-secrets where that is allowed."
-        yield warning("comparison-incomplete", "comparison", text, next_step, count=len(unknown), first=named)
+        yield warning("comparison-incomplete", "comparison", text, count=len(unknown), first=named)

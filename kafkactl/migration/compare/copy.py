@@ -106,8 +106,7 @@ def copy_findings(differences: Iterable[Difference]) -> tuple[Finding, ...]:
         return ()
     named = [f"{difference.entity} {difference.key}" for difference in odd[:5]]
     text = f"{len(odd)} records of the copy are not those that the tree from before it makes ({named[0]} …)"
-    next_step = "See whether ZooKeeper and KRaft agree now: that is what counts."
-    return (warning("migration-copy-not-as-predicted", "copy", text, next_step, count=len(odd), first=named),)
+    return (warning("migration-copy-not-as-predicted", "copy", text, count=len(odd), first=named),)
 
 
 def _no_id(_: int) -> Uuid:

@@ -249,13 +249,10 @@ class _Passwords:
             sealed = [key for key, value in config.items() if is_password_config(key) and parse_encrypted(value)]
             if sealed and not self._secrets:
                 text = f"{', '.join(sealed)} would be copied as cipher text: the controllers have no secret for them"
-                yield blocker("encoder-secret-missing", path, text, _SAME_SECRET, keys=sealed)
+                yield blocker("encoder-secret-missing", path, text, keys=sealed)
             elif wrong := [key for key in sealed if not _opens(config[key], self._secrets)]:
                 text = f"{', '.join(wrong)} do not open with the controllers' secret: the copy fails at them"
-                yield blocker("encoder-secret-wrong", path, text, _SAME_SECRET, keys=wrong)
-
-
-_SAME_SECRET: Final = "Give the controllers the brokers' password.encoder.secret, and the old one if there is one."
+                yield blocker("encoder-secret-wrong", path, text, keys=wrong)
 
 
 def _opens(value: str, secrets: tuple[str, ...]) -> bool:

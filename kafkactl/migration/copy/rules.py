@@ -49,7 +49,6 @@ def copy_rules(version: KafkaVersion) -> CopyRules:
         raise InputError(
             f"what Kafka {version} would copy from ZooKeeper is not known; 3.5 to 3.9 are",
             id="migration-release-unknown",
-            next_step="Bring the cluster to the newest 3.9 first: its migration has the fewest faults.",
         )
     return _rules_at(_numbers(version))
 

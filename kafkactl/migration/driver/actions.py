@@ -211,7 +211,6 @@ def controllers_alive(world: MigrationPort, places: Iterable[Place]) -> tuple[Fi
                     "controller-still-runs",
                     place.name,
                     f"{place.name} still runs: {sign}",
-                    "Stop it, and keep it from coming back; then run this again.",
                     listens=listens,
                     running=running,
                 )
@@ -222,7 +221,6 @@ def controllers_alive(world: MigrationPort, places: Iterable[Place]) -> tuple[Fi
                     "controller-state-unknown",
                     place.name,
                     f"whether {place.name} runs is unknown: its port does not answer and no hook reports it",
-                    "Give an is_running hook, or make its host reachable, so that its port is seen to be closed.",
                 )
             )
     return tuple(found)
@@ -370,7 +368,6 @@ def _edited(place: Place) -> Finding:
         "config-changed-concurrently",
         place.name,
         f"the configuration file of {place.name} is not the one that the plan was made from; it was left alone",
-        "See who edited it (configuration management?), then run this again with the file as it shall be.",
     )
 
 
@@ -379,17 +376,11 @@ def _not_written(place: Place) -> Finding:
         "config-not-written",
         place.name,
         f"the hook says that the file of {place.name} was put in place, and the old one is still there",
-        "See that put_config and get_config are about the same file.",
     )
 
 
 def _still_runs(place: Place) -> Finding:
-    return blocker(
-        "node-still-runs",
-        place.name,
-        f"{place.name} was stopped by its hook, and its process still exists",
-        "See what it waits for (a broker may wait for controllers that are gone); end it, then run this again.",
-    )
+    return blocker("node-still-runs", place.name, f"{place.name} was stopped by its hook, and its process still exists")
 
 
 def _did_nothing(place: Place) -> Finding:
@@ -398,7 +389,6 @@ def _did_nothing(place: Place) -> Finding:
         place.name,
         f"the stop hook of {place.name} reported success, and {place.name} still runs and takes connections on its"
         " port: the hook did nothing, or stopped another process, or the process does not end in time",
-        "Run the hook by hand and correct it; then run this again. Nothing else was done to the node.",
     )
 
 
@@ -407,14 +397,8 @@ def _session_lives(place: Place) -> Finding:
         "broker-session-active",
         place.name,
         f"{place.name} is stopped and /brokers/ids/{place.node} is still there: started now, it would die of it",
-        "Wait until ZooKeeper has ended the session (zookeeper.session.timeout.ms), then run this again.",
     )
 
 
 def _unreadable(path: str) -> Finding:
-    return blocker(
-        "znode-unreadable",
-        path,
-        f"{path} cannot be read as what Kafka writes there, so it was left alone",
-        "Look at it with zookeeper-shell; see that kafkactl has the brokers' ZooKeeper identity.",
-    )
+    return blocker("znode-unreadable", path, f"{path} cannot be read as what Kafka writes there, so it was left alone")

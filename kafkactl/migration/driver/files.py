@@ -272,5 +272,4 @@ def _unknown(node: InventoryNode) -> Finding:
         "original-file-unknown",
         node.name,
         f"the file that {node.name} had before the migration is neither on the node nor kept with the journal",
-        "Name the journal that the migration was begun with, or put the node's own file in its place by hand.",
     )

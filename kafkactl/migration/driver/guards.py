@@ -226,7 +226,6 @@ class ForwardGuard:
                     f"the log directories of {broker.name} were not listed: it has no fs_probe hook, or the hook"
                     " failed, or neither the inventory nor its own file names them; partitions that it puts aside as"
                     " *-stray after its restart are not seen",
-                    "Give the hook, or look for *-stray directories yourself after each restart.",
                     check=_STRAYS,
                 )
 
@@ -311,8 +310,6 @@ def _compared(seen: Observation, step: Step) -> tuple[Finding, ...]:
             "zookeeper-and-kraft-differ",
             "migration",
             f"{len(unexplained)} differences between ZooKeeper and KRaft that nothing explains: {first}",
-            "kafkactl migrate compare shows all of them. What KRaft wrote while its ZooKeeper session ended is lost"
-            " there permanently: restart the leading controller, which writes everything again, and compare.",
             differences=len(unexplained),
         ),
     )

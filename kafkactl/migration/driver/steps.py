@@ -293,8 +293,6 @@ def _something_listens(step: Step) -> Finding:
         step.target,
         f"something listens at the address of {step.target}, which is to be formatted: a node that runs is never"
         " formatted",
-        "First see whether the inventory names another cluster's node. Otherwise stop what listens there; then run this"
-        " again.",
     )
 
 
@@ -304,7 +302,6 @@ def _does_not_follow(step: Step, holder: int | None, named: int | None) -> Findi
         step.target,
         f"{step.target} names controller {named}, active is {holder}: stopped now, {step.target} would wait"
         " indefinitely",
-        "See that it reaches ZooKeeper; then run this again.",
         controller=holder,
         named=named,
     )
@@ -315,5 +312,4 @@ def _no_directory(node: InventoryNode) -> Finding:
         "metadata-directory-unknown",
         node.name,
         f"neither the file of {node.name} nor the inventory says where its metadata log is",
-        "Name its log_dirs in the inventory, or give a get_config hook.",
     )

@@ -53,9 +53,6 @@ def moved_by_another(goal: str, before: str, now: str) -> RefusedError:
         " operator or"
         " tool is changing the migration",
         id="concurrent-migration-change",
-        next_step="Find the other kafkactl (another journal, another machine) or the operator, and let only one"
-        " of them change"
-        " the migration; then run the same command again.",
     )
 
 
@@ -76,8 +73,6 @@ def disagreement(memory: JournalState, observed: str, seen: Observation) -> Find
         "journal-and-cluster-disagree",
         "journal",
         f"the journal remembers another situation than the one that is there: {table}",
-        "Find out what changed it. Then run the same command again with --accept-observed to continue from the"
-        " observed state.",
         table=rows,
     )
 
@@ -142,8 +137,6 @@ def gate_stays_closed(step: Step, closed: Iterable[str], *, asked: bool) -> Find
         "step-not-confirmed",
         step.target,
         f"{step.action} {step.target} was {'told' if asked else 'done, says its hook'}; not seen: {step.gate} ({seen})",
-        "See the node's own log. Then run the same command again: it observes first and continues from the"
-        " observed state.",
         action=step.action.value,
         gate=step.gate,
         seen=list(closed),
@@ -157,11 +150,10 @@ def strays_found(node: str, directories: tuple[str, ...]) -> Finding:
         node,
         f"{node} has renamed {first_few(directories)}: it does not know these partitions, and their data"
         " is lost to it unless it is stopped and the directories get their names back",
-        "Stop the node. Move the directories back, and find out why before it is started again.",
         directories=len(directories),
     )
 
 
 def error_finding(subject: str, error: KafkactlError) -> Finding:
     """An error as what stopped the way."""
-    return blocker(error.id, subject, error.message, error.next_step or "Run this again: it looks first.")
+    return blocker(error.id, subject, error.message, error.advice)

@@ -62,7 +62,6 @@ class StepWatch:
             "node-stopped-responding",
             names,
             f"{names} answered a moment ago and does not answer now, and {step.target} is to be restarted next",
-            "See whether it has ended or is cut off from here; then run this again.",
             step=f"{step.action} {step.target}",
         )
 

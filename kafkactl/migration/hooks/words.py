@@ -138,7 +138,6 @@ def directory_of_node(text: str, *, where: str) -> str:
         f"{where}: the node's own file names the directory {text!r}; expected is an absolute path without '..', of"
         " letters, digits and the characters _ @ % + = : , . / -",
         id="node-directory-refused",
-        next_step="Correct the file, or name log_dirs of this node in the inventory.",
     )
 
 
@@ -199,16 +198,8 @@ def _value(name: str, values: Mapping[str, Value], where: str) -> Value:
 
 
 def _invalid(where: str, what: str) -> InputError:
-    return InputError(
-        f"{where}: {what}",
-        id="hook-template-invalid",
-        next_step="Correct the hook in the inventory; docs/migration-hooks.md has the contract.",
-    )
+    return InputError(f"{where}: {what}", id="hook-template-invalid")
 
 
 def _unfit(where: str, what: str) -> InputError:
-    return InputError(
-        f"{where}: {what}",
-        id="hook-value-invalid",
-        next_step="Correct the value in the inventory.",
-    )
+    return InputError(f"{where}: {what}", id="hook-value-invalid")

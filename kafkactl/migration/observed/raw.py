@@ -42,7 +42,6 @@ SCHEMA_VERSION: Final = 1
 CLOSED: Final = "closed"
 _MOST_LISTED: Final = 10_000  # nodes, findings
 _MOST_NOTED: Final = 100
-_AGAIN: Final = "Save the observation again with `kafkactl migrate observe`."
 T = TypeVar("T")
 
 
@@ -200,18 +199,13 @@ def _parsed(data: bytes, file: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         why = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else None
         raise InputError(
-            f"{file} is not valid JSON",
-            id="invalid-observation",
-            cause=why and f"It breaks off at {why}.",
-            next_step=_AGAIN,
+            f"{file} is not valid JSON", id="invalid-observation", cause=why and f"It breaks off at {why}."
         ) from None
     if not isinstance(table, dict) or table.get("kind") not in (None, KIND):
-        raise InputError(f"{file} is not an observation of a migration", id="invalid-observation", next_step=_AGAIN)
+        raise InputError(f"{file} is not an observation of a migration", id="invalid-observation")
     if table.get("schema_version") not in (None, SCHEMA_VERSION) or table.get("schema_version") is True:
         raise InputError(
-            f"{file} is an observation of another version than {SCHEMA_VERSION}",
-            id="unsupported-observation-version",
-            next_step="Read it with the kafkactl that saved it, or a newer one.",
+            f"{file} is an observation of another version than {SCHEMA_VERSION}", id="unsupported-observation-version"
         )
     return table
 
@@ -227,9 +221,7 @@ class _Reading:
         """Raise InputError for a list that is longer than any cluster makes it."""
         if isinstance(value, list) and len(value) > _MOST_LISTED:
             raise InputError(
-                f"{self._file} holds {len(value)} {what}; at most {_MOST_LISTED} are read",
-                id="invalid-observation",
-                next_step=_AGAIN,
+                f"{self._file} holds {len(value)} {what}; at most {_MOST_LISTED} are read", id="invalid-observation"
             )
 
     def note(self, where: str, expected: str) -> None:
@@ -242,7 +234,6 @@ class _Reading:
                 "observation-field-unreadable",
                 self._file,
                 f"{where} is not {expected}; it is treated as unknown",
-                _AGAIN,
                 field=where,
             )
         )

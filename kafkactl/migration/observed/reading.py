@@ -48,7 +48,6 @@ _RELEASES: Final[Mapping[tuple[int, ...], str]] = {
     (11, 17, 7, 5): "3.9",
 }
 _WITHOUT_TAG: Final = frozenset({"3.4"})  # migrating or not, its nodes do not say so (seen on 3.4.1; 3.5.2 does)
-_AGAIN: Final = "Save the observation again with `kafkactl migrate observe`."
 
 
 def observation_of(
@@ -181,10 +180,7 @@ def _config(text: str | None, name: str, findings: list[Finding]) -> Mapping[str
     except DecodeError as error:
         findings.append(
             warning(
-                "node-config-unreadable",
-                name,
-                f"its configuration cannot be read, so it is unknown: {error.reason}",
-                "Correct the line; the node will not start with this file either.",
+                "node-config-unreadable", name, f"its configuration cannot be read, so it is unknown: {error.reason}"
             )
         )
         return None
@@ -206,7 +202,6 @@ def _decoded(answer: RawAnswer | None, request: str, name: str, findings: list[F
             "node-answer-unreadable",
             name,
             f"its answer to {request} cannot be read, so what it says is unknown: {trouble}",
-            _AGAIN,
             request=request,
             version=answer.version,
         )

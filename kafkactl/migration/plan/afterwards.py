@@ -51,7 +51,6 @@ def _files(observation: Observation) -> Iterator[Finding]:
                 "zookeeper-settings-left",
                 f"{node.role.value} {node.id}",
                 f"its file still has {', '.join(left)}",
-                "Take them out before its next restart; Kafka 4 does not know them.",
                 settings=left,
             )
 

@@ -123,7 +123,6 @@ def _unnamed(e: Evidence, situation: Situation, inventory: Inventory | None) -> 
             "controllers-not-named",
             "controllers",
             "neither the observation nor an inventory names a controller: the plan has no steps for them",
-            "Name them in the inventory.",
         )
 
 

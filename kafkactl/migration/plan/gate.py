@@ -93,7 +93,6 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
             "condition-not-confirmed",
             "migration",
             f"{state} was not confirmed in two observations {APART_MS // 1000} s apart",
-            "Look again.",
             apart_ms=apart_ms,
         )
     if state in (State.M6, State.M7, State.M8, State.M9) and _stands_still(before, evidence):
@@ -101,7 +100,6 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
             "dual-write-stalled",
             "/migration",
             f"its offset is {evidence.dual_write.offset} in both looks, and the log has grown",
-            "Look again; if it stays so, read the log of the leading controller.",
             metadata_offset=evidence.dual_write.offset,
         )
 

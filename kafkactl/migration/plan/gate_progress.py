@@ -25,33 +25,27 @@ def controllers_formatted(e: Evidence) -> Iterator[Finding]:
     """M2: every controller has its own meta.properties."""
     for controller in e.observation.controllers:
         if not controller.meta_properties and not answers(controller):
-            yield warning(
-                "controller-disk-not-seen", controller.name, "no meta.properties of it was seen", "Format it."
-            )
+            yield warning("controller-disk-not-seen", controller.name, "no meta.properties of it was seen")
 
 
 def quorum_ready(e: Evidence) -> Iterator[Finding]:
     """M3, M4: a leader, every controller with the flag and in PRE_MIGRATION, `/migration` made, ZooKeeper in office."""
     if e.quorum is None or e.quorum.leader_id is None:
-        yield warning("quorum-not-ready", "controllers", "no controller was seen to lead", _WAIT)
+        yield warning("quorum-not-ready", "controllers", "no controller was seen to lead")
     for controller in e.observation.controllers:
         if answers(controller) is not True:
-            yield warning(
-                "quorum-not-ready", controller.name, f"{controller.name} was not observed to respond", "Start it."
-            )
+            yield warning("quorum-not-ready", controller.name, f"{controller.name} was not observed to respond")
         elif has_flag(controller) is None:
-            yield warning(
-                "quorum-not-ready", controller.name, "whether it is ready for the migration was not seen", _WAIT
-            )
+            yield warning("quorum-not-ready", controller.name, "whether it is ready for the migration was not seen")
         state = state_metric(controller)
         if state not in (None, ZkMigrationState.PRE_MIGRATION):
             text = f"its migration state is {STATE_WORDS[state]}" if state is not None else ""
-            yield warning("quorum-not-ready", controller.name, text, _WAIT, state=state)
+            yield warning("quorum-not-ready", controller.name, text, state=state)
     if e.memory is not Memory.NOT_COPIED:
-        yield warning("quorum-not-ready", "/migration", f"/migration is {e.memory}, not at offset -1", _WAIT)
+        yield warning("quorum-not-ready", "/migration", f"/migration is {e.memory}, not at offset -1")
     if e.holder is not Holder.ZOOKEEPER:
         yield warning(
-            "quorum-not-ready", "/controller", f"/controller is held by {e.holder}, not by a ZooKeeper broker", _WAIT
+            "quorum-not-ready", "/controller", f"/controller is held by {e.holder}, not by a ZooKeeper broker"
         )
 
 
@@ -117,7 +111,7 @@ def dual_write_seen(e: Evidence) -> Iterator[Finding]:
         yield warning("dual-write-not-seen", "/migration", text, "Observe the log of a controller.")
     elif not seen.follows:
         text = f"/migration is at offset {seen.offset}, {seen.lag} records behind the log"
-        yield warning("dual-write-not-seen", "/migration", text, _WAIT, metadata_offset=seen.offset, lag=seen.lag)
+        yield warning("dual-write-not-seen", "/migration", text, metadata_offset=seen.offset, lag=seen.lag)
 
 
 def every_broker_on_kraft(e: Evidence) -> Iterator[Finding]:
@@ -136,9 +130,7 @@ def every_broker_on_kraft(e: Evidence) -> Iterator[Finding]:
             if is_so
         ]
         if reasons:
-            yield warning(
-                "broker-not-on-kraft", broker.name, ", ".join(reasons), "Give it its KRaft file and restart it."
-            )
+            yield warning("broker-not-on-kraft", broker.name, ", ".join(reasons))
 
 
 def no_migrating_registration(e: Evidence) -> Iterator[Finding]:
@@ -149,27 +141,17 @@ def no_migrating_registration(e: Evidence) -> Iterator[Finding]:
     for broker in e.brokers:
         if (broker.registration is not None and broker.registration.migrating) or broker.in_zookeeper:
             text = "still registered as migrating, or in /brokers/ids: if finalized now, this broker is left behind"
-            yield warning(
-                "migrating-registration-left",
-                broker.name,
-                text,
-                "Start it on KRaft; if it is permanently lost, unregister it.",
-            )
+            yield warning("migrating-registration-left", broker.name, text)
     alive = sum(answers(controller) is True for controller in e.observation.controllers)
     if e.controllers is not Quorum.UP or 2 * alive <= len(e.observation.controllers):
-        yield warning("quorum-not-ready", "controllers", "a majority of controllers was not seen to run", _WAIT)
+        yield warning("quorum-not-ready", "controllers", "a majority of controllers was not seen to run")
 
 
 def controllers_final(e: Evidence) -> Iterator[Finding]:
     """M10: every controller runs without the flag and knows POST_MIGRATION."""
     for controller in e.observation.controllers:
         if has_flag(controller) or (has_flag(controller) is None and file_has_flag(controller)):
-            yield warning(
-                "controller-not-final",
-                controller.name,
-                f"{controller.name} still has the migration flag",
-                "Give it its final file.",
-            )
+            yield warning("controller-not-final", controller.name, f"{controller.name} still has the migration flag")
         elif state_metric(controller) in (ZkMigrationState.MIGRATION, ZkMigrationState.PRE_MIGRATION):
             yield warning(
                 "controller-not-final", controller.name, f"{controller.name} does not report POST_MIGRATION yet", _WAIT

@@ -61,7 +61,6 @@ def majority_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...
             step.target,
             f"without {step.target} only {len(counted)} of {len(voters)} controllers are seen to answer and to have the"
             f" log: {lacking} is down, silent or behind, so the restart would leave the quorum without a majority",
-            "Bring the other controllers back first; nothing was restarted.",
             alive=counted,
             voters=sorted(voters),
         ),
@@ -96,7 +95,6 @@ def replicas_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...
             step.target,
             f"{some(lost)}: {step.target} is the only replica in sync that answers, for"
             f" {some(f'broker {id}' for id in sorted(silent))} did not answer",
-            "Bring these brokers back first; nothing was restarted.",
             partitions=len(lost),
         ),
     )

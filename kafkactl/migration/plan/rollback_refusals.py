@@ -70,7 +70,6 @@ def _finalized(e: Evidence) -> Iterator[Finding]:
             "migration-finalized",
             "migration",
             "the migration is finalized: KRaft alone has the metadata, and ZooKeeper's is out of date",
-            "Continue with KRaft. What only ZooKeeper had is in its last snapshot.",
         )
 
 
@@ -85,7 +84,6 @@ def _no_tree(e: Evidence, _: Situation) -> Iterator[Finding]:
             "rollback-without-zookeeper",
             "zookeeper",
             "no znodes were observed: who holds /controller and which epochs the partitions carry is not known",
-            "Observe again from a machine that reaches ZooKeeper.",
         )
 
 
@@ -97,7 +95,6 @@ def _unreadable(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "/controller exists and cannot be read: whether it is KRaft's, and prevents the election of a "
             "ZooKeeper broker, is"
             " not known",
-            "Look at it with zookeeper-shell; see that kafkactl has the brokers' ZooKeeper identity.",
         )
 
 
@@ -116,7 +113,6 @@ def _perhaps_final(e: Evidence, _: Situation) -> Iterator[Finding]:
         "migration",
         "brokers run on KRaft, or are not in ZooKeeper, and neither a log nor a controller was observed that says"
         " whether the migration is finalized; if it is, ZooKeeper is out of date and a rollback loses everything since",
-        "Observe the controllers, or the log of one.",
     )
 
 
@@ -131,7 +127,6 @@ def _in_motion(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "copy-ended-during-observation",
             "observation",
             "the copy ended while it was made: its znodes are from before, its log from after",
-            "Observe again.",
         )
 
 
@@ -148,7 +143,6 @@ def _disks(e: Evidence, situation: Situation) -> Iterator[Finding]:
                 broker.name,
                 f"the meta.properties of {broker.name} has version {version}: the broker was formatted for KRaft, and"
                 " does not start in ZooKeeper mode",
-                "Move its replicas to other brokers and take it out of the cluster before the rollback.",
                 version=version,
             )
         elif version in (None, "") and broker.on_kraft:
@@ -157,7 +151,6 @@ def _disks(e: Evidence, situation: Situation) -> Iterator[Finding]:
                 broker.name,
                 f"{broker.name} runs on KRaft and its meta.properties was not observed; with version 1 it does not"
                 " start in ZooKeeper mode",
-                "Look at meta.properties in its log directories: version has to be 0.",
             )
 
 
@@ -169,7 +162,6 @@ def _kraft_brokers_alone(e: Evidence, _: Situation) -> Iterator[Finding]:
             "kraft-brokers-without-quorum",
             "controllers",
             f"{names}: on KRaft, and can only enter migration mode again while a majority of controllers runs",
-            "Start the controllers, then begin the rollback again.",
             brokers=[broker.id for broker in on_kraft],
         )
 
@@ -199,7 +191,6 @@ def _behind(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "zookeeper-lag-unknown",
             "/migration",
             "no log was observed, so whether ZooKeeper has all that KRaft decided is not known",
-            "Observe the log of a controller, and compare before the rollback.",
         )
 
 
@@ -213,7 +204,6 @@ def _emptied(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "zookeeper-emptied",
             "zookeeper",
             "a new quorum holds /controller with the /migration of an earlier one, and no topic is left in ZooKeeper",
-            "Stop all controllers and restore ZooKeeper from its snapshot; the brokers' data is still there.",
         )
     elif is_in_time and offset is not None and last is not None:
         left = offset - last
@@ -222,7 +212,6 @@ def _emptied(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "zookeeper",
             f"the new log is {left} records short of the old offset: about {left // 2} s are left, and no-ops use them"
             " up",
-            "Stop all controllers now.",
             seconds_left=left // 2,
         )
     else:
@@ -230,7 +219,6 @@ def _emptied(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "zookeeper-about-to-be-emptied",
             "zookeeper",
             "nothing holds the new quorum back from making ZooKeeper as empty as it is itself",
-            "Stop all controllers now.",
             seconds_left=0,
         )
 
@@ -246,7 +234,6 @@ def _epoch(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "/controller_epoch or the state of a partition was not observed: whether a ZooKeeper controller "
             "could change all"
             " partitions is unknown (KAFKA-20488)",
-            "Observe again with the brokers' ZooKeeper identity.",
         )
     elif gate.needed:
         yield note(
@@ -264,7 +251,6 @@ def _unseen_controllers(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "controllers-not-observed",
             "controllers",
             "whether a controller runs was not observed; with one alive, deleting /controller makes two controllers",
-            "Name every controller in the inventory, and see each process gone.",
         )
 
 
@@ -283,7 +269,6 @@ def _partitions(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "under-replicated-before-rollback",
             "partitions",
             f"{some(behind)}: not all replicas are in the ISR, so a restart may take them offline",
-            "Wait until all replicas are in the ISR.",
             partitions=len(behind),
         )
 
@@ -311,7 +296,6 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "zookeeper-misses-metadata",
             "zookeeper",
             f"{names}: KRaft has them and ZooKeeper has not, so a rollback loses them",
-            "Restart the leading controller, which writes all of it again, and compare; or accept the loss by name.",
             count=len(missing),
         )
     if len(seen) > len(missing):
@@ -347,7 +331,6 @@ def _early_kraft(e: Evidence, situation: Situation) -> Iterator[Finding]:
                 broker.name,
                 f"{broker.name} has its KRaft file before the copy is done: at startup it renames its partitions "
                 "to *-stray",
-                "While it is stopped look for *-stray in its log directories, and rename them back before a start.",
             )
 
 
@@ -357,7 +340,6 @@ def _lost_decisions(e: Evidence, situation: Situation) -> Iterator[Finding]:
             "split-brain-loses-changes",
             "migration",
             "two controllers have decided since /controller was deleted; the rollback keeps what is in ZooKeeper",
-            "Compare ZooKeeper with KRaft once the controllers are stopped.",
         )
 
 

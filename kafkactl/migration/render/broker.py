@@ -76,16 +76,14 @@ def _id_fits(node: NodeFile, findings: list[Finding]) -> bool:
         text = node.given.get(key)
         if text is not None and parse_int(text) not in (node.id, -1):
             words = f"its file says {key}={text}: it is the file of another node"
-            next_step = "Correct the inventory: which file belongs to which node."
-            findings.append(blocker("render-file-of-another-node", node.name, words, next_step, key=key))
+            findings.append(blocker("render-file-of-another-node", node.name, words, key=key))
             return False
     return True
 
 
 def _combined(node: NodeFile) -> Finding:
     text = "process.roles makes it a broker and a controller at once, which no migration supports"
-    next_step = "Give the quorum nodes of its own; they may become brokers when the migration is over."
-    return blocker("render-combined-node", node.name, text, next_step)
+    return blocker("render-combined-node", node.name, text)
 
 
 # --- what both phases share -----------------------------------------------------------------------------------------
@@ -102,8 +100,7 @@ def _quorum(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dic
         clash = sorted(served & {name.upper() for name in facts.controller_names})
         if clash:
             text = f"its own listener {clash[0]} has the name of the controller listener"
-            next_step = "Give the controllers' listener another name on the controllers, then render again."
-            findings.append(blocker("render-listener-name-taken", node.name, text, next_step, listener=clash[0]))
+            findings.append(blocker("render-listener-name-taken", node.name, text, listener=clash[0]))
         protocols = protocol_map(
             node, {name.upper(): facts.protocols.get(name.upper()) for name in facts.controller_names}
         )
@@ -169,7 +166,7 @@ def _access(node: NodeFile) -> Iterator[Finding]:
         yield warning("render-super-users-unknown", node.name, text, next_step)
     if name and name not in ZOOKEEPER_AUTHORIZERS and name != STANDARD_AUTHORIZER:
         text = f"its authorizer {name} is none of Kafka's: whether it works with KRaft is for its makers to say"
-        yield warning("render-custom-authorizer", node.name, text, "Ask them before the migration.", authorizer=name)
+        yield warning("render-custom-authorizer", node.name, text, authorizer=name)
 
 
 # --- the two phases -------------------------------------------------------------------------------------------------

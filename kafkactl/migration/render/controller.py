@@ -73,19 +73,17 @@ def _fits(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> bool:
     roles = split_list(node.given.get("process.roles") or "controller")
     if roles != ["controller"]:
         text = f"process.roles is {','.join(roles)}: a migration needs controllers that are nothing else"
-        next_step = "Give the quorum nodes of its own; they may become brokers when the migration is over."
-        findings.append(blocker("render-combined-node", node.name, text, next_step))
+        findings.append(blocker("render-combined-node", node.name, text))
         return False
     for key in ("node.id", "broker.id"):
         said = node.given.get(key)
         if said is not None and parse_int(said) != node.id:
             text = f"its file says {key}={said}: it is the file of another node"
-            next_step = "Correct the inventory: which file belongs to which node."
-            findings.append(blocker("render-file-of-another-node", node.name, text, next_step, key=key))
+            findings.append(blocker("render-file-of-another-node", node.name, text, key=key))
             return False
     if node.id in facts.broker_ids:
         text = "its id is that of a broker; in a KRaft cluster no two nodes share one"
-        findings.append(blocker("render-controller-id-taken", node.name, text, "Give the controller another id."))
+        findings.append(blocker("render-controller-id-taken", node.name, text))
         return False
     return True
 
@@ -100,13 +98,12 @@ def _zookeeper(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> 
     for key, value in facts.zookeeper.items():
         if key == CONNECT and key in given and _chroot(given[key]) != _chroot(value):
             text = f"its {CONNECT} has the chroot /{_chroot(given[key])}, the brokers' have /{_chroot(value)}"
-            next_step = "Correct the controller's file: it would find, or make, another tree."
-            findings.append(blocker("render-another-chroot", node.name, text, next_step))
+            findings.append(blocker("render-another-chroot", node.name, text))
         elif key not in given:
             wanted[key] = value
             if key.endswith(_PATH_ENDS):
                 text = f"{key} is taken over from the brokers: {value} has to be on this host, too"
-                findings.append(warning("render-file-needed", node.name, text, "Copy the file there.", path=value))
+                findings.append(warning("render-file-needed", node.name, text, path=value))
     return wanted
 
 
@@ -168,8 +165,7 @@ def _super_users(node: NodeFile) -> Iterator[Finding]:
             f"the brokers have an authorizer and its file has no {SUPER_USERS}: before the copy controllers have no"
             " ACLs, so brokers and controllers that are not super users cannot register"
         )
-        next_step = f"Write {SUPER_USERS} with the principals of the brokers and of the controllers."
-        yield blocker("render-super-users-unknown", node.name, text, next_step)
+        yield blocker("render-super-users-unknown", node.name, text)
 
 
 def _decided(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
@@ -198,7 +194,7 @@ def _decided(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> di
 def _class_needed(node: NodeFile, row: Setting, name: str) -> Iterator[Finding]:
     if row.type == "class" and name:
         text = f"{row.key} is taken from the brokers: without {name} on its class path {node.name} does not start"
-        yield warning("render-class-needed", node.name, text, "Put the jar of the class on this host.", key=row.key)
+        yield warning("render-class-needed", node.name, text, key=row.key)
 
 
 def _secrets(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
@@ -210,5 +206,5 @@ def _secrets(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> di
             wanted[key] = value
         elif own != value:
             text = f"its {key} is not the brokers': {SHARED_SECRETS[key]}"
-            findings.append(blocker("render-secret-differs", node.name, text, "Make it the same.", key=key))
+            findings.append(blocker("render-secret-differs", node.name, text, key=key))
     return wanted

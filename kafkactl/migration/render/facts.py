@@ -160,8 +160,7 @@ class _Reading:
                 values.setdefault(node.given[key], []).append(node.name)
         if len(values) > 1:
             text = f"{key} is not the same in the files of {', '.join(names[0] for names in values.values())}"
-            next_step = "Make it the same on all of them, then render again."
-            self.findings.append(blocker("render-nodes-disagree", key, text, next_step, nodes=list(values.values())))
+            self.findings.append(blocker("render-nodes-disagree", key, text, nodes=list(values.values())))
             return None
         if not values and needed and nodes:
             kind = next(iter(nodes)).role
@@ -197,9 +196,7 @@ class _Reading:
             told = {spoken for node in nodes if (spoken := protocol_of(node, listener)) is not None}
             if len(told) > 1:
                 text = f"listener {listener} does not have the same protocol in all files"
-                self.findings.append(
-                    blocker("render-nodes-disagree", PROTOCOL_MAP, text, "Make it the same, then render again.")
-                )
+                self.findings.append(blocker("render-nodes-disagree", PROTOCOL_MAP, text))
             elif not told and nodes:
                 text = f"no file says which protocol listener {listener} speaks"
                 next_step = f"Add {listener} to {PROTOCOL_MAP} where that listener is."
@@ -269,8 +266,7 @@ class _Reading:
             value = self.same(brokers, key, needed=False)
             if value is not None and (is_withheld(value) or has_variable(value)):
                 text = f"the brokers have {key}, and the files as they are shown have not; without it {consequence}"
-                next_step = "Write the brokers' value into the controllers' files by hand."
-                self.findings.append(warning("render-secret-not-shown", key, text, next_step))
+                self.findings.append(warning("render-secret-not-shown", key, text))
             elif value is not None:
                 found[key] = value
         return found

@@ -54,14 +54,13 @@ def from_folder(folder: Path, node: NodeFile, made: Rendered, read: Callable[[Pa
             path=str(path),
         )
     except DecodeError as error:
-        return blocker("rendered-file-contradicts", node.name, f"{path}: {error.message}", _AGAIN, path=str(path))
+        return blocker("rendered-file-contradicts", node.name, f"{path}: {error.message}", path=str(path))
     wrong = sorted(set(differs) & {*made.set, *made.removed})
     if wrong:
         return blocker(
             "rendered-file-contradicts",
             node.name,
             f"{path} contradicts the phase {made.phase}: {some(wrong)} is not as that phase needs it",
-            _AGAIN,
             path=str(path),
             keys=wrong,
         )
@@ -76,6 +75,3 @@ def told_of(found: FromFolder) -> str:
         "as the driver renders it" if not found.differs else f"differs from the rendered file in {some(found.differs)}"
     )
     return f"file {found.path} (sha256 {hashlib.sha256(found.content).hexdigest()[:12]}): {same}"
-
-
-_AGAIN = "Correct the file, or render the folder again; the folder's additions in other keys are kept by the run."

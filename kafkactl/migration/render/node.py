@@ -77,8 +77,7 @@ def _original(node: NodeFile) -> Rendered:
     if not entered:
         return made
     text = f"its file has {entered[0]}: a rollback requires the file from before the migration"
-    next_step = "Render from the file that it had before; an earlier rendering, and the driver's journal, have kept it."
-    found = blocker("render-original-needed", node.name, text, next_step, key=entered[0])
+    found = blocker("render-original-needed", node.name, text, key=entered[0])
     return changed(made, content=None, findings=(found,))
 
 
@@ -103,8 +102,7 @@ def _withheld(node: NodeFile) -> Iterator[Finding]:
     keys = sorted(key for key, value in node.given.items() if is_withheld(value))
     if keys:
         text = f"{len(keys)} values were taken out of this file ({keys[0]} …): no node could run with it"
-        next_step = "Render from the inventory, or observe with --include-secrets."
-        yield blocker("render-file-redacted", node.name, text, next_step, keys=keys)
+        yield blocker("render-file-redacted", node.name, text, keys=keys)
 
 
 def refused_by_kafka(node: NodeFile, phase: ConfigPhase, content: bytes) -> Iterator[Finding]:
@@ -126,5 +124,5 @@ def _as_ours(node: NodeFile, phase: ConfigPhase, finding: Finding) -> Finding:
     text = f"Kafka would not start with its file for {phase}: {finding.message}"
     # What stands elsewhere (`${file:…}`) can only be read where the node is.
     severity = Severity.WARNING if finding.id == "unresolved-config-provider" else Severity.BLOCKER
-    found = blocker("rendered-file-refused", node.name, text, finding.next_step)
+    found = blocker("rendered-file-refused", node.name, text, finding.advice)
     return changed(found, severity=severity, evidence=evidence)

@@ -28,7 +28,6 @@ _INVENTORY: Final = (
     "First see whether the inventory names another cluster's node: correct its address, and config, log_dirs and hooks"
     " with it. Nothing was done to the node."
 )
-_CONNECT: Final = " Compare zookeeper.connect in the inventory, chroot included, with the brokers' server.properties."
 _NO_ID: Final = {str(uuid) for uuid in (LOST, MIGRATING, UNASSIGNED)}
 _TOLD_BY_OBSERVER: Final = frozenset({"node-of-another-cluster", "node-of-another-role"})
 
@@ -131,7 +130,6 @@ def _stranger(node: NodeSeen, expected: str | None) -> Finding | None:
             node.name,
             f"{of} answers at {node.address}, the address of {node.name}; expected is {expected}, as ZooKeeper or the"
             " inventory names it",
-            _INVENTORY + _CONNECT,
             found=cluster,
             expected=expected,
         )
@@ -141,7 +139,6 @@ def _stranger(node: NodeSeen, expected: str | None) -> Finding | None:
             "node-with-another-id",
             node.name,
             f"the node that answers at {node.address} is node {id}, the inventory says {node.id}",
-            _INVENTORY + " Two nodes whose addresses were swapped both show this.",
             found=id,
             expected=node.id,
         )
@@ -152,8 +149,6 @@ def _stranger(node: NodeSeen, expected: str | None) -> Finding | None:
             node.name,
             f"no answer of {node.name} at {node.address} names a cluster{denied}, and its meta.properties was not"
             " observed",
-            "Observe again; if it stays so, let kafkactl's user DESCRIBE and ALTER the cluster, or CLUSTER_ACTION on"
-            " controllers before 3.7, or name the node's log directory in the inventory (log).",
             denied=list(seen.denied),
         )
     return None
@@ -193,7 +188,6 @@ def _disks(observation: Observation, expected: str | None) -> Iterator[Finding]:
                 "disk-of-another-node",
                 node.name,
                 f"the meta.properties that the inventory names for it is that of node {id}",
-                _INVENTORY,
                 found=int(id),
                 expected=node.id,
             )
@@ -206,7 +200,6 @@ def _disk_of_another_cluster(node: NodeSeen, cluster: str, expected: str) -> Fin
         "node-of-another-cluster",
         node.name,
         f"the meta.properties of {node.name} is of the cluster {cluster}, ZooKeeper is that of {expected}",
-        _INVENTORY + _CONNECT,
         found=cluster,
         expected=expected,
     )
@@ -247,7 +240,6 @@ def _directory_ids(observation: Observation) -> Iterator[Finding]:
                 node.name,
                 f"the quorum's voter {node.id} has the directory {held[node.id]}, and the meta.properties that the"
                 f" inventory names for it the directory {on_disk}",
-                _INVENTORY,
                 found=on_disk,
                 expected=str(held[node.id]),
             )
@@ -285,7 +277,6 @@ def _swapped(node: NodeSeen, text: str, found: Set[str], expected: Set[str]) -> 
         "disk-of-another-node",
         node.name,
         text,
-        _INVENTORY + " If the disks of two brokers were swapped, stop both and swap them back.",
         found=sorted(found),
         expected=sorted(expected),
     )
@@ -311,7 +302,6 @@ def _addresses(observation: Observation, tree: KafkaTree | None) -> Iterator[Fin
                 node.name,
                 f"the inventory gives {node.name} the address {node.address}, which is that of {node.role} {others[0]}"
                 f" ({where})",
-                _INVENTORY + " Two nodes whose addresses were swapped both show this.",
                 found=others[0],
                 expected=node.id,
             )
@@ -332,15 +322,12 @@ def _voters(observation: Observation) -> Iterator[Finding]:
             f"controller {id}",
             f"{where} names controller {id}, and the inventory does not: it would be neither formatted nor stopped in a"
             " rollback, nor get its final file",
-            "Name it in the inventory, with its address, configuration file and hooks; or take it out of the files'"
-            f" {VOTERS} before the first start.",
         )
     for id in sorted(known - set(files) - leading) if files else ():
         yield blocker(
             "controller-not-a-voter",
             f"controller {id}",
             f"the inventory names controller {id}, and {VOTERS} names {', '.join(map(str, sorted(files)))}",
-            f"Take it out of the inventory, or name it in {VOTERS} of every node before the first start.",
         )
 
 

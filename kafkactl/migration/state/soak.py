@@ -87,7 +87,6 @@ def election_between(earlier: Evidence, now: Evidence) -> Iterator[Finding]:
             "election-between-observations",
             "controllers",
             f"the controllers went from epoch {earlier.log_epoch} to {now.log_epoch} between two observations",
-            "Find out why the leader changed, and try again when the quorum is calm.",
             epochs=[earlier.log_epoch, now.log_epoch],
         )
 

@@ -9,13 +9,11 @@ from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.state.evidence import Evidence, Holder, Memory, Quorum, is_old
 
-_AGAIN: Final = "Observe again with what is missing, or accept by name that it is not known."
-
 
 def missing_evidence(evidence: Evidence) -> tuple[Finding, ...]:
     """What the state could be told from, and was not seen: `evidence-missing` for each."""
     return tuple(
-        warning("evidence-missing", subject, f"{what}: {then}", _AGAIN)
+        warning("evidence-missing", subject, f"{what}: {then}")
         for missing, subject, what, then in _SOURCES
         if missing(evidence)
     )
@@ -99,7 +97,6 @@ def different_clusters(e: Evidence) -> Iterator[Finding]:
         "observation",
         f"{len(in_zookeeper)} topics are in ZooKeeper and {len(e.log.image.topics)} in the log, and none has the same"
         " id in both: they seem to be of different clusters",
-        "Compare /cluster/id with cluster.id in meta.properties of the controllers, and observe again.",
         zookeeper=len(in_zookeeper),
         log=len(e.log.image.topics),
     )
@@ -117,7 +114,6 @@ def _leftovers(e: Evidence) -> Iterator[Finding]:
                 "controller-disk-left-over",
                 f"controller {id}",
                 f"its disk has a metadata log that ends at {log.end_offset}: a new try needs an empty one",
-                "Archive and wipe its metadata directory before it is formatted again.",
                 end_offset=log.end_offset,
                 state=log.migration_state,
             )
@@ -128,17 +124,11 @@ def _leftovers(e: Evidence) -> Iterator[Finding]:
             "/migration",
             "/migration is left of an earlier attempt; with an offset above 0 a new quorum skips the copy and "
             "empties ZooKeeper",
-            "Delete it while no controller runs.",
             metadata_offset=offset,
         )
     for broker in e.brokers:
         if broker.file_is_plain is False:
-            yield warning(
-                "broker-file-left-over",
-                broker.name,
-                "its file still has the configuration of the migration",
-                "Put back the file from before the migration.",
-            )
+            yield warning("broker-file-left-over", broker.name, "its file still has the configuration of the migration")
         if broker.registration is not None:
             yield note(
                 "broker-metadata-left-over",

@@ -88,15 +88,12 @@ def _root(roots: tuple[str, ...], chroot: str | None) -> str:
             raise InputError(
                 f"there are {len(roots)} Kafka clusters in this ZooKeeper: {', '.join(root or '/' for root in roots)}",
                 id="several-kafka-trees",
-                next_step="Name the chroot as at the end of zookeeper.connect.",
             )
         return roots[0] if roots else ""
     root = chroot.rstrip("/")
     if root and (not root.startswith("/") or "//" in root):
         raise InputError(
-            f"{chroot!r} is not a chroot: a chroot begins with / and has no empty part",
-            id="invalid-chroot",
-            next_step="Take it from zookeeper.connect: everything from the first slash on.",
+            f"{chroot!r} is not a chroot: a chroot begins with / and has no empty part", id="invalid-chroot"
         )
     return root
 
@@ -133,7 +130,6 @@ def _nothing(kept: Mapping[str, Znode], root: str) -> list[Finding]:
             subject=f"chroot {root or '/'}",
             message="there is no Kafka cluster here: neither brokers nor a controller epoch",
             evidence={"znodes": len(kept)},
-            next_step="Compare the chroot with the end of zookeeper.connect in the brokers' server.properties.",
         )
     ]
 
@@ -149,10 +145,4 @@ def _told_twice(paths: Sequence[str]) -> list[Finding]:
 
 
 def _twice(subject: str, message: str) -> Finding:
-    return Finding(
-        id="duplicate-znode-path",
-        severity=Severity.WARNING,
-        subject=subject,
-        message=message,
-        next_step="Save the tree again with `kafkactl migrate observe`.",
-    )
+    return Finding(id="duplicate-znode-path", severity=Severity.WARNING, subject=subject, message=message)

@@ -169,7 +169,6 @@ def _too_large(file: str, what: str, size: int) -> InputError:
     return InputError(
         f"the saved tree {file} has {size} bytes and holds {what}, which is the limit for a file of its size",
         id="saved-tree-too-large",
-        next_step="Check where the file comes from, and save the tree again with `kafkactl migrate observe`.",
     )
 
 
@@ -339,7 +338,6 @@ def _unreadable(file: str, reason: str, trouble: _Trouble) -> Finding:
         subject=file,
         message=f"line {named}: {reason}; these znodes are missing from the tree",
         evidence={"reason": reason, "lines": trouble.lines, "count": trouble.count},
-        next_step="Save the tree again with `kafkactl migrate observe`.",
     )
 
 
@@ -350,5 +348,4 @@ def _cut(file: str, trouble: str, read: int) -> Finding:
         subject=file,
         message=f"{trouble}; {read} znodes were read before that",
         evidence={"znodes_read": read},
-        next_step="Copy the file again, or save the tree again with `kafkactl migrate observe`.",
     )

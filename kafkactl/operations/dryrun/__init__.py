@@ -75,7 +75,6 @@ def predict(state: LoadedImage | Image | ScenarioContext, scenario: str, /, **in
         raise InputError(
             f"scenario {scenario} is about the metadata log, and the state given does not hold what was read of it",
             id="scenario-needs-log",
-            next_step="Read the log with `read_context(path, restarts=True)` and pass what it returns.",
         )
     return run(scenario, context, inputs)
 

@@ -76,7 +76,6 @@ def _belong(source: _Source, other: _Source) -> bool:
             f"{other.log.name} and {source.log.name} are of the cluster {ids[0]}, and --cluster-of names it "
             f"{other.name} and {source.name}",
             id="cluster-named-twice",
-            next_step="Write a pattern that gives every node of a cluster one name.",
         )
     if same_name and None not in ids and not same_id:
         raise InputError(
@@ -142,9 +141,7 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
         return None if text is None else re.compile(text)
     except re.error as error:
         raise InputError(
-            f"--cluster-of {text!r} is not a regular expression: {error}",
-            id="invalid-cluster-pattern",
-            next_step="Write one that matches in every path, its first group being the name: '/backup/([^/]+)/'.",
+            f"--cluster-of {text!r} is not a regular expression: {error}", id="invalid-cluster-pattern"
         ) from error
 
 
@@ -154,11 +151,7 @@ def _name(pattern: re.Pattern[str] | None, path: str) -> str | None:
     found = pattern.search(path)
     name = None if found is None else found[1] if pattern.groups else found[0]
     if not name:
-        raise InputError(
-            f"--cluster-of {pattern.pattern!r} gives {path} no name",
-            id="cluster-not-named",
-            next_step="Write a pattern that matches in every path, its first group being the name.",
-        )
+        raise InputError(f"--cluster-of {pattern.pattern!r} gives {path} no name", id="cluster-not-named")
     return name
 
 

@@ -37,7 +37,6 @@ def after_events(
         raise InputError(
             f"the log ends at offset {loaded.last_offset}; the state at offset {at} is not in it",
             id="offset-not-in-log",
-            next_step="Ask for an earlier point, or leave --at out.",
         )
     return chain(context, events)
 
@@ -51,11 +50,7 @@ def read_events(path: str) -> list[Event]:
     try:
         return _in_toml(tomli.loads(text)) if path.endswith(".toml") else _in_json(json.loads(text))
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path} holds no scenarios: {error}",
-            id="invalid-after-file",
-            next_step='Give an answer of `kafkactl dryrun` in JSON, or TOML tables [[scenario]] with a "name".',
-        ) from error
+        raise InputError(f"{path} holds no scenarios: {error}", id="invalid-after-file") from error
 
 
 def _in_toml(found: Mapping[str, Any]) -> list[Event]:

@@ -23,7 +23,6 @@ def observed_quorum(client: Client, added: frozenset[int] = frozenset()) -> Obse
         raise UnreachableError(
             "who of the voters is alive could not be observed: no leader, or the leader changed meanwhile",
             id="quorum-not-steady",
-            next_step="Run the command again once the quorum keeps one leader; see `kafkactl quorum describe`.",
         )
     watched = (*state.voters, *(node for node in state.observers if node.id in added))
     return Observed(

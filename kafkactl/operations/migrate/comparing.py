@@ -103,9 +103,7 @@ def _copy(observation: Observation, before: Path, kafka_version: str | None) -> 
     log = observation.log
     if log is None or not log.copy_records or log.copy_end is None:
         raise InputError(
-            "the metadata log of the observation holds no copy of ZooKeeper that was ended",
-            id="no-copy-in-log",
-            next_step="Compare without --before, or observe again before the log is cut behind a snapshot.",
+            "the metadata log of the observation holds no copy of ZooKeeper that was ended", id="no-copy-in-log"
         )
     rules = copy_rules(_version(observation, kafka_version))
     secrets = encoder_secrets(observation.nodes)

@@ -104,7 +104,6 @@ def cluster_id_of(inventory: Inventory, seen: Observation) -> str:
     raise UnreachableError(
         f"/cluster/id of ZooKeeper {inventory.zookeeper.connect} was not read, so which cluster this is is not known",
         id="cluster-id-not-observed",
-        next_step="Reach ZooKeeper (chroot included), or name cluster_id in the inventory.",
     )
 
 

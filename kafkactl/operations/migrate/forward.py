@@ -155,7 +155,6 @@ def _refused_where_too_early(route: Any) -> Any:
         "too-early-to-finalize",
         f"state {route.state}",
         f"the migration is in {route.state}; only one with every broker on KRaft (M8) can be ended",
-        "Continue with `kafkactl migrate run`.",
     )
     return changed(route, outcome=Outcome.REFUSED, findings=(*route.findings, early))
 

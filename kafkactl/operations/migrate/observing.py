@@ -67,12 +67,7 @@ def _nothing_reached(captured: Captured) -> UnreachableError:
     """Neither ZooKeeper nor a node: there is no answer, and the first reason of each is what can be reported."""
     findings = [*captured.raw.findings, *captured.findings]
     reasons = [f"{finding.subject}: {finding.message}" for finding in findings if finding.id in _NOT_MET]
-    return UnreachableError(
-        "nothing of the cluster was reached: " + "; ".join(reasons),
-        id="cluster-not-reached",
-        next_step="Compare the addresses in the inventory with the nodes' `listeners`, and see that this machine "
-        "reaches them. `kafkactl migrate observe` on one that does saves what can be looked at here.",
-    )
+    return UnreachableError("nothing of the cluster was reached: " + "; ".join(reasons), id="cluster-not-reached")
 
 
 class Lacking(Enum):

@@ -25,11 +25,7 @@ class Mechanism(Protocol):
 
 def exchange_broken(mechanism: str, words: str) -> UnreachableError:
     """The error of a server that does not keep to its mechanism, or does not know the password itself."""
-    return UnreachableError(
-        f"the {mechanism} exchange failed: {words}",
-        id="sasl-exchange-broken",
-        next_step="Check that the address is the node's: the server that answers there cannot prove its identity.",
-    )
+    return UnreachableError(f"the {mechanism} exchange failed: {words}", id="sasl-exchange-broken")
 
 
 def required_option(entry: JaasEntry, name: str) -> str:

@@ -42,9 +42,7 @@ def extensions_of(entry: JaasEntry) -> dict[str, str]:
     for name, value in found.items():
         if name == "auth" or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
             raise InputError(
-                "sasl.jaas.config has an extension that OAUTHBEARER cannot carry",
-                id="invalid-sasl-extension",
-                next_step="Names are letters, but not auth; values are printable ASCII.",
+                "sasl.jaas.config has an extension that OAUTHBEARER cannot carry", id="invalid-sasl-extension"
             )
     return found
 

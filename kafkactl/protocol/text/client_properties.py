@@ -90,11 +90,7 @@ def read_client_properties(
             )
         values[name] = value
     if wrong:
-        raise InputError(
-            "; ".join(wrong),
-            id="invalid-client-property",
-            next_step="Correct the file; the keys and types are those of Kafka's admin client.",
-        )
+        raise InputError("; ".join(wrong), id="invalid-client-property")
     return ClientProperties(values=values, findings=tuple(_findings(given, file)))
 
 
@@ -130,7 +126,6 @@ def _findings(given: Mapping[str, str], file: str) -> Iterator[Finding]:
                 subject=file,
                 message=f"{name} means something to Kafka's Java client, and nothing to kafkactl",
                 evidence={"key": name},
-                next_step="See that the connection is as safe as it must be without it.",
             )
 
 

@@ -15,7 +15,6 @@ from dataclasses import field
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 
-_EXAMPLE = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'
 _FLAGS = ("required", "requisite", "sufficient", "optional")
 _SPACES = re.compile(r"(?:[\x00-\x20]|//[^\r\n]*|/\*.*?(?:\*/|\Z))+", re.DOTALL)
 _QUOTED = re.compile(r"(\"|')((?:\\.|(?!\1)[^\\\r\n])*)\1", re.DOTALL)
@@ -139,8 +138,4 @@ def _shown(name: str) -> str:
 
 
 def _invalid(found: str, expected: str) -> InputError:
-    return InputError(
-        f"sasl.jaas.config: {found}; expected {expected}",
-        id="invalid-jaas-line",
-        next_step=f"For example: {_EXAMPLE}",
-    )
+    return InputError(f"sasl.jaas.config: {found}; expected {expected}", id="invalid-jaas-line")

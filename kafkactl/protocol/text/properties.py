@@ -35,7 +35,6 @@ class PropertyWarning:
     id: str
     key: str
     message: str
-    next_step: str
 
     def finding(self, file: str) -> Finding:
         """The warning as a finding about `file`."""
@@ -45,7 +44,6 @@ class PropertyWarning:
             subject=f"{file}, line {self.line}",
             message=self.message,
             evidence={"line": self.line, "key": self.key},
-            next_step=self.next_step,
         )
 
 
@@ -185,7 +183,6 @@ def _warnings(data: bytes, entries: tuple[Entry, ...]) -> Iterator[PropertyWarni
                 key=_shown(entry.key),
                 message=f"{_shown(entry.key)} occurs in line {seen[entry.key]} and again in line {entry.line}:"
                 " the last takes effect",
-                next_step="Keep one of the two.",
             )
         seen[entry.key] = entry.line
         for find in (_trailing_blank, _control_character):
@@ -206,7 +203,6 @@ def _mark_warnings(data: bytes) -> Iterator[PropertyWarning]:
             id="byte-order-mark",
             key="",
             message=f"the file begins with a {name} byte order mark, which Java takes for a part of the first key",
-            next_step="Save the file as plain ASCII, without a byte order mark.",
         )
 
 
@@ -223,7 +219,6 @@ def _encoding_warnings(data: bytes) -> Iterator[PropertyWarning]:
             id="non-ascii-property",
             key=_shown(_split(text)[0]),
             message=f"line {line} holds text {kind}; Java reads every byte of it as one ISO-8859-1 character",
-            next_step="Write such characters as \\u and four hexadecimal digits.",
         )
         return
 
@@ -244,7 +239,6 @@ def _trailing_blank(entry: Entry) -> PropertyWarning | None:
         id="trailing-blank-in-value",
         key=_shown(entry.key),
         message=f"the value of {_shown(entry.key)} in line {entry.line} ends with a blank, and the blank is part of it",
-        next_step="Remove the blank at the end of the line.",
     )
 
 
@@ -259,7 +253,6 @@ def _control_character(entry: Entry) -> PropertyWarning | None:
         id="control-character-in-property",
         key=re.sub(_CONTROL, "?", _shown(entry.key)),
         message=f"line {entry.line} holds the control character U+{ord(match[0]):04X}",
-        next_step="Remove it; an editor that shows control characters (`cat -v`) helps to find it.",
     )
 
 

@@ -25,7 +25,7 @@ def refusal(path: Path) -> str:
     with pytest.raises(KafkactlError) as caught:
         open_source(str(path))
     assert str(path) in caught.value.message
-    assert caught.value.next_step
+    assert caught.value.advice
     return caught.value.id
 
 
@@ -73,7 +73,7 @@ def test_what_has_the_name_of_a_file_of_the_log_and_is_none(
     make(folder / name)
     with pytest.raises(KafkactlError, match=words) as caught:
         open_source(str(folder))
-    assert (caught.value.id, bool(caught.value.next_step)) == ("log-file-not-regular", True)
+    assert (caught.value.id, bool(caught.value.advice)) == ("log-file-not-regular", True)
     assert str(folder / name) in caught.value.message
     if name.endswith(".log"):
         assert scan_log_folder(str(folder)).passed_over == ((name, words),)

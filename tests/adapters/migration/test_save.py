@@ -174,7 +174,7 @@ def test_whatever_the_file_says_it_is_read(table):
 
     raw, findings = parse_observation(json.dumps(table).encode(), file="x")
     found = observation_of(raw, findings=findings)
-    assert all(finding.next_step or finding in raw.findings for finding in found.findings)
+    assert all(finding.advice or finding in raw.findings for finding in found.findings)
     render_observation(raw)
 
 
@@ -192,6 +192,6 @@ def test_whatever_was_cut_or_flipped_it_is_read_or_refused(tmp_path_factory, dat
     try:
         found = load_observation(str(folder))
     except InputError as error:
-        assert error.next_step
+        assert error.advice
     else:
         assert found.nodes or found.findings

@@ -163,7 +163,7 @@ def test_what_is_no_observation(tmp_path: Path, content: bytes, id: str):
     with pytest.raises(InputError) as caught:
         load_observation(str(tmp_path))
     assert caught.value.id == id
-    assert caught.value.next_step
+    assert caught.value.advice
 
 
 @pytest.mark.parametrize("name", ["", "missing", "file", "bad\0name"])

@@ -83,7 +83,7 @@ def test_a_server_that_falls_silent_is_left_at_once(asks, id: str, server: Silen
     began = time.monotonic()
     with pytest.raises(KafkactlError) as caught, open_zookeeper(server.address, timeout_ms=600) as zookeeper:
         asks(zookeeper)
-    assert caught.value.id == id and caught.value.next_step
+    assert caught.value.id == id and caught.value.advice
     assert time.monotonic() - began < _SESSION_MS / 1000 / 3
 
 
@@ -125,7 +125,7 @@ def test_an_answer_that_is_announced_too_large_is_not_waited_for(size: int, numb
             zookeeper.read_tree()
     finally:
         server.close()
-    assert (caught.value.id, bool(caught.value.next_step)) == ("zookeeper-answer-too-large", True)
+    assert (caught.value.id, bool(caught.value.advice)) == ("zookeeper-answer-too-large", True)
     assert server.given < 10_000_000
 
 
@@ -170,7 +170,7 @@ def test_an_answer_that_cannot_be_read_is_a_typed_error_without_a_traceback(
         server.close()
     told = ("answer-unreadable", "timed-out", "connection-lost", "unreachable")
     assert caught.value.id.removeprefix("zookeeper-") in told
-    assert caught.value.next_step
+    assert caught.value.advice
     captured = capfd.readouterr()
     assert "Traceback" not in captured.err + captured.out
 
@@ -192,4 +192,4 @@ def test_only_a_login_needs_the_library_of_sasl(
     with pytest.raises(InputError) as caught:
         open_zookeeper(server.address, settings=settings, timeout_ms=2_000)
     assert caught.value.id == "zookeeper-sasl-needs-extra"
-    assert caught.value.next_step and "-py3-none-any.whl[zookeeper-sasl]'" in caught.value.next_step
+    assert caught.value.advice and "-py3-none-any.whl[zookeeper-sasl]'" in caught.value.advice

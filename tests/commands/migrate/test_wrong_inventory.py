@@ -87,7 +87,7 @@ def test_a_broker_that_it_misses(kafkactl: Kafkactl, inventory: Path, zookeeper:
     assert run.code == PROBLEMS
     finding = found(run)["broker-not-in-inventory"]
     assert (finding["subject"], finding["severity"]) == ("broker 2", "blocker")
-    assert "Add it to the inventory" in finding["next_step"]
+    assert "Add the broker to the inventory" in finding["next_step"]
 
 
 @pytest.mark.parametrize("command", ALL)

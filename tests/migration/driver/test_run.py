@@ -150,9 +150,7 @@ def test_what_is_not_known_has_to_be_accepted_by_name(tmp_path: Path) -> None:
     result = forward(FakeWorld(cluster), tmp_path, accepted=frozenset({"C-30"}))
     assert result.outcome is Outcome.REFUSED
     assert {finding.evidence["check"] for finding in result.findings} == {"C-40", "C-41", "C-42"}
-    assert "--accept C-41" in next(
-        finding.next_step for finding in result.findings if finding.evidence["check"] == "C-41"
-    )
+    assert "--accept C-41" in next(finding.advice for finding in result.findings if finding.evidence["check"] == "C-41")
     assert not any(controller.formatted for controller in cluster.controllers)
 
 
@@ -403,7 +401,7 @@ def test_somebody_else_who_drives_the_other_way(phase: str, goal: str, act: int,
     (tmp_path / "other").mkdir()
     result = forward(world, tmp_path) if goal == FORWARD else back(world, tmp_path)
     assert result.findings[-1].id == id, result.findings
-    assert result.findings[-1].next_step and cluster.harm == []
+    assert result.findings[-1].advice and cluster.harm == []
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_brokers_without_a_controller_wait_for_a_zookeeper_that_comes_back(times
     result = back(Away(cluster, Verb.STOP, 3003, times), tmp_path)
     if times == 10_000:
         assert result.outcome in (Outcome.UNKNOWN, Outcome.PARTIAL, Outcome.FAILED)
-        assert result.findings[-1].id == "zookeeper-unreachable" and result.findings[-1].next_step
+        assert result.findings[-1].id == "zookeeper-unreachable" and result.findings[-1].advice
         result = back(FakeWorld(cluster), tmp_path)
     assert result.outcome is Outcome.DONE, result.findings
     assert_back(cluster)
@@ -96,7 +96,7 @@ def test_a_server_without_its_quorum_is_not_looked_at_as_if_it_were_new(monkeypa
     with pytest.raises(UnreachableError) as caught:
         world.observe()
     assert (caught.value.id, "zk:2181" in caught.value.message) == ("zookeeper-read-only", True)
-    assert "quorum" in caught.value.next_step
+    assert "quorum" in caught.value.advice
 
 
 def _ended(result: RunResult) -> tuple[Outcome, str, str]:
@@ -132,7 +132,7 @@ def test_a_claim_that_was_interrupted_is_told_and_not_waited_for(tmp_path: Path)
     began_ms = cluster.now_ms
     result = forward(FakeWorld(cluster), tmp_path)
     assert _ended(result) == (Outcome.PARTIAL, "claim-interrupted", "failed")
-    assert "restart that controller" in (result.findings[-1].next_step or "")
+    assert "restart that controller" in result.findings[-1].advice
     assert result.state_after == "M5"
     assert cluster.now_ms - began_ms < 1_000_000
     assert cluster.stop(3001)  # what it says to do

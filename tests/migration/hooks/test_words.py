@@ -128,7 +128,7 @@ def test_a_directory_of_a_nodes_file_that_could_be_read_otherwise_is_refused(tex
     with pytest.raises(InputError) as caught:
         directory_of_node(text, where="broker 1")
     assert caught.value.id == "node-directory-refused"
-    assert "inventory" in str(caught.value.next_step)
+    assert "inventory" in str(caught.value.advice)
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

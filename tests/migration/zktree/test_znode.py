@@ -157,7 +157,7 @@ def test_a_bomb_is_refused_with_its_limit(content, words):
     with pytest.raises(InputError, match=words) as caught:
         decode_znodes(gzip.compress(content), file="f")
     assert caught.value.id == "saved-tree-too-large"
-    assert caught.value.next_step
+    assert caught.value.advice
 
 
 def test_a_large_file_may_hold_more_than_a_small_one(monkeypatch):

@@ -136,7 +136,7 @@ def test_warnings(data: bytes, id: str, line: int, key: str):
     assert (warning.id, warning.line, warning.key) == (id, line, key)
     finding = warning.finding("f")
     assert finding.subject == f"f, line {line}"
-    assert finding.next_step and finding.message
+    assert finding.advice and finding.message
 
 
 @pytest.mark.parametrize("data", [b"", b"a=1\r\nb=2\r\n", "# ü\na=1".encode(), b"a=b\\\n  c"])

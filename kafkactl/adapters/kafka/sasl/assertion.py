@@ -131,8 +131,4 @@ def _read(file: str, key: str) -> bytes:
 
 
 def _invalid(words: str) -> InputError:
-    return InputError(
-        words,
-        id="invalid-assertion",
-        next_step=f"Set {_PREFIX}.file to a signed assertion, or {_PREFIX}.private.key.file to a key in PKCS8.",
-    )
+    return InputError(words, id="invalid-assertion")

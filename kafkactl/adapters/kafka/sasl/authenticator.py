@@ -53,14 +53,9 @@ class Sasl:
             raise UnreachableError(
                 f"{connection.address} does not take the SASL mechanism {self._name}; it takes {offered}",
                 id="sasl-mechanism-not-offered",
-                next_step="Set sasl.mechanism to one that the listener has in sasl.enabled.mechanisms.",
             )
         if code == _ILLEGAL_STATE:
-            raise UnreachableError(
-                f"{connection.address} is a listener without SASL",
-                id="sasl-not-spoken",
-                next_step="Set security.protocol to PLAINTEXT or SSL, as the listener's, or use its SASL port.",
-            )
+            raise UnreachableError(f"{connection.address} is a listener without SASL", id="sasl-not-spoken")
         if code:
             raise self._refused(connection, code, None)
 
@@ -71,7 +66,6 @@ class Sasl:
             f"{connection.address} does not let kafkactl in by {self._name}: {words}",
             id="authentication-failed",
             cause=text,
-            next_step="Check the user and the password (or the token) of sasl.jaas.config; see the node's log.",
         )
 
 
@@ -84,17 +78,11 @@ def authenticator(properties: ClientProperties) -> Sasl:
     make = _MECHANISMS.get(name)
     if make is None:
         raise InputError(
-            f"the value of sasl.mechanism is none of {', '.join(_MECHANISMS)}",
-            id="sasl-mechanism-not-supported",
-            next_step="Use a listener with one of these; where none is set, Kafka's default is GSSAPI (Kerberos).",
+            f"the value of sasl.mechanism is none of {', '.join(_MECHANISMS)}", id="sasl-mechanism-not-supported"
         )
     text = properties.get("sasl.jaas.config")
     if text is None:
-        raise InputError(
-            "sasl.jaas.config is not set",
-            id="missing-jaas-line",
-            next_step="Put the login line into the file: a JVM's own login file has no effect here.",
-        )
+        raise InputError("sasl.jaas.config is not set", id="missing-jaas-line")
     return Sasl(name, make(name, parse_jaas(text), properties))
 
 

@@ -145,8 +145,6 @@ class Gssapi:
             f"Kerberos gives no ticket for the service {self._service}, or the service cannot prove itself",
             id="kerberos-service-failed",
             cause=said(error),
-            next_step="Check sasl.kerberos.service.name, that the node is addressed by the name in its principal, the "
-            "clocks, and krb5.conf.",
         )
 
     def _broken(self, words: str) -> UnreachableError:
@@ -175,7 +173,6 @@ class _Tickets:
             f"Kerberos does not let {self._login.principal or 'the owner of the ticket cache'} in",
             id="kerberos-login-failed",
             cause="; ".join(dict.fromkeys(said(error) for error in failures)),
-            next_step="Check the keytab and the principal, or get a ticket with kinit; and krb5.conf and the clocks.",
         ) from failures[-1]
 
     def _stores(self) -> list[dict[str, str]]:
@@ -216,11 +213,7 @@ def within(work: Callable[[], T], deadline: Deadline) -> T:
     if errors:
         raise errors[0]
     if not results:
-        raise UnreachableError(
-            "Kerberos did not answer in time",
-            id="kerberos-timed-out",
-            next_step="Check that the key distribution centers of krb5.conf can be reached, and the name server.",
-        )
+        raise UnreachableError("Kerberos did not answer in time", id="kerberos-timed-out")
     return results[0]
 
 
@@ -240,7 +233,6 @@ def _service(options: Mapping[str, str], properties: ClientProperties) -> str:
         raise InputError(
             "neither sasl.kerberos.service.name nor serviceName in sasl.jaas.config is set",
             id="kerberos-service-not-named",
-            next_step="Set sasl.kerberos.service.name to the first part of the nodes' principals, most often kafka.",
         )
     return str(found)
 
@@ -250,9 +242,4 @@ def _is_true(options: Mapping[str, str], name: str) -> bool:
 
 
 def _invalid(words: str) -> InputError:
-    return InputError(
-        words,
-        id="invalid-kerberos-login",
-        next_step="For example: com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true "
-        'keyTab="/path/user.keytab" principal="user@REALM";',
-    )
+    return InputError(words, id="invalid-kerberos-login")

@@ -104,7 +104,6 @@ def _from_file(path: str) -> str:
         raise UnreachableError(
             f"the token file {path} cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}",
             id="token-not-available",
-            next_step=f"Check {_URL} and the file's permissions.",
         ) from error
     return _checked(text.strip(), path)
 
@@ -187,11 +186,7 @@ def _post(
 
 
 def _refused(url: str, words: str) -> UnreachableError:
-    return UnreachableError(
-        f"{_shown(url)} gives no token: {words}",
-        id="token-not-available",
-        next_step=f"Check {_URL}, the client's id, secret and scope; ask the operators of the authorization server.",
-    )
+    return UnreachableError(f"{_shown(url)} gives no token: {words}", id="token-not-available")
 
 
 def _shown(url: str) -> str:
@@ -203,9 +198,7 @@ def _shown(url: str) -> str:
 def _checked(token: str, where: str) -> str:
     if not _TOKEN.fullmatch(token):
         raise UnreachableError(
-            f"{where} gives no bearer token, or one with characters that a token cannot have",
-            id="token-not-available",
-            next_step="Expected is one token and nothing else, as RFC 6750 describes it.",
+            f"{where} gives no bearer token, or one with characters that a token cannot have", id="token-not-available"
         )
     return token
 
@@ -256,9 +249,4 @@ def _part(content: Mapping[str, Any]) -> str:
 
 
 def _invalid(words: str) -> InputError:
-    return InputError(
-        words,
-        id="invalid-token-source",
-        next_step=f"Set {_URL} to the token endpoint, or to file:///path of a token; put clientId and clientSecret "
-        "into sasl.jaas.config.",
-    )
+    return InputError(words, id="invalid-token-source")

@@ -248,9 +248,7 @@ class Fold:
 
 def _changed(path: str, position: int) -> FailedError:
     return FailedError(
-        f"{path} changed while it was read: the data at byte {position} is gone",
-        id="log-changed-while-read",
-        next_step="Ask again, or copy the log first: a node may have cut or deleted the segment.",
+        f"{path} changed while it was read: the data at byte {position} is gone", id="log-changed-while-read"
     )
 
 
