@@ -12,7 +12,7 @@ from kafkactl.migration.driver.journal import BACK
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import WayBack, identity_of, remembered_of
 from kafkactl.migration.driver.run import run_migration
-from kafkactl.migration.driver.steps import RunContext
+from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.plan.rollback import plan_rollback as planned_rollback
 from kafkactl.migration.plan.rollback_memory import NOTHING
 from kafkactl.migration.plan.rollback_refusals import ACCEPTABLE
@@ -59,7 +59,7 @@ def rollback(
         asks = asking(ask, crew, seen)
         asked: list[str] = []
 
-        def once(route: Any, step: Step) -> Finding | None:
+        def once(route: StepPlan, step: Step) -> Finding | None:
             if asked:
                 return None
             asked.append(step.target)

@@ -16,7 +16,8 @@ from kafkactl.migration.driver.files import RenderedFiles
 from kafkactl.migration.driver.guards import OF_ITS_OWN, ForwardGuard, Rehearsal, is_cured_by_first_steps
 from kafkactl.migration.driver.ports import DoneStep, Event, MigrationPort, MigrationWaitPolicy, RunResult
 from kafkactl.migration.driver.routes import first_due
-from kafkactl.migration.driver.steps import RunContext
+from kafkactl.migration.driver.run import Ask, Plan
+from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.plan.expected_copy import copy_deadline_ms, expected_copy
 from kafkactl.migration.render.hand_edits import HandEdits
 from kafkactl.migration.state.evidence import evidence_of
@@ -56,7 +57,7 @@ class DriveOptions:
 class Question:
     """What the driver asks before the first step, and before one that cannot be undone (`step.barrier`)."""
 
-    route: Any
+    route: StepPlan
     step: Step
     cluster_id: str
     seen: Observation
@@ -110,10 +111,10 @@ class DriveResult:
         }
 
 
-def asking(ask: AskCallback, crew: RunContext, seen: Observation) -> Callable[[Any, Step], Finding | None]:
+def asking(ask: AskCallback, crew: RunContext, seen: Observation) -> Ask:
     """`ask` as the driver calls it."""
 
-    def asks(route: Any, step: Step) -> Finding | None:
+    def asks(route: StepPlan, step: Step) -> Finding | None:
         return ask(Question(route=route, step=step, cluster_id=crew.cluster_id, seen=seen))
 
     return asks
@@ -145,7 +146,7 @@ def perform(
 
 def rehearse(
     inventory: Inventory,
-    way: Callable[[Observation, Any], Any],
+    way: Plan,
     options: DriveOptions,
     on_request: NoteCallback,
     *,
@@ -189,12 +190,11 @@ def _blockers_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: list(Severity).index(finding.severity)))
 
 
-def _outcome_of(route: Any, step: Step | None, stops: Sequence[Finding]) -> Outcome:
+def _outcome_of(route: StepPlan, step: Step | None, stops: Sequence[Finding]) -> Outcome:
     """What the run would come to: refused where its first step is, nothing to do where no step is due."""
     if stops or route.outcome is Outcome.REFUSED:
         return Outcome.REFUSED
-    outcome: Outcome = Outcome.NOTHING_TO_DO if step is None else route.outcome
-    return outcome
+    return Outcome.NOTHING_TO_DO if step is None else route.outcome
 
 
 def _folder_of(options: DriveOptions) -> str | None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from kafkactl.findings import Finding, Outcome, blocker
 from kafkactl.frozen import changed
 from kafkactl.migration.checks.numbers import is_accepted
 from kafkactl.migration.driver.guards import ForwardGuard
-from kafkactl.migration.driver.journal import FINALIZE, FORWARD
+from kafkactl.migration.driver.journal import FINALIZE, FORWARD, JournalState
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import WayForward, identity_of
-from kafkactl.migration.driver.run import run_migration
-from kafkactl.migration.driver.steps import RunContext
+from kafkactl.migration.driver.run import Plan, run_migration
+from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_findings, soak_of
@@ -106,7 +106,7 @@ def finalize(
         asks = asking(ask, crew, seen)
         asked: list[str] = []
 
-        def once(route: Any, step: Step) -> Finding | None:
+        def once(route: StepPlan, step: Step) -> Finding | None:
             if asked or observed_state(seen).state == "M10":
                 return None
             asked.append(step.target)
@@ -132,23 +132,23 @@ def plan_finalize(
     options = options or DriveOptions()
     route_of = _final_route(inventory)
 
-    def soaked(seen: Observation, memory: Any) -> Any:
+    def soaked(seen: Observation, memory: JournalState) -> StepPlan:
         return _with_soak(route_of(seen, memory), seen, inventory, options.accepted)
 
     return rehearse(inventory, soaked, options, on_request)
 
 
-def _final_route(inventory: Inventory) -> Callable[[Observation, Any], Any]:
+def _final_route(inventory: Inventory) -> Plan:
     way = WayForward(inventory, finalize=True)
 
-    def route_of(seen: Observation, memory: Any) -> Any:
+    def route_of(seen: Observation, memory: JournalState) -> StepPlan:
         route = way(seen, memory)
         return route if memory.is_finalizing else _refused_where_too_early(route)
 
     return route_of
 
 
-def _refused_where_too_early(route: Any) -> Any:
+def _refused_where_too_early(route: StepPlan) -> StepPlan:
     if route.state in _FINALIZABLE or route.outcome is Outcome.REFUSED:
         return route
     early = blocker(
@@ -159,7 +159,7 @@ def _refused_where_too_early(route: Any) -> Any:
     return changed(route, outcome=Outcome.REFUSED, findings=(*route.findings, early))
 
 
-def _with_soak(route: Any, observation: Observation, inventory: Inventory, accepted: Collection[str]) -> Any:
+def _with_soak(route: StepPlan, observation: Observation, inventory: Inventory, accepted: Collection[str]) -> StepPlan:
     """A plan has no guard; it reports all the same whether M8 has lasted long enough."""
     every = soak_findings(soak_of(evidence_of(observation)), wanted_hours=inventory.soak_hours)
     found = tuple(finding for finding in every if not is_accepted(finding, frozenset(accepted)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.adapters.migration.journal_view import JournalView, look_into_journal
@@ -32,6 +32,29 @@ _DONE = "done"
 
 
 @frozen
+class JournalSummary:
+    """What the driver's journal in `file` says: the last state, the goal of its last run, the step that was begun and
+    not ended (`pending`), and how the run ended; None for what it does not say.
+    """
+
+    file: str | None
+    state: str | None
+    goal: str | None
+    pending: str | None
+    outcome: str | None
+
+    def to_dict(self) -> dict[str, str | None]:
+        """The field `journal` of the answer `migrate.status`."""
+        return {
+            "file": self.file,
+            "state": self.state,
+            "goal": self.goal,
+            "pending": self.pending,
+            "outcome": self.outcome,
+        }
+
+
+@frozen
 class MigrationStatus:
     """The observed state, what is still missing for the next (`gates`), and the next step; None where there is none.
 
@@ -45,7 +68,7 @@ class MigrationStatus:
     gates: tuple[Finding, ...]
     findings: tuple[Finding, ...]
     next_step: Step | None
-    journal: Mapping[str, Any] | None
+    journal: JournalSummary | None
     has_problems: bool
     lacks: Lacking | None
 
@@ -63,7 +86,7 @@ class MigrationStatus:
             "why": self.situation.why,
             "time_ms": self.observation.time_ms,
             "observed": {"state": self.state.value, **observed_view(self.evidence)},
-            "journal": None if self.journal is None else dict(self.journal),
+            "journal": None if self.journal is None else self.journal.to_dict(),
             "agrees": _agrees(self.journal, self.state.value),
             "driver_lock": None if lock is None else lock.to_dict(),
             "gates": [finding.to_dict() for finding in self.gates],
@@ -99,10 +122,10 @@ class StatusWatch:
         edits: tuple[Finding, ...] = ()
         if self._is_live and self._inventory is not None:
             edits = edits_of(journal, self._inventory, observation)
-        is_going_back = remembered is not None and remembered["goal"] == _BACK and remembered["outcome"] != _DONE
+        is_going_back = remembered is not None and remembered.goal == _BACK and remembered.outcome != _DONE
         back = rollback_of(evidence, situation, self._inventory).pending if is_going_back else ()
         then = afterwards(observation) if situation.state is State.M11 else ()
-        is_alarm = bool(alarms) and (remembered is None or remembered["goal"] != _FINALIZING)
+        is_alarm = bool(alarms) and (remembered is None or remembered.goal != _FINALIZING)
         return MigrationStatus(
             situation=situation,
             evidence=evidence,
@@ -169,22 +192,20 @@ def _has_problems(situation: Situation, gates: Iterable[Finding], *, is_alarm: b
     return situation.state.is_broken or is_alarm or bool(found and not early)
 
 
-def _remembered(found: JournalView) -> dict[str, Any]:
-    """What the journal says."""
-    memory = found.memory
-    pending = memory.pending
-    return {
-        "file": found.file,
-        "state": memory.state,
-        "goal": memory.goal,
-        "pending": None if pending is None else f"{pending.action} {pending.target}",
-        "outcome": memory.outcome,
-    }
+def _remembered(found: JournalView) -> JournalSummary:
+    memory, pending = found.memory, found.memory.pending
+    return JournalSummary(
+        file=found.file,
+        state=memory.state,
+        goal=memory.goal,
+        pending=None if pending is None else f"{pending.action} {pending.target}",
+        outcome=memory.outcome,
+    )
 
 
-def _agrees(journal: Mapping[str, Any] | None, state: str) -> bool | None:
+def _agrees(journal: JournalSummary | None, state: str) -> bool | None:
     """Whether both say the same. What is planned, armed or about to follow automatically is no disagreement."""
-    if journal is None or journal["state"] is None:
+    if journal is None or journal.state is None:
         return None
     unseen = {"M1": "M0", "M9": "M8"}  # decisions that no cluster shows
-    return bool(unseen.get(journal["state"], journal["state"]) == state)
+    return unseen.get(journal.state, journal.state) == state
