@@ -86,8 +86,8 @@ def _node(
     """The node by the first of its addresses that answers as what it should be."""
     seen = [visits[address] for address in seat.addresses]
     node = NodeSeen(id=seat.id, role=seat.role, answers=None, endpoints=seat.endpoints)
-    answering = [one for one in seen if one.versions is not None and one.role is _LISTENERS[seat.role]]
-    own = next((one for one in answering if _stranger(one, seat, cluster_id) is None), None)
+    answering = [visit for visit in seen if visit.versions is not None and visit.role is _LISTENERS[seat.role]]
+    own = next((visit for visit in answering if _stranger(visit, seat, cluster_id) is None), None)
     if own is not None:
         named = own.node_id == seat.id
         return replace(
@@ -96,21 +96,21 @@ def _node(
     if answering:
         finding = _elsewhere(node, answering[0], _stranger(answering[0], seat, cluster_id) or "")
         return replace(node, answers=False, silence=Silence.ELSEWHERE), finding
-    errors = [one.error for one in seen if one.error is not None and one.versions is None]
+    errors = [visit.error for visit in seen if visit.error is not None and visit.versions is None]
     if errors and all(error.id in _SILENT for error in errors) and len(errors) == len(seen):
         return replace(node, answers=False, silence=_silence(seat.addresses, errors, taken)), None
     return node, _not_asked(node, seat, [error for error in errors if error.id not in _SILENT])
 
 
-def _stranger(one: Visit, seat: Seat, cluster_id: str | None) -> str | None:
+def _stranger(visit: Visit, seat: Seat, cluster_id: str | None) -> str | None:
     """Who answers in the place of the node; None where it is the node, or does not say who it is."""
-    if one.view is not None and cluster_id not in (None, one.view.cluster_id):
-        return f"a node of the cluster {one.view.cluster_id}"
-    return None if one.node_id in (None, seat.id) else f"node {one.node_id}"
+    if visit.view is not None and cluster_id not in (None, visit.view.cluster_id):
+        return f"a node of the cluster {visit.view.cluster_id}"
+    return None if visit.node_id in (None, seat.id) else f"node {visit.node_id}"
 
 
-def _roles(one: Visit) -> frozenset[Role] | None:
-    words = [word.strip() for word in one.settings.get(ROLES, "").split(",")]
+def _roles(visit: Visit) -> frozenset[Role] | None:
+    words = [word.strip() for word in visit.settings.get(ROLES, "").split(",")]
     found = frozenset(Role(word) for word in words if word in tuple(Role))
     return found or None
 
@@ -121,14 +121,14 @@ def _silence(addresses: Iterable[Address], errors: Sequence[KafkactlError], take
     return Silence.REFUSED if all(error.id == "connection-refused" for error in errors) else Silence.UNREACHED
 
 
-def _elsewhere(node: NodeSeen, one: Visit, who: str) -> Finding:
+def _elsewhere(node: NodeSeen, visit: Visit, who: str) -> Finding:
     return warning(
         "another-node-at-address",
         node.name,
-        f"{who} answers at {one.address}, the address of {node.name}: its answer says nothing of {node.name}",
-        f"Compare {one.address} with the listeners of both nodes.",
-        address=str(one.address),
-        found=one.node_id,
+        f"{who} answers at {visit.address}, the address of {node.name}: its answer says nothing of {node.name}",
+        f"Compare {visit.address} with the listeners of both nodes.",
+        address=str(visit.address),
+        found=visit.node_id,
     )
 
 

@@ -326,13 +326,13 @@ def _unanswered(error: UnknownOutcomeError) -> Answer:
     raise error
 
 
-def _probe(one: Visit, endpoint: Endpoint) -> Probe:
+def _probe(visit: Visit, endpoint: Endpoint) -> Probe:
     return Probe(
         endpoint=endpoint,
-        answers=one.answers is True,
-        is_controller=None if one.role is None else one.role is Role.CONTROLLER,
-        cluster_id=None if one.view is None else one.view.cluster_id,
-        node_id=one.node_id,
+        answers=visit.answers is True,
+        is_controller=None if visit.role is None else visit.role is Role.CONTROLLER,
+        cluster_id=None if visit.view is None else visit.view.cluster_id,
+        node_id=visit.node_id,
     )
 
 

@@ -303,7 +303,7 @@ def assembled(
         disks=[disk for disk in disks if disk.cluster_id in (None, cluster_id)],
         registrations=registrations,
         probes=tuple(_probes(telling, answers)),
-        heard={str(one.address): one.versions for one in same if one.versions is not None},
+        heard={str(visit.address): visit.versions for visit in same if visit.versions is not None},
         configured=_voters_configured(visits),
         alive_within_ms=_alive_within_ms(visits),
     )
@@ -331,22 +331,22 @@ def nodes_of(visits: Iterable[Visit]) -> Iterator[NodeFacts]:
         id = visit.id
         if id is not None and (id not in best or _weight(visit) > _weight(best[id])):
             best[id] = visit
-    for id, one in sorted(best.items()):
+    for id, visit in sorted(best.items()):
         yield NodeFacts(
             id=id,
-            answers=one.answers,
-            is_controller=None if one.role is None else one.role is Role.CONTROLLER,
-            cluster_id=None if one.view is None else one.view.cluster_id,
-            leader_id=one.leader_id,
-            leader_epoch=one.leader_epoch,
-            versions=one.versions,
-            auto_join=one.auto_join,
-            named_itself=one.node_id is not None,
+            answers=visit.answers,
+            is_controller=None if visit.role is None else visit.role is Role.CONTROLLER,
+            cluster_id=None if visit.view is None else visit.view.cluster_id,
+            leader_id=visit.leader_id,
+            leader_epoch=visit.leader_epoch,
+            versions=visit.versions,
+            auto_join=visit.auto_join,
+            named_itself=visit.node_id is not None,
         )
 
 
-def _weight(one: Visit) -> tuple[bool, bool, bool]:
-    return one.answers is True, one.role is Role.CONTROLLER, one.answers is None
+def _weight(visit: Visit) -> tuple[bool, bool, bool]:
+    return visit.answers is True, visit.role is Role.CONTROLLER, visit.answers is None
 
 
 def _cluster_id(visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> str | None:
@@ -360,14 +360,14 @@ def _probes(visits: Sequence[Visit], answers: Sequence[QuorumAnswer]) -> Iterato
     by_address = {visit.address: visit for visit in visits}
     best = max(answers, key=lambda answer: answer.leader_epoch, default=None)
     for _, endpoint in () if best is None else _voter_endpoints(best):
-        one = by_address.get(Address(endpoint.host, endpoint.port))
-        if one is not None and one.answers is not None:
+        asked = by_address.get(Address(endpoint.host, endpoint.port))
+        if asked is not None and asked.answers is not None:
             yield Probe(
                 endpoint=endpoint,
-                answers=one.answers,
-                is_controller=None if one.role is None else one.role is Role.CONTROLLER,
-                cluster_id=None if one.view is None else one.view.cluster_id,
-                node_id=one.node_id,
+                answers=asked.answers,
+                is_controller=None if asked.role is None else asked.role is Role.CONTROLLER,
+                cluster_id=None if asked.view is None else asked.view.cluster_id,
+                node_id=asked.node_id,
             )
 
 
@@ -413,8 +413,8 @@ def _voters_configured(visits: Sequence[Visit]) -> Mapping[int, tuple[Endpoint, 
     return {}
 
 
-def _static_voters(one: Visit) -> Iterator[tuple[Address, int | None]]:
-    text = one.settings.get(STATIC_VOTERS, "")
+def _static_voters(visit: Visit) -> Iterator[tuple[Address, int | None]]:
+    text = visit.settings.get(STATIC_VOTERS, "")
     try:
         for voter in parse_static_voters([entry.strip() for entry in text.split(",") if entry.strip()]):
             yield Address(voter.host, voter.port), voter.node_id
@@ -422,8 +422,8 @@ def _static_voters(one: Visit) -> Iterator[tuple[Address, int | None]]:
         return
 
 
-def _bootstrap_servers(one: Visit) -> Iterator[tuple[Address, int | None]]:
-    for entry in one.settings.get(BOOTSTRAP_SERVERS, "").split(","):
+def _bootstrap_servers(visit: Visit) -> Iterator[tuple[Address, int | None]]:
+    for entry in visit.settings.get(BOOTSTRAP_SERVERS, "").split(","):
         found = parse_host_port(entry.strip())
         if found is not None:
             yield Address(*found), None
