@@ -35,6 +35,9 @@ Under "the metadata topic" each scene has a cluster with three topics on two bro
 afterwards. Compared are the findings by disks, live cluster and saved observation; log start, uploads and first upload
 of each topic with the forecast for the broker that leads it then; and the brokers whose log says that the metadata
 consumer ended with those for which it was forecast.
+
+What a release or an act has no section for, was not run. Sections hold what a run gave, also where the scene's own
+expectation was wrong and was corrected afterwards.
 """
 
 
