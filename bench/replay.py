@@ -34,7 +34,7 @@ GOALS = {"columns": 8.0, "command": 12.0}
 GOALS_OF_TEN_MILLION = {"columns": 6.0, "command": 8.0}
 MIB_OF_MILLION_PARTITIONS, MIB_BESIDE = 350, 150
 MANY = 5_000_000
-PIECE_BYTES = 8 * 1024 * 1024
+PIECE_BYTES = 6 * 1024 * 1024
 
 
 def pieces(file: Path) -> Iterator[bytes]:

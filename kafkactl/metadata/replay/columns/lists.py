@@ -18,6 +18,7 @@ IDS, DIRECTORIES = 1, 4  # words that an element takes: a node id, and the 16 by
 EMPTY: Final = 0  # the place of the list without elements
 _MOST_UNKNOWN: Final = 127
 _LEAST_ROOM: Final = 1 << 16
+_MOVED_AT_ONCE: Final = 10_000
 
 
 def _unknown_places() -> Array:
@@ -80,9 +81,7 @@ class Lists:
     def _append(self, taken: Array) -> int:
         first, self.used = self.used, self.used + len(taken)
         if self.used > len(self.words):
-            grown = np.empty(self.used + self.used // 2, np.int32)
-            grown[:first] = self.words[:first]
-            self.words = grown
+            self.words.resize(self.used + self.used // 4, refcheck=False)  # in place: whoever holds it sees no change
         self.words[first : self.used] = taken
         return first
 
@@ -95,9 +94,10 @@ class Lists:
         """Copies these to another array; returns their places there."""
         held = np.flatnonzero(places >= _PINNED)
         moved = places.copy()
-        if len(held):
-            begins, source = _spread(places[held], self.words[places[held]].astype(np.int64) * width + 1)
-            moved[held] = begins + other._append(self.words[source])
+        for first in range(0, len(held), _MOVED_AT_ONCE):
+            own = held[first : first + _MOVED_AT_ONCE]
+            begins, source = _spread(places[own], self.words[places[own]].astype(np.int64) * width + 1)
+            moved[own] = begins + other._append(self.words[source])
         return moved
 
 

@@ -17,7 +17,7 @@ from kafkactl.metadata.replay.columns.topics import DIRECTORIES, LISTS, PLAIN, C
 from kafkactl.metadata.replay.state import State
 
 _FLUSHED_AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tuples
-_LEAST_WORDS: Final = 4 << 20  # fewer are not worth to look which of them are still needed
+_LEAST_WORDS: Final = 6 << 20  # fewer are not worth to look which of them are still needed
 _FORMS: Final[Mapping[str, type[Any]]] = {
     **dict.fromkeys((*LISTS, DIRECTORIES, "leader"), np.int32),
     "recovery": np.int8,
