@@ -292,8 +292,8 @@ def write_logs(folder: Path, shape: Shape) -> Expected:
     logs = [_Log(folder / f"__remote_log_metadata-{at}") for at in range(shape.metadata_partitions)]
     partitions = _partitions(shape)
     pending = [
-        (logs[metadata_partition_of(PartitionKey(one.topic_id, one.number), len(logs))], one.values())
-        for one in partitions
+        (logs[metadata_partition_of(PartitionKey(partition.topic_id, partition.number), len(logs))], partition.values())
+        for partition in partitions
     ]
     while pending:  # in turn, some records of each
         going = []

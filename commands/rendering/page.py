@@ -182,7 +182,7 @@ def _named(subjects: Sequence[str]) -> str:
         numbers = [subject.rpartition(" ")[2] for subject in shown]
         return f"{kinds.pop()}s {first_few(numbers, _SUBJECTS_SHOWN, count=len(subjects))}"
     if kinds == {_PARTITION}:
-        partitions = [one.removeprefix(f"{_PARTITION} ") for one in shown]
+        partitions = [item.removeprefix(f"{_PARTITION} ") for item in shown]
         return f"{_PARTITION}s {first_few(partitions, _SUBJECTS_SHOWN, count=len(subjects))}"
     return first_few(subjects, _SUBJECTS_SHOWN)
 

@@ -48,7 +48,7 @@ def _refused_add(node: Node, now: int, request: AddRaftVoterRequest) -> Refusal 
     if refusal is not None:
         return refusal
     if node.default_endpoint(request.listeners) is None:
-        shown = ", ".join(f"{one.listener}://{one.host}:{one.port}" for one in request.listeners)
+        shown = ", ".join(f"{listener.listener}://{listener.host}:{listener.port}" for listener in request.listeners)
         return errors.INVALID_REQUEST, (
             f"Add voter request didn't include the endpoint (Endpoints(endpoints={{{shown}}})) for the default "
             f"listener ListenerName({node.default_listener})"

@@ -57,7 +57,10 @@ def _leader_endpoints(endpoints: tuple[Endpoint, ...], version: int) -> Message:
 def _node_endpoints(message: Any, version: int, since: int = 1) -> Message:
     if version < since:
         return {}
-    at = [{"NodeId": message.leader_id, "Host": one.host, "Port": one.port} for one in message.node_endpoints]
+    at = [
+        {"NodeId": message.leader_id, "Host": endpoint.host, "Port": endpoint.port}
+        for endpoint in message.node_endpoints
+    ]
     return {"NodeEndpoints": at}
 
 

@@ -128,8 +128,8 @@ def damaged() -> Iterator[tuple[str, bytes]]:
         at = rng.randrange(len(data))
         yield f"flipped {number}", data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
     yield "torn", data[:-7]
-    one, two, three = (starts[len(starts) * share // 4] for share in (1, 2, 3))
-    yield "hole", data[:one] + data[two:]
-    yield "repeated", data[:two] + data[one:]
-    yield "swapped", data[:one] + data[two:three] + data[one:two] + data[three:]
-    yield "older epoch", data[: two + 12] + bytes(4) + data[two + 16 :]
+    first, second, third = (starts[len(starts) * share // 4] for share in (1, 2, 3))
+    yield "hole", data[:first] + data[second:]
+    yield "repeated", data[:second] + data[first:]
+    yield "swapped", data[:first] + data[second:third] + data[first:second] + data[third:]
+    yield "older epoch", data[: second + 12] + bytes(4) + data[second + 16 :]

@@ -83,13 +83,13 @@ class FakeBroker(Listening):
 
     def names(self) -> list[str]:
         """The requests so far, but for ApiVersions."""
-        return [one.name for one in self.asked if one.name != "ApiVersions"]
+        return [item.name for item in self.asked if item.name != "ApiVersions"]
 
     def hang_up(self) -> None:
         """Close every connection, but go on listening."""
-        for one in self._sockets[1:]:
+        for item in self._sockets[1:]:
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                item.shutdown(socket.SHUT_RDWR)
 
     def _welcome(self, connection: socket.socket) -> None:
         self.connections += 1

@@ -43,7 +43,7 @@ class EngineChecker:
         self.planned: tuple[Any, Any] | None = None
         self.is_unknown = self.is_reached = False
         engine.journal = _SpiedJournal(engine.journal, self)
-        for owner, name in ((engine, "saw"), (engine, "end"), *((self.journey, one) for one in ("plan", "send"))):
+        for owner, name in ((engine, "saw"), (engine, "end"), *((self.journey, item) for item in ("plan", "send"))):
             setattr(owner, name, getattr(self, f"_{name}")(getattr(owner, name)))
         self._spy_on_verification()
 

@@ -185,7 +185,7 @@ class Clients:
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def _place(self, name: str, kind: str) -> Path:
-        return self.root / ("".join(one if one.isalnum() else f"%{ord(one):x}" for one in name) + f".{kind}")
+        return self.root / ("".join(item if item.isalnum() else f"%{ord(item):x}" for item in name) + f".{kind}")
 
     def use_real_kubectl(self, path: str) -> None:
         """What needs no server is done by the real one."""

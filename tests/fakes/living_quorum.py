@@ -95,10 +95,10 @@ class LivingQuorum:
         self.elected_at_ms: float | None = None  # when the next leader takes over; None while one leads
         self.successor: int | None = None
         self.lost_majority_ms: float | None = None
-        self.nodes = {one: _Node(id=one, delay_ms=4.0 + 3 * one) for one in (*self.voters, *self.observers)}
+        self.nodes = {item: _Node(id=item, delay_ms=4.0 + 3 * item) for item in (*self.voters, *self.observers)}
         for node in self.nodes.values():
             node.end, node.fetched_ms, node.parked_ms = self.end, 0.0, 0.0
-        self._todo = sorted(self.events, key=lambda one: one.at_ms)
+        self._todo = sorted(self.events, key=lambda event: event.at_ms)
         self._happen()
 
     # --- time ---
@@ -109,7 +109,7 @@ class LivingQuorum:
     def sleep_ms(self, duration_ms: float) -> None:
         target = self.at_ms + max(0.0, duration_ms)
         while True:
-            moments = [one for one in self._moments() if one <= target]
+            moments = [moment for moment in self._moments() if moment <= target]
             if not moments:
                 break
             self.at_ms = max(self.at_ms, min(moments))
@@ -189,7 +189,7 @@ class LivingQuorum:
         self.high_watermark = None
 
     def _elect(self) -> None:
-        able = [one for one in self.voters if self.nodes[one].follows]
+        able = [voter for voter in self.voters if self.nodes[voter].follows]
         if len(able) < majority(len(self.voters)):
             self.elected_at_ms = self.at_ms + 1_000
             return
@@ -201,7 +201,7 @@ class LivingQuorum:
             node.end = node.fetched_ms = node.parked_ms = None
 
     def _commit(self) -> None:
-        ends = sorted((self._end_of(one) for one in self.voters), reverse=True)
+        ends = sorted((self._end_of(voter) for voter in self.voters), reverse=True)
         committed = ends[majority(len(self.voters)) - 1]
         if self.leads and committed >= 0:
             self.high_watermark = max(committed, self.high_watermark or 0)
@@ -216,7 +216,7 @@ class LivingQuorum:
         """A leader without a majority resigns after one and a half fetch timeouts."""
         if not self.leads:
             return
-        lives = sum(one == self.leader_id or self._fetches(self.nodes[one]) for one in self.voters)
+        lives = sum(voter == self.leader_id or self._fetches(self.nodes[voter]) for voter in self.voters)
         if lives >= majority(len(self.voters)):
             self.lost_majority_ms = None
         elif self.lost_majority_ms is None:
@@ -229,11 +229,11 @@ class LivingQuorum:
     @property
     def true_life(self) -> frozenset[ReplicaKey]:
         """Who follows, or leads."""
-        return frozenset(key(one.id, one.directory) for one in self.nodes.values() if one.follows)
+        return frozenset(key(node.id, node.directory) for node in self.nodes.values() if node.follows)
 
     @property
     def voter_keys(self) -> frozenset[ReplicaKey]:
-        return frozenset(key(one, self.nodes[one].directory) for one in self.voters)
+        return frozenset(key(voter, self.nodes[voter].directory) for voter in self.voters)
 
     # --- the port ---
 
@@ -275,13 +275,13 @@ class LivingQuorum:
         elif step.action is Action.ADD:
             assert step.id is not None
             self.voters = tuple(sorted((*self.voters, step.id)))
-            self.observers = tuple(one for one in self.observers if one != step.id)
+            self.observers = tuple(observer for observer in self.observers if observer != step.id)
         else:
             assert step.id is not None
-            self.voters = tuple(one for one in self.voters if one != step.id)
+            self.voters = tuple(voter for voter in self.voters if voter != step.id)
             self.observers = tuple(sorted((*self.observers, step.id)))
         if tolerates(self.voter_keys, self.true_life) < 0:
-            gone = [self.nodes[one].struck_ms for one in self.voters if not self.nodes[one].follows]
+            gone = [self.nodes[voter].struck_ms for voter in self.voters if not self.nodes[voter].follows]
             self.wedged.append((words, self.at_ms - max(gone)))
         if self.leader_id not in self.voters:
             self._resign(200.0, None)
@@ -311,8 +311,8 @@ class LivingQuorum:
             leader_id=self.leader_id,
             leader_epoch=self.epoch,
             high_watermark=-1 if self.high_watermark is None else self.high_watermark,
-            voters=tuple(self._replica(one) for one in self.voters),
-            observers=tuple(self._replica(one) for one in self.observers),
+            voters=tuple(self._replica(voter) for voter in self.voters),
+            observers=tuple(self._replica(observer) for observer in self.observers),
         )
 
     def _replica(self, node_id: int) -> Replica:
@@ -346,14 +346,16 @@ class LivingQuorum:
         return versions(finalized={"metadata.version": 30, **({"kraft.version": 1} if level else {})})
 
     def _probes(self):
-        for one in self.voters if not self.out_of_reach else ():
-            node = self.nodes[one]
-            yield Probe(endpoint=endpoint(one), answers=node.answers, is_controller=node.answers or None)
+        for voter in self.voters if not self.out_of_reach else ():
+            node = self.nodes[voter]
+            yield Probe(endpoint=endpoint(voter), answers=node.answers, is_controller=node.answers or None)
 
     def _registrations(self) -> Registrations:
         controllers: Mapping[int, ControllerRegistration] = {
-            one: ControllerRegistration(id=one, incarnation_id=Uuid(bytes(16)), features={}, endpoints=(endpoint(one),))
-            for one in self.nodes
+            node: ControllerRegistration(
+                id=node, incarnation_id=Uuid(bytes(16)), features={}, endpoints=(endpoint(node),)
+            )
+            for node in self.nodes
         }
         return Registrations(
             brokers={}, controllers=controllers, levels={"metadata.version": 33}, kraft_version=0 if self.static else 1

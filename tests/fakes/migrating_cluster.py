@@ -49,7 +49,7 @@ def broker_file(id: int) -> str:
 
 def controller_file(id: int) -> str:
     """The file of a controller as the operator prepared it."""
-    voters = ",".join(f"{one}@127.0.0.1:{6090 + one % 10}" for one in (3001, 3002, 3003))
+    voters = ",".join(f"{number}@127.0.0.1:{6090 + number % 10}" for number in (3001, 3002, 3003))
     return (
         f"process.roles=controller\nnode.id={id}\nlisteners=CONTROLLER://127.0.0.1:{6090 + id % 10}\n"
         f"controller.listener.names=CONTROLLER\ncontroller.quorum.voters={voters}\nlog.dirs=/meta/{id}\n"
@@ -133,16 +133,16 @@ class FakeCluster:
 
     @property
     def brokers(self) -> list[FakeNode]:
-        return [one for one in self.nodes.values() if one.role is NodeRole.BROKER]
+        return [node for node in self.nodes.values() if node.role is NodeRole.BROKER]
 
     @property
     def controllers(self) -> list[FakeNode]:
-        return [one for one in self.nodes.values() if one.role is NodeRole.CONTROLLER]
+        return [node for node in self.nodes.values() if node.role is NodeRole.CONTROLLER]
 
     @property
     def quorum(self) -> list[FakeNode]:
         """The controllers that run on formatted disks."""
-        return [one for one in self.controllers if one.running and one.formatted]
+        return [controller for controller in self.controllers if controller.running and controller.formatted]
 
     def put(self, path: str, data: bytes | None, *, owner: int = 0) -> None:
         """Create a znode, or change its data."""
@@ -229,7 +229,7 @@ class FakeCluster:
 
     def format(self, id: int, cluster_id: str) -> None:
         """Formatted disks; where no other controller has any log, the quorum begins anew."""
-        if self.log.end_offset and not any(one.formatted for one in self.controllers):
+        if self.log.end_offset and not any(controller.formatted for controller in self.controllers):
             self.logs.append(FakeLog(self.now_ms))
             self.copying, self.dual_write = 0, False
             for node in self.nodes.values():
@@ -268,7 +268,7 @@ class FakeCluster:
                 node.follows = found["brokerid"] if is_living else node.follows
 
     def _elect_in_zookeeper(self) -> None:
-        able = [one for one in self.brokers if one.running and one.mode is not Mode.KRAFT]
+        able = [broker for broker in self.brokers if broker.running and broker.mode is not Mode.KRAFT]
         if not self.zookeeper_up or "/controller" in self.znodes or not able:
             return
         if self.quorum and self.log.state == MIGRATION:
@@ -294,7 +294,7 @@ class FakeCluster:
             return
         zookeeper = int(self.znodes["/controller_epoch"].data or b"0")
         epoch = self.log.epoch if found["kraftControllerEpoch"] >= 0 else zookeeper
-        for path in [one for one in self.znodes if one.endswith("/state")]:
+        for path in [znode for znode in self.znodes if znode.endswith("/state")]:
             state = json.loads(self.znodes[path].data or b"{}")
             if state["controller_epoch"] <= epoch:
                 self.put(path, text({**state, "controller_epoch": epoch}))
@@ -308,7 +308,7 @@ class FakeCluster:
             return
         leader = alive[0]
         self.leader = leader.id
-        self.log.lead(leader.id, [one.id for one in self.controllers])
+        self.log.lead(leader.id, [controller.id for controller in self.controllers])
         if self.log.state is None:
             self.log.bootstrap(LEVEL, PRE_MIGRATION if leader.has_flag else NONE)
             if not leader.has_flag:
@@ -316,7 +316,7 @@ class FakeCluster:
         elif self.log.state == MIGRATION and not leader.has_flag:
             self.log.append((STATE, 0, {"ZkMigrationState": POST_MIGRATION}))
             self.dual_write = False
-            if any(one.running and one.mode is not Mode.KRAFT for one in self.brokers):
+            if any(broker.running and broker.mode is not Mode.KRAFT for broker in self.brokers):
                 self.harm.append("finalized with a broker on ZooKeeper")
 
     def _register(self) -> None:
@@ -348,7 +348,7 @@ class FakeCluster:
                 self.put("/migration", _migration(self.log.end_offset - 1, self.leader, self.log.epoch, self.log.epoch))
 
     def _copy(self) -> None:
-        wanted = {one.id for one in self.brokers}
+        wanted = {broker.id for broker in self.brokers}
         if wanted - set(self.log.facts.registrations):
             return
         stale = json.loads(self.znodes["/migration"].data or b"{}")["kraft_metadata_offset"] > 0
@@ -389,8 +389,8 @@ class FakeCluster:
         """All that there is to see."""
         if not self.zookeeper_up:
             raise UnreachableError("ZooKeeper does not answer", id="zookeeper-unreachable")
-        seen = tuple(self._seen(one) for one in self.nodes.values())
-        logs = {one.id: self.log.facts for one in self.quorum} if self.leader is not None else {}
+        seen = tuple(self._seen(node) for node in self.nodes.values())
+        logs = {finding.id: self.log.facts for finding in self.quorum} if self.leader is not None else {}
         return Observation(time_ms=int(self.now_ms), connect="zk:2181", nodes=seen, tree=self.tree(), logs=logs)
 
     def _seen(self, node: FakeNode) -> NodeSeen:
@@ -425,13 +425,13 @@ class FakeCluster:
             return QuorumSeen(partition_error=6)
         end, now = self.log.end_offset, int(self.now_ms)
         at = {"log_end_offset": end, "last_fetch_timestamp_ms": now, "last_caught_up_timestamp_ms": now}
-        followers = [one for one in self.brokers if one.running and one.mode is not Mode.ZK]
+        followers = [broker for broker in self.brokers if broker.running and broker.mode is not Mode.ZK]
         return QuorumSeen(
             leader_id=self.leader,
             leader_epoch=self.log.epoch,
             high_watermark=end,
-            voters=tuple(ReplicaSeen(id=one.id, **at) for one in self.controllers),
-            observers=tuple(ReplicaSeen(id=one.id, **at) for one in followers),
+            voters=tuple(ReplicaSeen(id=controller.id, **at) for controller in self.controllers),
+            observers=tuple(ReplicaSeen(id=follower.id, **at) for follower in followers),
         )
 
     # --- ZooKeeper's writes ---

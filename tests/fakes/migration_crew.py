@@ -35,14 +35,14 @@ def inventory_of(cluster: FakeCluster) -> Inventory:
     """As its operator would write it."""
     nodes = tuple(
         InventoryNode(
-            id=one.id,
-            role=one.role,
+            id=node.id,
+            role=node.role,
             host="127.0.0.1",
-            address=address_of(one),
-            config=f"/etc/kafka/{one.id}.properties",
-            log_dirs=(f"/data/{one.id}",),
+            address=address_of(node),
+            config=f"/etc/kafka/{node.id}.properties",
+            log_dirs=(f"/data/{node.id}",),
         )
-        for one in cluster.nodes.values()
+        for node in cluster.nodes.values()
     )
     return Inventory(file="inventory.toml", zookeeper=ZooKeeperPlace(connect="zk:2181"), nodes=nodes, journal="journal")
 
@@ -65,7 +65,7 @@ class PlainFiles:
     ) -> bytes | Finding:
         if node.role is NodeRole.CONTROLLER:
             assert current is not None
-            kept = [one for one in current.decode().splitlines() if not one.startswith("zookeeper.")]
+            kept = [line for line in current.decode().splitlines() if not line.startswith("zookeeper.")]
             return (
                 "\n".join(kept) + "\n" + (FLAG + "zookeeper.connect=zk:2181\n" if phase == "migration" else "")
             ).encode()
@@ -117,10 +117,10 @@ def at_phase(phase: str) -> FakeCluster:
     for step in order[1 : order.index(phase) + 1]:
         match step:
             case "M3":
-                for one in cluster.controllers:
-                    cluster.format(one.id, CLUSTER_ID)
-                for one in cluster.controllers:
-                    cluster.start(one.id)
+                for controller in cluster.controllers:
+                    cluster.format(controller.id, CLUSTER_ID)
+                for finding in cluster.controllers:
+                    cluster.start(finding.id)
             case "M4" | "M4L" | "M6":
                 _again(cluster, {"M4": 1, "M4L": 2, "M6": 3}[step], broker_file, FLAG + QUORUM)
             case "M7":

@@ -82,7 +82,7 @@ class FakeWorld:
         self.on_act()
         self._pass()
         seen = self.cluster.observe()
-        return changed(seen, nodes=tuple(self._listed(one) for one in seen.nodes))
+        return changed(seen, nodes=tuple(self._listed(node) for node in seen.nodes))
 
     def _listed(self, node: NodeSeen) -> NodeSeen:
         """With what an fs_probe hook shows of a broker's disks."""
@@ -127,7 +127,7 @@ class FakeWorld:
         if request.verb not in self.verbs:
             self.operator(request)
             return HookRun(end=HookEnd.ASKED)
-        struck = next((one for one in self.faults if one[:2] == (request.verb, request.node)), None)
+        struck = next((fault for fault in self.faults if fault[:2] == (request.verb, request.node)), None)
         if struck is None:
             run = self.carry_out(request)
         else:
@@ -222,4 +222,4 @@ def format_all(cluster: FakeCluster) -> None:
     for node in cluster.controllers:
         cluster.format(node.id, CLUSTER_ID)
         cluster.start(node.id)
-    assert all(one.running for one in cluster.nodes.values() if one.role is NodeRole.CONTROLLER)
+    assert all(node.running for node in cluster.nodes.values() if node.role is NodeRole.CONTROLLER)

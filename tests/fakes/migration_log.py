@@ -49,13 +49,13 @@ class FakeLog:
     def append_copied(self, records: Iterable[MetadataRecord]) -> int:
         """One batch of records as `copy_batches` makes them."""
         return self._add(
-            [(None, encode_record(metadata_record(one.api_key), one.version, one.data)) for one in records]
+            [(None, encode_record(metadata_record(record.api_key), record.version, record.data)) for record in records]
         )
 
     def lead(self, leader: int, voters: Iterable[int]) -> None:
         """A new epoch begins."""
         self.epoch += 1
-        ids = [{"VoterId": one} for one in voters]
+        ids = [{"VoterId": voter} for voter in voters]
         data = {"LeaderId": leader, "Voters": ids, "GrantingVoters": ids}
         self._add([encode_control_record(ControlType.LEADER_CHANGE, data)], is_control=True)
 

@@ -66,15 +66,15 @@ class FakeQuorum:
         self.cluster_id = "ZmFrZS1xdW9ydW0tMTIzNA"
         self.lock = threading.RLock()
         self.levels: dict[str, int] = {"metadata.version": metadata_version, "kraft.version": 1}
-        self.voters = {one: directory_of(one) for one in voters}
+        self.voters = {voter: directory_of(voter) for voter in voters}
         self.leader_id, self.epoch = min(voters), 3
         self.effects: list[tuple[str, Any]] = []
         self.network = network or FaultPlan()
         self._log = b""
         self.high_watermark = 0
-        self.nodes = {one: FakeController(self, one) for one in range(1, controllers + 1)}
-        self._proxies = {one: FaultyProxy(node.address, self.network) for one, node in self.nodes.items()}
-        self._addresses = {one: proxy.address for one, proxy in self._proxies.items()}
+        self.nodes = {number: FakeController(self, number) for number in range(1, controllers + 1)}
+        self._proxies = {item: FaultyProxy(node.address, self.network) for item, node in self.nodes.items()}
+        self._addresses = {key: proxy.address for key, proxy in self._proxies.items()}
         self._gone: dict[int, tuple[int, int]] = {}  # who fetches no more: log end and time of the last fetch
         self._stack = contextlib.ExitStack()
 
@@ -110,7 +110,7 @@ class FakeQuorum:
     @property
     def addresses(self) -> list[Address]:
         """All controllers."""
-        return [self.address(one) for one in self.nodes]
+        return [self.address(node) for node in self.nodes]
 
     # --- answers ---
 
@@ -143,15 +143,15 @@ class FakeQuorum:
                 "LastFetchTimestamp": time_ms, "LastCaughtUpTimestamp": time_ms,
             }  # fmt: skip
 
-        observers = [one for one in self.nodes if one not in self.voters]
+        observers = [node for node in self.nodes if node not in self.voters]
         partition = {
             "LeaderId": self.leader_id,
             "LeaderEpoch": self.epoch,
             "HighWatermark": self.high_watermark,
             "CurrentVoters": [replica(*voter) for voter in self.voters.items()],
-            "Observers": [replica(one, directory_of(one)) for one in observers],
+            "Observers": [replica(observer, directory_of(observer)) for observer in observers],
         }
-        listeners = [{"NodeId": one, "Listeners": [self._listener(one)]} for one in self.voters]
+        listeners = [{"NodeId": voter, "Listeners": [self._listener(voter)]} for voter in self.voters]
         self._append_no_op()  # a leader writes one twice a second: commits are seen to go on
         return _partition(partition) | {"Nodes": listeners}
 
@@ -159,7 +159,7 @@ class FakeQuorum:
         return {"Name": "CONTROLLER", "Host": "127.0.0.1", "Port": self.address(node_id).port}
 
     def _cluster(self) -> dict[str, Any]:
-        nodes = [{"BrokerId": one, "Host": "127.0.0.1", "Port": self.address(one).port} for one in self.nodes]
+        nodes = [{"BrokerId": node, "Host": "127.0.0.1", "Port": self.address(node).port} for node in self.nodes]
         return {"EndpointType": 2, "ClusterId": self.cluster_id, "ControllerId": self.leader_id, "Brokers": nodes}
 
     def _configs(self, asked: Asked, node_id: int) -> dict[str, Any]:
@@ -188,9 +188,11 @@ class FakeQuorum:
     # --- changes ---
 
     def _update(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        wanted = {one["Feature"]: one["MaxVersionLevel"] for one in body["FeatureUpdates"]}
-        for one in body["FeatureUpdates"]:
-            problem = self._refusal(one["Feature"], one["MaxVersionLevel"], one["UpgradeType"])
+        wanted = {
+            featureupdate["Feature"]: featureupdate["MaxVersionLevel"] for featureupdate in body["FeatureUpdates"]
+        }
+        for item in body["FeatureUpdates"]:
+            problem = self._refusal(item["Feature"], item["MaxVersionLevel"], item["UpgradeType"])
             if problem:
                 return {"ErrorCode": INVALID_UPDATE, "ErrorMessage": _PREFIX + problem}
         if not body["ValidateOnly"]:
@@ -272,10 +274,10 @@ class FakeQuorum:
     def _append_voters(self) -> None:
         voters = [
             {
-                "VoterId": one, "VoterDirectoryId": key, "Endpoints": [self._listener(one)],
+                "VoterId": item, "VoterDirectoryId": key, "Endpoints": [self._listener(item)],
                 "KRaftVersionFeature": {"MinSupportedVersion": 0, "MaxSupportedVersion": 1},
             }
-            for one, key in self.voters.items()
+            for item, key in self.voters.items()
         ]  # fmt: skip
         self._append_control([encode_control_record(ControlType.KRAFT_VOTERS, {"Voters": voters})])
 

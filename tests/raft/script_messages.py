@@ -47,8 +47,8 @@ def _begin(stage, head, given):
 
 def _end(stage, head, given):
     sender = int(given["from"])
-    ids = [int(one) for one in given.get("successors", "").split(",") if one]
-    keys = tuple(ReplicaKey(node_id=one, directory_id=directory(one)) for one in ids)
+    ids = [int(part) for part in given.get("successors", "").split(",") if part]
+    keys = tuple(ReplicaKey(node_id=node_id, directory_id=directory(node_id)) for node_id in ids)
     return wire.EndQuorumEpochRequest(*head, _cluster(given), sender, int(given["epoch"]), keys, (endpoint(sender),))
 
 
@@ -64,7 +64,7 @@ def _fetch(stage, head, given):
 
 def _fetch_snapshot(stage, head, given):
     sender = int(given["from"])
-    end, epoch = (int(one) for one in given["snapshot"].split("-"))
+    end, epoch = (int(part) for part in given["snapshot"].split("-"))
     current = int(given.get("epoch", stage.node.epoch))
     place = directory(sender)
     position = int(given.get("position", "0"))
@@ -84,12 +84,12 @@ def _remove(stage, head, given):
 
 
 def _update(stage, head, given):
-    one = int(given["from"])
-    listeners = (endpoint(one, int(given.get("port", "0"))),)
+    sender = int(given["from"])
+    listeners = (endpoint(sender, int(given.get("port", "0"))),)
     low, high = (int(number) for number in given.get("levels", "0-1").split("-"))
-    place = directory(one, int(given.get("generation", "1")))
+    place = directory(sender, int(given.get("generation", "1")))
     epoch = int(given.get("epoch", stage.node.epoch))
-    return wire.UpdateRaftVoterRequest(*head, _cluster(given), epoch, one, place, listeners, low, high)
+    return wire.UpdateRaftVoterRequest(*head, _cluster(given), epoch, sender, place, listeners, low, high)
 
 
 REQUESTS: dict[str, Callable] = {
@@ -154,14 +154,14 @@ def _fetched(stage, head, given):
     leader, epoch, where = _leads(stage, {"leader": str(stage.node.leader_id), **given})
     mark = int(given.get("committed", "-1"))
     diverging, diverging_end = _end_of_log(given.get("diverging", "-1:-1"))
-    end, snapshot_epoch = (int(one) for one in given["snapshot"].split("-")) if "snapshot" in given else (-1, -1)
+    end, snapshot_epoch = (int(part) for part in given["snapshot"].split("-")) if "snapshot" in given else (-1, -1)
     found = (diverging, diverging_end, snapshot_epoch, end, _records(stage, given))
     return wire.FetchResponse(*head, 0, _code(given), leader, epoch, mark, 0, *found, where)
 
 
 def _snapshot_piece(stage, head, given):
     leader, epoch, where = _leads(stage, {"leader": str(stage.node.leader_id), **given})
-    end, of = (int(one) for one in given["snapshot"].split("-")) if "snapshot" in given else (-1, -1)
+    end, of = (int(part) for part in given["snapshot"].split("-")) if "snapshot" in given else (-1, -1)
     piece = (int(given.get("size", "0")), int(given.get("position", "0")), int(given.get("bytes", "0")))
     held = voters(*map(int, given["voters"].split(","))).voters if "voters" in given else ()
     return wire.FetchSnapshotResponse(*head, 0, _code(given), leader, epoch, end, of, *piece, 1, held, where)

@@ -46,7 +46,7 @@ class Stage:
 
     def make(self, given: dict[str, str]) -> str:
         node_id = int(next(iter(given)))
-        ids = [int(one) for one in given["voters"].split(",")]
+        ids = [int(part) for part in given["voters"].split(",")]
         static = "static" in given
         self.now = 0
         self.draws = int(given["draw"]) if "draw" in given else None
@@ -61,8 +61,8 @@ class Stage:
             timeouts=timeouts,
             cluster_id=CLUSTER,
             endpoints=(endpoint(node_id, int(given.get("port", "0"))),),
-            static_voters=VoterSet(voter(one, 0) for one in ids) if static else None,
-            bootstrap_servers=() if static else tuple(endpoint(one) for one in ids),
+            static_voters=VoterSet(voter(node_id, 0) for node_id in ids) if static else None,
+            bootstrap_servers=() if static else tuple(endpoint(node_id) for node_id in ids),
             auto_join="auto-join" in given,
             can_become_voter="broker" not in given,
         )

@@ -19,8 +19,8 @@ def _majorities(members: VoterSet) -> list[set]:
     return [set(chosen) for chosen in combinations(members.keys, size)]
 
 
-def _meet(one: VoterSet, other: VoterSet) -> bool:
-    return all(left & right for left in _majorities(one) for right in _majorities(other))
+def _meet(before: VoterSet, after: VoterSet) -> bool:
+    return all(left & right for left in _majorities(before) for right in _majorities(after))
 
 
 def _sets() -> list[VoterSet]:
@@ -30,21 +30,21 @@ def _sets() -> list[VoterSet]:
 def test_the_exact_rule_is_the_brute_force():
     sets = _sets()
     wrong = [
-        (one, other)
-        for one in sets
+        (item, other)
+        for item in sets
         for other in sets
-        if majorities_always_meet(one.keys, other.keys) != _meet(one, other)
+        if majorities_always_meet(item.keys, other.keys) != _meet(item, other)
     ]
     assert wrong == []
 
 
 def test_where_kafkas_check_differs_from_the_exact_rule():
     shapes = set()
-    for one in _sets():
+    for item in _sets():
         for other in _sets():
-            if one.kafka_accepts(other) != _meet(one, other):
-                removed, added = len(set(one.keys) - set(other.keys)), len(set(other.keys) - set(one.keys))
-                shapes.add((len(one.voters), removed, added, one.kafka_accepts(other)))
+            if item.kafka_accepts(other) != _meet(item, other):
+                removed, added = len(set(item.keys) - set(other.keys)), len(set(other.keys) - set(item.keys))
+                shapes.add((len(item.voters), removed, added, item.kafka_accepts(other)))
     unsafe = {shape[:3] for shape in shapes if shape[3]}
     refused = {shape[:3] for shape in shapes if not shape[3]}
     assert unsafe == {(1, 1, 1), (3, 1, 1)}  # one of an odd set replaced in a single step
@@ -52,11 +52,11 @@ def test_where_kafkas_check_differs_from_the_exact_rule():
 
 
 def test_one_voter_less_or_more_is_safe_in_both():
-    for one in _sets():
+    for item in _sets():
         for node in FIVE:
-            other = one.adding(node) or one.removing(ReplicaKey(node_id=node.node_id, directory_id=node.directory_id))
+            other = item.adding(node) or item.removing(ReplicaKey(node_id=node.node_id, directory_id=node.directory_id))
             if other is not None:
-                assert one.kafka_accepts(other) and _meet(one, other)
+                assert item.kafka_accepts(other) and _meet(item, other)
 
 
 def test_a_set_names_each_id_once():

@@ -295,10 +295,10 @@ def body_of(body: bytes) -> Body | None:
     is_reset = body[0] == PARTITION
     lists = [None if data[name] is None else tuple(data[name]) for name in LISTS]
     late = [None if data[name] is None else tuple(data[name]) for name in LATE_LISTS]
-    directories = None if data["Directories"] is None else b"".join(one.raw for one in data["Directories"])
+    directories = None if data["Directories"] is None else b"".join(directory.raw for directory in data["Directories"])
     leader, recovery = data["Leader"], data["LeaderRecoveryState"]
     if is_reset:
-        late = [one or () for one in late]
+        late = [item or () for item in late]
         unusual = recovery not in (0, 1)
     else:
         unusual = recovery not in (-1, 0, 1) or (directories is None) != (lists[0] is None)

@@ -72,8 +72,8 @@ class _Meaning(NamedTuple):
 
 def _meaning(texts: Sequence[bytes]) -> _Meaning:
     """Bodies that cannot be decoded are in no row."""
-    bodies = [body_of(one) or _NOTHING for one in texts]
-    gives = np.array([[one is not None for one in body.fields] for body in bodies], bool).reshape(-1, len(FIELDS))
+    bodies = [body_of(text) or _NOTHING for text in texts]
+    gives = np.array([[field is not None for field in body.fields] for body in bodies], bool).reshape(-1, len(FIELDS))
     resets = np.array([body.is_reset for body in bodies], bool)
     numbers = {
         "resets": resets,
@@ -150,7 +150,7 @@ def applied(state: PartitionState | None, patch: Patch, value: Callable[[int, in
             raise ValueError("a patch of changes needs a partition")
         old = (*state[:LEADER_EPOCH_AT], *state[DIRECTORIES_AT:])
         epochs = state[LEADER_EPOCH_AT], state[PARTITION_EPOCH_AT]
-    new = [before if one is None else one for before, one in zip(old, given, strict=True)]
+    new = [before if item is None else item for before, item in zip(old, given, strict=True)]
     leader_epoch, partition_epoch = epochs[0] + patch.leader_changes, epochs[1] + patch.changes
     return (*new[:LEADER_EPOCH_AT], leader_epoch, partition_epoch, *new[LEADER_EPOCH_AT:])
 
@@ -162,11 +162,11 @@ def is_regular(patches: Iterable[Patch], *, known: bool) -> bool:
     """
     resets = 0
     first = None
-    for one in patches:
-        if one.unusual:
+    for patch in patches:
+        if patch.unusual:
             return False
-        first = first or one
-        resets += one.resets
+        first = first or patch
+        resets += patch.resets
     if known:
         return resets == 0
     return first is not None and resets == 1 and first.reset_at == first.first

@@ -101,7 +101,7 @@ def _columns(topics: Sequence[Topic]) -> Iterator[bytes]:
         for first in range(0, len(lists), _AT_ONCE):
             yield _integers("i", chain.from_iterable(lists[first : first + _AT_ONCE]))
     joined: list[bytes] = list(map(itemgetter(DIRECTORIES_AT), states))
-    yield from _in_parts("i", [len(one) // _ID_BYTES for one in joined])
+    yield from _in_parts("i", [len(item) // _ID_BYTES for item in joined])
     for first in range(0, len(joined), _AT_ONCE):
         yield b"".join(joined[first : first + _AT_ONCE])
 

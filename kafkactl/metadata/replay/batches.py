@@ -186,14 +186,14 @@ class BatchReplaying(Replaying):
             offset, _, epoch, *_ = BATCH_HEAD.unpack_from(data, at)
             self.take(offset, epoch, 0, error)
             return
-        for one in records:
-            if self._first <= one.offset < self._end_offset:
+        for record in records:
+            if self._first <= record.offset < self._end_offset:
                 decoded: Any
                 try:
-                    decoded = _decoded(one.key, one.value, is_control=header.is_control)
+                    decoded = _decoded(record.key, record.value, is_control=header.is_control)
                 except DecodeError as error:
                     decoded = error
-                self.take(one.offset, header.partition_leader_epoch, one.timestamp_ms, decoded)
+                self.take(record.offset, header.partition_leader_epoch, record.timestamp_ms, decoded)
 
     def _take_plain(self, data: bytes, places: list[int], offset: int, epoch: int, timestamp: int) -> None:
         """Data records that lie at these places: start and end of each value by turns."""

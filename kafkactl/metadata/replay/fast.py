@@ -179,20 +179,20 @@ class FastReplaying(BatchReplaying):
         offset, epoch = int(found.heads.offset[first]), int(found.heads.epoch[first])
         bounds = iter([*stretch.clears(), NEVER])
         columns.fold(window, stretch, -1, next(bounds))
-        one: Any
-        for at, one, key, aborted in zip(*others, strict=True):
+        item: Any
+        for at, item, key, aborted in zip(*others, strict=True):
             if aborted:
                 continue
             if key in _BY_THE_WORD:
                 if key == ABORT and self.transaction is not None:
                     self.transaction.records.extend(stretch.withheld(window, records, at, offset))
-                super().take(offset + at, epoch, 0, one)
+                super().take(offset + at, epoch, 0, item)
                 continue
             # Those of a transaction that ends take effect where they stand: nothing lies between them and its end.
-            self.counts[one.type] += 1
-            self._apply(offset + at, one)
+            self.counts[item.type] += 1
+            self._apply(offset + at, item)
             if key in FOLLOWED:
-                columns.followed(one)
+                columns.followed(item)
             if key == CLEAR_ELR:
                 columns.fold(window, stretch, at, next(bounds))
 

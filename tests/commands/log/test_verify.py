@@ -161,8 +161,8 @@ def test_committed_parts_that_differ(kafkactl, node):
 
 def test_nodes_of_several_clusters(kafkactl, node):
     """They are not the same log, of course: that one went its own way is not said."""
-    one, two = node("1", {FIRST: SEGMENT}), node("2", {FIRST: noops(0, epoch=2)}, cluster_id="xyz")
-    code, answer, found = verified(kafkactl, one, two)
+    first, second = node("1", {FIRST: SEGMENT}), node("2", {FIRST: noops(0, epoch=2)}, cluster_id="xyz")
+    code, answer, found = verified(kafkactl, first, second)
     assert (code, found, answer["divergences"]) == (7, {"several-clusters": "blocker"}, [])
 
 

@@ -195,9 +195,9 @@ def test_damage_is_told_and_read_past_on_demand() -> None:
 
 def test_a_missing_segment() -> None:
     data, _ = whole(SMALL)
-    one, two = cut(data, 1_000), cut(data, 2_000)
-    base = int.from_bytes(data[two : two + 8], "big")
-    found = load([File(data[:one]), File(data[two:], base_offset=base)], [])
+    head, tail = cut(data, 1_000), cut(data, 2_000)
+    base = int.from_bytes(data[tail : tail + 8], "big")
+    found = load([File(data[:head]), File(data[tail:], base_offset=base)], [])
     assert "offset-gap" in ids(found)
 
 

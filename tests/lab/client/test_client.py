@@ -121,7 +121,9 @@ def test_the_active_controller_is_found_from_its_follower(
             answer = client.ask_active_controller("DescribeQuorum", QUORUM)
             leader = addresses[answer.body["Topics"][0]["Partitions"][0]["LeaderId"]]
             assert client.find_leader() == leader
-            assert {one.id for one in _partitions(client, addresses) if isinstance(one, KafkactlError)} == set()
+            assert {
+                partition.id for partition in _partitions(client, addresses) if isinstance(partition, KafkactlError)
+            } == set()
         (follower,) = set(addresses.values()) - {leader}
         # Until 3.7 a controller does not tell of others at all.
         if releases.release(release).number >= (3, 7):

@@ -19,8 +19,8 @@ NO_LONGER = {"auto.include.jmx.reporter"}
 @pytest.mark.parametrize(
     "release",
     [
-        pytest.param(one, marks=() if one == releases.VERSIONS[-1] else pytest.mark.campaign)
-        for one in releases.VERSIONS
+        pytest.param(version, marks=() if version == releases.VERSIONS[-1] else pytest.mark.campaign)
+        for version in releases.VERSIONS
     ],
 )
 def test_names_and_types(storage_tool: StorageToolServer, release: str) -> None:

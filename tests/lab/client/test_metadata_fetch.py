@@ -19,7 +19,7 @@ from tests.lab.harness.storage_tool import StorageToolServer
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 TOLD = ("3.9.2", "4.3.1")
-EVERY = [pytest.param(one, marks=() if one in TOLD else pytest.mark.campaign) for one in releases.VERSIONS]
+EVERY = [pytest.param(version, marks=() if version in TOLD else pytest.mark.campaign) for version in releases.VERSIONS]
 QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
 SNAPSHOT_SOON = {"metadata.log.max.record.bytes.between.snapshots": "20"}
 
@@ -46,11 +46,11 @@ def test_what_is_fetched_is_what_is_on_the_disk(
                 assert (log.snapshot, log.leader_id) == (None, 1)
                 assert len(fetched) > 200
                 assert on_disk.startswith(fetched)
-                assert [one.header.last_offset + 1 for one in decode_batches(fetched)][-1] == log.high_watermark
+                assert [batch.header.last_offset + 1 for batch in decode_batches(fetched)][-1] == log.high_watermark
                 rest = list(iterate_metadata_log(client, from_offset=2, up_to=4))
                 assert all(isinstance(one, FetchedPiece) and one.data in on_disk for one in rest)
                 observers = client.ask_active_controller("DescribeQuorum", QUORUM).body["Topics"][0]["Partitions"][0]
-                assert [one["ReplicaId"] for one in observers["Observers"]] == []
+                assert [observer["ReplicaId"] for observer in observers["Observers"]] == []
 
 
 @pytest.mark.parametrize("release", TOLD)

@@ -54,7 +54,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (folder / "key").write_bytes(base64.b64encode(der))
     (folder / "template").write_text('{"header": {"kid": "k1"}, "payload": {"sub": "x", "room": ["a", 1, true]}}')
     (folder / "assertion").write_text(".".join([_part({"alg": "RS256"}), _part({"sub": "elsewhere"}), "c2VhbA\n"]))
-    return {one.name: str(one) for one in folder.iterdir()}
+    return {path.name: str(path) for path in folder.iterdir()}
 
 
 def _part(content: dict[str, str]) -> str:

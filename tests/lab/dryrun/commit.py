@@ -26,7 +26,7 @@ def cut_off(stage: Stage) -> list[tuple[str, bool]]:
     """Name and outcome of each thing that was foreseen from the three folders."""
     cluster = stage.cluster
     leader = cluster.leader()
-    others = [one for one in cluster.controller_ids if one != leader]
+    others = [controller_id for controller_id in cluster.controller_ids if controller_id != leader]
     assert _set(cluster, leader, KEPT) == 0
     cluster.wait_for(lambda: _set_everywhere(cluster, KEPT), "the first value in every log")
     known = cluster.quorum()["HighWatermark"]
@@ -67,11 +67,11 @@ def _set(cluster: KafkaCluster, leader: int, value: str) -> int:
 
 
 def _set_everywhere(cluster: KafkaCluster, value: str) -> bool:
-    return all(_has(cluster, one, value) for one in cluster.controller_ids)
+    return all(_has(cluster, controller_id, value) for controller_id in cluster.controller_ids)
 
 
 def _world(cluster: KafkaCluster, *nodes: int) -> ScenarioContext:
-    logs = {str(cluster.disks.metadata_log(one)): str(cluster.disks.metadata_log(one)) for one in nodes}
+    logs = {str(cluster.disks.metadata_log(node)): str(cluster.disks.metadata_log(node)) for node in nodes}
     (found,) = open_clusters(logs)
     (world,) = read_contexts([choose(found)], release=None, static=None)
     if isinstance(world, KafkactlError):

@@ -16,20 +16,20 @@ Experiment = tuple[str, Callable[[Stage], object]]
 
 
 def fenced(*brokers: int) -> Holds:
-    return lambda image: all(image.brokers[one].fenced for one in brokers)
+    return lambda image: all(image.brokers[broker].fenced for broker in brokers)
 
 
 def back(*brokers: int) -> Holds:
     def holds(image: Image) -> bool:
-        states = [image.brokers.get(one) for one in brokers]
-        if any(one is None or one.fenced or one.in_controlled_shutdown for one in states):
+        states = [image.brokers.get(broker) for broker in brokers]
+        if any(state is None or state.fenced or state.in_controlled_shutdown for state in states):
             return False
-        live = {one for one in image.brokers if not image.brokers[one].fenced}
+        live = {broker for broker in image.brokers if not image.brokers[broker].fenced}
         return all(
-            live & set(one.replicas) <= set(one.isr)
+            live & set(partition.replicas) <= set(partition.isr)
             for topic in image.topics.values()
-            for one in topic.partitions.values()
-            if one.leader >= 0
+            for partition in topic.partitions.values()
+            if partition.leader >= 0
         )
 
     return holds
@@ -104,7 +104,7 @@ def elect(kind: str, *topics: str) -> Experiment:
             for topic in answer["ReplicaElectionResults"]  # type: ignore[attr-defined]
             for one in topic["PartitionResult"]
         }
-        said = {(one["topic"], one["partition"]): one["error_code"] for one in found.effects["results"]}
+        said = {(result["topic"], result["partition"]): result["error_code"] for result in found.effects["results"]}
         assert said == told, f"answered {told}, predicted {said}"
         return found
 

@@ -107,7 +107,7 @@ def kept(stage: Stage) -> object:
 
 def _snapshots(stage: Stage) -> list[Path]:
     folder = stage.cluster.disks.metadata_log(1)
-    return sorted(one for one in folder.glob("*.checkpoint") if not one.name.startswith(f"{0:020}"))
+    return sorted(path for path in folder.glob("*.checkpoint") if not path.name.startswith(f"{0:020}"))
 
 
 GROWTH: tuple[Experiment, ...] = (

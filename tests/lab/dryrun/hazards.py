@@ -31,7 +31,7 @@ LEAKED, GHOSTS = "777777", "123456"  # values of retention.ms that nobody has se
 
 
 def ids(found: Prediction) -> set[str]:
-    return {one.id for one in found.findings}
+    return {finding.id for finding in found.findings}
 
 
 # --- brokers --------------------------------------------------------------------------------------------------------
@@ -61,15 +61,15 @@ def lose_worst(size: int) -> Experiment:
 
 def _harm_seen(before: ScenarioContext, real: Image) -> Harm:
     ends = {
-        (topic.name, number): Outcome(one.leader, one.isr)
+        (topic.name, number): Outcome(partition.leader, partition.isr)
         for topic in real.topics.values()
-        for number, one in topic.partitions.items()
+        for number, partition in topic.partitions.items()
     }
     return _harm(before.loaded.image, before.facts, lambda name, number: (ends[name, number],), any)
 
 
 def _harm_told(before: ScenarioContext, found: Prediction, quantifier: Callable[[Iterable[bool]], bool]) -> Harm:
-    changes: dict[tuple[str, int], Change] = {(one.topic, one.partition): one for one in found.changes}
+    changes: dict[tuple[str, int], Change] = {(change.topic, change.partition): change for change in found.changes}
 
     def outcomes(name: str, number: int) -> tuple[Outcome, ...]:
         change = changes.get((name, number))
@@ -88,14 +88,14 @@ def _harm(
     controller = ActiveController(image, facts)
     offline = under = moved = 0
     for topic in image.topics.values():
-        for number, one in topic.partitions.items():
-            found, least = ends(topic.name, number), min(controller.min_isr(topic), len(one.replicas))
+        for number, partition in topic.partitions.items():
+            found, least = ends(topic.name, number), min(controller.min_isr(topic), len(partition.replicas))
             if not found:
                 continue
-            offline += one.leader >= 0 and quantifier(end.leader < 0 for end in found)
+            offline += partition.leader >= 0 and quantifier(end.leader < 0 for end in found)
             is_under = quantifier(end.leader >= 0 and len(end.isr) < least for end in found)
-            under += is_under and one.leader >= 0 and len(one.isr) >= least
-            moved += quantifier(end.leader != one.leader for end in found)
+            under += is_under and partition.leader >= 0 and len(partition.isr) >= least
+            moved += quantifier(end.leader != partition.leader for end in found)
     return Harm(offline, under, moved)
 
 
@@ -206,8 +206,8 @@ def strand(broker: int, entity: str) -> Experiment:
         left = {
             (topic.name, number)
             for topic in image.topics.values()
-            for number, one in topic.partitions.items()
-            if one.leader < 0
+            for number, partition in topic.partitions.items()
+            if partition.leader < 0
         }
         assert left == stranded, f"{stranded} were to be stranded, {left} are"
         assert ("partition-stays-leaderless" in ids(found)) == bool(left)
@@ -252,7 +252,7 @@ def retention_told(stage: Stage, broker: int, topic: str) -> str | None:
     with stage.cluster.client(Role.BROKER) as client:
         (found,) = client.ask_node(stage.cluster.broker_address(broker), "DescribeConfigs", body).body["Results"]
     assert found["ErrorCode"] == 0, found
-    value: str | None = next((one["Value"] for one in found["Configs"] if one["Name"] == "retention.ms"), None)
+    value: str | None = next((config["Value"] for config in found["Configs"] if config["Name"] == "retention.ms"), None)
     return value
 
 
@@ -265,7 +265,9 @@ def haunt(broker: int) -> Experiment:
         stage.settle(lambda image: image.topic("ghost") is None)
         found = run("restart", stage.world(broker, restarts=True), {"node": broker})
         (orphans,) = (
-            one.evidence["resources"] for one in found.findings if one.id == "orphan-topic-configs-on-restart"
+            finding.evidence["resources"]
+            for finding in found.findings
+            if finding.id == "orphan-topic-configs-on-restart"
         )
         assert len(orphans) == 1 and "ghost" in orphans[0], orphans
         stage.cluster.kill(broker)
@@ -274,8 +276,12 @@ def haunt(broker: int) -> Experiment:
         stage.settle(back(broker))
         stage.topics("--create", "--topic", "ghost", "--partitions", "1")
         stage.settle(lambda image: image.topic("ghost") is not None)
-        told = {one: retention_told(stage, one, "ghost") == GHOSTS for one in stage.cluster.broker_ids}
-        assert told == {one: one == broker for one in stage.cluster.broker_ids}, f"who has the dead one's: {told}"
+        told = {
+            broker_id: retention_told(stage, broker_id, "ghost") == GHOSTS for broker_id in stage.cluster.broker_ids
+        }
+        assert told == {broker_id: broker_id == broker for broker_id in stage.cluster.broker_ids}, (
+            f"who has the dead one's: {told}"
+        )
         stage.checked += 1
         return found
 
@@ -307,13 +313,15 @@ def leak(stage: Stage) -> object:
     with segment.open("ab") as file:
         file.write(batch)
     found = run("restart", stage.world(restarts=True), {})
-    (phantoms,) = (one.evidence["records"] for one in found.findings if one.id == "aborted-records-take-effect")
+    (phantoms,) = (
+        finding.evidence["records"] for finding in found.findings if finding.id == "aborted-records-take-effect"
+    )
     assert phantoms == 1
-    assert any(topic in one["key"] for one in found.effects["differences"]), found.effects["differences"]
+    assert any(topic in difference["key"] for difference in found.effects["differences"]), found.effects["differences"]
     stage.cluster.start()
     stage.settle(back(*stage.cluster.broker_ids))
     assert "retention.ms" not in stage.world().loaded.image.configs.get((TOPIC_CONFIG, topic), {})
-    told = {one: retention_told(stage, one, topic) for one in stage.cluster.broker_ids}
+    told = {broker_id: retention_told(stage, broker_id, topic) for broker_id in stage.cluster.broker_ids}
     assert set(told.values()) == {LEAKED}, f"aborted was {LEAKED}, the brokers have {told}"
     stage.checked += 1
     return found

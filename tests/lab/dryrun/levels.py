@@ -36,8 +36,8 @@ def level(operation: str, levels: Mapping[str, int], *, unsafe: bool = False) ->
         body = {
             "timeoutMs": 10_000,
             "FeatureUpdates": [
-                {"Feature": name, "MaxVersionLevel": one, "UpgradeType": int(_TYPES[operation, unsafe])}
-                for name, one in levels.items()
+                {"Feature": name, "MaxVersionLevel": level, "UpgradeType": int(_TYPES[operation, unsafe])}
+                for name, level in levels.items()
             ],
         }
         asked = {"operation": operation, "levels": dict(levels), "unsafe": unsafe}
@@ -58,19 +58,23 @@ def _compare_answer(found: Prediction, answer: Mapping[str, Any]) -> None:
     """Errors by code and by text; where results are told by feature, each feature's own."""
     told = {one["Feature"]: (one["ErrorCode"], one["ErrorMessage"]) for one in answer.get("Results") or []}
     whole = (answer["ErrorCode"], answer["ErrorMessage"])
-    for one in found.effects["features"]:
-        error = one["server_error"]
-        code, text = told.get(one["name"], whole)
-        assert code == (error["code"] if error else 0) or (code and not error and whole[0]), f"{one}: answered {whole}"
+    for feature in found.effects["features"]:
+        error = feature["server_error"]
+        code, text = told.get(feature["name"], whole)
+        assert code == (error["code"] if error else 0) or (code and not error and whole[0]), (
+            f"{feature}: answered {whole}"
+        )
         assert not error or not error["message"] or text == error["message"], f"answered {text}, predicted {error}"
 
 
 def _compare_levels(found: Prediction, real: Image) -> None:
     refused = found.verdict is Verdict.REFUSED
-    for one in found.effects["features"]:
-        now = real.kraft_version if one["name"] == "kraft.version" else real.features.get(one["name"], 0)
-        kept = refused or not one["accepted_by_kafka"]
-        assert now == (one["from"] if kept else one["to"]), f"{one['name']} is at {now}, predicted {one}"
+    for feature in found.effects["features"]:
+        now = real.kraft_version if feature["name"] == "kraft.version" else real.features.get(feature["name"], 0)
+        kept = refused or not feature["accepted_by_kafka"]
+        assert now == (feature["from"] if kept else feature["to"]), (
+            f"{feature['name']} is at {now}, predicted {feature}"
+        )
 
 
 def features_of(release: str) -> tuple[Experiment, ...]:
@@ -139,7 +143,7 @@ def forget_users(stage: Stage, gone: str) -> tuple[set[str], set[str], set[str]]
     stage.settle(lambda _: True)
     found = run("restart", stage.world(restarts=True), {})
     lost = {user for finding in found.findings for user in finding.evidence.get("users", ())}
-    nodes = (*stage.cluster.controller_ids, *(one for one in stage.cluster.broker_ids if one != 1))
+    nodes = (*stage.cluster.controller_ids, *(broker_id for broker_id in stage.cluster.broker_ids if broker_id != 1))
     stage.cluster.kill(*nodes)
     stage.cluster.start()
     return before, lost, scram_users(stage)
@@ -238,4 +242,6 @@ def play_voters(stage: Stage) -> list[tuple[str, bool]]:
 def _follows(stage: Stage, node_id: int) -> bool:
     told = stage.cluster.quorum()
     end = told["HighWatermark"]
-    return any(one["ReplicaId"] == node_id and one["LogEndOffset"] >= end - 5 for one in told["Observers"])
+    return any(
+        observer["ReplicaId"] == node_id and observer["LogEndOffset"] >= end - 5 for observer in told["Observers"]
+    )

@@ -39,7 +39,7 @@ def describe(stage: Stage) -> list[Described]:
 
 
 def _ids(text: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in text.split(",") if one)
+    return tuple(int(part) for part in text.split(",") if part)
 
 
 def read_report(stage: Stage) -> object:
@@ -61,11 +61,14 @@ def read_report(stage: Stage) -> object:
     ):
         shown = {broker: count for (broker, of), count in drawn.items() if of == kind and count}
         assert shown == dict(seen), f"{kind}: {shown} shown, {dict(seen)} told by Kafka"
-    played = {json.dumps([one["scenario"], one["input"].get("worst")]): one for one in answer["predictions"]}
+    played = {
+        json.dumps([prediction["scenario"], prediction["input"].get("worst")]): prediction
+        for prediction in answer["predictions"]
+    }
     told = [
-        one["evidence"]["count"]
-        for one in played['["elect-leaders", null]']["findings"]
-        if one["id"] == "partitions-without-leader-before"
+        finding["evidence"]["count"]
+        for finding in played['["elect-leaders", null]']["findings"]
+        if finding["id"] == "partitions-without-leader-before"
     ]
     leaderless = sum(one.leader < 0 for one in real)
     assert told == ([leaderless] if leaderless else []), f"{told} without a leader told, {leaderless} are"
@@ -81,7 +84,7 @@ def read_report(stage: Stage) -> object:
 
 def _lost_with(stage: Stage, real: list[Described]) -> Counter[int]:
     """By broker, the partitions that it alone can lead: alone in sync, and nobody else who may lead uncleanly lives."""
-    live = {one for one in stage.cluster.broker_ids if stage.cluster.node(one).alive}
+    live = {broker_id for broker_id in stage.cluster.broker_ids if stage.cluster.node(broker_id).alive}
     found: Counter[int] = Counter()
     for one in real:
         unclean = TOPICS[one.topic][1].get("unclean.leader.election.enable") == "true"

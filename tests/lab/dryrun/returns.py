@@ -32,7 +32,7 @@ def return_together(*brokers: int, pause_s: float = 0.0) -> Experiment:
         asked = {"brokers": list(brokers)}
         found = stage.experiment("broker-return", asked, deed, back(*brokers), exact=False)
         image = stage.world().loaded.image
-        open_ = [one for one in found.changes if not one.certain]
+        open_ = [change for change in found.changes if not change.certain]
         ends = []
         for one in open_:
             topic = image.topic(one.topic)

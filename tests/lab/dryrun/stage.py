@@ -139,7 +139,7 @@ class Stage:
         written = list(self.written(before.loaded.last_offset))
         trouble += _records(found, written, exact=exact)
         trouble += _unclean(before.loaded.image, found, written)
-        if exact and all(one.certain for one in found.changes):
+        if exact and all(change.certain for change in found.changes):
             trouble += self._bytes(found, before.loaded.last_offset)
         assert not trouble, "\n".join([f"{found.scenario} {dict(found.input)}", *trouble])
 
@@ -172,7 +172,7 @@ class Stage:
         if appended is None:
             return []
         real, count = sum(sizes), sum(1 for _ in self.written(behind))
-        said = appended.bytes - HEADER_BYTES * sum(bool(one.items) for one in found.operations or ())
+        said = appended.bytes - HEADER_BYTES * sum(bool(operation.items) for operation in found.operations or ())
         # A record's offset and time in its batch take a byte more where another operation stands before it.
         near = said <= real <= said + 2 * count
         return [] if near else [f"{said} bytes of records predicted, {real} written"]
@@ -180,7 +180,9 @@ class Stage:
 
 def _partitions(expected: Image, real: Image, found: Prediction) -> Iterator[str]:
     uncertain = {
-        (one.topic, one.partition): set(map(_unordered, one.alternatives)) for one in found.changes if not one.certain
+        (change.topic, change.partition): set(map(_unordered, change.alternatives))
+        for change in found.changes
+        if not change.certain
     }
     alone = not uncertain
     ordered = found.scenario != "broker-return" or len(found.input["brokers"]) < 2
@@ -223,25 +225,25 @@ def _records(found: Prediction, written: list[MetadataRecord], *, exact: bool) -
     if not exact:
         said, written = ([one for one in side if one.type != "PartitionChangeRecord"] for side in (said, written))
         return _differences(Counter(one.type for one in said), Counter(one.type for one in written))
-    if any(not one.certain for one in found.changes):
+    if any(not change.certain for change in found.changes):
         return []
     return _differences(Counter(map(_text, said)), Counter(map(_text, written)))
 
 
 def _unclean(before: Image, found: Prediction, written: list[MetadataRecord]) -> list[str]:
     """Who led without being in sync, as the records tell it: RECOVERING, unless the partition was that already."""
-    uncertain = {(one.topic, one.partition) for one in found.changes if not one.certain}
+    uncertain = {(change.topic, change.partition) for change in found.changes if not change.certain}
     real = {
         (before.topics[one.data["TopicId"]].name, one.data["PartitionId"])
         for one in written
         if one.type == "PartitionChangeRecord" and one.data["LeaderRecoveryState"] == RECOVERING
     }
-    said = {(one.topic, one.partition) for one in found.changes if one.elected_uncleanly}
+    said = {(change.topic, change.partition) for change in found.changes if change.elected_uncleanly}
     already = {
         (topic.name, number)
         for topic in before.topics.values()
-        for number, one in topic.partitions.items()
-        if one.leader_recovery_state == RECOVERING
+        for number, partition in topic.partitions.items()
+        if partition.leader_recovery_state == RECOVERING
     }
     return [f"led uncleanly, not predicted: {one}" for one in sorted(real - said - uncertain)] + [
         f"predicted to be led uncleanly, not seen: {one}" for one in sorted(said - real - uncertain - already)
@@ -262,5 +264,5 @@ def _text(record: MetadataRecord) -> str:
 
 
 def _whole(image: Image) -> bool:
-    partitions = (one for topic in image.topics.values() for one in topic.partitions.values())
-    return all(set(one.isr) == set(one.replicas) for one in partitions)
+    partitions = (partition for topic in image.topics.values() for partition in topic.partitions.values())
+    return all(set(partition.isr) == set(partition.replicas) for partition in partitions)

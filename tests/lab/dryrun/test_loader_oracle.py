@@ -27,7 +27,7 @@ LEVELS = {"3.6.2": 14, "3.7.2": 19, "3.8.1": 20, "3.9.2": 21, "4.0.2": 25, "4.4.
 
 @pytest.fixture(
     scope="module",
-    params=["4.4.0", *(pytest.param(one, marks=pytest.mark.campaign) for one in LEVELS if one != "4.4.0")],
+    params=["4.4.0", *(pytest.param(level, marks=pytest.mark.campaign) for level in LEVELS if level != "4.4.0")],
 )
 def oracle(request: pytest.FixtureRequest) -> Iterator[ImageOracle]:
     with ImageOracle(request.param) as running:

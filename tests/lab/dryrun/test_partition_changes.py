@@ -46,8 +46,8 @@ class Case(NamedTuple):
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(one, marks=() if one in ("3.7.2", "4.0.2", "4.3.1") else pytest.mark.campaign)
-        for one in releases.VERSIONS
+        pytest.param(version, marks=() if version in ("3.7.2", "4.0.2", "4.3.1") else pytest.mark.campaign)
+        for version in releases.VERSIONS
     ],
 )
 def oracle(request: pytest.FixtureRequest) -> Iterator[ElectionOracle]:
@@ -56,7 +56,7 @@ def oracle(request: pytest.FixtureRequest) -> Iterator[ElectionOracle]:
 
 
 def some(rng: random.Random, ids: tuple[int, ...], chance: float = 0.5) -> tuple[int, ...]:
-    return tuple(one for one in ids if rng.random() < chance)
+    return tuple(node_id for node_id in ids if rng.random() < chance)
 
 
 def drawn(rng: random.Random, rules: ElectionRules) -> Case:
@@ -66,7 +66,7 @@ def drawn(rng: random.Random, rules: ElectionRules) -> Case:
     if not isr and not rules.elr:
         isr = replicas[:1]
     adding, removing = some(rng, replicas, 0.2), some(rng, replicas, 0.2)
-    others = tuple(one for one in replicas if one not in isr)
+    others = tuple(replica for replica in replicas if replica not in isr)
     led = rng.choice(isr) if isr and rng.random() < 0.7 else NO_LEADER
     known = tuple(rng.sample(replicas, 1)) if rules.elr and led == NO_LEADER and rng.random() < 0.7 else ()
     partition = Partition(
@@ -100,7 +100,7 @@ def target_of(rng: random.Random, partition: Partition) -> Target:
     if kind == "grow":
         return Target(min_isr=least, isr=partition.replicas, election=election, recovery_state=0)
     if kind == "cancel":
-        replicas = tuple(one for one in partition.replicas if one not in partition.adding_replicas)
+        replicas = tuple(replica for replica in partition.replicas if replica not in partition.adding_replicas)
         isr = tuple(one for one in partition.isr if one not in partition.adding_replicas) or replicas[:1]
         replicas = replicas or partition.replicas
         return Target(min_isr=least, isr=isr, replicas=replicas, removing=(), adding=(), election=election)

@@ -121,14 +121,14 @@ def test_an_upgrade_ends_as_planned_and_is_proved_on_every_node(
         where = next(ways)
         planned = kafkactl("features", *where, "plan", *shlex.split(words), "-o", "json")
         assert (planned.code, planned.json["outcome"]) == (0, "planned"), planned.json
-        assert {one["outcome"] for one in planned.json["results"]} == {"planned"}
+        assert {result["outcome"] for result in planned.json["results"]} == {"planned"}
         made = kafkactl("features", *where, "upgrade", *shlex.split(words), "-o", "json")
         assert (made.code, made.json["outcome"]) == (0, "done"), made.json
-        assert [one["to"] for one in made.json["changes"]] == [one["to"] for one in planned.json["changes"]]
+        assert [change["to"] for change in made.json["changes"]] == [change["to"] for change in planned.json["changes"]]
         assert {(one["role"], one["node_id"]) for one in made.json["proof"]} == {
             ("controller", 1), ("controller", 2), ("broker", 11),
         }  # fmt: skip
-        wanted = {one["name"]: one["to"] for one in made.json["changes"] if one["to"]}
+        wanted = {change["name"]: change["to"] for change in made.json["changes"] if change["to"]}
         for node_id in (1, 2, 11):
             assert wanted.items() <= cluster.levels(node_id).items()
             assert KRAFT not in cluster.levels(node_id)
@@ -238,7 +238,7 @@ def test_old_nodes_that_live_or_are_gone_block_all_at_once(new_cluster: ClusterO
     run = kafkactl(*features, "plan", "--metadata", "4.3", "-o", "json")
     assert (run.code, run.json["outcome"]) == (3, "refused")
     assert {(f"controller {old}", "level-outside-node-range"), ("broker 11", "level-outside-node-range")} <= told(run)
-    assert {one["error_code"] for one in run.json["results"]} == {95}
+    assert {result["error_code"] for result in run.json["results"]} == {95}
     cluster.kill(11, old)
 
     def stale() -> bool:
@@ -278,7 +278,7 @@ def test_without_a_leader_levels_are_shown_and_not_changed(cluster_of: ClusterOf
     cluster.wait_for(lambda: cluster.leader() == -1, "lost its leader")
     features = ("features", "--bootstrap-server", cluster.bootstrap_server)
     shown = kafkactl(*features, "describe", "-o", "json")
-    levels = {one["name"]: one["finalized"] for one in shown.json["features"]}
+    levels = {feature["name"]: feature["finalized"] for feature in shown.json["features"]}
     assert (shown.code, shown.json["active_controller"], levels["metadata.version"]) == (0, None, 30)
     refused = kafkactl(*features, "disable", "--feature", "share.version", "-o", "json")
     assert refused.code == 3
@@ -286,7 +286,7 @@ def test_without_a_leader_levels_are_shown_and_not_changed(cluster_of: ClusterOf
 
 
 def no_majority(cluster: KafkaCluster, leader: int) -> None:
-    cluster.pause(*(one for one in cluster.controller_ids if one != leader))
+    cluster.pause(*(controller_id for controller_id in cluster.controller_ids if controller_id != leader))
 
 
 def no_leader(cluster: KafkaCluster, leader: int) -> None:
@@ -339,7 +339,7 @@ def test_a_quorum_that_fails_while_a_change_is_sent_is_never_guessed_about(
     assert cluster.levels(11)["metadata.version"] == goal
 
 
-EVERY = [pytest.param(one, marks=pytest.mark.campaign) for one in releases.VERSIONS]
+EVERY = [pytest.param(version, marks=pytest.mark.campaign) for version in releases.VERSIONS]
 
 
 @pytest.mark.parametrize("release", EVERY)
@@ -351,7 +351,7 @@ def test_describe_and_verify_on_every_release(new_cluster: ClusterOf, kafkactl: 
         ("--bootstrap-controller", cluster.bootstrap_controller),
     ):
         shown = kafkactl("features", *where, "describe", "-o", "json")
-        assert [(one["id"], one["answers"]) for one in shown.json["nodes"]] == [(1, True), (2, True), (11, True)]
+        assert [(node["id"], node["answers"]) for node in shown.json["nodes"]] == [(1, True), (2, True), (11, True)]
         assert (shown.json["cluster_id"], shown.json["findings"]) == (cluster.cluster_id, [])
         assert kafkactl("features", *where, "verify", "--wait", "20s").code == 0
     with cluster.client(Role.BROKER) as client:

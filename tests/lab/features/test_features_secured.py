@@ -92,7 +92,7 @@ def test_rights_one_by_one(guarded: Guarded, kafkactl: Kafkactl) -> None:
 
     upgrade = ("upgrade", "--feature", "metadata.version=25")
     code, answer, ids = asked("describe")
-    levels = {one["name"]: one["finalized"] for one in answer["features"]}
+    levels = {feature["name"]: feature["finalized"] for feature in answer["features"]}
     assert (code, levels["metadata.version"], "quorum-not-seen" in ids) == (0, 23, True)
     code, answer, ids = asked(*upgrade)
     assert (code, answer["outcome"]) == (3, "refused")

@@ -61,7 +61,7 @@ def partitions(cluster: KafkaCluster, name: str) -> dict[int, dict[str, Any]]:
     with cluster.client(Role.BROKER) as client:
         body = {"Topics": [{"Name": name}], "AllowAutoTopicCreation": True}
         (topic,) = client.ask_any("Metadata", body).body["Topics"]
-    return {one["PartitionIndex"]: one for one in topic["Partitions"]}
+    return {partition["PartitionIndex"]: partition for partition in topic["Partitions"]}
 
 
 def shape(cluster: KafkaCluster, name: str) -> tuple[int, int]:
@@ -70,7 +70,7 @@ def shape(cluster: KafkaCluster, name: str) -> tuple[int, int]:
 
 
 def leaders(cluster: KafkaCluster, name: str) -> set[int]:
-    return {one["LeaderId"] for one in partitions(cluster, name).values()}
+    return {partition["LeaderId"] for partition in partitions(cluster, name).values()}
 
 
 @pytest.mark.parametrize("release", ["4.3.1", *CAMPAIGN])
@@ -108,7 +108,7 @@ def test_who_decides_is_as_the_table_says(
 
     run = kafkactl("nodes", "verify", "--bootstrap-server", cluster.bootstrap_server, "-o", "json")
     assert (run.code, run.json["complete"]) == (7, True)
-    found = {one["key"] for one in run.json["settings"]}
+    found = {setting["key"] for setting in run.json["settings"]}
     since = {row.key: row.since for row in node_settings()}
     read = {key for key in seen if since[key] <= tuple(map(int, release.split(".")[:2]))}
     assert (read | {"min.insync.replicas"}) <= found
@@ -125,7 +125,8 @@ def test_defaults_of_the_table_are_kafkas(cluster_of: ClusterOf, release: str) -
     with cluster.client() as client:
         (result,) = client.ask_node(cluster.controller_address(1), "DescribeConfigs", body).body["Results"]
     told = {
-        one["Name"]: next((s["Value"] for s in one["Synonyms"] if s["Source"] == 5), None) for one in result["Configs"]
+        config["Name"]: next((s["Value"] for s in config["Synonyms"] if s["Source"] == 5), None)
+        for config in result["Configs"]
     }
     line = tuple(map(int, release.split(".")[:2]))
     assert {key for key, row in rows.items() if row.decides and row.since <= line} <= set(told)
@@ -157,13 +158,13 @@ def test_enabling_elr_is_refused_then_does_what_was_foretold(
         assert topics(cluster, storage_tool, "--create", "--topic", name, "--replication-factor", "2", *more)[0] == 0
     where = ("--bootstrap-server", cluster.bootstrap_server, "-o", "json")
     verified = kafkactl("nodes", "verify", *where)
-    assert (verified.code, [one["key"] for one in verified.json["settings"]]) == (7, ["min.insync.replicas"])
+    assert (verified.code, [setting["key"] for setting in verified.json["settings"]]) == (7, ["min.insync.replicas"])
 
     for words in (("plan",), ("upgrade",)):
         for what in (("--feature", f"{ELR}=1"), ("--release-version", "4.3")):
             refused = kafkactl("features", *words, *what, *where)
             assert (refused.code, refused.json["outcome"]) == (3, "refused")
-            (finding,) = [one for one in refused.json["findings"] if one["severity"] == "blocker"]
+            (finding,) = [finding for finding in refused.json["findings"] if finding["severity"] == "blocker"]
             assert finding["id"] == "elr-changes-min-insync"
             assert "2 -> 1 on broker 11, 12, for 2 topics" in finding["message"]
     assert in_force(cluster, "plain") == {("2", 4)}
@@ -172,11 +173,13 @@ def test_enabling_elr_is_refused_then_does_what_was_foretold(
     assert (wrong.code, wrong.json["findings"][0]["id"]) == (3, "elr-min-insync-not-accepted")
     done = kafkactl("features", "upgrade", "--feature", f"{ELR}=1", "--accept-min-insync-replicas", "1", *where)
     assert (done.code, done.json["outcome"]) == (0, "done"), done.stdout
-    foretold = next(one for one in done.json["findings"] if one["id"] == "elr-changes-min-insync")["evidence"]
+    foretold = next(finding for finding in done.json["findings"] if finding["id"] == "elr-changes-min-insync")[
+        "evidence"
+    ]
     after = {(foretold["cluster_value_after"], 3)}
     cluster.wait_for(lambda: in_force(cluster, "plain") == after, "the cluster's value")
     assert (in_force(cluster, "other"), in_force(cluster, "own")) == (after, {("2", 1)})
     assert (foretold["topics"], foretold["topics_with_own_value"]) == (2, 1)
 
     overridden = kafkactl("nodes", "verify", *where)
-    assert (overridden.code, [one["id"] for one in overridden.json["findings"]]) == (7, ["setting-overridden"])
+    assert (overridden.code, [finding["id"] for finding in overridden.json["findings"]]) == (7, ["setting-overridden"])

@@ -106,12 +106,12 @@ class KafkaCluster:
     @property
     def bootstrap_server(self) -> str:
         """All brokers, as `--bootstrap-server` takes them."""
-        return ",".join(str(self.broker_address(one)) for one in self.broker_ids)
+        return ",".join(str(self.broker_address(broker_id)) for broker_id in self.broker_ids)
 
     @property
     def bootstrap_controller(self) -> str:
         """All controllers, as `--bootstrap-controller` takes them."""
-        return ",".join(str(self.controller_address(one)) for one in self.controller_ids)
+        return ",".join(str(self.controller_address(controller_id)) for controller_id in self.controller_ids)
 
     def client(
         self, role: Role = Role.CONTROLLER, *, timeout_ms: float = 20_000, request_timeout_ms: float = 8_000
@@ -123,7 +123,7 @@ class KafkaCluster:
             else (self.broker_ids, self.broker_address)
         )
         limits = Limits(timeout_ms=timeout_ms, request_timeout_ms=request_timeout_ms)
-        return Client([address(one) for one in ids], role, limits=limits)
+        return Client([address(node_id) for node_id in ids], role, limits=limits)
 
     # --- start, and evidence ---
 
@@ -142,7 +142,7 @@ class KafkaCluster:
             node.wait_ready(max(1.0, deadline - time.monotonic()))
         self.wait_for(lambda: self.leader() in self.controller_ids, "a leader", timeout_s)
         for role, ids in ((Role.CONTROLLER, self.controller_ids), (Role.BROKER, self.broker_ids)):
-            wanted = {one for one in ids if self._nodes[one].alive}
+            wanted = {node_id for node_id in ids if self._nodes[node_id].alive}
             if wanted:
                 self.wait_for(lambda role=role, wanted=wanted: self._registered(role, wanted), f"{wanted}", timeout_s)  # type: ignore[misc]
 
@@ -170,7 +170,10 @@ class KafkaCluster:
 
     def voters(self) -> dict[int, str]:
         """The voters that the leader tells, id to directory id. Raises KafkactlError."""
-        return {one["ReplicaId"]: str(one["ReplicaDirectoryId"]) for one in self.quorum()["CurrentVoters"]}
+        return {
+            currentvoter["ReplicaId"]: str(currentvoter["ReplicaDirectoryId"])
+            for currentvoter in self.quorum()["CurrentVoters"]
+        }
 
     def levels(self, node_id: int) -> dict[str, int]:
         """The finalized levels that one node tells (a controller by its controller listener). Raises KafkactlError."""
@@ -190,12 +193,14 @@ class KafkaCluster:
         end of now bounds it. A node shows a level a little after it is committed, hence the second look.
         """
         self.wait_for(lambda: self.leader() in self.controller_ids, "a leader", READY_S)
-        end = max(one["LogEndOffset"] for one in self.quorum()["CurrentVoters"])
+        end = max(currentvoter["LogEndOffset"] for currentvoter in self.quorum()["CurrentVoters"])
         self.wait_for(lambda: self.quorum()["HighWatermark"] > end, f"committed offset {end}", READY_S)
         seen: list[tuple[float, set[int]]] = []
 
         def still() -> bool:
-            seen.append((time.monotonic(), {self.levels(one).get(name, 0) for one in self._alive_controllers()}))
+            seen.append(
+                (time.monotonic(), {self.levels(controller).get(name, 0) for controller in self._alive_controllers()})
+            )
             if len(seen[-1][1]) > 1 or seen[-1][1] != seen[0][1]:
                 seen[:] = seen[-1:]
             return len(seen[-1][1]) == 1 and seen[-1][0] - seen[0][0] >= still_s
@@ -256,10 +261,10 @@ class KafkaCluster:
 
     def _tells_controllers(self) -> bool:
         """Whether controllers register at this level (3.7-IV0, level 15)."""
-        return any(self.levels(one).get("metadata.version", 0) >= 15 for one in self._alive_controllers())
+        return any(self.levels(controller).get("metadata.version", 0) >= 15 for controller in self._alive_controllers())
 
     def _alive_controllers(self) -> list[int]:
-        return [one for one in self.controller_ids if self._nodes[one].alive]
+        return [controller_id for controller_id in self.controller_ids if self._nodes[controller_id].alive]
 
     # --- what happens to nodes ---
 

@@ -80,10 +80,10 @@ class Disks:
         self.shape = shape
         self.workdir = workdir
         self.cluster_id = str(random_uuid())
-        self.controller_ports: dict[int, int] = {one: free_port() for one in shape.controller_ids}
-        self.broker_ports: dict[int, int] = {one: free_port() for one in shape.broker_ids}
+        self.controller_ports: dict[int, int] = {controller_id: free_port() for controller_id in shape.controller_ids}
+        self.broker_ports: dict[int, int] = {broker_id: free_port() for broker_id in shape.broker_ids}
         self.directory_ids: dict[int, str] = {}
-        self._initial = {one: str(random_uuid()) for one in shape.voter_ids}
+        self._initial = {voter_id: str(random_uuid()) for voter_id in shape.voter_ids}
         self._generation: dict[int, int] = {}
 
     def config_file(self, node_id: int) -> Path:
@@ -124,7 +124,7 @@ class Disks:
     def _config(self, node_id: int, *, initial: bool) -> config.Config:
         static = not self.shape.dynamic and initial
         quorum = (
-            config.static_quorum({one: self.controller_ports[one] for one in self.shape.voter_ids})
+            config.static_quorum({voter_id: self.controller_ports[voter_id] for voter_id in self.shape.voter_ids})
             if static
             else config.dynamic_quorum(list(self.controller_ports.values()))
         )

@@ -105,7 +105,7 @@ def listener_address(config: Mapping[str, str]) -> tuple[str, int]:
     """Where to ask a node with this configuration whether it is there (see ``KafkaNode.address``)."""
     controllers = {name.strip() for name in config.get("controller.listener.names", "").split(",")}
     listeners = [_split_listener(item) for item in config.get("listeners", "").split(",") if item.strip()]
-    ordered = [one for one in listeners if one[0] not in controllers] or listeners
+    ordered = [listener for listener in listeners if listener[0] not in controllers] or listeners
     if not ordered:
         raise LabError("the lab needs a configuration with listeners to know where to ask")
     return ordered[0][1], ordered[0][2]

@@ -79,7 +79,7 @@ class TerminalSession:
     @property
     def frames(self) -> list[str]:
         """What stood on the screen, one after the other, of a view that is drawn over itself."""
-        return [plain(one) for one in _REDRAWN.split(self._text) if plain(one).strip()]
+        return [plain(part) for part in _REDRAWN.split(self._text) if plain(part).strip()]
 
     def until(self, holds: Callable[[str], object], timeout_s: float = 60) -> str:
         """The text as soon as that holds. Raises LabError where it does not, with the end of what was shown."""

@@ -74,41 +74,41 @@ class ZooKeeperEnsemble:
             more["localSessionsUpgradingEnabled"] = "true"  # or nobody can make an ephemeral znode
             options.append("-Dreadonlymode.enabled=true")
         self.servers = []
-        for one, port in enumerate(clients, 1):
-            folder = workdir / f"zookeeper-{one}"
+        for client, port in enumerate(clients, 1):
+            folder = workdir / f"zookeeper-{client}"
             node = ZooKeeperNode(folder, port=port, settings=more, java_options=options, heap_mb=heap_mb)
-            (folder / "zookeeper-data" / "myid").write_text(str(one), encoding="utf-8")
+            (folder / "zookeeper-data" / "myid").write_text(str(client), encoding="utf-8")
             self.servers.append(node)
 
     @property
     def connect(self) -> str:
         """All of them."""
-        return ",".join(one.connect for one in self.servers)
+        return ",".join(server.connect for server in self.servers)
 
     def start(self) -> Self:
         """Those that do not run."""
-        for one in self.servers:
-            if not one.alive:
-                one.start()
+        for server in self.servers:
+            if not server.alive:
+                server.start()
         return self
 
     def wait_ready(self, timeout_s: float = 60) -> Self:
         """Until each of them serves."""
-        for one in self.servers:
-            one.wait_ready(timeout_s)
+        for server in self.servers:
+            server.wait_ready(timeout_s)
         return self
 
     def lose_quorum(self) -> None:
         """SIGKILL for all but the first."""
-        for one in self.servers[1:]:
-            one.kill()
+        for server in self.servers[1:]:
+            server.kill()
 
     def stop(self, grace_s: float = 20) -> None:
         """All of them."""
-        for one in self.servers:
-            one.stop(grace_s)
+        for server in self.servers:
+            server.stop(grace_s)
 
     def kill(self) -> None:
         """All of them."""
-        for one in self.servers:
-            one.kill()
+        for server in self.servers:
+            server.kill()

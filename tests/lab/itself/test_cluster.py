@@ -18,7 +18,9 @@ def test_a_dynamic_cluster_is_complete_once_started_and_takes_new_controllers_an
     assert cluster.voters() == {1: cluster.directory_id(1)}
     joined = cluster.add_controller()
     cluster.wait_complete()
-    observers = {one["ReplicaId"]: str(one["ReplicaDirectoryId"]) for one in cluster.quorum()["Observers"]}
+    observers = {
+        observer["ReplicaId"]: str(observer["ReplicaDirectoryId"]) for observer in cluster.quorum()["Observers"]
+    }
     assert {one: observers[one] for one in (2, joined)} == {one: cluster.directory_id(one) for one in (2, joined)}
     lost = cluster.directory_id(joined)
     assert cluster.replace_disk(joined) == cluster.directory_id(joined) != lost

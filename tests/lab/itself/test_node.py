@@ -145,7 +145,7 @@ def test_every_release_starts_from_what_its_own_tool_formats(
             config.controller(node_id=1, log_dirs=[tmp_path / "c"], port=port, quorum=quorum),
             config.broker(node_id=2, log_dirs=[tmp_path / "b"], port=free_port(), quorum=quorum),
         ]
-    nodes = [formatted(storage_tool, KafkaNode(release, one, tmp_path)) for one in settings]
+    nodes = [formatted(storage_tool, KafkaNode(release, setting, tmp_path)) for setting in settings]
     try:
         assert [node.start().outcome(60).kind for node in nodes] == ["started"] * len(nodes)
     finally:

@@ -137,7 +137,7 @@ def _keep(release: str, source: Path, into: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
         old.unlink()
-    snapshots = sorted(one for one in source.glob("*.checkpoint") if not one.name.startswith("0" * 20))
+    snapshots = sorted(path for path in source.glob("*.checkpoint") if not path.name.startswith("0" * 20))
     segments = sorted(source.glob("*.log"))
     for file in (*segments, *{snapshots[len(snapshots) // 4], snapshots[len(snapshots) // 2], snapshots[-1]}):
         content = file.read_bytes()

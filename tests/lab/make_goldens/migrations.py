@@ -50,7 +50,7 @@ def capture(release: str, work: Path, into: Path) -> bool:
 def moved_since_copy(tree: Tree) -> list[str]:
     """The partition states that were written after the KRaft controller took over."""
     claimed = tree.znodes["/controller"].czxid
-    return [path for path, one in tree.znodes.items() if path.endswith("/state") and one.mzxid > claimed]
+    return [path for path, znode in tree.znodes.items() if path.endswith("/state") and znode.mzxid > claimed]
 
 
 def main(arguments: Sequence[str]) -> None:

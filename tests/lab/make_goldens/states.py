@@ -56,7 +56,7 @@ def pack(folder: Path, into: Path) -> None:
     into.parent.mkdir(parents=True, exist_ok=True)
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w") as archive:
-        for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             info = tarfile.TarInfo(str(path.relative_to(folder)))
             info.size = path.stat().st_size
             archive.addfile(info, io.BytesIO(path.read_bytes()))

@@ -145,12 +145,12 @@ def our_batches(data: bytes) -> str:
     for found in decode_batches(data):
         head = f"{found.header.base_offset}:{found.header.last_offset}:{found.header.partition_leader_epoch}:"
         head += str(found.header.is_control).lower()
-        for one in found.records:
+        for framed in found.records:
             headers = ",".join(
-                f"{name.encode().hex()}={'null' if held is None else held.hex()}" for name, held in one.headers
+                f"{name.encode().hex()}={'null' if held is None else held.hex()}" for name, held in framed.headers
             )
-            key, value = ("null" if part is None else part.hex() for part in (one.key, one.value))
-            lines.append(f"{head}:{one.offset}:{one.timestamp_ms}:{key}:{value}:{headers}")
+            key, value = ("null" if part is None else part.hex() for part in (framed.key, framed.value))
+            lines.append(f"{head}:{framed.offset}:{framed.timestamp_ms}:{key}:{value}:{headers}")
     return "\t".join(lines)
 
 

@@ -177,23 +177,23 @@ def test_older_release_is_contained(release: str) -> None:
 Layout = tuple[FieldLayout, ...]
 
 
-def explained(name: str, release: str, one: Difference, theirs: Layout, ours: Layout, seen: set[object]) -> bool:
+def explained(name: str, release: str, difference: Difference, theirs: Layout, ours: Layout, seen: set[object]) -> bool:
     """Whether a difference is one of the listed ones; notes in `seen` which."""
-    if one.what == "added" and (name, one.path) in TAGGED_LATER:
-        seen.add((name, one.path))
-        return field_at(ours, one.path).tag is not None and at_most(release, TAGGED_LATER[name, one.path])
+    if difference.what == "added" and (name, difference.path) in TAGGED_LATER:
+        seen.add((name, difference.path))
+        return field_at(ours, difference.path).tag is not None and at_most(release, TAGGED_LATER[name, difference.path])
     if name in OTHER_BYTES and at_most(release, OTHER_BYTES[name]):
         seen.add(name)
         return True
-    if (name, one.path, one.what) in CLIENT_SIDE:
-        seen.add((name, one.path, one.what))
-        return at_most(release, CLIENT_SIDE[name, one.path, one.what])
-    return renamed(name, release, one, theirs, ours, seen)
+    if (name, difference.path, difference.what) in CLIENT_SIDE:
+        seen.add((name, difference.path, difference.what))
+        return at_most(release, CLIENT_SIDE[name, difference.path, difference.what])
+    return renamed(name, release, difference, theirs, ours, seen)
 
 
-def renamed(name: str, release: str, one: Difference, theirs: Layout, ours: Layout, seen: set[object]) -> bool:
+def renamed(name: str, release: str, difference: Difference, theirs: Layout, ours: Layout, seen: set[object]) -> bool:
     """Whether both names stand at the same place and mean the same bytes."""
-    folder, _, own_name = one.path.rpartition(".")
+    folder, _, own_name = difference.path.rpartition(".")
     for (message_name, old), (new, last) in RENAMED.items():
         old_folder, _, old_name = old.rpartition(".")
         if message_name == name and folder == old_folder and own_name in {old_name, new}:
@@ -207,7 +207,7 @@ def renamed(name: str, release: str, one: Difference, theirs: Layout, ours: Layo
 def same_place(theirs: Layout, old: str, ours: Layout, new: str) -> bool:
     their_field, our_field = field_at(theirs, old), field_at(ours, new)
     same_position = [field.name for field in theirs].index(old) == [field.name for field in ours].index(new)
-    only_the_name = {one.what for one in field_differences(their_field, our_field, "")} == {"name"}
+    only_the_name = {difference.what for difference in field_differences(their_field, our_field, "")} == {"name"}
     return only_the_name and (same_position or their_field.tag is not None)
 
 

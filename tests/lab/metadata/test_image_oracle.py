@@ -25,7 +25,10 @@ OFTEN = ("3.3.2", "3.9.2", "4.4.0")
 
 @pytest.fixture(
     scope="module",
-    params=[one if one in OFTEN else pytest.param(one, marks=pytest.mark.campaign) for one in releases.VERSIONS],
+    params=[
+        version if version in OFTEN else pytest.param(version, marks=pytest.mark.campaign)
+        for version in releases.VERSIONS
+    ],
 )
 def oracle(request: pytest.FixtureRequest) -> Iterator[ImageOracle]:
     with ImageOracle(request.param) as running:
@@ -44,7 +47,7 @@ def what_kafka_keeps(image: Image, release: str) -> Image:
 def assert_same(oracle: ImageOracle, file: Path, scratch: Path) -> None:
     """Kafka's image of the log, told by the records it writes, is ours; and Kafka reads our snapshot as that image."""
     ours = replay_runs(walk_runs([file.read_bytes()]))
-    assert {one.id for one in ours.findings} <= {"aborted-transaction"}
+    assert {finding.id for finding in ours.findings} <= {"aborted-transaction"}
     kafkas = replay(oracle.records_of_image([file], scratch), snapshot=True)
     assert kafkas.findings == ()
     assert image_sha256(kafkas.image) == image_sha256(what_kafka_keeps(ours.image, oracle.release))
@@ -59,7 +62,7 @@ def assert_same(oracle: ImageOracle, file: Path, scratch: Path) -> None:
 
 def test_every_log_that_a_release_can_read(oracle, tmp_path):
     """Its own, and those of older releases whose level it still knows (4.x begins with 7, which all have)."""
-    read = [one for one in image_goldens.RELEASES if _number(one) <= _number(oracle.release)]
+    read = [release for release in image_goldens.RELEASES if _number(release) <= _number(oracle.release)]
     for release in read:
         file = tmp_path / f"{release}.log"
         file.write_bytes(image_goldens.log(release))

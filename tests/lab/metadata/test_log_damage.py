@@ -28,8 +28,8 @@ WAIT_S = 60
 
 def batches(data: bytes) -> list[tuple[int, int, int]]:
     """Base offset, position and leader epoch of each."""
-    headers = [one.header for one in decode_batches(data)]
-    return [(one.base_offset, one.position, one.partition_leader_epoch) for one in headers]
+    headers = [batch.header for batch in decode_batches(data)]
+    return [(header.base_offset, header.position, header.partition_leader_epoch) for header in headers]
 
 
 # Parts of the captured log, in percent of its end; its newest snapshot ends at about 85 of them.
@@ -51,9 +51,9 @@ def test_the_state_is_that_of_a_node_that_starts(
     log = unpacked(release, tmp_path)
     segment = log / SEGMENT
     data = bytearray(segment.read_bytes())
-    snapshots = [int(one.name[:20]) for one in log.glob("*.checkpoint")]
+    snapshots = [int(path.name[:20]) for path in log.glob("*.checkpoint")]
     heads = batches(bytes(data))
-    offset, position, _ = next(one for one in heads if one[0] >= heads[-1][0] * part // 100)
+    offset, position, _ = next(head for head in heads if head[0] >= heads[-1][0] * part // 100)
     data[position + 70] ^= 1
     segment.write_bytes(bytes(data))
     foreseen = load_image(open_source(str(log)), Point())
@@ -98,5 +98,5 @@ def _first_of_the_new_epoch(log: Path, epoch: int) -> int:
 
 def _lasting(image: Image) -> tuple[object, ...]:
     """What a start alone does not change."""
-    topics = {one.name: dict(one.partitions.states) for one in image.topics.values()}
+    topics = {topic.name: dict(topic.partitions.states) for topic in image.topics.values()}
     return topics, image.configs, image.acls, image.scram, image.client_quotas, image.features

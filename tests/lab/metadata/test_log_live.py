@@ -36,7 +36,9 @@ def test_what_is_fetched_is_what_stands_on_the_disk(kafkactl, cluster: KafkaClus
     first, last = fetched[0]["offset"], fetched[-1]["offset"]
     for node_id in cluster.controller_ids:
         on_disk = kafkactl("log", "dump", folder(cluster, node_id), "--from", first, "--to", last)
-        assert [one for one in lines(on_disk.stdout) if one["offset"] <= last] == fetched[: len(lines(on_disk.stdout))]
+        assert [line for line in lines(on_disk.stdout) if line["offset"] <= last] == fetched[
+            : len(lines(on_disk.stdout))
+        ]
 
 
 def test_states_of_the_cluster_and_of_its_nodes_are_equal(kafkactl, cluster: KafkaCluster):
@@ -74,9 +76,11 @@ def test_a_live_cluster_is_predicted_as_its_disk_is(kafkactl, cluster: KafkaClus
 
 def test_a_disk_is_held_against_the_live_cluster(kafkactl, cluster: KafkaCluster):
     live = ("--from-cluster", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json")
-    run = kafkactl("log", "verify", *(folder(cluster, one) for one in cluster.controller_ids), *live)
+    run = kafkactl(
+        "log", "verify", *(folder(cluster, controller_id) for controller_id in cluster.controller_ids), *live
+    )
     assert (run.code, run.json["divergences"]) == (0, []), run.stdout
-    assert [one["id"] for one in run.json["findings"]] == []
+    assert [finding["id"] for finding in run.json["findings"]] == []
     last = run.json["sources"][-1]
     assert last["path"] == f"cluster:{cluster.bootstrap_controller}" and last["cluster_id"] == cluster.cluster_id
     assert kafkactl("log", "verify", *live).code == 0
@@ -87,8 +91,8 @@ def test_the_nodes_agree(kafkactl, cluster: KafkaCluster):
     run = kafkactl("log", "verify", *folders, "-o", "json")
     assert run.code == 0, run.stdout
     assert run.json["divergences"] == []
-    assert {one["cluster_id"] for one in run.json["sources"]} == {cluster.cluster_id}
-    assert len({one["first_offset"] for one in run.json["sources"]}) == 1
+    assert {source["cluster_id"] for source in run.json["sources"]} == {cluster.cluster_id}
+    assert len({source["first_offset"] for source in run.json["sources"]}) == 1
 
 
 @pytest.mark.campaign
@@ -100,7 +104,7 @@ def test_what_came_before_the_newest_snapshot_is_told(kafkactl, new_cluster: Clu
     cluster.start()
     disk = folder(cluster, cluster.controller_ids[0])
     until = time.monotonic() + 60
-    while not [one for one in disk.glob("*.checkpoint") if int(one.name[:20]) > 10]:
+    while not [path for path in disk.glob("*.checkpoint") if int(path.name[:20]) > 10]:
         assert time.monotonic() < until, sorted(disk.iterdir())
         time.sleep(1)
     broker = ("--broker", cluster.broker_ids[0])

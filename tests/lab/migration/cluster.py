@@ -249,14 +249,14 @@ class MigrationCluster:
 
     def wait_dual_write(self, timeout_s: float = READY_S) -> None:
         """Until some controller has said so, and `/migration` has an offset."""
-        logs = [one.log_text for one in self.controllers]
+        logs = [controller.log_text for controller in self.controllers]
         self.wait_for(lambda: any(DUAL_WRITE.search(text()) for text in logs), "dual write", timeout_s)
         self.wait_for(lambda: self.migration().get("kraft_metadata_offset", -1) > 0, "an offset in /migration")
 
     @property
     def controllers(self) -> list[KafkaNode]:
         """The controllers that were started."""
-        return [self._nodes[one] for one in self.controller_ids if one in self._nodes]
+        return [self._nodes[controller_id] for controller_id in self.controller_ids if controller_id in self._nodes]
 
     def _registrations(self, broker_id: int) -> int:
         """How often the controllers have registered this broker, by the records in their log."""

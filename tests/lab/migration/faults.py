@@ -90,7 +90,7 @@ class FaultyDriven(Driven):
         verb, node = asked["verb"], asked["node"]
         self.served.append((verb, node))
         self._happen(verb, node, "before")
-        fault = next((one for one in self._faults if one[:2] == (verb, node)), None)
+        fault = next((fault for fault in self._faults if fault[:2] == (verb, node)), None)
         if fault is None:
             answer = self._well(asked)
         else:
@@ -101,7 +101,7 @@ class FaultyDriven(Driven):
 
     def _happen(self, verb: str, node: int, when: str) -> None:
         mine = ((verb, node, when), (verb, ANY, when))
-        for one in [one for one in self._happenings if one[:3] in mine]:
+        for one in [happening for happening in self._happenings if happening[:3] in mine]:
             self._happenings.remove(one)
             one[3]()
 
@@ -127,7 +127,7 @@ class FaultyDriven(Driven):
             self._well(asked)
             return self._well(asked)
         assert fault == ANOTHER, fault
-        others = [one for one in self.cluster.broker_ids if one != asked["node"]]
+        others = [broker_id for broker_id in self.cluster.broker_ids if broker_id != asked["node"]]
         return self._well(asked | {"node": others[0]})
 
     # --- what came of it ---
@@ -169,7 +169,7 @@ class OtherDriver:
     def words(self, verb: str, *more: str) -> list[str]:
         """As the first one's."""
         ours = str(self._driven.inventory)
-        return [str(self._inventory) if one == ours else one for one in self._driven.words(verb, *more)]
+        return [str(self._inventory) if word == ours else word for word in self._driven.words(verb, *more)]
 
 
 def journal_in(folder: Path) -> list[dict[str, Any]]:
@@ -184,7 +184,7 @@ def journal_in(folder: Path) -> list[dict[str, Any]]:
 
 def begun(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     """The actions that a journal says were begun, with their targets."""
-    return [f"{one['data']['action']} {one['data']['target']}" for one in entries if one["entry"] == "intent"]
+    return [f"{entry['data']['action']} {entry['data']['target']}" for entry in entries if entry["entry"] == "intent"]
 
 
 class UnderWay:

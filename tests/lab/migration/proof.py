@@ -20,7 +20,7 @@ every message that was acked is read. Seconds are upper bounds: other tests run 
 
 def write_section(title: str, sentences: Sequence[str], canary: Mapping[str, int] | None) -> None:
     """Put the section of a journey in place of the one that is there."""
-    lines = ["", *(f"- {one}" for one in sentences)]
+    lines = ["", *(f"- {sentence}" for sentence in sentences)]
     if canary is not None:
         lines.append(
             f"- canary: {canary['acked']} acked, {canary['errors']} errors, longest gap {canary['longest_gap_ms']} ms, "

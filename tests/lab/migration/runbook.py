@@ -30,7 +30,7 @@ class Line:
 
     def words(self, names: Mapping[str, str]) -> list[str]:
         """Without the program's name; words that stand for something of the reader's are in `names`."""
-        return [names.get(one, one) for one in shlex.split(self.text)[1:]]
+        return [names.get(part, part) for part in shlex.split(self.text)[1:]]
 
     @property
     def verb(self) -> str:
@@ -53,7 +53,7 @@ class Runbook:
 
     def section(self, begins: str) -> list[Line]:
         """The lines under the heading that begins so. Raises KeyError where there is none, or none has lines."""
-        found = [one for one in self.lines if one.section.startswith(begins)]
+        found = [line for line in self.lines if line.section.startswith(begins)]
         if not found:
             raise KeyError(begins)
         return found
@@ -66,4 +66,4 @@ class Runbook:
     def left(self) -> list[str]:
         """What stands in the runbook and was not run."""
         wanted = Counter(self.lines)
-        return [one.text for one in self.lines if self._ran[one] < wanted[one]]
+        return [line.text for line in self.lines if self._ran[line] < wanted[line]]

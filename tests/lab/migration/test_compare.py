@@ -54,7 +54,7 @@ class RenderedCluster(MigrationCluster):
         out = self.workdir / "rendered"
         answer = kafkactl("migrate", "render", "--inventory", inventory_file(self), "--out", out, "-o", "json").json
         assert (answer["outcome"], answer["findings"]) == ("done", [])
-        self.rendered = {(one["id"], one["phase"]): (out / one["path"]).read_bytes() for one in answer["files"]}
+        self.rendered = {(file["id"], file["phase"]): (out / file["path"]).read_bytes() for file in answer["files"]}
         self.rendered |= {(id, "zk"): self.rendered[id, "original"] for id in self.broker_ids}
         for id in self.controller_ids:
             self.write(id, "migration")
@@ -120,7 +120,7 @@ def test_from_the_first_broker_to_the_end(cluster: RenderedCluster, kafkactl: Ca
     tree, records = parse_tree(before.tree), observation.log.copy_records
     found = compare_copy(tree, records, copy_rules(KafkaVersion(3, 9, 2)), secrets=(ENCODER_SECRET,))
     assert [(one.entity, one.key) for one in found if one.explained is None] == []
-    assert sum(one.type == "TopicRecord" for one in records) == len(tree.topics)
+    assert sum(record.type == "TopicRecord" for record in records) == len(tree.topics)
 
     live = kafkactl("migrate", "compare", "--inventory", inventory_file(cluster), "-o", "json")
     assert (live.code, live.json["differences"], live.json["phase"]) == (0, [], "dual-write")
@@ -138,8 +138,8 @@ def behind_the_back(cluster: RenderedCluster) -> None:
     """An old tool writes to ZooKeeper, and what it did is taken back."""
     with cluster.open_zookeeper() as zookeeper:
         tree = zookeeper.read_tree()
-        topics = [f"/config/topics/{one}" for one in tree.children("/config/topics")]
-        path = next(one for one in topics if b'"config":{"' in (tree.znodes[one].data or b""))
+        topics = [f"/config/topics/{child}" for child in tree.children("/config/topics")]
+        path = next(topic for topic in topics if b'"config":{"' in (tree.znodes[topic].data or b""))
         held = tree.znodes[path]
         edited = json.dumps({"version": 1, "config": {"retention.ms": "1234567"}}).encode()
         zookeeper.set(path, edited, held.version)
@@ -188,7 +188,7 @@ def test_what_goes_wrong_without_a_word(tmp_path: Path):
         cluster.reach("M6")
         answer = settled(cluster, ("broker-config", "1"), ("broker-config", "2"))
         assert names(answer) == [("broker-config", "1"), ("broker-config", "2")]
-        assert [one.id for one in answer.findings] == ["password-copied-encrypted"]
+        assert [finding.id for finding in answer.findings] == ["password-copied-encrypted"]
         known = names(answer)
 
         cluster.chores("config:client_metrics:sub:interval.ms=1000")

@@ -20,14 +20,14 @@ from tests.lab.migration.runbook import Line, Runbook
 def seconds_between(journal: str, first: str, last: str) -> float:
     """From the beginning of one action to the end of another, by the driver's journal."""
     entries = [json.loads(line) for line in Path(journal).read_text().splitlines()]
-    began = next(one for one in entries if one["entry"] == "intent" and one["data"]["action"] == first)
-    intents = {one["seq"]: one["data"]["action"] for one in entries if one["entry"] == "intent"}
-    done = [one for one in entries if one["entry"] == "done" and intents[one["data"]["of"]] == last]
+    began = next(entry for entry in entries if entry["entry"] == "intent" and entry["data"]["action"] == first)
+    intents = {entry["seq"]: entry["data"]["action"] for entry in entries if entry["entry"] == "intent"}
+    done = [entry for entry in entries if entry["entry"] == "done" and intents[entry["data"]["of"]] == last]
     return (done[-1]["at_ms"] - began["at_ms"]) / 1000
 
 
 def modes(status: dict[str, Any]) -> list[str]:
-    return [one["mode"] for one in status["observed"]["brokers"]]
+    return [broker["mode"] for broker in status["observed"]["brokers"]]
 
 
 @pytest.mark.timeout(900)
@@ -46,7 +46,7 @@ def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path)
             for line in runbook.section(section):
                 answers.append(driven.typed(line, *said(line), *words))
                 runbook.ran(line)
-            assert [one["state"] for one in answers if "state" in one][-1:] in ([], [state])
+            assert [answer["state"] for answer in answers if "state" in answer][-1:] in ([], [state])
             return answers
 
         cluster.reach("M0")
@@ -105,7 +105,7 @@ def test_forward_to_the_end_with_data_of_every_kind(release: str, tmp_path: Path
             assert answer["state"] == "M6"
             to_copy = time.monotonic() - began
             compared = driven.kafkactl("compare")
-            assert [one for one in compared["differences"] if one["explained"] is None] == []
+            assert [difference for difference in compared["differences"] if difference["explained"] is None] == []
             answer = driven.run()
             assert answer["state"] == "M8"
             to_kraft = time.monotonic() - began - to_copy
@@ -140,13 +140,17 @@ def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> No
             told.append("back from M4 with one of three brokers entered")
             answer = driven.run("--accept", "C-38")
             assert answer["state"] == "M8"
-            leader = next(one["id"] for one in driven.kafkactl("status")["observed"]["controllers"] if one["leader"])
+            leader = next(
+                controller["id"]
+                for controller in driven.kafkactl("status")["observed"]["controllers"]
+                if controller["leader"]
+            )
             answer = driven.kafkactl("finalize", "--confirm", cluster.cluster_id())
             assert (answer["outcome"], answer["state"]) == ("done", "M11")
             restarted = restarted_controllers(answer["journal"])
             assert restarted[-1] == leader
             told.append(f"finalized: controllers restarted in the order {restarted}, the leader {leader} last")
-            left = {one["id"] for one in driven.kafkactl("status")["findings"]}
+            left = {finding["id"] for finding in driven.kafkactl("status")["findings"]}
             assert {"binaries-can-be-upgraded", "zookeeper-no-longer-used"} <= left
             cluster.zookeeper.stop(10)
             cluster.release = "4.0.2"
@@ -172,7 +176,9 @@ def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> No
 def restarted_controllers(journal: str) -> list[int]:
     """Whom the driver restarted last, by its journal: the controllers of the end, in their order."""
     entries = [json.loads(line) for line in Path(journal).read_text().splitlines()]
-    found = [one["data"] for one in entries if one["entry"] == "intent" and one["data"]["action"] == "restart-node"]
+    found = [
+        entry["data"] for entry in entries if entry["entry"] == "intent" and entry["data"]["action"] == "restart-node"
+    ]
     return [int(one["target"].split()[-1]) for one in found if one["target"].startswith("controller")][-3:]
 
 
@@ -203,7 +209,7 @@ def test_back_from_every_state_and_forward_again(release: str, tmp_path: Path) -
             began = time.monotonic()
             assert driven.run("--until", "M6")["state"] == "M6"
             compared = driven.kafkactl("compare")
-            assert [one for one in compared["differences"] if one["explained"] is None] == []
+            assert [difference for difference in compared["differences"] if difference["explained"] is None] == []
             assert driven.run()["state"] == "M8"
             assert driven.kafkactl("finalize", "--confirm", cluster.cluster_id())["state"] == "M11"
             told.append(f"forward for the seventh time, and to the end (M11), in {time.monotonic() - began:.0f} s")
@@ -262,4 +268,4 @@ def killed_at(driven: Driven, more: int) -> int | None:
 
 
 def entries_in(folder: Path) -> int:
-    return sum(one.read_bytes().count(b"\n") for one in folder.glob("*.jsonl"))
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob("*.jsonl"))

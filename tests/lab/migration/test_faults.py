@@ -68,7 +68,7 @@ def goes_on(driven: FaultyDriven, verb: str, state: str, *words: str) -> str:
 
 def start_the_dead(cluster: MigrationCluster) -> list[str]:
     """Brokers that had ended by themselves, without a ZooKeeper to register in."""
-    dead = [one for one in cluster.broker_ids if not cluster.node(one).alive]
+    dead = [broker_id for broker_id in cluster.broker_ids if not cluster.node(broker_id).alive]
     cluster.start(*dead)
     return [f"broker {one} started" for one in dead]
 
@@ -261,7 +261,7 @@ def test_the_driver_raises_a_low_epoch_on_its_way_back(tmp_path: Path) -> None:
             cluster.wait_for(lambda: max(epochs(cluster)[1]) > epochs(cluster)[0], "stamped states above the epoch")
             low, states = epochs(cluster)
             answer = reached(driven, "rollback", "M0")
-            assert [one["state"] for one in answer["steps"] if one["action"] == "raise-controller-epoch"] == ["done"]
+            assert [step["state"] for step in answer["steps"] if step["action"] == "raise-controller-epoch"] == ["done"]
             high, _ = epochs(cluster)
             assert high > max(states)
             cluster.stop(1)  # where a state is of a higher epoch, nobody leads from here on
@@ -282,17 +282,22 @@ def epochs(cluster: MigrationCluster) -> tuple[int, list[int]]:
     """`/controller_epoch`, and the epoch of every partition's state."""
     with cluster.open_zookeeper() as zookeeper:
         tree = parse_tree(zookeeper.read_tree())
-    states = [one.state for topic in tree.topics.values() for one in topic.partitions.values()]
+    states = [partition.state for topic in tree.topics.values() for partition in topic.partitions.values()]
     assert tree.controller_epoch is not None
-    return tree.controller_epoch, [one.controller_epoch for one in states if one is not None]
+    return tree.controller_epoch, [state.controller_epoch for state in states if state is not None]
 
 
 def leaders(cluster: MigrationCluster) -> list[int]:
     """Of every partition with a replica on broker 2."""
     with cluster.open_zookeeper() as zookeeper:
         tree = parse_tree(zookeeper.read_tree())
-    parts = [one for topic in tree.topics.values() for one in topic.partitions.values() if 2 in one.replicas]
-    return [one.state.leader for one in parts if one.state is not None]
+    parts = [
+        partition
+        for topic in tree.topics.values()
+        for partition in topic.partitions.values()
+        if 2 in partition.replicas
+    ]
+    return [part.state.leader for part in parts if part.state is not None]
 
 
 # --- nodes ------------------------------------------------------------------------------------------------------------
@@ -334,7 +339,7 @@ def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
             assert (run.code, run.answer["state"]) == (0, "M8"), (run.answer, run.said[-3000:])
             told.append("a broker on KRaft killed while the other one changes, back after 15 s: M8, one run")
             compared = driven.kafkactl("compare")
-            assert [one for one in compared["differences"] if one["explained"] is None] == []
+            assert [difference for difference in compared["differences"] if difference["explained"] is None] == []
         assert canary.result["lost"] == 0
     write_section("3.9.2: nodes killed under the driver", told, canary.result)
 

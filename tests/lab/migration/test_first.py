@@ -35,7 +35,7 @@ WAYS = (
 )
 
 
-@pytest.mark.parametrize(("release", "template", "levels"), WAYS, ids=lambda one: one if isinstance(one, str) else "4")
+@pytest.mark.parametrize(("release", "template", "levels"), WAYS, ids=lambda way: way if isinstance(way, str) else "4")
 def test_from_ordinary_files_to_kafka_4(
     release: str, template: str, levels: tuple[tuple[str, str], ...], tmp_path: Path
 ) -> None:
@@ -73,11 +73,11 @@ def _files(walk: Walk) -> None:
     """The first looks: ordinary files are no blocker, and the login that is missing is asked for."""
     checked = walk.check("M0")
     assert checked["counts"]["blocker"] == 0, checked["findings"]
-    missing = {one["subject"] for one in checked["findings"] if one["id"] == "listener-credentials-missing"}
+    missing = {finding["subject"] for finding in checked["findings"] if finding["id"] == "listener-credentials-missing"}
     assert missing == {f"broker {id}" for id in walk.cluster.broker_ids}
     walk.cluster.add_credentials()
     checked = walk.check("M0")
-    assert "listener-credentials-missing" not in {one["id"] for one in checked["findings"]}
+    assert "listener-credentials-missing" not in {finding["id"] for finding in checked["findings"]}
 
 
 def _edit(walk: Walk) -> None:
@@ -88,7 +88,7 @@ def _edit(walk: Walk) -> None:
         file.write("num.io.threads=3\n")
     edited = cluster.config_file(2).read_bytes()
     refused = hand.kafkactl("run", "--yes", *walk.accepts, code=3)
-    assert {one["id"] for one in refused["findings"]} == {"config-edited-by-hand"}
+    assert {finding["id"] for finding in refused["findings"]} == {"config-edited-by-hand"}
     assert "num.io.threads" in refused["findings"][0]["message"]
     now = {id: cluster.config_file(id).read_bytes() for id in cluster.broker_ids}
     assert now == {**before, 2: edited}

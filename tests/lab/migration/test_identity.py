@@ -23,8 +23,8 @@ THREE = (3001, 3002, 3003)
 
 def disk(folder: Path) -> dict[str, bytes]:
     """What identifies a disk, and which directories are there."""
-    found = {str(one.relative_to(folder.parent)): b"" for one in folder.parent.glob("*/*") if one.is_dir()}
-    return found | {str(one): one.read_bytes() for one in folder.parent.rglob("meta.properties")}
+    found = {str(path.relative_to(folder.parent)): b"" for path in folder.parent.glob("*/*") if path.is_dir()}
+    return found | {str(path): path.read_bytes() for path in folder.parent.rglob("meta.properties")}
 
 
 def other_inventory(driven: Driven, name: str, **changes: str) -> str:
@@ -49,12 +49,12 @@ def refused(driven: Driven, inventory: str, id: str, commands: tuple[tuple[str, 
     own, driven.inventory = driven.inventory, Path(inventory)
     try:
         checked = driven.kafkactl("check", code=7)
-        assert id in {one["id"] for one in checked["findings"] if one["severity"] == "blocker"}
+        assert id in {finding["id"] for finding in checked["findings"] if finding["severity"] == "blocker"}
         for verb, words in commands:
             answer = driven.kafkactl(verb, *words, code=3)
             assert answer["outcome"] == "refused"
-            assert id in {one["id"] for one in answer["findings"]}, (verb, words, answer["findings"])
-            assert [one for one in answer["steps"] if one["state"] == "done"] == []
+            assert id in {finding["id"] for finding in answer["findings"]}, (verb, words, answer["findings"])
+            assert [step for step in answer["steps"] if step["state"] == "done"] == []
     finally:
         driven.inventory = own
 
@@ -110,7 +110,7 @@ def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> No
         cluster.reach("M0")
         answer = driven.run("--until", "M2")
         assert answer["state"] == "M2"
-        formatted = [one["target"] for one in answer["steps"] if one["action"] == "format-disk"]
+        formatted = [step["target"] for step in answer["steps"] if step["action"] == "format-disk"]
         assert formatted == [f"controller {id}" for id in THREE]
         assert driven.kafkactl("status")["state"] == "M2"
         answer = driven.run("--until", "M3")
@@ -118,7 +118,7 @@ def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> No
         assert [cluster.node(id).alive for id in THREE] == [True, True, True]
         status = driven.kafkactl("status")
         assert (status["state"], status["observed"]["quorum"]) == ("M3", "up")
-        assert [one["leader"] for one in status["observed"]["controllers"]].count(True) == 1
+        assert [controller["leader"] for controller in status["observed"]["controllers"]].count(True) == 1
         assert driven.run("--until", "M3")["outcome"] == "nothing-to-do"
 
         colleague = driven.with_other_journal("colleague")
@@ -159,7 +159,7 @@ def test_every_release_says_who_it_is(release: str, controllers: int, tmp_path: 
 def _is_itself(driven: Driven, folder: Path) -> None:
     driven.kafkactl("observe", "--out", str(folder))
     saved: dict[str, Any] = json.loads((folder / "observation.json").read_text())
-    seen = {one["id"]: one["identity"] for one in saved["nodes"]}
+    seen = {node["id"]: node["identity"] for node in saved["nodes"]}
     for id, one in seen.items():
         assert one["cluster_id"] == driven.cluster.cluster_id() or one["is_of_asked"] is True, (id, one)
         assert one["node_id"] in (id, None)
@@ -177,7 +177,7 @@ def test_a_broker_that_dies_before_a_restart_stops_the_roll(seconds: float, tmp_
         with UnderWay(driven, "run", "--until", "M4L", "--accept", "C-38") as run:
             run.until(lambda entries: any(one.startswith("restart-node broker") for one in begun(entries)))
             first = int(begun(driven.journal)[-1].split()[-1])
-            run.until(lambda entries: any(one["entry"] == "done" for one in entries[-1:]))
+            run.until(lambda entries: any(entry["entry"] == "done" for entry in entries[-1:]))
             time.sleep(seconds)
             victim = next(id for id in cluster.broker_ids if id != first)
             cluster.node(victim).kill()

@@ -62,7 +62,7 @@ def observed(folder: Path) -> Iterator[dict[str, Observation]]:
         cluster.fill()
         other = changed(inventory_of(cluster), cluster_id="another-cluster-id-xyz")
         raw = observe(other, timeout_ms=60_000, with_logs=False).raw
-        assert "zookeeper-of-another-cluster" in [one.id for one in raw.findings]
+        assert "zookeeper-of-another-cluster" in [finding.id for finding in raw.findings]
         for state in ("M0", "M4L", "M6", "M7"):
             cluster.reach(state)
             found[state] = seen(cluster, state)[1]
@@ -74,7 +74,7 @@ def observed(folder: Path) -> Iterator[dict[str, Observation]]:
 
 
 def modes(observation: Observation) -> list[Mode | None]:
-    return [one.mode for one in observation.nodes]
+    return [node.mode for node in observation.nodes]
 
 
 def test_what_each_phase_looks_like(observed: dict[str, Observation]):
@@ -92,18 +92,20 @@ def test_the_four_witnesses_of_a_broker(observed: dict[str, Observation]):
         assert found.log is not None
         assert found.quorum is not None
         assert found.tree.children("/brokers/ids") == ("1", "2")
-        assert {id for id, one in found.log.registrations.items() if one.migrating} == entered
-        ready = {one.id for one in found.brokers if one.api_versions and one.api_versions.zk_migration_ready}
+        assert {id for id, registration in found.log.registrations.items() if registration.migrating} == entered
+        ready = {
+            broker.id for broker in found.brokers if broker.api_versions and broker.api_versions.zk_migration_ready
+        }
         assert ready == entered
-        assert {one.id for one in found.quorum.observers} == entered
-        assert all(one.quorum is not None and one.quorum.closed for one in found.brokers)
+        assert {observer.id for observer in found.quorum.observers} == entered
+        assert all(broker.quorum is not None and broker.quorum.closed for broker in found.brokers)
 
 
 def test_before_and_after_the_copy(observed: dict[str, Observation]):
     first = observed["M0"]
     assert first.log is None
-    assert [one.alive for one in first.nodes] == [True, True, False]
-    assert {one.id for one in first.findings} == {"node-not-observed"}
+    assert [node.alive for node in first.nodes] == [True, True, False]
+    assert {finding.id for finding in first.findings} == {"node-not-observed"}
     before, after = observed["M4L"].log, observed["M6"].log
     assert before is not None
     assert after is not None
@@ -141,18 +143,18 @@ def test_a_redacted_one_holds_no_secret(observed: dict[str, Observation], folder
     for credential in log.image.scram.values():
         secrets |= {credential.salt, credential.stored_key, credential.server_key}
     assert len(secrets) > 3
-    secrets |= {base64.b64encode(one) for one in secrets}
+    secrets |= {base64.b64encode(secret) for secret in secrets}
     for path in sorted(folder.glob("observations/*/shown/**/*")):
         if path.is_file():
             data = path.read_bytes()
             told = gzip.decompress(data) if path.suffix == ".gz" else data
             assert not leaks(told), path
-            assert not [one for one in secrets if one in told], path
+            assert not [secret for secret in secrets if secret in told], path
             assert b"encryptedPassword" not in told
     for state, whole in observed.items():
         shown = load_observation(str(folder / "observations" / state / "shown"))
         assert modes(shown) == modes(whole)
-        assert [one.id for one in shown.findings] == [one.id for one in whole.findings]
+        assert [finding.id for finding in shown.findings] == [finding.id for finding in whole.findings]
         assert shown.tree is not None
         assert whole.tree is not None
         assert set(shown.tree.znodes) == set(whole.tree.znodes)

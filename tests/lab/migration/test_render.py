@@ -35,7 +35,8 @@ def _cluster(
 def _without_internal(nodes: list[NodeFile]) -> list[NodeFile]:
     """With Kafka's own map of listeners: a second listener named after its protocol."""
     return [
-        node_file(one.id, one.role, one.content.replace(b"INTERNAL", b"SASL_PLAINTEXT"), file=one.file) for one in nodes
+        node_file(node.id, node.role, node.content.replace(b"INTERNAL", b"SASL_PLAINTEXT"), file=node.file)
+        for node in nodes
     ]
 
 
@@ -80,7 +81,7 @@ def test_kafka_takes_every_rendered_file(kafka: InputOracle, name: str):
     nodes = CLUSTERS[name]
     facts = cluster_facts(nodes)
     made = render_cluster(nodes, facts)
-    assert [one.id for one in facts.findings] == []
+    assert [finding.id for finding in facts.findings] == []
     for one in made:
         assert [found.id for found in one.findings if found.severity is Severity.BLOCKER] == []
         assert one.content is not None

@@ -88,8 +88,8 @@ def boards(driven: Driven, sizes: Sequence[tuple[int, int]]) -> Iterator[list[Te
             for columns, lines in sizes
         ]
         yield sessions
-        for one in sessions:
-            one.interrupt()
+        for session in sessions:
+            session.interrupt()
         for one in sessions:
             assert one.ended() == _INTERRUPTED
 
@@ -181,7 +181,9 @@ def test_status_is_quick_and_clear_about_who_does_not_answer(tmp_path: Path) -> 
             return {**json.loads(ended.stdout), "took_s": took_s}
 
         def held_up(answer: dict[str, Any], id: str, subject: str) -> bool:
-            return (id, subject) in {(one["id"], one["subject"]) for one in answer["findings"] + answer["gates"]}
+            return (id, subject) in {
+                (finding["id"], finding["subject"]) for finding in answer["findings"] + answer["gates"]
+            }
 
         assert status(0)["state"] == "M6"
         cluster.node(1).pause()
@@ -193,7 +195,7 @@ def test_status_is_quick_and_clear_about_who_does_not_answer(tmp_path: Path) -> 
         assert held_up(hangs, "node-not-observed", "broker 1") and held_up(hangs, "broker-down", "broker 1")
         # The look took ten seconds, in which the log went on: that is no lag.
         assert hangs["observed"]["dual_write"]["follows"]
-        assert "migration-driver-stuck" not in {one["id"] for one in hangs["gates"]}
+        assert "migration-driver-stuck" not in {gate["id"] for gate in hangs["gates"]}
         told.append(f"a broker that hangs: {hangs['state']}, exit code {_PROBLEMS}, in {hangs['took_s']:.0f} s")
         cluster.wait_for(lambda: status(None)["observed"]["brokers"][0]["alive"], "seen the broker again")
 
@@ -212,7 +214,7 @@ def test_status_is_quick_and_clear_about_who_does_not_answer(tmp_path: Path) -> 
         told.append(f"no ZooKeeper: {gone['state']}, exit code 0, in {gone['took_s']:.0f} s")
         for answer in (silent, gone):
             assert answer["state"] == "M6"
-            assert any(one["severity"] == "warning" for one in answer["gates"])
+            assert any(gate["severity"] == "warning" for gate in answer["gates"])
 
         cluster.zookeeper.start().wait_ready()
         cluster.wait_for(lambda: status(None)["observed"]["dual_write"]["follows"], "followed the log again")

@@ -86,7 +86,7 @@ class Operator:
     def back(self) -> Observation:
         """To M0, and the disks that are left over are wiped: a start on one of them would go on with the old log."""
         last = self.go(plan_rollback, until=lambda _: False)
-        assert [one.id for one in plan_forward(last, self.inventory).findings] == ["controller-disk-left-over"]
+        assert [finding.id for finding in plan_forward(last, self.inventory).findings] == ["controller-disk-left-over"]
         for id in self.cluster.controller_ids:
             shutil.rmtree(self.cluster.plan.log_dir(id), ignore_errors=True)
         return last
@@ -217,18 +217,23 @@ def test_a_low_epoch_is_raised_on_the_way_back(tmp_path: Path) -> None:
         cluster.restart(cluster.controller_ids[0])
         operator = Operator(cluster)
         cluster.wait_for(lambda: observed_state(operator.look()).state is State.M6, "dual write again")
-        assert "epoch-gate-closed" in [one.id for one in plan_rollback(operator.look()).findings]
+        assert "epoch-gate-closed" in [finding.id for finding in plan_rollback(operator.look()).findings]
         last = operator.go(plan_rollback, until=lambda _: False)
         assert any(word.startswith("raise-controller-epoch") for word in operator.done)
-        assert "epoch-gate-closed" not in [one.id for one in plan_rollback(last).findings]
+        assert "epoch-gate-closed" not in [finding.id for finding in plan_rollback(last).findings]
         assert operator.course[-1] == "M0"
         cluster.stop(1)
         time.sleep(2)
         with cluster.open_zookeeper() as zookeeper:
             left = parse_tree(zookeeper.read_tree()).topics
-        states = [one.state for topic in left.values() for one in topic.partitions.values() if 2 in one.replicas]
+        states = [
+            partition.state
+            for topic in left.values()
+            for partition in topic.partitions.values()
+            if 2 in partition.replicas
+        ]
         assert states
-        assert {one.leader for one in states if one is not None} == {2}
+        assert {state.leader for state in states if state is not None} == {2}
 
 
 def test_a_stale_migration_is_seen_in_time_and_taken_back(tmp_path: Path) -> None:

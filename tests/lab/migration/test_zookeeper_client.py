@@ -183,7 +183,7 @@ def test_what_may_not_be_read_is_in_the_tree_as_such(zookeeper: ZooKeeper, kazoo
 def test_a_chroot_that_is_not_there(node: ZooKeeperNode) -> None:
     with open_zookeeper(f"{node.connect}/nothing/here") as zookeeper:
         tree = zookeeper.read_tree()
-    assert not tree.znodes and [one.id for one in tree.findings] == ["no-kafka-tree"]
+    assert not tree.znodes and [finding.id for finding in tree.findings] == ["no-kafka-tree"]
 
 
 def test_the_members_say_what_they_are(zookeeper: ZooKeeper) -> None:
@@ -352,7 +352,7 @@ def test_a_server_without_its_quorum_lets_read_and_no_more(lab_pool: Pool, tmp_p
         with open_zookeeper(connect, settings=settings, timeout_ms=60_000) as zookeeper:
             tree = zookeeper.read_tree()
             assert tree.znodes == before.znodes
-            assert [one.id for one in tree.findings] == ["zookeeper-read-only"]
+            assert [finding.id for finding in tree.findings] == ["zookeeper-read-only"]
             with pytest.raises(UnreachableError) as refused:
                 zookeeper.set("/controller_epoch", b"9", 0)
             assert refused.value.id == "zookeeper-read-only"

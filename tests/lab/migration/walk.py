@@ -73,7 +73,7 @@ class Walk:
         assert (answer["outcome"], answer["state"]) == ("done", "M11"), answer["findings"]
         status = self.hand.kafkactl("status")
         self.hand.kafkactl("observe", "--out", f"{self.cluster.workdir}/seen-M11")
-        left = [one["id"] for one in status["findings"]]
+        left = [finding["id"] for finding in status["findings"]]
         assert {"binaries-can-be-upgraded", "zookeeper-no-longer-used"} <= set(left)
         self.says(f"M11 after {time.monotonic() - began:.0f} s; left to do: {', '.join(dict.fromkeys(left))}")
         self.cluster.zookeeper.stop(10)
@@ -94,14 +94,16 @@ class Walk:
     def _in_sync(self) -> bool:
         with Client(parse_addresses(self.cluster.bootstrap_server), Role.BROKER) as client:
             topics = client.ask_any("Metadata", {"Topics": None, "AllowAutoTopicCreation": False}).body["Topics"]
-        partitions = [one for topic in topics for one in topic["Partitions"]]
-        return bool(partitions) and all(len(one["IsrNodes"]) == len(one["ReplicaNodes"]) for one in partitions)
+        partitions = [partition for topic in topics for partition in topic["Partitions"]]
+        return bool(partitions) and all(
+            len(partition["IsrNodes"]) == len(partition["ReplicaNodes"]) for partition in partitions
+        )
 
     def raise_levels(self, level: str) -> None:
         """`features upgrade` as docs/migration.md has it; a setting that its user may not read is accepted by value."""
         words = ["features", "upgrade", "--release-version", level, "--yes"]
         answer = self.plain(*words, code=None)
-        if "elr-min-insync-unknown" in {one["id"] for one in answer["findings"]}:
+        if "elr-min-insync-unknown" in {finding["id"] for finding in answer["findings"]}:
             assert answer["outcome"] == "refused", answer
             self.says(
                 f"`{' '.join(words)}` refused: elr-min-insync-unknown, the client has no login for the controllers"
@@ -114,7 +116,9 @@ class Walk:
     def settings_agree(self) -> None:
         """No controller decides otherwise than the brokers' files said before the migration."""
         answer = self.plain("nodes", "verify", code=None)
-        found = [one for one in answer["findings"] if one["id"].endswith(("-differ", "-differs", "-overridden"))]
+        found = [
+            finding for finding in answer["findings"] if finding["id"].endswith(("-differ", "-differs", "-overridden"))
+        ]
         assert not found, found
 
     def plain(self, group: str, verb: str, *words: str, code: int | None = 0) -> Any:

@@ -23,7 +23,9 @@ def finalized_features(host: str, port: int) -> dict[str, int]:
         (size,) = struct.unpack(">i", stream.read(4))
         answer = stream.read(size)
     found, _ = decode_message(response(_API_VERSIONS), _VERSION, answer, offset=4)
-    return {one["Name"]: one["MaxVersionLevel"] for one in found["FinalizedFeatures"]}
+    return {
+        finalizedfeature["Name"]: finalizedfeature["MaxVersionLevel"] for finalizedfeature in found["FinalizedFeatures"]
+    }
 
 
 def wait_for_features(host: str, port: int, wanted: dict[str, int], timeout_s: float = 20) -> dict[str, int]:

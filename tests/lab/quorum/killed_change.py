@@ -63,7 +63,7 @@ def main(servers: str, target: str, journal: str, at: str) -> int:
     ):
         goal = reassignment(target)
         result = carry_out(world, goal, log, clock=SystemClock(), patience=replace(QUICK, settle_ms=10_000))
-    print(fuse.actions, result.outcome.value, [one.id for one in result.findings])
+    print(fuse.actions, result.outcome.value, [finding.id for finding in result.findings])
     return result.outcome.exit_code
 
 

@@ -82,7 +82,7 @@ def lose_majority(cluster: KafkaCluster, *, brokers_die: bool = True, restarts: 
         _acl(chores, "alice")
         produce(cluster, {("orders", 0): 40, ("orders", 1): 40, ("orders", 2): 40, ("pay", 0): 60, ("gone", 0): 10})
         leader = cluster.leader()
-        followers = [one for one in cluster.controller_ids if one != leader]
+        followers = [controller_id for controller_id in cluster.controller_ids if controller_id != leader]
         cluster.kill(followers[0])
         _create(chores, {"late": 2})
         chores.create_partitions({"orders": 4})
@@ -90,10 +90,10 @@ def lose_majority(cluster: KafkaCluster, *, brokers_die: bool = True, restarts: 
         _user(chores, "bob")
         _acl(chores, "bob")
         chores.alter_configs([ConfigResource(ConfigResourceType.TOPIC, "pay", {"retention.ms": "700000000"})])
-    for one in cluster.broker_ids * restarts:
-        cluster.kill(one)
-        cluster.wait_for(lambda one=one: left(cluster, one), "left the ISRs", 30)  # type: ignore[misc]
-        cluster.start(one)
+    for broker_id in cluster.broker_ids * restarts:
+        cluster.kill(broker_id)
+        cluster.wait_for(lambda broker_id=broker_id: left(cluster, broker_id), "left the ISRs", 30)  # type: ignore[misc]
+        cluster.start(broker_id)
         cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
     time.sleep(1.5)
     produce(cluster, {("late", 0): 20, ("late", 1): 20, ("orders", 3): 10})
@@ -115,7 +115,7 @@ def admin(cluster: KafkaCluster) -> Iterator[KafkaAdminClient]:
 
 def _alive(cluster: KafkaCluster) -> list[str]:
     """The brokers that run: this library gives up at the first that refuses a connection."""
-    return [str(cluster.broker_address(one)) for one in cluster.broker_ids if cluster.node(one).alive]
+    return [str(cluster.broker_address(broker_id)) for broker_id in cluster.broker_ids if cluster.node(broker_id).alive]
 
 
 def _create(chores: KafkaAdminClient, topics: Mapping[str, int]) -> None:
@@ -162,9 +162,9 @@ def read_all(cluster: KafkaCluster, topics: tuple[str, ...], timeout_s: float = 
         consumer.assign(places)
         consumer.seek_to_beginning()
         ends = consumer.end_offsets(places)
-        found: Records = {(one.topic, one.partition): [] for one in places}
+        found: Records = {(place.topic, place.partition): [] for place in places}
         deadline = time.monotonic() + timeout_s
-        while any(consumer.position(one) < ends[one] for one in places):
+        while any(consumer.position(place) < ends[place] for place in places):
             if time.monotonic() > deadline:
                 raise AssertionError(f"not read to the end: { {one: consumer.position(one) for one in places} } {ends}")
             for place, batch in consumer.poll(timeout_ms=300).items():
@@ -181,7 +181,7 @@ def start_recovered(scene: Scene, node_id: int, directory: Path) -> None:
     """Point every node to the recovered controller, and start that one alone."""
     cluster = scene.cluster
     address = str(cluster.controller_address(node_id))
-    for one in (node_id, *(one for one in cluster.broker_ids if not cluster.node(one).alive)):
+    for one in (node_id, *(broker_id for broker_id in cluster.broker_ids if not cluster.node(broker_id).alive)):
         file = cluster.config_file(one)
         held: dict[str, Any] = read_config(file)
         if "controller.quorum.voters" in held:
@@ -197,8 +197,8 @@ def start_recovered(scene: Scene, node_id: int, directory: Path) -> None:
 def strays(scene: Scene) -> dict[int, list[str]]:
     """The partition folders of each broker that were renamed, by the name they had."""
     return {
-        one: sorted(path.name.split(".")[0] for path in scene.disk(one).glob("*-stray"))
-        for one in scene.cluster.broker_ids
+        broker_id: sorted(path.name.split(".")[0] for path in scene.disk(broker_id).glob("*-stray"))
+        for broker_id in scene.cluster.broker_ids
     }
 
 
@@ -206,9 +206,9 @@ def isrs(cluster: KafkaCluster) -> dict[tuple[str, int], tuple[int, ...]]:
     """The in-sync replicas of every partition, as brokers tell them; nothing where none tells right now."""
     with contextlib.suppress(KafkaError), admin(cluster) as chores:
         return {
-            (topic["name"], one["partition_index"]): tuple(sorted(one["isr_nodes"]))
+            (topic["name"], partition["partition_index"]): tuple(sorted(partition["isr_nodes"]))
             for topic in chores.describe_topics()
-            for one in topic["partitions"]
+            for partition in topic["partitions"]
         }
     return {}
 
@@ -231,7 +231,7 @@ def whole(scene: Scene, node_id: int) -> None:
     cluster.start(*(broker for broker in cluster.broker_ids if not cluster.node(broker).alive))
     assert cluster.leader() == node_id
     cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
-    assert strays(scene) == {one: [] for one in cluster.broker_ids}
+    assert strays(scene) == {broker_id: [] for broker_id in cluster.broker_ids}
     assert read_all(cluster, TOPICS) == scene.records
     produce(cluster, dict.fromkeys(scene.records, 3))
     after = read_all(cluster, TOPICS)

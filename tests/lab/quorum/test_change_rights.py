@@ -86,11 +86,11 @@ def test_a_removal_needs_alter_and_says_so(site: Site, kafkactl: Kafkactl) -> No
     grown = site.kafkactl("quorum", "reassign", "--target", "1,2", *flags, *everybody)
     assert grown.code == 0, grown
     seen = kafkactl("quorum", "describe", *everybody, "-o", "json").json
-    (directory,) = [one["directory_id"] for one in seen["voters"] if one["id"] == 2]
+    (directory,) = [voter["directory_id"] for voter in seen["voters"] if voter["id"] == 2]
     site.allow("DESCRIBE")
     refused = site.run("remove-controller", "-i", "2", "-d", directory)
     assert (refused.code, refused.json["outcome"]) == (1, "failed"), refused
-    (finding,) = [one for one in refused.json["findings"] if one["id"] == "voter-change-failed"]
+    (finding,) = [finding for finding in refused.json["findings"] if finding["id"] == "voter-change-failed"]
     assert "CLUSTER_AUTHORIZATION_FAILED" in finding["message"]
     assert _voters(site, kafkactl) == [1, 2]
     site.allow("ALTER")
@@ -100,4 +100,4 @@ def test_a_removal_needs_alter_and_says_so(site: Site, kafkactl: Kafkactl) -> No
 
 def _voters(site: Site, kafkactl: Kafkactl) -> list[int]:
     answer = kafkactl("quorum", "describe", "--bootstrap-controller", site.places["CONTROLLER"], "-o", "json")
-    return [one["id"] for one in answer.json["voters"]]
+    return [voter["id"] for voter in answer.json["voters"]]

@@ -33,13 +33,13 @@ SHORT = QuorumWaitPolicy(
 
 
 def _done(result: ChangeResult, *steps: str) -> None:
-    taken = [f"{one.action.value} {one.id}" for one in result.steps if one.action.value != "wait"]
+    taken = [f"{step.action.value} {step.id}" for step in result.steps if step.action.value != "wait"]
     assert (result.outcome, taken) == (Outcome.DONE, list(steps)), result.findings
 
 
 def _refused(result: ChangeResult, id: str) -> None:
     assert result.outcome is Outcome.REFUSED
-    assert id in {one.id for one in result.findings}, result.findings
+    assert id in {finding.id for finding in result.findings}, result.findings
 
 
 @pytest.mark.parametrize("release", [*RELEASES, pytest.param("mixed", marks=pytest.mark.campaign)])
@@ -109,7 +109,7 @@ def test_a_removal_that_hangs_lands_when_a_paused_voter_comes_back(
 
     result = change(cluster, goal, journal, patience=SHORT, tell=pause_before)
     assert result.outcome is Outcome.UNKNOWN, result.findings
-    assert [one.state.value for one in result.steps] == ["unknown"]
+    assert [step.state.value for step in result.steps] == ["unknown"]
     assert f"the removal of {followers[0]} may still commit, without another request" in result.may_happen[0]
     cluster.resume(*followers[1:])
     again = change(cluster, goal, journal)
@@ -141,7 +141,7 @@ def test_a_static_quorum_is_converted(release: str, new_cluster: ClusterOf, tmp_
     _done(result, "upgrade None")
     assert cluster.voters() == {one: cluster.directory_id(one) for one in (1, 2, 3)}
     assert all(cluster.levels(one)["kraft.version"] == 1 for one in (1, 2, 3, 11))
-    (edit,) = [one for one in result.findings if one.id == "configuration-names-static-voters"]
+    (edit,) = [finding for finding in result.findings if finding.id == "configuration-names-static-voters"]
     assert str(cluster.controller_address(1)) in edit.next_step
     assert change(cluster, conversion(), journal).outcome is Outcome.NOTHING_TO_DO
     gone = next(one for one in (1, 2, 3) if one != cluster.leader())
@@ -176,7 +176,7 @@ def test_a_controller_that_joins_by_itself(new_cluster: ClusterOf, tmp_path: Pat
         cluster, removal(key, overrides=["--node-will-be-stopped"]), journal, patience=QuorumWaitPolicy(step_ms=15_000)
     )
     assert result.outcome is Outcome.PARTIAL, result.findings
-    assert "removed-voter-rejoined" in {one.id for one in result.findings}
+    assert "removed-voter-rejoined" in {finding.id for finding in result.findings}
     assert sorted(cluster.voters()) == [1, 2, 3]
     cluster.kill(gone)
     _wait_dead(cluster, gone)
@@ -196,7 +196,7 @@ def test_two_operators_at_once(new_cluster: ClusterOf, tmp_path: Path) -> None:
 
     result = change(cluster, reassignment("1,2,3,4,5"), tmp_path / "ours", tell=meanwhile)
     assert result.outcome is Outcome.PARTIAL
-    assert "concurrent-voter-change" in {one.id for one in result.findings}
+    assert "concurrent-voter-change" in {finding.id for finding in result.findings}
     again = change(cluster, reassignment("1,2,3,4,5"), tmp_path / "ours")
     _refused(again, "concurrent-voter-change")
     replanned = change(cluster, reassignment("1,2,3,4,5", replan=True), tmp_path / "ours")
@@ -231,7 +231,7 @@ def test_a_wrong_endpoint_in_the_voter_set_is_told_and_can_be_put_right(
     key = key_of(cluster, 4)
     assert _raw_add(cluster, ReplicaKey(node_id=4, directory_id=key_of(cluster, 1).directory_id), good) == 7
     assert _raw_add(cluster, key, wrong) == 0
-    told = {one.id for one in plan(cluster, reassignment("1,2,3")).findings}
+    told = {finding.id for finding in plan(cluster, reassignment("1,2,3")).findings}
     if release == "3.9.2":
         assert {"voter-endpoint-not-registered", "voter-endpoint-silent"} <= told
     journal = tmp_path / "journal"

@@ -111,7 +111,7 @@ def test_directory_ids_of_a_static_quorum_are_never_shown(
 ) -> None:
     cluster = new_cluster(release, controllers=1, brokers=0, dynamic=False).start()
     told = kafkactl("quorum", "describe", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json").json
-    assert (told["mode"], [one["directory_id"] for one in told["voters"]]) == ("static", [None])
+    assert (told["mode"], [voter["directory_id"] for voter in told["voters"]]) == ("static", [None])
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_directory_ids_of_a_static_quorum_are_never_shown(
 def test_without_a_leader_controllers_and_disks_answer(release: str, cluster_of: ClusterOf, kafkactl: Kafkactl) -> None:
     cluster = cluster_of(release, controllers=3, brokers=1)
     healthy = cluster.quorum()
-    lost = [one for one in cluster.controller_ids if one != healthy["LeaderId"]]
+    lost = [controller_id for controller_id in cluster.controller_ids if controller_id != healthy["LeaderId"]]
     left = healthy["LeaderId"]
     cluster.kill(lost[0])
     cluster.pause(lost[1])
@@ -130,28 +130,30 @@ def test_without_a_leader_controllers_and_disks_answer(release: str, cluster_of:
     assert (told["cluster_id"], told["mode"], told["high_watermark"]) == (cluster.cluster_id, "dynamic", None)
     assert (told["voters"], told["majority"], told["tolerates"]) == ([], None, None)
     assert told["leader_epoch"] >= healthy["LeaderEpoch"]
-    assert {one["id"]: one["answers"] for one in told["nodes"]} == {left: True} | dict.fromkeys(lost, False)
-    assert {"no-quorum-leader", "voters-not-known"} <= {one["id"] for one in told["findings"]}
+    assert {node["id"]: node["answers"] for node in told["nodes"]} == {left: True} | dict.fromkeys(lost, False)
+    assert {"no-quorum-leader", "voters-not-known"} <= {finding["id"] for finding in told["findings"]}
 
-    disks = [word for one in cluster.controller_ids for word in ("--log-dir", _log_dir(cluster, one))]
+    disks = [
+        word for controller_id in cluster.controller_ids for word in ("--log-dir", _log_dir(cluster, controller_id))
+    ]
     told = kafkactl("quorum", "describe", *connection, *disks).json
-    assert {one["id"]: one["alive"] for one in told["voters"]} == {left: True} | dict.fromkeys(lost, False)
+    assert {voter["id"]: voter["alive"] for voter in told["voters"]} == {left: True} | dict.fromkeys(lost, False)
     assert (told["leader_id"], told["majority"], told["tolerates"]) == (-1, 2, -1)
-    assert {one["id"]: one["directory_id"] for one in told["voters"]} == {
-        one: cluster.directory_id(one) for one in cluster.controller_ids
+    assert {voter["id"]: voter["directory_id"] for voter in told["voters"]} == {
+        controller_id: cluster.directory_id(controller_id) for controller_id in cluster.controller_ids
     }
     _check_disks(cluster, told, healthy)
 
     # A broker knows no leader either and keeps the question; its configuration leads to the controllers.
     through_broker = kafkactl("quorum", "describe", "--bootstrap-server", cluster.bootstrap_server, "-o", "json")
     assert (through_broker.code, through_broker.json["leader_id"]) == (7, -1), through_broker
-    assert {one["id"] for one in through_broker.json["nodes"] if one["answers"] and one["role"] == "controller"} == {
-        left
-    }
+    assert {
+        node["id"] for node in through_broker.json["nodes"] if node["answers"] and node["role"] == "controller"
+    } == {left}
 
     alone = kafkactl("quorum", "describe", *disks, "-o", "json")
     assert (alone.code, alone.json["leader_id"], alone.json["tolerates"]) == (7, -1, None)
-    assert {one["alive"] for one in alone.json["voters"]} == {None}
+    assert {voter["alive"] for voter in alone.json["voters"]} == {None}
     _check_disks(cluster, alone.json, healthy)
 
 
@@ -166,7 +168,7 @@ def _log_dir(cluster: KafkaCluster, node_id: int) -> str:
 
 
 def _check_disks(cluster: KafkaCluster, told: Mapping[str, Any], healthy: Mapping[str, Any]) -> None:
-    disks = {one["node_id"]: one for one in told["disks"]}
+    disks = {disk["node_id"]: disk for disk in told["disks"]}
     assert set(disks) == set(cluster.controller_ids)
     for node_id, disk in disks.items():
         assert (disk["cluster_id"], disk["directory_id"], disk["kraft_version"]) == (
@@ -180,8 +182,10 @@ def test_the_disks_of_a_stopped_static_quorum(new_cluster: ClusterOf, kafkactl: 
     cluster = new_cluster("3.9.2", controllers=3, brokers=0, dynamic=False).start()
     healthy = cluster.quorum()
     cluster.kill(1, 2, 3)
-    disks = [word for one in cluster.controller_ids for word in ("--log-dir", _log_dir(cluster, one))]
+    disks = [
+        word for controller_id in cluster.controller_ids for word in ("--log-dir", _log_dir(cluster, controller_id))
+    ]
     run = kafkactl("quorum", "describe", *disks, "-o", "json")
     assert (run.code, run.json["mode"], run.json["leader_epoch"]) == (7, None, healthy["LeaderEpoch"])
-    assert [one["id"] for one in run.json["voters"]] == [1, 2, 3]
-    assert max(one["log_end_offset"] for one in run.json["disks"]) >= healthy["HighWatermark"]
+    assert [voter["id"] for voter in run.json["voters"]] == [1, 2, 3]
+    assert max(disk["log_end_offset"] for disk in run.json["disks"]) >= healthy["HighWatermark"]

@@ -55,7 +55,9 @@ def commit_a_wrong_port(cluster: KafkaCluster, joined: int) -> int:
 
 def _may_add(cluster: KafkaCluster, joined: int) -> bool:
     quorum = cluster.quorum()
-    return any(one["ReplicaId"] == joined and one["LastCaughtUpTimestamp"] > 0 for one in quorum["Observers"])
+    return any(
+        observer["ReplicaId"] == joined and observer["LastCaughtUpTimestamp"] > 0 for observer in quorum["Observers"]
+    )
 
 
 def _ids(told: list[dict[str, str]]) -> set[tuple[str, str]]:
@@ -73,7 +75,7 @@ def test_a_wrong_port_that_3_9_commits_for_good_is_found(new_cluster: ClusterOf,
     ):
         run = kafkactl("quorum", "describe", option, addresses, "-o", "json")
         assert run.code == 0, run
-        assert {one["id"]: one["alive"] for one in run.json["voters"]} == {1: True, 2: True}
+        assert {voter["id"]: voter["alive"] for voter in run.json["voters"]} == {1: True, 2: True}
         assert run.json["voters"][1]["endpoints"] == [{"listener": "CONTROLLER", "host": HOST, "port": wrong}]
         found = {("voter-endpoint-silent", "controller 2"), ("voter-endpoint-not-registered", "controller 2")}
         assert _ids(run.json["findings"]) == found, (option, addresses)
@@ -81,7 +83,10 @@ def test_a_wrong_port_that_3_9_commits_for_good_is_found(new_cluster: ClusterOf,
         state = observe_quorum(client)
     assert state.registrations is not None
     assert state.registrations.controllers[2].endpoints[0].port == cluster.controller_address(2).port
-    assert {one.id for one in check_endpoints(state)} == {"voter-endpoint-silent", "voter-endpoint-not-registered"}
+    assert {endpoint.id for endpoint in check_endpoints(state)} == {
+        "voter-endpoint-silent",
+        "voter-endpoint-not-registered",
+    }
 
 
 @pytest.mark.campaign

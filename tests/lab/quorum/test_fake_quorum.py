@@ -80,17 +80,22 @@ class Asked:
         state = observe_quorum(self.client)
         log = fetch_registrations(self.client)
         return {
-            "voters": sorted((one.id, self.keys[one.id] == one.directory_id, one.alive) for one in state.voters),
-            "observers": sorted((one.id, self.keys[one.id] == one.directory_id, one.alive) for one in state.observers),
+            "voters": sorted(
+                (voter.id, self.keys[voter.id] == voter.directory_id, voter.alive) for voter in state.voters
+            ),
+            "observers": sorted(
+                (observer.id, self.keys[observer.id] == observer.directory_id, observer.alive)
+                for observer in state.observers
+            ),
             "mode": state.mode,
-            "nodes": {one.id: (one.answers, one.is_controller, one.auto_join) for one in state.nodes.values()},
-            "endpoints": all(len(one.endpoints) == 1 for one in state.voters),
-            "probes": sorted((one.node_id, one.answers) for one in state.probes),
-            "commits": state.high_watermark is not None and state.leader_id in {one.id for one in state.voters},
+            "nodes": {node.id: (node.answers, node.is_controller, node.auto_join) for node in state.nodes.values()},
+            "endpoints": all(len(voter.endpoints) == 1 for voter in state.voters),
+            "probes": sorted((probe.node_id, probe.answers) for probe in state.probes),
+            "commits": state.high_watermark is not None and state.leader_id in {voter.id for voter in state.voters},
             "levels": dict(log.levels),
             "registered": sorted(log.controllers),
-            "voters in the log": sorted(one.node_id for one in log.voters or ()),
-            "findings": sorted(one.id for one in state.findings),
+            "voters in the log": sorted(voter.node_id for voter in log.voters or ()),
+            "findings": sorted(finding.id for finding in state.findings),
         }
 
     def _cluster(self, word: str) -> str:

@@ -46,7 +46,7 @@ def test_killed_at_an_action_the_next_run_reaches_the_target(
         assert killed.returncode == -signal.SIGKILL, killed.stdout + killed.stderr
         again = _run(cluster, targets[0], journal, 0)
         assert again.returncode == 0, (at, again.stdout + again.stderr)
-        assert sorted(cluster.voters()) == [int(one) for one in targets[0].split(",")], at
+        assert sorted(cluster.voters()) == [int(part) for part in targets[0].split(",")], at
         targets.reverse()
         killed_at.append(at)
     if every == 1:

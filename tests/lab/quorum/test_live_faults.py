@@ -50,7 +50,7 @@ class RealQuorum:
 
     @property
     def addresses(self) -> list[Address]:
-        return [self.cluster.controller_address(one) for one in self.cluster.controller_ids]
+        return [self.cluster.controller_address(controller_id) for controller_id in self.cluster.controller_ids]
 
     def effects(self) -> list[Any]:
         """All voter sets and levels that the log holds, in order, each change once."""

@@ -70,7 +70,7 @@ class Quorum:
         seconds = time.monotonic() - began
         answer = json.loads(stdout) if stdout.strip() else {"outcome": stderr.strip()[-200:], "findings": []}
         found = f"{answer['outcome']}, {process.returncode}"
-        return _Asked(found, seconds, frozenset(one["id"] for one in answer["findings"]))
+        return _Asked(found, seconds, frozenset(finding["id"] for finding in answer["findings"]))
 
     def restore(self, node_id: int) -> None:
         """The node runs again, and every voter fetches."""
@@ -129,7 +129,7 @@ def _leader(quorum: Quorum, delay_s: float) -> Row:
 def _reassign(quorum: Quorum, event: str, delay_s: float) -> Row:
     """Strike one follower and ask for a target without the other."""
     gone, healthy = quorum.followers
-    target = ",".join(str(one) for one in sorted(quorum.cluster.voters()) if one != healthy)
+    target = ",".join(str(voter) for voter in sorted(quorum.cluster.voters()) if voter != healthy)
     command = ["reassign", "--target", target, "--allow-size", "--accept-zero-tolerance", "--yes"]
     return _row(quorum, event, gone, delay_s, command, "reassign --target (without the other follower)")
 

@@ -39,7 +39,7 @@ class Cluster:
         {"SIGKILL": self.cluster.kill, "SIGSTOP": self.cluster.pause}[event](*node_ids)
 
     def restore(self, *node_ids: int) -> None:
-        self.cluster.resume(*(one for one in node_ids if self.cluster.node(one).alive))
+        self.cluster.resume(*(node_id for node_id in node_ids if self.cluster.node(node_id).alive))
         self.cluster.start()
         time.sleep(1.0)
 

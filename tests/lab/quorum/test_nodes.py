@@ -152,5 +152,8 @@ def test_a_controller_below_4_4_stays(kafkactl: Kafkactl, new_cluster: ClusterOf
     run = unregister(kafkactl, cluster, 2, "--yes")
     assert run.code == 3
     assert "controllers-cannot-be-unregistered" in ids(run)
-    assert "node id 2" in next(one for one in run.json["findings"] if one["id"].endswith("unregistered"))["next_step"]
+    assert (
+        "node id 2"
+        in next(finding for finding in run.json["findings"] if finding["id"].endswith("unregistered"))["next_step"]
+    )
     assert time.monotonic() - began < 20

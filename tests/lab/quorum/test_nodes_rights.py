@@ -168,7 +168,7 @@ def _with_the_log(site: Site) -> None:
     assert (rows[DEAD]["registered"], rows[DEAD]["stale"]) == (True, True)
     failed = site.run("unregister", "--id", DEAD, "--yes", by="GUARDED")
     assert (failed.code, failed.json["outcome"]) == (1, "failed"), failed.stdout
-    (finding,) = [one for one in failed.json["findings"] if one["id"] == "unregister-refused"]
+    (finding,) = [finding for finding in failed.json["findings"] if finding["id"] == "unregister-refused"]
     assert "CLUSTER_AUTHORIZATION_FAILED" in finding["message"] and "ALTER" in finding["next_step"]
 
 

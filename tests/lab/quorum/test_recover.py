@@ -37,7 +37,7 @@ def recovered(kafkactl: Cli, scene: Scene, node_id: int, *arguments: object) -> 
 def verified(kafkactl: Cli, scene: Scene, node_id: int) -> Run:
     """`recover verify` of the cluster as it runs."""
     plan = scene.cluster.disks.workdir / "recovered.recovery.json"
-    brokers = [word for one in scene.cluster.broker_ids for word in ("--log-dir", scene.disk(one))]
+    brokers = [word for broker_id in scene.cluster.broker_ids for word in ("--log-dir", scene.disk(broker_id))]
     address = scene.cluster.controller_address(node_id)
     return kafkactl("quorum", "recover", "verify", plan, *brokers, "--bootstrap-controller", address, "-o", "json")
 
@@ -60,9 +60,10 @@ def test_from_a_complete_controller(
     assert answer["source"]["path"] == str(scene.disk(survivor))
     assert answer["losses"]["count"] == 0
     first = verified(kafkactl, scene, survivor)
-    assert {one["id"] for one in first.json["findings"]} <= {"brokers-still-fenced", "partitions-without-leader"}, (
-        first.stdout
-    )
+    assert {finding["id"] for finding in first.json["findings"]} <= {
+        "brokers-still-fenced",
+        "partitions-without-leader",
+    }, first.stdout
     assert first.json["leader_epoch"] > answer["result"]["epoch"]
     whole(scene, survivor)
     last = verified(kafkactl, scene, survivor)

@@ -95,8 +95,8 @@ def test_brokers_that_never_stop_and_voters_that_return(
         assert list(cluster.voters()) == [scene.complete]
         time.sleep(3)
     assert len(writer.acked) > before > 0
-    assert all(cluster.node(one).alive for one in cluster.broker_ids)
-    assert strays(scene) == {one: [] for one in cluster.broker_ids}
+    assert all(cluster.node(broker_id).alive for broker_id in cluster.broker_ids)
+    assert strays(scene) == {broker_id: [] for broker_id in cluster.broker_ids}
     found = read_all(cluster, ("orders", "pay", "late"))
     written = [value for _, value in found[("pay", 0)]]
     assert [one for one in writer.acked if one not in set(written)] == []

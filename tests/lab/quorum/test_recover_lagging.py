@@ -36,9 +36,9 @@ LOST_TO_G = ("late-0", "late-1", "orders-3")
 def folders_alone(scene: Scene) -> list[Path]:
     """The brokers' partition folders without their copies of the metadata log, which know more than G."""
     made = []
-    for one in scene.cluster.broker_ids:
-        copy = scene.cluster.disks.workdir / "without-log" / str(one)
-        shutil.copytree(scene.disk(one), copy, ignore=shutil.ignore_patterns("__cluster_metadata-0"))
+    for broker_id in scene.cluster.broker_ids:
+        copy = scene.cluster.disks.workdir / "without-log" / str(broker_id)
+        shutil.copytree(scene.disk(broker_id), copy, ignore=shutil.ignore_patterns("__cluster_metadata-0"))
         made.append(copy)
     return made
 
@@ -66,25 +66,25 @@ def test_strays_are_foretold_and_taken_back(kafkactl: Cli, new_cluster: Callable
     words = (*lost(scene), "--from", scene.disk(scene.lagging), "--out", work / "no", "-o", "json")
     better = kafkactl("quorum", "recover", *every, *words)
     assert better.code == 3
-    assert "better-disk-exists" in {one["id"] for one in better.json["findings"]}
+    assert "better-disk-exists" in {finding["id"] for finding in better.json["findings"]}
 
     careless = recover(kafkactl, scene, work / "careless", *shown(disks), *lost(scene), "--accept-strays",
                        "--accept-empty", "--confirm-loss", 3)  # fmt: skip
-    foretold = {one: [] for one in cluster.broker_ids}
+    foretold = {broker_id: [] for broker_id in cluster.broker_ids}
     for one in careless["losses"]["partitions_stray"]:
         foretold[one["broker"]].append(f"{one['topic']}-{one['partition']}")
     assert careless["losses"]["topics_returning_empty"] == ["gone"]
     start_recovered(scene, scene.lagging, work / "careless")
     cluster.start(*cluster.broker_ids)
     cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
-    assert strays(scene) == foretold == {one: sorted(LOST_TO_G) for one in cluster.broker_ids}
+    assert strays(scene) == foretold == {broker_id: sorted(LOST_TO_G) for broker_id in cluster.broker_ids}
     assert read_all(cluster, ("gone",)) == {("gone", 0): []}
     kept = {place: found for place, found in scene.records.items() if "{}-{}".format(*place) not in LOST_TO_G}
     known = read_all(cluster, ("orders", "pay"))
     assert {place: known[place] for place in kept} == kept
 
     cluster.kill(scene.lagging, *cluster.broker_ids)
-    now = [work / "careless", *(scene.disk(one) for one in cluster.broker_ids)]
+    now = [work / "careless", *(scene.disk(broker_id) for broker_id in cluster.broker_ids)]
     again = recover(kafkactl, scene, work / "again", *shown(now), "--adopt", "--return-strays")
     for step in again["steps"]:
         if step["action"] == "rename-stray":
@@ -114,8 +114,8 @@ def test_epochs_and_producer_ids_do_not_go_back(kafkactl: Cli, new_cluster: Call
     scene = lose_majority(new_cluster(release, controllers=3, brokers=2), restarts=2)
     cluster, out = scene.cluster, scene.cluster.disks.workdir / "recovered"
     disks = [scene.disk(scene.lagging), *folders_alone(scene)]
-    on_disk = {place.parent.name: place.read_text().split()[-2] for one in cluster.broker_ids
-               for place in scene.disk(one).glob("*/leader-epoch-checkpoint")}  # fmt: skip
+    on_disk = {place.parent.name: place.read_text().split()[-2] for broker_id in cluster.broker_ids
+               for place in scene.disk(broker_id).glob("*/leader-epoch-checkpoint")}  # fmt: skip
     assert max(map(int, on_disk.values())) > 2
     recover(kafkactl, scene, out, *shown(disks), *lost(scene), "--adopt", "--drop-empty")
     start_recovered(scene, scene.lagging, out)
@@ -138,7 +138,10 @@ def test_from_brokers_copies_alone(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, dynamic: bool
 ):
     scene = lose_majority(new_cluster(release, controllers=3, brokers=2, dynamic=dynamic))
-    out, disks = scene.cluster.disks.workdir / "recovered", [scene.disk(one) for one in scene.cluster.broker_ids]
+    out, disks = (
+        scene.cluster.disks.workdir / "recovered",
+        [scene.disk(broker_id) for broker_id in scene.cluster.broker_ids],
+    )
     answer = recover(kafkactl, scene, out, *shown(disks), "--lost", "1,2,3", "--config",
                      scene.cluster.config_file(scene.lagging))  # fmt: skip
     assert answer["losses"]["count"] == 0

@@ -37,7 +37,7 @@ def remove_voter(cluster: KafkaCluster, node_id: int) -> None:
 @pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
 def test_a_wedge_and_its_end(release: str, new_cluster: ClusterOf) -> None:
     cluster = new_cluster(release, controllers=3, brokers=0).start()
-    dead, healthy = [one for one in cluster.controller_ids if one != cluster.leader()]
+    dead, healthy = [controller_id for controller_id in cluster.controller_ids if controller_id != cluster.leader()]
     words = ["quorum", "describe", "--bootstrap-controller", cluster.bootstrap_controller]
     command = [sys.executable, "-m", "kafkactl", *words, "--watch", "--interval", "700ms"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ.copy()) as watching:
@@ -48,12 +48,12 @@ def test_a_wedge_and_its_end(release: str, new_cluster: ClusterOf) -> None:
             removal.start()
             seen += _until(watching, lambda look: look["leader_id"] == -1)
             removal.join(15)
-            assert "change-not-committed" in {one["id"] for look in seen for one in look["findings"]}
+            assert "change-not-committed" in {finding["id"] for look in seen for finding in look["findings"]}
             shrunk = [look for look in seen if len(look["voters"]) == 2]
             assert shrunk and shrunk[-1]["tolerates"] <= 0
             cluster.node(dead).start()
             healed = _until(watching, lambda look: look["leader_id"] != -1 and look["tolerates"] == 0)[-1]
-            assert {one["id"] for one in healed["voters"]} == set(cluster.controller_ids) - {healthy}
+            assert {voter["id"] for voter in healed["voters"]} == set(cluster.controller_ids) - {healthy}
         finally:
             watching.send_signal(signal.SIGINT)
         assert watching.wait(20) == 130

@@ -21,7 +21,7 @@ def kill(*who: int | str) -> Deed:
     def deed(stage: Stage) -> None:
         ids = [stage.part(one) for one in who]
         stage.cluster.kill(*ids)
-        if any(one in stage.cluster.broker_ids for one in ids):
+        if any(node_id in stage.cluster.broker_ids for node_id in ids):
             stage.cluster.wait_for(lambda: not _unfenced(stage) & set(ids), "fenced the dead brokers", 30)
 
     return deed
@@ -184,8 +184,8 @@ def _silent(stage: Stage, ids: Sequence[int]) -> bool:
     except KafkactlError:
         return False
     replicas = [*quorum["CurrentVoters"], *quorum["Observers"]]
-    newest = max(one["LastFetchTimestamp"] for one in replicas)
-    return all(newest - one["LastFetchTimestamp"] > 5_000 for one in replicas if one["ReplicaId"] in ids)
+    newest = max(replica["LastFetchTimestamp"] for replica in replicas)
+    return all(newest - replica["LastFetchTimestamp"] > 5_000 for replica in replicas if replica["ReplicaId"] in ids)
 
 
 def _observers(stage: Stage) -> set[tuple[int, str]]:

@@ -70,9 +70,13 @@ class Stage:
         """Name the leader and the others, as they are when the scene begins."""
         cluster = self.cluster
         leader, voters = cluster.leader(), cluster.voters()
-        others = [one for one in voters if one != leader]
-        alive = [one for one in others if cluster.node(one).alive]
-        outside = [one for one in cluster.controller_ids if one not in voters and cluster.node(one).alive]
+        others = [voter for voter in voters if voter != leader]
+        alive = [other for other in others if cluster.node(other).alive]
+        outside = [
+            controller_id
+            for controller_id in cluster.controller_ids
+            if controller_id not in voters and cluster.node(controller_id).alive
+        ]
         parts = dict(zip(("leader", "follower", "other", "third"), [leader, *sorted(alive), 0, 0, 0], strict=False))
         parts["observer"] = (outside or [0])[0]
         self.cast |= parts
@@ -248,7 +252,7 @@ def _later(scene: Scene, stage: Stage, answer: Mapping[str, Any]) -> str:
     """An unknown outcome that the cluster resolves once the paused nodes are back."""
     if (answer.get("outcome"), answer["exit_code"]) != ("unknown", 6):
         return f"{answer.get('outcome', answer.get('id'))} (exit {answer['exit_code']}), not unknown"
-    told = [one["id"] for one in answer["findings"] if one["id"] == "feature-outcome-unknown"]
+    told = [finding["id"] for finding in answer["findings"] if finding["id"] == "feature-outcome-unknown"]
     if not (answer.get("may_happen") or told):
         return "unknown, and nothing is said of what may still happen"
     for deed in scene.after:
@@ -318,7 +322,9 @@ def registered(stage: Stage) -> set[tuple[str, int]]:
 
     with stage.cluster.client() as client:
         found = fetch_registrations(client)
-    return {("broker", one) for one in found.brokers} | {("controller", one) for one in found.controllers}
+    return {("broker", broker) for broker in found.brokers} | {
+        ("controller", controller) for controller in found.controllers
+    }
 
 
 def _promised(stage: Stage, before: Picture, dry: Mapping[str, Any]) -> Picture:

@@ -119,7 +119,7 @@ def test_whether_all_voters_have_reported_is_the_leaders_secret(
         config.controller(node_id=one, log_dirs=[tmp_path / str(one)], port=port, quorum=quorum)
         for one, port in ports.items()
     ]
-    nodes = [KafkaNode(release, one, tmp_path) for one in settings]
+    nodes = [KafkaNode(release, setting, tmp_path) for setting in settings]
     for node in nodes:
         assert storage_tool.run(release, ["format", "-t", CLUSTER_ID, "-c", node.config_file]).exit_code == 0
     body = update_features_request({KRAFT: 1}, UpgradeType.UPGRADE, validate_only=True, timeout_ms=5000)

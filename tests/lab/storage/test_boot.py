@@ -117,7 +117,7 @@ def boot_initial_controllers(version: str, root: Path, format_node: Format, port
             node_id=node_id, log_dirs=dirs, broker_port=broker, controller_port=controller, quorum=quorum
         ) | {"metadata.log.dir": str(dirs[1])}
         node, answer = format_node(version, config, "-I", voters)
-        metadata = next(one for one in answer["directories"] if one["role"] == "metadata")
+        metadata = next(directory for directory in answer["directories"] if directory["role"] == "metadata")
         assert (metadata["path"], metadata["directory_id"]) == (str(dirs[1]), VOTERS[node_id])
         formatted.append((node, answer))
     with ExitStack() as running:

@@ -27,8 +27,8 @@ class Fleet:
         self.root = root
         self.release = release
         self.ids = (1, 2, 3)
-        self.controller_ports = {one: free_port() for one in self.ids}
-        self.broker_ports = {one: free_port() for one in self.ids}
+        self.controller_ports = {node_id: free_port() for node_id in self.ids}
+        self.broker_ports = {node_id: free_port() for node_id in self.ids}
         quorum = (
             config.static_quorum(self.controller_ports)
             if mode == "static"
@@ -64,8 +64,10 @@ class Fleet:
     def start(self, stack: ExitStack, node_ids: tuple[int, ...]) -> None:
         """Start these nodes and wait until each serves clients, which it does only as part of the cluster."""
         nodes = [
-            stack.enter_context(KafkaNode(self.release, self.config(one), self.root / "logs", name=f"node-{one}"))
-            for one in node_ids
+            stack.enter_context(
+                KafkaNode(self.release, self.config(node_id), self.root / "logs", name=f"node-{node_id}")
+            )
+            for node_id in node_ids
         ]
         for node in nodes:
             node.start()
@@ -97,7 +99,7 @@ def check_boots(
     assert ids_in(status, "CurrentObservers") == observers
     metadata = {node["id"]: node["directories"][0]["directory_id"] for node in plan["nodes"]}
     if plan["mode"] == "dynamic":
-        assert all(metadata[one] in status for one in voters)
+        assert all(metadata[voter] in status for voter in voters)
     finalized = re.search(r"Feature: metadata.version\s.*FinalizedVersionLevel: (\S+)", levels)
     assert finalized is not None, levels
     # Tools that are older than the node do not know its level by name.
@@ -126,7 +128,7 @@ def test_a_planned_fleet_of_a_standalone_controller_and_two_that_join_boots(
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("release", [one for one in releases.VERSIONS if one != "3.3.2"])
+@pytest.mark.parametrize("release", [version for version in releases.VERSIONS if version != "3.3.2"])
 def test_a_planned_static_fleet_boots(release, tmp_path, free_port, kafkactl, storage_tool):
     fleet = Fleet(tmp_path, release, free_port, mode="static", voters={})
     check_boots(fleet, kafkactl, storage_tool, {1, 2, 3}, set())

@@ -120,7 +120,7 @@ def run_case(case: Case, root: Path, storage_tool: StorageToolServer, kafkactl: 
 
 def _deliberate(case: Case, ours: Run, told: str) -> Outcome:
     assert ours.code == 3, told
-    blockers = {one["id"] for one in ours.json["findings"] if one["severity"] == "blocker"}
+    blockers = {finding["id"] for finding in ours.json["findings"] if finding["severity"] == "blocker"}
     assert blockers and blockers <= case.differences & DELIBERATE.keys(), told
     return Outcome(case.release, sorted(blockers)[0])
 
@@ -129,7 +129,7 @@ def _same_reason(ours: Run, theirs: ToolResult, told: str) -> None:
     """Our first reason is Kafka's. A mistake in the words (exit 2) is told before any rule, so it need not be first."""
     if ours.code == 2:
         return
-    first = next(one["id"] for one in ours.json["findings"] if one["severity"] == "blocker")
+    first = next(finding["id"] for finding in ours.json["findings"] if finding["severity"] == "blocker")
     phrase = PHRASES.get(first)
     if phrase is not None:
         assert re.search(phrase, theirs.stdout + theirs.stderr), f"first is {first}\n{told}"
@@ -151,8 +151,8 @@ def test_agrees_with_kafka_on_generated_cases(
     scratch: Path, storage_tool: StorageToolServer, kafkactl: Callable[..., Run]
 ) -> None:
     outcomes = [run_case(make_case(seed), scratch / str(seed), storage_tool, kafkactl) for seed in range(SAMPLE)]
-    assert {one.release for one in outcomes} == set(VERSIONS)
-    assert {"same bytes", "refused by both"} <= {one.kind for one in outcomes}
+    assert {outcome.release for outcome in outcomes} == set(VERSIONS)
+    assert {"same bytes", "refused by both"} <= {outcome.kind for outcome in outcomes}
 
 
 @pytest.mark.campaign
@@ -164,7 +164,7 @@ def test_agrees_with_kafka_on_a_thousand_cases(
     for seed in range(CAMPAIGN):
         outcomes.append(run_case(make_case(seed), scratch / "case", storage_tool, kafkactl))
         shutil.rmtree(scratch / "case")
-    kinds = Counter(one.kind for one in outcomes)
+    kinds = Counter(outcome.kind for outcome in outcomes)
     assert kinds["same bytes"] >= 300
     assert set(DELIBERATE) <= set(kinds)
     PROOF.write_text(_proof(outcomes), encoding="utf-8")
@@ -174,10 +174,10 @@ def _proof(outcomes: list[Outcome]) -> str:
     columns = ["same bytes", "refused by both", "refused by ours alone"]
     rows = []
     for release in VERSIONS:
-        counts = Counter(one.kind for one in outcomes if one.release == release)
+        counts = Counter(outcome.kind for outcome in outcomes if outcome.release == release)
         alone = sum(counts[kind] for kind in DELIBERATE)
         rows.append(f"| {release} | {counts['same bytes']} | {counts['refused by both']} | {alone} |")
-    alone = Counter(one.kind for one in outcomes if one.kind in DELIBERATE)
+    alone = Counter(outcome.kind for outcome in outcomes if outcome.kind in DELIBERATE)
     reasons = [f"| `{id_}` | {alone[id_]} | {why} |" for id_, why in DELIBERATE.items()]
     python = ".".join(map(str, sys.version_info[:3]))
     return "\n".join(

@@ -33,8 +33,8 @@ def lost_node(cluster: KafkaCluster, node_id: int, folder: Path) -> Path:
 
 def found(run: Run) -> tuple[str, set[str]]:
     """The outcome, and the blockers; that the quorum could not be observed is none, and is shown as well."""
-    shown = {one["id"] for one in run.json["findings"] if one["severity"] == "blocker"}
-    shown |= {one["id"] for one in run.json["findings"]} & {"quorum-not-observed"}
+    shown = {finding["id"] for finding in run.json["findings"] if finding["severity"] == "blocker"}
+    shown |= {finding["id"] for finding in run.json["findings"]} & {"quorum-not-observed"}
     return run.json["outcome"], shown
 
 
@@ -58,7 +58,7 @@ def test_a_disk_is_replaced_only_where_the_quorum_does_without_it(
     else:
         cluster = new_cluster(release, controllers=3, brokers=0, dynamic=dynamic)
         cluster.start()
-    lost, other = (one for one in cluster.controller_ids if one != cluster.leader())
+    lost, other = (controller_id for controller_id in cluster.controller_ids if controller_id != cluster.leader())
     file = lost_node(cluster, lost, tmp_path)
     how = ("--no-initial-controllers",) if dynamic else ()
 

@@ -28,8 +28,8 @@ from tests.metadata.records import TOPIC, VERSION, change, partition, placed, re
 SEEDS = st.integers(min_value=0, max_value=2**32)
 
 
-def value_of(one: MetadataRecord) -> bytes:
-    return encode_record(message(one.type), one.version, one.data)
+def value_of(record: MetadataRecord) -> bytes:
+    return encode_record(message(record.type), record.version, record.data)
 
 
 def log_of(values: Iterable[bytes], rng: random.Random) -> bytes:
@@ -38,7 +38,7 @@ def log_of(values: Iterable[bytes], rng: random.Random) -> bytes:
     while rest:
         count = rng.randint(1, 20)
         part, rest = rest[:count], rest[count:]
-        batches.append(encode_batch([(None, one) for one in part], base_offset=offset, timestamp_ms=offset))
+        batches.append(encode_batch([(None, item) for item in part], base_offset=offset, timestamp_ms=offset))
         offset += len(part)
     return b"".join(batches)
 
@@ -48,17 +48,17 @@ def carefully(data: bytes, start: Image = EMPTY, first: int = -1, end: int = 1 <
 
     def records():
         for batch in decode_batches(data):
-            for one in decode_records(data, batch.header):
+            for framed in decode_records(data, batch.header):
                 try:
                     decoded = (
-                        decode_control_record(one.key, one.value)
+                        decode_control_record(framed.key, framed.value)
                         if batch.header.is_control
-                        else decode_record(one.value)
+                        else decode_record(framed.value)
                     )
                 except DecodeError as error:
                     decoded = error
-                if first <= one.offset < end:
-                    yield LogRecord(one.offset, batch.header.partition_leader_epoch, one.timestamp_ms, decoded)
+                if first <= framed.offset < end:
+                    yield LogRecord(framed.offset, batch.header.partition_leader_epoch, framed.timestamp_ms, decoded)
 
     return replay(records(), start)
 
@@ -67,12 +67,12 @@ def fast(data: bytes, start: Image = EMPTY, **window: int) -> Replay:
     return replay_runs(walk_runs([data]), start, **window)
 
 
-def assert_same(one: Replay, other: Replay) -> None:
-    assert one.image == other.image
-    assert one.counts == other.counts
-    assert one.position == other.position
-    assert one.leader == other.leader
-    assert [(found.id, found.subject, found.evidence) for found in one.findings] == [
+def assert_same(replay: Replay, other: Replay) -> None:
+    assert replay.image == other.image
+    assert replay.counts == other.counts
+    assert replay.position == other.position
+    assert replay.leader == other.leader
+    assert [(found.id, found.subject, found.evidence) for found in replay.findings] == [
         (found.id, found.subject, found.evidence) for found in other.findings
     ]
 
@@ -97,7 +97,7 @@ def test_a_window_of_a_log(seed, first, length):
 def test_values_with_wrong_bytes_in_them(seed, changed):
     """The CRC is right, as if a broken controller had written them."""
     rng = random.Random(seed)
-    values = [bytearray(value_of(one)) for one in random_log(rng, 60)]
+    values = [bytearray(value_of(item)) for item in random_log(rng, 60)]
     for place, byte in changed:
         value = values[place % len(values)]
         value[rng.randrange(min(len(value), 64))] = byte
@@ -117,8 +117,8 @@ def test_records_of_older_versions(level):
     names = {0: {"Directories": []}, 1: {}, 2: {"EligibleLeaderReplicas": [3]}}[version]
     records = [VERSION, TOPIC, partition(0, **names), partition(1, **names), change(0, Leader=2), change(0, Isr=[2])]
     values = [
-        encode_record(message(one.type), version if one.type.startswith("Partition") else 0, one.data)
-        for one in records
+        encode_record(message(record.type), version if record.type.startswith("Partition") else 0, record.data)
+        for record in records
     ]
     data = log_of(values, random.Random(1))
     assert_same(fast(data), carefully(data))
@@ -131,7 +131,7 @@ def test_a_generated_log_ends_where_its_generator_says(elr):
     data = b"".join(generator.batches())
     found, expected = fast(data), generator.expected()
     assert expected_of(found.image) == expected.state
-    assert {one.id for one in found.findings} <= {"aborted-transaction"}
+    assert {finding.id for finding in found.findings} <= {"aborted-transaction"}
     assert_same(found, carefully(data))
 
 
@@ -139,7 +139,7 @@ def test_damage_is_told():
     data = b"".join(LogGenerator(Shape(records=2_000, partitions=200)).batches())
     at = len(data) // 2
     found = fast(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-    assert "undecodable-record" in [one.id for one in found.findings]
+    assert "undecodable-record" in [finding.id for finding in found.findings]
 
 
 def test_batches_below_the_window_are_not_even_decoded():
@@ -147,11 +147,11 @@ def test_batches_below_the_window_are_not_even_decoded():
     good = encode_batch([(None, value_of(VERSION))], base_offset=1, timestamp_ms=0)
     runs: list[BatchRun | Damage] = list(walk_runs([data + good]))
     assert replay_runs(runs, first_offset=1).findings == ()
-    assert [one.id for one in replay_runs(runs).findings] == ["undecodable-record"]
+    assert [finding.id for finding in replay_runs(runs).findings] == ["undecodable-record"]
 
 
 def test_a_transaction_is_withheld_and_gone_on_with():
-    values = [value_of(one) for one in (VERSION, record("BeginTransaction"), TOPIC, partition())]
+    values = [value_of(item) for item in (VERSION, record("BeginTransaction"), TOPIC, partition())]
     first = fast(log_of(values, random.Random(1)))
     assert first.image == replay(placed(VERSION, record("BeginTransaction"), TOPIC, partition())).image
     end = encode_batch([(None, value_of(record("EndTransaction")))], base_offset=4, timestamp_ms=0)

@@ -88,7 +88,7 @@ def test_a_window_of_a_log(seed, first, length):
 def test_values_with_wrong_bytes_in_them(seed, changed):
     """The CRC is right, as if a broken controller had written them."""
     rng = random.Random(seed)
-    values = [bytearray(value_of(one)) for one in random_log(rng, 60)]
+    values = [bytearray(value_of(item)) for item in random_log(rng, 60)]
     for place, byte in changed:
         value = values[place % len(values)]
         value[rng.randrange(min(len(value), 64))] = byte
@@ -122,7 +122,7 @@ def test_odd_logs(case, piece):
     assert_same(encoded(CASES[case]), piece=piece)
 
 
-@pytest.mark.parametrize(("_what", "data"), [pytest.param(*one, id=one[0]) for one in odd_logs.damaged()])
+@pytest.mark.parametrize(("_what", "data"), [pytest.param(*item, id=item[0]) for item in odd_logs.damaged()])
 def test_damaged_logs(_what, data):
     assert_same(data)
 
@@ -254,7 +254,7 @@ def test_a_batch_that_claims_records_it_has_no_room_for(count: int):
     window.show(data)
     taken = columns_frame.heads(window, [0, *(len(good) + at * len(claims[0]) for at in range(3))])
     assert taken.is_usual.tolist() == [True, False, False, False]  # rows are made for the usual ones
-    assert {one.id for one in assert_same(data).findings} == {"undecodable-record"}
+    assert {finding.id for finding in assert_same(data).findings} == {"undecodable-record"}
 
 
 # --- numbers for ids, and lists -------------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def test_equal_strings_have_equal_numbers(strings):
     window.show(b"".join(strings))
     for _ in range(2):
         found = numbers.numbers(window, np.array(places), np.array(list(map(len, strings))))
-        assert [made[one] for one in found.tolist()] == strings
+        assert [made[item] for item in found.tolist()] == strings
     assert len(made) == len(set(strings)) == len(numbers)
 
 
@@ -327,5 +327,5 @@ def test_many_strings_are_kept_apart():
     strings = [at.to_bytes(3, "big") for at in range(5_000)] * 2
     window.show(b"".join(strings))
     found = numbers.numbers(window, np.arange(0, 30_000, 3), np.full(10_000, 3))
-    assert [made[one] for one in found.tolist()] == strings
+    assert [made[item] for item in found.tolist()] == strings
     assert len(made) == 5_000

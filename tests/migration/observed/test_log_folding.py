@@ -64,10 +64,10 @@ def test_a_broker_that_entered_and_left_again_is_still_registered(tmp_path: Path
     unfence(log, 2, again)
     unfence(log, 2, again, fenced=1)
     facts = _facts(log, tmp_path)
-    one, two = facts.registrations[1], facts.registrations[2]
-    assert (one.offset, one.epoch, one.migrating, one.fenced) == (epoch, epoch, True, False)
-    assert two.fenced
-    assert one.directories == (uuid(101),)
+    first, second = facts.registrations[1], facts.registrations[2]
+    assert (first.offset, first.epoch, first.migrating, first.fenced) == (epoch, epoch, True, False)
+    assert second.fenced
+    assert first.directories == (uuid(101),)
     assert {event.at_ms for event in facts.registration_events} == {TIME_MS}
     assert [(event.id, event.what) for event in facts.registration_events] == [
         (1, "register"),

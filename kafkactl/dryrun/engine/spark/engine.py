@@ -68,7 +68,7 @@ def _loaded(
     wanted: list[Fold] = folds
     while wanted:
         _run(context, folds, wanted, size)
-        wanted = [one for one in wanted if not one.is_settled()]
+        wanted = [item for item in wanted if not item.is_settled()]
     return (fold.loaded() for fold in folds)
 
 

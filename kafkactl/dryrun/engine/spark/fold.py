@@ -79,7 +79,7 @@ class Fold:
         seen = {(first, last) for key in self._found.of(ABORTED) for first, last in json_in(key)}
         self._patches = self._found.patches()
         self._found = Found()  # what was taken out of it need not stand in memory twice
-        hidden = any(one not in seen for one in self._outline.withheld if one not in self.window.withheld)
+        hidden = any(item not in seen for item in self._outline.withheld if item not in self.window.withheld)
         exact = self.window.exact | self._outline.exact
         if eras == self.eras and not hidden:  # else patches are not what they have to be
             exact |= self._unusual()
@@ -103,11 +103,11 @@ class Fold:
 
     def _rows(self) -> list[Row]:
         """The records that are replayed as they stand, in the order of the log."""
-        files = {one.number: one.file for one in self.plan.stretches}
+        files = {stretch.number: stretch.file for stretch in self.plan.stretches}
         rows = []
         for key in self._found.of(OTHERS):
             split, _ = place_of(key)
-            rows += [Row(files[split], one[0], one[1], one[2], split, *one[3:]) for one in others_in(key)]
+            rows += [Row(files[split], item[0], item[1], item[2], split, *item[3:]) for item in others_in(key)]
         rows.sort(key=lambda row: row[:3])
         return rows
 
@@ -121,9 +121,13 @@ class Fold:
                 records = () if header.is_control else decode_records(row.content, header)
             except DecodeError:
                 continue
-            for one in records:
-                if self.window.first <= one.offset < self.window.end and one.key is None and one.value is not None:
-                    yield one.offset, one.value
+            for record in records:
+                if (
+                    self.window.first <= record.offset < self.window.end
+                    and record.key is None
+                    and record.value is not None
+                ):
+                    yield record.offset, record.value
 
     # --- what is not plain ----------------------------------------------------------------------------------------
 
@@ -212,7 +216,7 @@ class Fold:
         """What the bodies of each stretch mean, by number."""
         found: dict[int, list[Body | None]] = {}
         for key in self._bodies:
-            found.setdefault(place_of(key)[0], []).extend(body_of(one) for one in bodies_in(key))
+            found.setdefault(place_of(key)[0], []).extend(body_of(item) for item in bodies_in(key))
         return found
 
     def _by_key(self) -> dict[bytes, list[int]]:
@@ -224,7 +228,7 @@ class Fold:
     def _state(self, key: bytes, patches: Sequence[Patch], values: _Values) -> PartitionState:
         clears = self._outline.clears
         state = self._base(key) if not patches[0].resets else None
-        by_era = {one.era: one for one in patches}
+        by_era = {patch.era: patch for patch in patches}
         for era in range(len(clears) + 1):
             if era in by_era:
                 state = applied(state, by_era[era], values.get)

@@ -47,7 +47,7 @@ def packed_columns(columns: Columns) -> Iterator[tuple[int, bytes]]:
         yield ABORTED, json.dumps(columns.aborted).encode()
     for joined in _joined(_LENGTH.pack(len(body)) + body for body in columns.bodies):
         yield BODIES, joined
-    for joined in _joined(_OTHER.pack(*one[:-1], len(one.content)) + one.content for one in columns.others):
+    for joined in _joined(_OTHER.pack(*other[:-1], len(other.content)) + other.content for other in columns.others):
         yield OTHERS, joined
 
 
@@ -103,7 +103,7 @@ def packed_patches(keys: Array, made: dict[str, Array]) -> tuple[int, bytes]:
 
 def _small(numbers: Array) -> Array:
     low, high = int(numbers.min()), int(numbers.max())
-    kind = next(one for one in _INTEGERS if np.iinfo(one).min <= low and high <= np.iinfo(one).max)
+    kind = next(integer for integer in _INTEGERS if np.iinfo(integer).min <= low and high <= np.iinfo(integer).max)
     return numbers.astype(kind)
 
 

@@ -66,10 +66,16 @@ class Job:
         """As text, for workers."""
         return json.dumps(
             {
-                "stretches": [[getattr(one, name) for name in _STRETCH] for one in self.stretches],
+                "stretches": [[getattr(stretch, name) for name in _STRETCH] for stretch in self.stretches],
                 "windows": [
-                    [one.first, one.end, one.withheld, sorted(raw.hex() for raw in one.exact), one.all_exact]
-                    for one in self.windows
+                    [
+                        window.first,
+                        window.end,
+                        window.withheld,
+                        sorted(raw.hex() for raw in window.exact),
+                        window.all_exact,
+                    ]
+                    for window in self.windows
                 ],
                 "eras": self.eras,
                 "task_bytes": self.task_bytes,
@@ -83,18 +89,18 @@ class Job:
         """The job of such a text."""
         read = json.loads(text)
         return cls(
-            stretches=tuple(Stretch(**dict(zip(_STRETCH, one, strict=True))) for one in read["stretches"]),
+            stretches=tuple(Stretch(**dict(zip(_STRETCH, stretch, strict=True))) for stretch in read["stretches"]),
             windows=tuple(
                 Window(
                     first=first,
                     end=end,
                     withheld=tuple((begin, last) for begin, last in withheld),
-                    exact=frozenset(bytes.fromhex(one) for one in exact),
+                    exact=frozenset(bytes.fromhex(item) for item in exact),
                     all_exact=all_exact,
                 )
                 for first, end, withheld, exact, all_exact in read["windows"]
             ),
-            eras=tuple(tuple(one) for one in read["eras"]),
+            eras=tuple(tuple(era) for era in read["eras"]),
             task_bytes=read["task_bytes"],
             is_packed=read["is_packed"],
             folder=read["folder"],
@@ -104,11 +110,11 @@ class Job:
         """One task for each large stretch, or for several small ones."""
         tasks: list[tuple[Stretch, ...]] = []
         pending: list[Stretch] = []
-        for one in self.stretches:
-            if pending and one.end - one.start + sum(it.end - it.start for it in pending) > self.task_bytes:
+        for stretch in self.stretches:
+            if pending and stretch.end - stretch.start + sum(it.end - it.start for it in pending) > self.task_bytes:
                 tasks.append(tuple(pending))
                 pending = []
-            pending.append(one)
+            pending.append(stretch)
         return [*tasks, tuple(pending)] if pending else tasks
 
 
@@ -142,7 +148,7 @@ def taken(job: Job, stretch: Stretch) -> Taken:
 def packed_rows(job_text: str, tasks: Iterator[tuple[Stretch, ...]]) -> Iterator[PackedRow]:
     """All rows of some tasks, patches packed. `job_text` is the job as JSON."""
     job = Job.from_json(job_text)
-    for stretch in (one for task in tasks for one in task):
+    for stretch in (item for task in tasks for item in task):
         found = taken(job, stretch)
         rows = (packed_patches(found.keys, patches) for patches in found.patches)
         for kind, content in (*found.rows, *placed(stretch.number, rows, first=len(found.rows))):

@@ -40,7 +40,7 @@ class KraftLog(DataSource):  # type: ignore[misc]
 
     def schema(self) -> str:
         """The columns; see SCHEMA."""
-        return ", ".join(f"{one.name} {_SQL_TYPES[one.type]}" for one in SCHEMA)
+        return ", ".join(f"{item.name} {_SQL_TYPES[item.type]}" for item in SCHEMA)
 
     def reader(self, schema: object) -> KraftLogReader:
         """What plans the splits and reads them."""
@@ -61,7 +61,7 @@ class KraftLogReader(DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> Sequence[InputPartition]:
         """The splits, in the driver."""
-        return [_Split(one) for one in self._job.tasks()]
+        return [_Split(task) for task in self._job.tasks()]
 
     def read(self, partition: _Split) -> Iterator[pa.RecordBatch]:
         """The rows of a split, in a worker."""

@@ -54,9 +54,9 @@ class Others(NamedTuple):
 
     def of(self, keys: Set[int]) -> Iterator[tuple[int, int, Any]]:
         """Place, key and record of those of some types that take effect."""
-        for at, one, key, aborted in zip(*self, strict=True):
+        for at, item, key, aborted in zip(*self, strict=True):
             if key in keys and not aborted:
-                yield at, key, one
+                yield at, key, item
 
 
 class Stretch(NamedTuple):
@@ -84,7 +84,7 @@ class Stretch(NamedTuple):
     def counts(self) -> Counter[str]:
         """How many records were met, beside the others that take effect."""
         aborted = zip(self.others.records, self.others.aborted, strict=True)
-        counts = Counter(one.type for one, is_aborted in aborted if is_aborted)  # type: ignore[union-attr]
+        counts = Counter(item.type for item, is_aborted in aborted if is_aborted)  # type: ignore[union-attr]
         counts["PartitionRecord"] += self.partitions
         counts["PartitionChangeRecord"] += self.changes
         counts["NoOpRecord"] += self.no_ops
@@ -190,8 +190,8 @@ class ColumnFold:
     def _lives(self, others: Others) -> dict[bytes, tuple[int, int]]:
         """Of the topics that are made or removed: behind which place they are there, and before which."""
         lives: dict[bytes, tuple[int, int]] = {}
-        for at, key, one in others.of({TOPIC, REMOVE_TOPIC}):
-            raw = one.data["TopicId"].raw
+        for at, key, item in others.of({TOPIC, REMOVE_TOPIC}):
+            raw = item.data["TopicId"].raw
             begin, end = lives.get(raw, (-1 if raw in self._state.topics else NEVER, NEVER))
             if (key == TOPIC and (begin != NEVER or end != NEVER)) or (key == REMOVE_TOPIC and end != NEVER):
                 raise _OddError
@@ -407,7 +407,7 @@ def _others(window: Window, found: Records, places: list[int]) -> Others:
     starts, ends = found.start[places].tolist(), found.end[places].tolist()
     values = [window.data[start:end] for start, end in zip(starts, ends, strict=True)]
     records = list(map(_decoded, values))
-    keys = [one.api_key if isinstance(one, MetadataRecord) else -1 for one in records]
+    keys = [record.api_key if isinstance(record, MetadataRecord) else -1 for record in records]
     return Others(places, records, keys, [False] * len(values))
 
 

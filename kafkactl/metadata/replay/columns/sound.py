@@ -62,9 +62,9 @@ class _Places:
     def __init__(self, brokers: Mapping[int, Broker]) -> None:
         self._ids = np.array(sorted(brokers), np.int64)
         self._directories = IdNumbers(lambda _: None)
-        anywhere = [self._directories.number(one.raw) for one in (MIGRATING, UNASSIGNED)]
+        anywhere = [self._directories.number(item.raw) for item in (MIGRATING, UNASSIGNED)]
         own = {
-            at: [self._directories.number(one.raw) for one in brokers[id].directories if one != LOST]
+            at: [self._directories.number(directory.raw) for directory in brokers[id].directories if directory != LOST]
             for at, id in enumerate(self._ids.tolist())
         }
         total = 1 + max(anywhere + [number for held in own.values() for number in held])

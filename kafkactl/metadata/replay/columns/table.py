@@ -63,7 +63,7 @@ class PartitionTable:
         number = len(self._raws)
         self._raws.append(raw)
         if number == len(self._base):
-            self._base, self._room = (np.concatenate([one, np.zeros_like(one)]) for one in (self._base, self._room))
+            self._base, self._room = (np.concatenate([item, np.zeros_like(item)]) for item in (self._base, self._room))
             self.is_live = np.concatenate([self.is_live, np.zeros_like(self.is_live)])
         topic = self._state.topics.get(raw)
         self.is_live[number] = topic is not None

@@ -74,8 +74,8 @@ def test_stretches_and_pieces_of_any_size(
     with jobs_in_process(piece_bytes=piece_bytes) as jobs:
         found = load_logs(CONTEXT, wanted, split_bytes=split_bytes)
     assert all(job.is_packed == bool(few) for job in jobs)
-    assert all(same(log, one) for log, one in zip(logs, found, strict=False))
-    assert all(same(logs[-1], one, at) for one, at in zip(found[-3:], (0, 700, 1_501), strict=True))
+    assert all(same(log, item) for log, item in zip(logs, found, strict=False))
+    assert all(same(logs[-1], entry, at) for entry, at in zip(found[-3:], (0, 700, 1_501), strict=True))
 
 
 SOUND = [[LEVEL], [topic(1), partition(1), partition(1, 1)], [BEGIN, change(1, Leader=2), ABORT], [change(1, Leader=3)]]
@@ -104,8 +104,8 @@ def test_what_nobody_knew_is_read_again(tmp_path: Path, batches: list[list[bytes
     plain, odd = log_of(tmp_path, "plain", encoded(SOUND)), log_of(tmp_path, "odd", encoded(batches))
     with jobs_in_process() as jobs:
         found = load_logs(CONTEXT, [cluster(plain), cluster(odd)], split_bytes=80)
-    assert all(same(log, one) for log, one in zip((plain, odd), found, strict=True))
-    assert [sorted({one.log for one in job.stretches}) for job in jobs] == [[0, 1], [1]]
+    assert all(same(log, item) for log, item in zip((plain, odd), found, strict=True))
+    assert [sorted({stretch.log for stretch in job.stretches}) for job in jobs] == [[0, 1], [1]]
 
 
 def test_a_transaction_that_ends_elsewhere_needs_no_second_look(tmp_path: Path) -> None:

@@ -96,7 +96,9 @@ def answers(folder: Path) -> dict[str, tuple[Loaded, Loaded]]:
 @pytest.mark.lab
 def test_both_engines_say_the_same_of_every_log(answers: dict[str, tuple[Loaded, Loaded]]) -> None:
     differ = {
-        name: [one for one in ours.__annotations__ if getattr(ours, one) != getattr(found, one)]
+        name: [
+            annotation for annotation in ours.__annotations__ if getattr(ours, annotation) != getattr(found, annotation)
+        ]
         for name, (ours, found) in answers.items()
         if ours != found or image_sha256(ours.image) != image_sha256(found.image)
     }
@@ -113,7 +115,7 @@ def test_partitions_are_met_in_the_same_order(answers: dict[str, tuple[Loaded, L
 
 @pytest.mark.lab
 def test_the_logs_are_as_odd_as_their_names(answers: dict[str, tuple[Loaded, Loaded]]) -> None:
-    ids = {one.id for ours, _ in answers.values() for one in ours.findings}
+    ids = {finding.id for ours, _ in answers.values() for finding in ours.findings}
     assert {
         "aborted-transaction", "damaged-log", "directories-do-not-match-replicas", "duplicate-topic",
         "leader-epoch-regression", "no-metadata-version", "offset-gap", "torn-tail", "transaction-inside-transaction",
@@ -160,7 +162,7 @@ def test_workers_need_nothing_but_the_zip(tmp_path: Path) -> None:
     archive = sessions.write_zip(tmp_path / "kafkactl.zip")
     assert not [name for name in zipfile.ZipFile(archive).namelist() if "/commands/" in name]
     (tmp_path / "segment").write_bytes(gzip.decompress(gzip.compress(generated(3, 500))))
-    packages = Path(zipfile.__file__).parent, next(Path(one) for one in sys.path if one.endswith("site-packages"))
+    packages = Path(zipfile.__file__).parent, next(Path(item) for item in sys.path if item.endswith("site-packages"))
     code = f"""if True:
         import sys; sys.path[:0] = [{str(archive)!r}, {str(packages[1])!r}]
         import kafkactl.dryrun.engine.spark.read as read

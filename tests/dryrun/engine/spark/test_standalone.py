@@ -40,10 +40,10 @@ class Standalone:
         self._started("Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(ui[0]))
         self.workers = [
             self._started(
-                "Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "600m", "--webui-port", str(one),
+                "Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "600m", "--webui-port", str(item),
                 "--work-dir", str(folder / f"work-{number}"), self.master,
             )
-            for number, one in enumerate(ui[1:])
+            for number, item in enumerate(ui[1:])
         ]  # fmt: skip
         self._wait(lambda: self._log("Master").count("Registering worker") == 2, "both workers")
 
@@ -76,7 +76,9 @@ class Standalone:
         """As soon as both have an executor that has begun to work (its stderr names a task)."""
 
         def busy() -> bool:
-            return len([one for one in self.folder.glob("work-*/app-*/*/stderr") if b"task" in one.read_bytes()]) == 2
+            return (
+                len([path for path in self.folder.glob("work-*/app-*/*/stderr") if b"task" in path.read_bytes()]) == 2
+            )
 
         self._wait(busy, "executors at work", 240)
         self._stopped(self.workers[1])
