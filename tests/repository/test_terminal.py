@@ -15,6 +15,7 @@ EXCEPTIONS = {"kafkactl/__main__.py": {"write"}, "commands/rendering/terminal.py
 CLICK = ("echo", "secho", "echo_via_pager", "confirm", "prompt", "pause", "progressbar")
 # Texts that are hashed, so that their bytes are part of a format, or that a node of Kafka reads.
 RAW_JSON = {
+    "kafkactl/metadata/image/digest.py",
     "kafkactl/metadata/image/json.py",
     "kafkactl/metadata/log/quorum_state.py",
     "kafkactl/storage/fleet/plan_file.py",

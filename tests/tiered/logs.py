@@ -22,6 +22,7 @@ from kafkactl.values import Uuid
 from tests.protocol.batches import with_crc
 
 BEGIN_MS = 1_700_000_000_000
+HOUR_MS = 3_600_000
 SIZE = 1000
 STARTED, FINISHED, DELETING, DELETED = range(4)
 
@@ -182,6 +183,19 @@ def save_broker(folder: Path, broker_id: int, cluster_id: str = "4L6g3nShT-eMCtK
     """The meta.properties of a log directory."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "meta.properties").write_text(f"version=1\nnode.id={broker_id}\ncluster.id={cluster_id}\n")
+    return folder
+
+
+def metadata_log(folder: Path, topics: Sequence[tuple[str, Uuid]], *, end_ms: int = BEGIN_MS + HOUR_MS) -> Path:
+    """A cluster's metadata log with these topics of one partition each; its last record is written at `end_ms`."""
+    values = [encode_record(message("FeatureLevelRecord"), 0, {"Name": "metadata.version", "FeatureLevel": 25})]
+    for name, topic_id in topics:
+        replicas = {"Replicas": [1], "Isr": [1], "Leader": 1, "LeaderEpoch": 0, "PartitionEpoch": 0}
+        values.append(encode_record(message("TopicRecord"), 0, {"Name": name, "TopicId": topic_id}))
+        values.append(encode_record(message("PartitionRecord"), 0, {"PartitionId": 0, "TopicId": topic_id, **replicas}))
+    folder.mkdir()
+    data = encode_batch([(None, value) for value in values], base_offset=0, timestamp_ms=end_ms)
+    (folder / f"{0:020}.log").write_bytes(data)
     return folder
 
 

@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.captured import unpacked
+from kafkactl.tiered.states import REMOTE_LOG_METADATA
+from kafkactl.values import Uuid
 from tests.conftest import Run
 from tests.repository.tree import ROOT
 from tests.tiered.logs import (
     TIERED,
     LogOf,
     Topic,
+    metadata_log,
     observed,
     partition_seen,
     save_observation,
@@ -43,7 +45,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     broker = tmp_path / "data" / "kafka"
     log.save(broker)
     save_replica(broker, TOPIC, 3, epochs=((0, 0),), bases=(20, 40))
-    unpacked("4.4.0", tmp_path / "log").rename(broker / "__cluster_metadata-0")
+    topics = [(REMOTE_LOG_METADATA, Uuid(b"\x55" * 16)), (TOPIC.name, TOPIC.id)]
+    metadata_log(broker / "__cluster_metadata-0", topics)
     seen = partition_seen(3, earliest=0, local=25, latest=60, bases=(25, 40))
     for name in ("saved", "monday"):
         save_observation(tmp_path / name, observed([(TOPIC, TIERED, [seen])]), log)

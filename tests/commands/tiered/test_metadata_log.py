@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kafkactl.metadata.log.frame import encode_record
-from kafkactl.protocol.record_batch import encode_batch
-from kafkactl.schema.definitions import message
 from kafkactl.tiered.states import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
 from tests.conftest import Run
-from tests.tiered.logs import BEGIN_MS, LogOf, Topic, segment_uuid
+from tests.tiered.logs import BEGIN_MS, HOUR_MS, LogOf, Topic, metadata_log, segment_uuid
 
 ORDERS, PAYMENTS = Topic("orders", 1), Topic("payments", 2)
 METADATA_TOPIC, OTHER = Uuid(b"\x55" * 16), Uuid(b"\x56" * 16)
-HOUR_MS = 3_600_000
 Kafkactl = Callable[..., Run]
-
-
-def metadata_log(folder: Path, topics: Sequence[tuple[str, Uuid]], *, end_ms: int = BEGIN_MS + HOUR_MS) -> Path:
-    """A cluster's metadata log with these topics of one partition each; its last record is written at `end_ms`."""
-    values = [encode_record(message("FeatureLevelRecord"), 0, {"Name": "metadata.version", "FeatureLevel": 25})]
-    for name, topic_id in topics:
-        replicas = {"Replicas": [1], "Isr": [1], "Leader": 1, "LeaderEpoch": 0, "PartitionEpoch": 0}
-        values.append(encode_record(message("TopicRecord"), 0, {"Name": name, "TopicId": topic_id}))
-        values.append(encode_record(message("PartitionRecord"), 0, {"PartitionId": 0, "TopicId": topic_id, **replicas}))
-    folder.mkdir()
-    data = encode_batch([(None, value) for value in values], base_offset=0, timestamp_ms=end_ms)
-    (folder / f"{0:020}.log").write_bytes(data)
-    return folder
 
 
 @pytest.fixture
