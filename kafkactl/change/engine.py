@@ -38,7 +38,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.journal import ANSWER, BEGIN, DONE, END, FAILED, INTENT, NOT_SENT, Journal
@@ -46,8 +46,6 @@ from kafkactl.change.waiting import WaitPolicy
 from kafkactl.errors import FailedError, KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.findings import Finding, Outcome, blocker, each_once
 from kafkactl.frozen import frozen
-
-LOOKS_FIRST: Final = "Run the command again: it looks first."
 
 
 class Plan(Protocol):
@@ -228,7 +226,7 @@ class Journey(ABC, Generic[O, P, S, A]):
 
     def error_finding(self, error: KafkactlError) -> Finding:
         """An error that ended the run in the middle."""
-        return blocker(error.id, "cluster", error.message, error.next_step or LOOKS_FIRST)
+        return blocker(error.id, "cluster", error.message, error.advice)
 
 
 class Engine(Generic[O, P, S, A]):

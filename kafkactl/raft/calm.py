@@ -163,6 +163,8 @@ class Calm:
         assert leader is not None
         needed = len(leader.replicas) // 2
         voters = [turn for turn in rounds if _replica_of(leader, turn.fetch)[1]]
+        if not voters:  # a sole voter is not checked; any other leader without a voter that fetches resigns
+            return None if needed else (leader.check_deadline, set(leader.fetched_voters))
         if needed <= 1:
             last = max(turn.arrived + turn.count(landing) * turn.period for turn in voters)
             return last + self._leader.us.check_quorum, set()

@@ -158,6 +158,8 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
             f"controllers can be unregistered from Kafka 4.4 with metadata.version "
             f"{level_name(METADATA_VERSION, CONTROLLERS_UNREGISTER_FROM)} on; this cluster is at "
             f"{level_name(METADATA_VERSION, level)}",
+            f"If its registration blocks an upgrade: start a controller of the new Kafka with node id {member.id} and"
+            " an empty disk as an observer, never as a voter, upgrade the level, and stop it.",
             metadata_version=level,
         )
 

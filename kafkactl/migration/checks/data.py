@@ -88,12 +88,16 @@ def _tree(case: CheckCase) -> Said:
     if case.tree is None:
         yield Unknown("the ZooKeeper tree was not observed: whether all of it can be copied is not known")
         return
+    copied = case.tree.migration is not None and case.tree.migration.metadata_offset > 0
+    is_holder_unseen = copied and case.tree.controller is None and not case.lacks("/controller")
     for finding in (*case.tree.findings, *check_tree(case.tree)):
         if finding.id in _TOLD_ELSEWHERE or (finding.id in _FORWARD_ONLY and case.stage not in FORWARD):
             continue
-        if finding.id == "stale-migration-znode" and case.tree.controller is None and not case.lacks("/controller"):
-            yield Unknown("/migration says that the copy was done, and who holds /controller was not observed")
+        if finding.id == "stale-migration-znode" and is_holder_unseen:
+            yield Unknown("/migration records a completed copy, and who holds /controller was not observed")
             continue
+        if finding.id == "replica-on-absent-broker" and is_holder_unseen:
+            continue  # after the copy brokers leave ZooKeeper one by one
         if finding.id == "controller-epoch-behind-states" and case.claimed:
             continue  # the forecast tells it, with the quorum's epoch
         if finding.id == "partition-state-contradiction" and case.stage is Stage.DUAL:

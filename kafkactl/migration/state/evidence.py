@@ -330,7 +330,8 @@ def _holder(observation: Observation, tree: KafkaTree | None) -> Holder:
     if tree is None or observation.tree is None:
         return Holder.UNKNOWN
     if observation.tree.get("/controller") is None:
-        return Holder.NOBODY
+        # Of a saved part of a tree, which has not even the znode that is never removed, nothing is known.
+        return Holder.NOBODY if observation.tree.get("/controller_epoch") is not None else Holder.UNKNOWN
     if tree.controller is None:
         return Holder.UNKNOWN
     return Holder.KRAFT if tree.controller.is_kraft else Holder.ZOOKEEPER

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafkactl.change.clock import Clock, Deadline
-from kafkactl.change.engine import LOOKS_FIRST, End, Engine, Journey, NotSent, Ready, StepResult, Taken, Verification
+from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepResult, Taken, Verification
 from kafkactl.change.journal import Journal, RunJournal
 from kafkactl.change.progress import Event, ProgressCallback, in_silence
 from kafkactl.errors import KafkactlError, UnreachableError
@@ -275,7 +275,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
 
     def error_finding(self, error: KafkactlError) -> Finding:
         """What ended the run in the middle."""
-        return blocker(error.id, "quorum", error.message, error.next_step or LOOKS_FIRST)
+        return blocker(error.id, "quorum", error.message, error.advice)
 
     def result(self, end: End) -> ChangeResult:
         """The answer of a run: the steps that were taken, and those that are left of the last plan."""

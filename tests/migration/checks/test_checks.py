@@ -231,7 +231,7 @@ def test_no_check_raises_whatever_is_missing(data):
     logs = {id: changed(log, **empty) for id, log in observation.logs.items() if data.draw(st.booleans())}
     for finding in check(changed(observation, nodes=tuple(nodes), tree=tree, logs=logs)):
         assert finding.evidence["check"]
-        assert finding.next_step
+        assert finding.advice
         assert finding.subject
 
 
