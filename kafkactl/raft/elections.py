@@ -110,18 +110,22 @@ def _answer_vote(node: Node, request: VoteRequest, error: int, granted: bool, to
     )
 
 
+def _learn_from(node: Node, now: int, request: BeginQuorumEpochRequest | EndQuorumEpochRequest) -> tuple[int, int]:
+    """Take over the leader that a sound request names; the errors of the response, of all and of the partition."""
+    if request.cluster_id is not None and request.cluster_id != node.cluster_id:
+        return errors.INCONSISTENT_CLUSTER_ID, errors.NONE
+    error = _sender_error(node, request.leader_id, request.leader_epoch)
+    if not error:
+        endpoints = request.leader_endpoints or node.voters.endpoints(request.leader_id)
+        following.learn_leader(node, now, request.leader_id, request.leader_epoch, endpoints)
+    return errors.NONE, error
+
+
 def handle_begin_request(node: Node, now: int, request: BeginQuorumEpochRequest) -> None:
     """`handleBeginQuorumEpochRequest`: the leader is taken over before the addressee is checked."""
-    error = top_level = errors.NONE
-    if request.cluster_id is not None and request.cluster_id != node.cluster_id:
-        top_level = errors.INCONSISTENT_CLUSTER_ID
-    else:
-        error = _sender_error(node, request.leader_id, request.leader_epoch)
-        if not error:
-            endpoints = request.leader_endpoints or node.voters.endpoints(request.leader_id)
-            following.learn_leader(node, now, request.leader_id, request.leader_epoch, endpoints)
-            if not _is_addressed(node, request.voter_id, request.voter_directory_id):
-                error = errors.INVALID_VOTER_KEY
+    top_level, error = _learn_from(node, now, request)
+    if not (top_level or error) and not _is_addressed(node, request.voter_id, request.voter_directory_id):
+        error = errors.INVALID_VOTER_KEY
     node.out.append(
         BeginQuorumEpochResponse(
             node.id,
@@ -138,16 +142,9 @@ def handle_begin_request(node: Node, now: int, request: BeginQuorumEpochRequest)
 
 def handle_end_request(node: Node, now: int, request: EndQuorumEpochRequest) -> None:
     """`handleEndQuorumEpochRequest`: the fetch timeout is cut to this replica's place among the successors."""
-    error = top_level = errors.NONE
-    if request.cluster_id is not None and request.cluster_id != node.cluster_id:
-        top_level = errors.INCONSISTENT_CLUSTER_ID
-    else:
-        error = _sender_error(node, request.leader_id, request.leader_epoch)
-        if not error:
-            endpoints = request.leader_endpoints or node.voters.endpoints(request.leader_id)
-            following.learn_leader(node, now, request.leader_id, request.leader_epoch, endpoints)
-            if node.state is State.FOLLOWER and node.leader_id == request.leader_id:
-                node.fetch_deadline = now + successor_pause(node, request.preferred_candidates) * US_PER_MS
+    top_level, error = _learn_from(node, now, request)
+    if not (top_level or error) and node.state is State.FOLLOWER and node.leader_id == request.leader_id:
+        node.fetch_deadline = now + successor_pause(node, request.preferred_candidates) * US_PER_MS
     node.out.append(
         EndQuorumEpochResponse(
             node.id,

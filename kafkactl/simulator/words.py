@@ -61,13 +61,18 @@ class Words:
             self.fail(f"{self.peek()!r} is not expected here; the statement is complete before it")
 
     def one_of(self, known: Sequence[str], what: str) -> str:
-        """One of some words. Raises InputError `invalid-script`."""
+        """One of some words. Raises InputError `invalid-script`.
+
+        A line's first word is shown only if it resembles a known one: a file given by mistake may hold secrets.
+        """
         at = self.place
         word = self.take(what)
         if word not in known:
             self.place = at
-            listed = f"one of {', '.join(known)}" if len(known) <= 12 else what
-            self.fail(f"{word!r} is not {what}: expected {listed}.{did_you_mean(word, known)}")
+            meant = did_you_mean(word, known)
+            listed = f": expected one of {', '.join(known)}" if len(known) <= 12 else ""
+            shown = repr(word) if at or meant else "the first word"
+            self.fail(f"{shown} is not {what}{listed}.{meant}")
         return word
 
     def node(self) -> Ref:

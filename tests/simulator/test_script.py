@@ -117,3 +117,16 @@ def test_a_plan_depends_on_its_seed_alone():
 def test_a_static_quorum_changes_no_voters():
     case = Case(voters=(1, 2, 3), observers=(4,), duration_us=10**8, chance=Chance(1, "faults"), is_static=True)
     assert not {timed.step.verb for timed in plan_of("voter-change", case)} & {"add", "remove"}
+
+
+@pytest.mark.parametrize("text", ["hunter2secret\n", "sasl.jaas.config=Plain password=hunter2secret;\n"])
+def test_of_a_file_given_by_mistake_no_word_is_shown(text: str):
+    with pytest.raises(InputError) as raised:
+        parse_script(text, "client.properties")
+    assert "hunter2secret" not in str(raised.value.to_dict())
+    assert "client.properties, line 1, column 1" in raised.value.message
+
+
+def test_a_misspelt_statement_is_shown_with_what_was_meant():
+    with pytest.raises(InputError, match=r"'expct' is not a statement\. Did you mean 'expect'"):
+        parse_script("expct leader\n", "a.txt")
