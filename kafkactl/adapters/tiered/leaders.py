@@ -201,7 +201,7 @@ class Leaders:
         answer = self._client.ask_node(self.brokers[leader], "Fetch", _fetch_body(topic_id, partition, position)).body
         found = [part for topic in answer["Responses"] for part in topic["Partitions"]]
         code: int = answer["ErrorCode"] or (found[0]["ErrorCode"] if found else 0)
-        return code, _whole_batches((found[0]["Records"] if found else None) or b"")
+        return code, whole_batches((found[0]["Records"] if found else None) or b"")
 
 
 def _walked(
@@ -216,7 +216,7 @@ def _walked(
     return before >= 0
 
 
-def _whole_batches(data: bytes) -> bytes:
+def whole_batches(data: bytes) -> bytes:
     """The batches of an answer without one that is cut at its end."""
     position = 0
     while position + 12 <= len(data):

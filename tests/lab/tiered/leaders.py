@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.net.transport import Address
+from kafkactl.adapters.tiered.leaders import whole_batches
 from kafkactl.errors import KafkactlError
 from kafkactl.protocol.record_batch import decode_batches
 from kafkactl.values import Uuid
@@ -107,7 +108,7 @@ class Leaders:
             if code and code not in _AGAIN:
                 return None
             data = partition["Records"] or b""
-            batches = list(decode_batches(whole(data), file="fetch"))
+            batches = list(decode_batches(whole_batches(data), file="fetch"))
             covering = [batch.header for batch in batches if batch.header.last_offset >= offset]
             if covering and covering[0].base_offset <= offset:
                 last: int = covering[0].last_offset
@@ -119,14 +120,3 @@ class Leaders:
             if covering:
                 return None
         return None
-
-
-def whole(data: bytes) -> bytes:
-    """The batches of an answer without one that is cut at its end."""
-    position = 0
-    while position + 12 <= len(data):
-        size = 12 + int.from_bytes(data[position + 8 : position + 12], "big")
-        if position + size > len(data):
-            break
-        position += size
-    return data[:position]
