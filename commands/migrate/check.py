@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +20,11 @@ from kafkactl.commands.migrate.options import (
 )
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.findings import Finding, Severity
+from kafkactl.frozen import changed
+
+if TYPE_CHECKING:
+    from kafkactl.operations.migrate.checking import CheckResult
 
 
 @leaf_command(
@@ -58,7 +63,7 @@ def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     code = exit_codes.DONE if lacking is None else lacking
     emit(
         "migrate.check",
-        found.to_dict(),
+        found,
         render=_show,
         exit_code=exit_codes.PROBLEMS_FOUND if found.has_problems else code,
         listing="findings",
@@ -68,38 +73,41 @@ def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
 # --- for people -----------------------------------------------------------------------------------------------------
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, found: CheckResult) -> None:
     from kafkactl.commands.migrate.page import is_unknown, unknowns
 
-    counts = answer["counts"]
+    counts = found.counts
     told = [f"{counts['blocker']} blocking", f"{counts['warning']} warnings", f"{counts['unknown']} unknown"]
-    tone = "bad" if counts["blocker"] else "good" if answer["passes"] else "warn"
-    page.heading(f"{answer['state']}: {answer['state_words']}. Findings: {', '.join(told)}", tone)
-    findings = answer["findings"]
-    for severity, title in (("blocker", "Stops the migration"), ("warning", "To be known before going on")):
+    tone = "bad" if found.has_problems else "good" if found.passes else "warn"
+    page.heading(f"{found.state}: {found.state.words}. Findings: {', '.join(told)}", tone)
+    findings = found.findings
+    for severity, title in (
+        (Severity.BLOCKER, "Stops the migration"),
+        (Severity.WARNING, "To be known before going on"),
+    ):
         _section(
             page,
             title,
-            [finding for finding in findings if finding["severity"] == severity and not is_unknown(finding)],
+            [finding for finding in findings if finding.severity is severity and not is_unknown(finding)],
         )
-    unknowns(page, [finding for finding in findings if is_unknown(finding) and finding["severity"] == "warning"])
-    _section(page, "For information", [finding for finding in findings if finding["severity"] == "info"])
-    page.line(_verdict(answer))
+    unknowns(page, [finding for finding in findings if is_unknown(finding) and finding.severity is Severity.WARNING])
+    _section(page, "For information", [finding for finding in findings if finding.severity is Severity.INFO])
+    page.line(_verdict(found))
 
 
-def _section(page: Page, title: str, findings: list[Mapping[str, Any]]) -> None:
+def _section(page: Page, title: str, findings: Sequence[Finding]) -> None:
     if findings:
         page.heading(title)
         page.findings(
-            {**finding, "subject": f"{finding['evidence']['check']}  {finding['subject']}"} for finding in findings
+            changed(finding, subject=f"{finding.evidence['check']}  {finding.subject}") for finding in findings
         )
 
 
-def _verdict(answer: Mapping[str, Any]) -> Word:
-    if answer["counts"]["blocker"]:
+def _verdict(found: CheckResult) -> Word:
+    if found.has_problems:
         return Word("Do not go on before what stops the migration is put right.", "bad")
-    if answer["too_little_seen"]:
+    if found.lacks is not None:
         return Word("Too little was observed to say that nothing stops the migration.", "bad")
-    if answer["open"]:
+    if found.open_findings:
         return Word("Nothing stops the migration; what is open has to be looked at and accepted first.", "warn")
     return Word("Nothing stops the migration, and nothing is open.", "good")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,10 +12,14 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.migrate.options import ObservationArguments, observation_options, open_observation
 from kafkactl.commands.rendering.output import emit
-from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.commands.rendering.page import Cell, Page, Word
+from kafkactl.frozen import changed
 from kafkactl.wording import counted
 
-_IN_JSON = 1000
+if TYPE_CHECKING:
+    from kafkactl.migration.compare.case import Difference
+    from kafkactl.operations.migrate.comparing import ComparisonResult, CopyComparison
+
 _SHOWN = 40
 _WIDE = 60
 _TITLES = {
@@ -58,23 +63,23 @@ def command(*, source: ObservationArguments, before: str | None, kafka_version: 
     lacks_zookeeper = source.observation is None and observation.tree is None
     nothing = exit_codes.UNREACHABLE if lacks_zookeeper else exit_codes.UNKNOWN
     code = exit_codes.PROBLEMS_FOUND if found.has_problems else exit_codes.DONE if found.is_compared else nothing
-    # All of them only where each has a line of its own.
-    answer = found.to_dict(most=None if current_settings().output == "jsonl" else _IN_JSON)
-    emit("migrate.compare", answer, render=_show, exit_code=code, listing="differences")
+    if current_settings().output == "jsonl":  # all of them only where each has a line of its own
+        found = changed(found, most=None)
+    emit("migrate.compare", found, render=_show, exit_code=code, listing="differences")
 
 
 # --- for people -----------------------------------------------------------------------------------------------------
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    if not answer["compared"]:
+def _show(page: Page, found: ComparisonResult) -> None:
+    if not found.is_compared:
         page.heading("Nothing was compared", "warn")
-        page.findings(answer["findings"])
+        page.findings(found.findings)
         return
-    bad, total = answer["unexplained"], answer["differences_total"]
-    copy = answer["copy"]
-    bad_in_copy = 0 if copy is None else copy["unexplained"]
-    unknown = sum(count["unknown"] for count in answer["counts"].values()) + len(answer["copy_unknown"])
+    comparison, copy, log = found.comparison, found.copy, found.observation.log
+    bad, total = len(comparison.unexplained), len(comparison.differences)
+    bad_in_copy = 0 if copy is None else copy.unexplained
+    unknown = len(comparison.unknown) + (0 if copy is None else len(copy.unknown))
     told = f"; {unknown} unknown: their values are not shown" if unknown else ""
     if bad or bad_in_copy:
         where = [f"{bad} between ZooKeeper and KRaft"] if bad else []
@@ -87,42 +92,30 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         )
     page.fields(
         (
-            ("phase", _TITLES[answer["phase"]]),
-            ("log ends at", answer["last_offset"]),
-            ("mirror is at", answer["mirror_offset"]),
+            ("phase", _TITLES[comparison.phase]),
+            ("log ends at", None if log is None else log.last_offset),
+            ("mirror is at", found.mirror_offset),
         )
     )
-    counts = answer["counts"]
     page.table(
         ("entity", "unexplained", "explained", "unknown"),
-        ((entity, count["unexplained"], count["explained"], count["unknown"]) for entity, count in counts.items()),
-    )
-    _show_differences(page, answer["differences"], total)
-    if answer["copy"] is not None:
-        _show_copy(page, answer["copy"], unknown=len(answer["copy_unknown"]))
-    page.findings(answer["findings"])
-
-
-def _show_differences(page: Page, differences: list[Mapping[str, Any]], total: int) -> None:
-    page.table(
-        ("entity", "key", "ZooKeeper", "KRaft", "because"),
         (
-            (
-                difference["entity"],
-                difference["key"],
-                _short(difference["zookeeper"]),
-                _short(difference["kraft"]),
-                _because(difference),
-            )
-            for difference in differences[:_SHOWN]
+            (entity, count["unexplained"], count["explained"], count["unknown"])
+            for entity, count in comparison.counts.items()
         ),
     )
+    page.table(("entity", "key", "ZooKeeper", "KRaft", "because"), _rows(comparison.differences))
     if total > _SHOWN:
         page.line(f"… and {total - _SHOWN} more; -o jsonl gives all of them")
+    if copy is not None:
+        _show_copy(page, copy)
+    page.findings(found.findings)
 
 
-def _because(difference: Mapping[str, Any]) -> Word:
-    return Word("unexplained", "bad") if difference["explained"] is None else Word(difference["rule"], "dim")
+def _rows(differences: Iterable[Difference]) -> Iterable[Sequence[Cell]]:
+    for difference in islice(differences, _SHOWN):
+        because = Word("unexplained", "bad") if difference.explained is None else Word(difference.rule or "-", "dim")
+        yield difference.entity, difference.key, _short(difference.zookeeper), _short(difference.kraft), because
 
 
 def _short(value: Any) -> str | None:
@@ -140,25 +133,14 @@ def _plain(value: Any) -> str:
     return "none" if value is None else "[" + ",".join(map(str, value)) + "]" if isinstance(value, list) else str(value)
 
 
-def _show_copy(page: Page, copy: Mapping[str, Any], *, unknown: int) -> None:
-    if not copy["differences_total"]:
+def _show_copy(page: Page, copy: CopyComparison) -> None:
+    total, unknown = len(copy.differences), len(copy.unknown)
+    if not total:
         words = f", but for {unknown} records whose values are not shown" if unknown else ", record by record"
         page.line(Word(f"The copy is the predicted one{words}", "warn" if unknown else "good"))
         return
-    if copy["unexplained"]:
-        page.line(f"The copy differs from its prediction in {copy['differences_total']} records")
+    if copy.unexplained:
+        page.line(f"The copy differs from its prediction in {total} records")
     else:
-        page.line(f"The copy is the predicted one, but for {copy['differences_total']} records that are explained")
-    page.table(
-        ("record", "key", "predicted", "copied", "because"),
-        (
-            (
-                difference["entity"],
-                difference["key"],
-                _short(difference["zookeeper"]),
-                _short(difference["kraft"]),
-                _because(difference),
-            )
-            for difference in copy["differences"][:_SHOWN]
-        ),
-    )
+        page.line(f"The copy is the predicted one, but for {total} records that are explained")
+    page.table(("record", "key", "predicted", "copied", "because"), _rows(copy.ordered))

@@ -77,7 +77,7 @@ def answer(kind: str, found: DriveResult) -> NoReturn:
     from kafkactl.commands.migrate.page import drive_page
 
     exit_code = exit_codes.INTERRUPTED if found.result.interrupted else found.outcome.exit_code
-    output.emit(kind, found.to_dict(), render=drive_page, exit_code=exit_code)
+    output.emit(kind, found, render=drive_page, exit_code=exit_code)
 
 
 class Talk:

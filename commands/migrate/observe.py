@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +11,9 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.migrate.options import inventory_option, read_inventory
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.operations.migrate.observing import SavedObservation
 
 
 @leaf_command(
@@ -43,34 +45,34 @@ def command(*, inventory: str | None, out: str, include_secrets: bool) -> None:
     )
     emit(
         "migrate.observe",
-        saved.to_dict(),
+        saved,
         render=_show,
         exit_code=exit_codes.UNREACHABLE if saved.folder is None else exit_codes.DONE,
     )
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    zookeeper = answer["zookeeper"]
+def _show(page: Page, saved: SavedObservation) -> None:
+    seen = saved.observation
     page.fields(
         [
-            ("saved to", answer["folder"]),
-            ("secrets", "included" if answer["include_secrets"] else "left out"),
-            ("ZooKeeper", zookeeper["connect"]),
-            ("znodes", zookeeper["znodes"]),
+            ("saved to", saved.folder),
+            ("secrets", "included" if saved.include_secrets else "left out"),
+            ("ZooKeeper", seen.connect),
+            ("znodes", None if seen.tree is None else len(seen.tree.znodes)),
         ]
     )
     page.table(
         ("id", "role", "answers", "release", "mode", "configuration"),
         [
-            (node["id"], node["role"], _yes(node["alive"]), node["kafka_version"], node["mode"], _yes(node["config"]))
-            for node in answer["nodes"]
+            (node.id, node.role, _yes(node.alive), node.kafka_version, node.mode, _yes(node.config_text is not None))
+            for node in seen.nodes
         ],
     )
     page.table(
         ("log of", "from offset", "to", "epoch"),
-        [(log["id"], log["first_offset"], log["last_offset"], log["epoch"]) for log in answer["logs"]],
+        [(id, log.first_offset, log.last_offset, log.epoch) for id, log in seen.logs.items()],
     )
-    page.findings(answer["findings"])
+    page.findings(saved.findings)
 
 
 def _yes(value: bool | None) -> str | None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.glyphs import TONE_OF_SEVERITY, glyph
 from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.findings import Finding, Severity
 from kafkactl.wording import counted
+
+if TYPE_CHECKING:
+    from kafkactl.migration.driver.ports import DoneStep
+    from kafkactl.migration.state.view import BrokerDict, ControllerDict
+    from kafkactl.operations.migrate.back import RollbackPlan
+    from kafkactl.operations.migrate.driving import DriveResult
+    from kafkactl.operations.migrate.planning import MigrationPlan
+    from kafkactl.operations.migrate.position import MigrationStatus
 
 _TONES = {"planned": "strong", "refused": "bad", "nothing-to-do": "good"}
 _SEEN = {True: "yes", False: "no", None: "?"}
@@ -18,60 +27,58 @@ _LONG = 140
 _ON_BOARD = 6  # findings; behind them come nodes, which are to be seen, too
 
 
-def status_page(page: Page, answer: Mapping[str, Any]) -> None:
+def status_page(page: Page, status: MigrationStatus) -> None:
     """The state, its evidence, what is next."""
-    page.heading(f"{answer['state']}: {answer['state_words']}", _tone(answer))
-    page.line(answer["why"])
-    _both_sides(page, answer)
-    _brokers(page, answer["observed"]["brokers"])
-    _controllers(page, answer["observed"]["controllers"])
-    gates = [gate for gate in answer["gates"] if _severity(gate) != "info"]
-    page.heading(_gate_words(answer["state"], is_open=not gates))
+    page.heading(f"{status.state}: {status.state.words}", _tone(status))
+    page.line(status.situation.why)
+    _both_sides(page, status)
+    _brokers(page, status.observed["brokers"])
+    _controllers(page, status.observed["controllers"])
+    gates = _not_info(status.gates)
+    page.heading(_gate_words(status.state, is_open=not gates))
     page.findings(gates)
     told = {_key(gate) for gate in gates}
-    page.findings([finding for finding in answer["findings"] if _key(finding) not in told])
-    step = answer["next_action"]
+    page.findings(finding for finding in status.findings if _key(finding) not in told)
+    step = status.next_step
     if step is not None:
-        page.line(Word(f"Next: {step['action']} {step['target']}", "strong"))
-        page.line(f"because {step['why']}; done when {step['gate']}")
+        page.line(Word(f"Next: {step.action} {step.target}", "strong"))
+        page.line(f"because {step.why}; done when {step.gate}")
 
 
-def board_page(page: Page, answer: Mapping[str, Any]) -> None:
-    """The same on one screen, for a view that is drawn again and again: what calls for somebody comes first."""
-    page.line(Word(f"{answer['state']}: {answer['state_words']}", _tone(answer)))
-    page.line(f"{time.strftime('%H:%M:%S', time.localtime(answer['time_ms'] / 1000))}  {answer['why']}")
-    journal, step = answer["journal"], answer["next_action"]
+def board_page(page: Page, status: MigrationStatus) -> None:
+    """The same on one screen, for a view that is drawn again and again: what needs the operator comes first."""
+    page.line(Word(f"{status.state}: {status.state.words}", _tone(status)))
+    observed_at = time.localtime(status.observation.time_ms / 1000)
+    page.line(f"{time.strftime('%H:%M:%S', observed_at)}  {status.situation.why}")
+    journal, step = status.journal, status.next_step
     if journal is not None:
-        words = f"the journal says {journal['state'] or 'nothing'}"
-        words += f"; under way: {journal['pending']}" if journal["pending"] else ""
-        page.line(Word(words, "bad" if answer["agrees"] is False and not journal["pending"] else "plain"))
-    if step is not None and not (journal and journal["pending"]):  # else somebody is at it
-        page.line(Word(f"Next: {step['action']} {step['target']}", "strong"))
-    _troubles(page, answer)
-    page.fields(_facts(answer))
-    _controllers(page, answer["observed"]["controllers"])
-    _brokers(page, answer["observed"]["brokers"])
+        words = f"the journal says {journal.state or 'nothing'}"
+        words += f"; under way: {journal.pending}" if journal.pending else ""
+        page.line(Word(words, "bad" if status.agrees is False and not journal.pending else "plain"))
+    if step is not None and not (journal and journal.pending):  # else it is being executed
+        page.line(Word(f"Next: {step.action} {step.target}", "strong"))
+    _troubles(page, status)
+    page.fields(_facts(status))
+    _controllers(page, status.observed["controllers"])
+    _brokers(page, status.observed["brokers"])
 
 
-def _troubles(page: Page, answer: Mapping[str, Any]) -> None:
-    """What stands in the way or went wrong, a line each, the heaviest first."""
-    found = {
-        _key(finding): finding for finding in (*answer["gates"], *answer["findings"]) if _severity(finding) != "info"
-    }
-    heavy = sorted(found.values(), key=lambda finding: _severity(finding) != "blocker")
+def _troubles(page: Page, status: MigrationStatus) -> None:
+    """What stops the migration or failed, a line each, blockers first."""
+    found = {_key(finding): finding for finding in _not_info((*status.gates, *status.findings))}
+    heavy = sorted(found.values(), key=lambda finding: finding.severity is not Severity.BLOCKER)
     if heavy:
         page.line()
     for finding in heavy[:_ON_BOARD]:
-        severity = _severity(finding)
-        text = f"{glyph(severity)} {finding['subject']}: {finding['message']}"
+        text = f"{glyph(finding.severity)} {finding.subject}: {finding.message}"
         short = text if len(text) <= _LONG else f"{text[:_LONG].rpartition(' ')[0]} {glyph('more')}"
-        page.line(Word(short, TONE_OF_SEVERITY[severity]))
+        page.line(Word(short, TONE_OF_SEVERITY[finding.severity]))
     if len(heavy) > _ON_BOARD:
         page.line(Word(f"{glyph('more')} and {len(heavy) - _ON_BOARD} more", "dim"))
 
 
-def _tone(answer: Mapping[str, Any]) -> str:
-    return "good" if answer["state"].startswith("M") else "bad"
+def _tone(status: MigrationStatus) -> str:
+    return "good" if status.state.startswith("M") else "bad"
 
 
 def _gate_words(state: str, *, is_open: bool) -> str:
@@ -80,34 +87,31 @@ def _gate_words(state: str, *, is_open: bool) -> str:
     return "The gate to the next state is open" if is_open else "Conditions not yet met for the next state"
 
 
-def _key(finding: Any) -> tuple[str, str]:
-    """Two findings with the same are told once."""
-    if isinstance(finding, Mapping):
-        return str(finding["id"]), str(finding["subject"])
+def _key(finding: Finding) -> tuple[str, str]:
+    """Of two findings with the same key one is shown."""
     return finding.id, finding.subject
 
 
-def _severity(finding: Any) -> str:
-    """Of a `Finding` or of its dict."""
-    return str(finding["severity"] if isinstance(finding, Mapping) else finding.severity)
+def _not_info(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity is not Severity.INFO]
 
 
-def _both_sides(page: Page, answer: Mapping[str, Any]) -> None:
-    seen, journal = answer["observed"], answer["journal"]
+def _both_sides(page: Page, status: MigrationStatus) -> None:
+    journal = status.journal
     if journal is not None:
         page.table(
             ("", "observed", "journal"),
             [
-                ("state", seen["state"], Word(journal["state"] or "-", "plain" if answer["agrees"] else "bad")),
-                ("under way", None, journal["pending"]),
+                ("state", status.state, Word(journal.state or "-", "plain" if status.agrees else "bad")),
+                ("under way", None, journal.pending),
             ],
         )
-    page.fields(_facts(answer))
+    page.fields(_facts(status))
 
 
-def _facts(answer: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _facts(status: MigrationStatus) -> list[tuple[str, Any]]:
     """What is one for the whole cluster."""
-    seen = answer["observed"]
+    seen, lock = status.observed, status.observation.lock
     holder, memory, lag = seen["controller"], seen["migration_znode"], seen["dual_write"]
     held = f"{holder['held_by']} {holder['id']}" if holder["id"] is not None else holder["held_by"]
     return [
@@ -119,14 +123,14 @@ def _facts(answer: Mapping[str, Any]) -> list[tuple[str, Any]]:
             memory["says"] if memory["metadata_offset"] is None else f"offset {memory['metadata_offset']}",
         ),
         ("log end", None if seen["log"] is None else f"{seen['log']['end_offset']}, epoch {seen['log']['epoch']}"),
-        ("ZooKeeper behind", None if lag["lag"] is None or answer["state"] == _LAST else f"{lag['lag']} records"),
+        ("ZooKeeper behind", None if lag["lag"] is None or status.state == _LAST else f"{lag['lag']} records"),
         ("controllers", seen["quorum"]),
-        ("driver's lock", None if answer["driver_lock"] is None else answer["driver_lock"]["words"]),
+        ("driver's lock", None if lock is None else lock.words),
         ("all on KRaft for", None if seen["soak"] is None else seen["soak"]["words"]),
     ]
 
 
-def _brokers(page: Page, brokers: list[Mapping[str, Any]]) -> None:
+def _brokers(page: Page, brokers: Sequence[BrokerDict]) -> None:
     page.table(
         ("broker", "runs as", "file", "znode", "registered", "tag 3", "observer"),
         [
@@ -144,7 +148,7 @@ def _brokers(page: Page, brokers: list[Mapping[str, Any]]) -> None:
     )
 
 
-def _controllers(page: Page, controllers: list[Mapping[str, Any]]) -> None:
+def _controllers(page: Page, controllers: Sequence[ControllerDict]) -> None:
     page.table(
         ("controller", "alive", "leads", "ready", "state"),
         [
@@ -160,79 +164,86 @@ def _controllers(page: Page, controllers: list[Mapping[str, Any]]) -> None:
     )
 
 
-def _registered(node: Mapping[str, Any]) -> Word:
-    if not node["registered"]:
-        return _seen(node["registered"])
-    words = "migrating" if node["migrating"] else "kraft"
-    return Word(f"{words}, fenced" if node["fenced"] else words, "bad" if node["fenced"] else "plain")
+def _registered(broker: BrokerDict) -> Word:
+    if not broker["registered"]:
+        return _seen(broker["registered"])
+    words = "migrating" if broker["migrating"] else "kraft"
+    return Word(f"{words}, fenced" if broker["fenced"] else words, "bad" if broker["fenced"] else "plain")
 
 
 def _seen(value: bool | None) -> Word:
     return Word(_SEEN[value], "dim" if value is None else "plain")
 
 
-def plan_page(page: Page, answer: Mapping[str, Any]) -> None:
-    """The steps forward or back."""
-    outcome = str(answer["outcome"])
-    page.heading(f"{outcome}: from {answer['state']}, {answer['state_words']}", _TONES.get(outcome, "strong"))
+def plan_page(page: Page, plan: MigrationPlan) -> None:
+    """The steps forward, and what the copy will write."""
+    _way(page, plan)
+    copy = plan.copy
+    if copy is not None:
+        page.heading("The copy")
+        page.fields(
+            [
+                ("outcome", copy.outcome),
+                ("records", copy.records),
+                ("batches", copy.batches),
+                ("bytes", copy.bytes),
+                ("seconds, about", str(copy.seconds)),
+            ]
+        )
+        page.table(("record", "count"), list(copy.by_type.items()))
+    _end_of_plan(page, plan)
+
+
+def rollback_page(page: Page, plan: RollbackPlan) -> None:
+    """The steps back."""
+    _way(page, plan)
+    _end_of_plan(page, plan)
+
+
+def _way(page: Page, plan: MigrationPlan | RollbackPlan) -> None:
+    state = plan.way.state
+    page.heading(f"{plan.outcome}: from {state}, {state.words}", _TONES.get(plan.outcome, "strong"))
     page.table(
         ("", "step", "state", "done when"),
         [
             (
-                step["number"],
-                Word(
-                    f"{step['action']} {step['target']}{_file(step)}{', asks first' if step['barrier'] else ''}",
-                    "warn" if step["barrier"] else "plain",
-                ),
-                Word(step["state"], "good" if step["state"] == "done" else "plain"),
-                step["gate"],
+                step.number,
+                Word(f"{step.words}, asks first", "warn") if step.barrier else step.words,
+                Word(step.state, "good" if step.state == "done" else "plain"),
+                step.gate,
             )
-            for step in answer["steps"]
+            for step in plan.way.steps
         ],
     )
-    prediction = answer.get("prediction")
-    if prediction is not None:
-        page.heading("The copy")
-        page.fields(
-            [
-                ("outcome", prediction["outcome"]),
-                ("records", prediction["records"]),
-                ("batches", prediction["batches"]),
-                ("bytes", prediction["bytes"]),
-                ("seconds, about", prediction["seconds"]),
-            ]
-        )
-        page.table(("record", "count"), list(prediction["by_type"].items()))
-    for sentence in answer["consequences"]:
+
+
+def _end_of_plan(page: Page, plan: MigrationPlan | RollbackPlan) -> None:
+    for sentence in plan.way.consequences:
         page.line(sentence)
-    page.findings(answer["findings"])
-
-
-def _file(step: Mapping[str, Any]) -> str:
-    return "" if step["file"] is None else f" ({step['file']})"
+    page.findings(plan.findings)
 
 
 # --- questions that an observation does not answer ---------------------------------------------------------------
 
 
-def unknowns(page: Page, findings: list[Mapping[str, Any]]) -> None:
-    """A line for each question, and the words that accept them."""
+def unknowns(page: Page, findings: Sequence[Finding]) -> None:
+    """A line for each question, and the options that accept them."""
     if not findings:
         return
     page.heading("Unknown: the observation does not tell")
     page.table(("check", "about", "why"), [
-        (finding["evidence"]["check"], finding["subject"].partition(" ")[2], finding["evidence"]["unknown"])
+        (finding.evidence["check"], finding.subject.partition(" ")[2], finding.evidence["unknown"])
         for finding in findings
     ])  # fmt: skip
     names = " ".join(
-        f"--accept {number}" for number in dict.fromkeys(finding["evidence"]["number"] for finding in findings)
+        f"--accept {number}" for number in dict.fromkeys(finding.evidence["number"] for finding in findings)
     )
     page.line(Word(f"Look yourself, then: {names}", "dim"))
 
 
-def is_unknown(finding: Mapping[str, Any]) -> bool:
+def is_unknown(finding: Finding) -> bool:
     """Whether a finding is a question that the observation does not answer."""
-    return "unknown" in finding["evidence"] and "number" in finding["evidence"]
+    return "unknown" in finding.evidence and "number" in finding.evidence
 
 
 # --- a run -------------------------------------------------------------------------------------------------------
@@ -241,55 +252,47 @@ _ROWS = 12
 _STEP_TONES = {"done": "good", "failed": "bad", "unknown": "warn", "asked": "warn"}
 
 
-def drive_page(page: Page, answer: Mapping[str, Any]) -> None:
+def drive_page(page: Page, run: DriveResult) -> None:
     """How a run ended: what stops it before what is left, and every step only where it is short or asked for (-v)."""
-    outcome, state = str(answer["outcome"]), answer["state"]
-    words = f", {answer['state_words']}" if state else ""
-    page.heading(f"{outcome}: {state or 'no state'}{words}", _OUTCOMES.get(outcome, "warn"))
-    shows_all = current_settings().verbose or outcome == "planned"
-    steps = answer["steps"]
-    taken = [step for step in steps if step["state"] != "pending"]
-    _steps(page, steps if shows_all else taken if len(taken) <= _ROWS else [act for act in taken if _is_odd(act)])
+    result = run.result
+    words = f", {result.state_words}" if result.state_after else ""
+    page.heading(f"{run.outcome}: {result.state_after or 'no state'}{words}", _OUTCOMES.get(run.outcome, "warn"))
+    shows_all = current_settings().verbose or run.outcome == "planned"
+    steps = result.steps
+    taken = [step for step in steps if step.state != "pending"]
+    _steps(page, steps if shows_all else taken if len(taken) <= _ROWS else [step for step in taken if _is_odd(step)])
     if not shows_all:
         _counted(page, steps, taken)
-    findings = answer["findings"]
-    page.findings([finding for finding in findings if not is_unknown(finding)])
-    unknowns(page, [finding for finding in findings if is_unknown(finding)])
-    if answer["next_action"]:
-        page.line(answer["next_action"])
-    if answer["journal"]:
-        page.fields([("journal", answer["journal"])])
+    page.findings(finding for finding in run.findings if not is_unknown(finding))
+    unknowns(page, [finding for finding in run.findings if is_unknown(finding)])
+    if result.next_action:
+        page.line(result.next_action)
+    page.fields([("journal", run.journal)])
 
 
-def _steps(page: Page, steps: list[Mapping[str, Any]]) -> None:
+def _steps(page: Page, steps: Sequence[DoneStep]) -> None:
     page.table(
         ("", "step", "state", "done when"),
         [
-            (
-                step["number"],
-                f"{step['action']} {step['target']}{_file(step)}",
-                Word(step["state"], _STEP_TONES.get(step["state"], "plain")),
-                step["gate"],
-            )
+            (step.number, step.step.words, Word(step.state, _STEP_TONES.get(step.state, "plain")), step.step.gate)
             for step in steps
         ],
     )
 
 
-def _is_odd(step: Mapping[str, Any]) -> bool:
-    return str(step["state"]) != "done"
+def _is_odd(step: DoneStep) -> bool:
+    return step.state != "done"
 
 
-def _counted(page: Page, steps: list[Mapping[str, Any]], taken: list[Mapping[str, Any]]) -> None:
+def _counted(page: Page, steps: Sequence[DoneStep], taken: Sequence[DoneStep]) -> None:
     """Steps of which no row is shown, as numbers."""
-    done = [str(act["action"]) for act in taken if not _is_odd(act)]
+    done = [step.step.action for step in taken if not _is_odd(step)]
     if len(taken) > _ROWS:
         kinds = ", ".join(f"{action} {done.count(action)}" for action in dict.fromkeys(done))
         page.line(f"{len(done)} steps done: {kinds}")
-    left = [step for step in steps if step["state"] == "pending"]
+    left = [step.step for step in steps if step.state == "pending"]
     if left:
-        first = f"{left[0]['action']} {left[0]['target']}{_file(left[0])}"
-        page.line(f"{counted(len(left), 'step')} left, the next: {first}")
+        page.line(f"{counted(len(left), 'step')} left, the next: {left[0].words}")
     if left or len(taken) > _ROWS:
         page.line(Word("-v shows every step", "dim"))
 

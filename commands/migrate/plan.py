@@ -43,4 +43,4 @@ def command(*, source: ObservationArguments) -> None:
     found = plan(open_observation(source), inventory)
     lacking = code_without_evidence(source, found.lacks)
     code = found.outcome.exit_code
-    emit(KIND, found.to_dict(), render=plan_page, exit_code=code if code or lacking is None else lacking)
+    emit(KIND, found, render=plan_page, exit_code=code if code or lacking is None else lacking)

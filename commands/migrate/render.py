@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,7 +16,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.operations.migrate.rendering import NodeFiles
+    from kafkactl.operations.migrate.rendering import NodeFiles, RenderedFile, RenderResult
 
 _DIFF_TONES = {"+": "good", "-": "bad", "@": "dim"}
 
@@ -50,7 +50,7 @@ def command(*, source: ObservationArguments, out: str | None, dry_run: bool) -> 
     if out is None and not dry_run:
         raise click.UsageError("Give --out DIR, or --dry-run.")
     made = render(_files(source), out=out, dry_run=dry_run)
-    emit("migrate.render", made.to_dict(), render=_show, exit_code=made.outcome.exit_code, listing="files")
+    emit("migrate.render", made, render=_show, exit_code=made.outcome.exit_code, listing="files")
 
 
 def _files(source: ObservationArguments) -> NodeFiles:
@@ -64,50 +64,54 @@ def _files(source: ObservationArguments) -> NodeFiles:
     return NodeFiles(files=()) if inventory is None else node_files(inventory, timeout_ms=current_settings().timeout_ms)
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, result: RenderResult) -> None:
     titles = {
         "done": ("Files for every node and phase are written", "good"),
         "planned": ("What would be written", "strong"),
         "partial": ("Only diffs are written for files whose secrets were taken out", "warn"),
         "refused": ("Nothing is written", "bad"),
     }
-    page.heading(*titles[answer["outcome"]])
-    page.fields((("folder", answer["folder"]), ("manifest", answer["manifest"])))
-    _table(page, answer["files"])
-    shown = _different(answer["files"])
+    files = result.files
+    page.heading(*titles[result.outcome])
+    page.fields((("folder", result.folder), ("manifest", result.manifest)))
+    _table(page, files)
+    shown = _different(files)
     for nodes, diff in shown:
         page.line(Word(f"{nodes}:", "strong"))
         for line in diff.splitlines()[2:]:  # without the names of the two files
             page.line(Word(line, _DIFF_TONES.get(line[:1], "plain")))
-    if not current_settings().verbose and len(shown) < sum(bool(file["diff"]) for file in answer["files"]):
+    if not current_settings().verbose and len(shown) < sum(bool(file.diff) for file in files):
         page.line(Word("Nodes whose differences are alike, but for their ids, are shown as one; -v shows each.", "dim"))
-    page.findings(answer["findings"])
+    page.findings(result.findings)
 
 
-def _table(page: Page, files: list[Mapping[str, Any]]) -> None:
+def _table(page: Page, files: Sequence[RenderedFile]) -> None:
     page.table(
         ("node", "phase", "file", "keys set", "keys removed"),
         (
-            (f"{file['role']} {file['id']}", file["phase"], _path(file), len(file["set"]), len(file["removed"]))
+            (
+                f"{made.role} {made.node}",
+                made.phase,
+                "cannot be made" if made.content is None else file.path,
+                len(made.set),
+                len(made.removed),
+            )
             for file in files
-            if file["phase"] != "original" or file["sha256"] is None or current_settings().verbose
+            if (made := file.made).phase != "original" or made.content is None or current_settings().verbose
         ),
     )
 
 
-def _different(files: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def _different(files: Sequence[RenderedFile]) -> list[tuple[str, str]]:
     """The differences by the nodes that have them; alike are those of the same lines but for the node's own id."""
     found: dict[tuple[str, str], tuple[list[str], str]] = {}
     for file in files:
-        if not file["diff"]:
+        if not file.diff:
             continue
-        lines = [line for line in file["diff"].splitlines()[2:] if line[:1] in "+-"]
-        same = re.sub(rf"\b{file['id']}\b", "ID", "\n".join(lines))
-        key = (f"{file['role']} {file['phase']}", same if not current_settings().verbose else f"{file['id']} {same}")
-        nodes, _ = found.setdefault(key, ([], file["diff"]))
-        nodes.append(f"{file['role']} {file['id']}")
+        made = file.made
+        lines = [line for line in file.diff.splitlines()[2:] if line[:1] in "+-"]
+        same = re.sub(rf"\b{made.node}\b", "ID", "\n".join(lines))
+        key = (f"{made.role} {made.phase}", same if not current_settings().verbose else f"{made.node} {same}")
+        nodes, _ = found.setdefault(key, ([], file.diff))
+        nodes.append(f"{made.role} {made.node}")
     return [(f"{', '.join(nodes)}, {kind.partition(' ')[2]}", diff) for (kind, _), (nodes, diff) in found.items()]
-
-
-def _path(file: Mapping[str, Any]) -> str | None:
-    return "cannot be made" if file["sha256"] is None else file["path"]

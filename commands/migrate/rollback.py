@@ -59,7 +59,7 @@ def command(
     done. A finalized migration cannot be rolled back, and is refused with exit code 3.
     """
     from kafkactl.commands.framework.confirmation import confirm
-    from kafkactl.commands.migrate.page import plan_page
+    from kafkactl.commands.migrate.page import rollback_page
     from kafkactl.operations.migrate.back import plan_rollback, rollback
 
     _refuse_unknown_ids(accepted)
@@ -81,7 +81,7 @@ def command(
         answer(KIND, rollback(inventory, options=options, ask=ask, on_event=talk, on_request=talk.by_hand))
     is_live = source.observation is None
     plan = plan_rollback(open_observation(source), inventory, options=options, is_live=is_live, on_request=output.say)
-    emit(KIND, plan.to_dict(), render=plan_page, exit_code=plan.outcome.exit_code)
+    emit(KIND, plan, render=rollback_page, exit_code=plan.outcome.exit_code)
 
 
 def _refuse_unknown_ids(accepted: tuple[str, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +17,9 @@ from kafkactl.commands.migrate.options import (
     open_observation,
 )
 from kafkactl.commands.rendering.output import emit
+
+if TYPE_CHECKING:
+    from kafkactl.operations.migrate.position import MigrationStatus
 
 KIND = "migrate.status"
 
@@ -58,15 +61,15 @@ def command(*, source: ObservationArguments, journal: str | None, watch: bool, i
 
     found = StatusWatch(open_inventory(source), journal=journal, is_live=source.observation is None)
 
-    def answer() -> tuple[dict[str, Any], int]:
+    def answer() -> tuple[MigrationStatus, int]:
         status = found.status(open_observation(source))
         lacking = code_without_evidence(source, status.lacks)
         code = exit_codes.DONE if lacking is None else lacking
-        return status.to_dict(), exit_codes.PROBLEMS_FOUND if status.has_problems else code
+        return status, exit_codes.PROBLEMS_FOUND if status.has_problems else code
 
     if watch:
         from kafkactl.commands.rendering.watch import watch as watch_on
 
         watch_on(KIND, answer, render=board_page, interval_ms=interval_ms)
-    payload, code = answer()
-    emit(KIND, payload, render=status_page, exit_code=code)
+    status, code = answer()
+    emit(KIND, status, render=status_page, exit_code=code)

@@ -2,8 +2,8 @@
 
 Whatever goes out here is cleaned (`kafkactl.shown`): a page's words when they are put on it, all other text here.
 
-stdout is data, stderr is talk. A command builds one payload of plain values and calls `emit`; the table is drawn from
-the same payload by the function that the command gives.
+stdout is data, stderr is progress. A command gives one answer to `emit`: JSON is made of it by its `to_dict`, and the
+table by the function that the command gives.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn, Protocol, TextIO, TypeVar, cast
 
 import click
 
@@ -26,32 +26,41 @@ from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.errors import FailedError
 from kafkactl.shown import escaped_yaml, is_unsafe, json_text, visible
 
+
+class Answer(Protocol):
+    """What an operation gives; `to_dict` is the published JSON."""
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """What stands beside `kind` and `schema_version`."""
+        ...
+
+
+Given = TypeVar("Given", bound=Answer | Mapping[str, Any])
 Render = Callable[[Page, Mapping[str, Any]], None]
 _WIPE = "\r\x1b[K"  # to the begin of the line, and clear it
 
 
 def emit(
     kind: str,
-    payload: Mapping[str, Any],
+    payload: Given,
     *,
-    render: Render,
+    render: Callable[[Page, Given], None],
     exit_code: int = 0,
     listing: str | None = None,
 ) -> NoReturn:
     """Print the answer in the format that was asked for, and end the command with this exit code.
 
-    `payload` holds what stands beside `kind` and `schema_version`; values may be enums, tuples, or have `to_dict()`.
-    `render(page, payload)` fills the page for people. `listing` names the list in the payload whose items `jsonl`
-    prints one a line; the findings beside it are none of them and go to stderr.
+    `payload` is the answer of an operation, or a mapping whose values may be enums, tuples, or have `to_dict()`.
+    `render(page, payload)` fills the page for people: it gets an answer as it is, and of a mapping the JSON. `listing`
+    names the list in the JSON whose items `jsonl` prints one a line; other findings go to stderr.
     """
     stop_clock()
     settings = current_settings()
-    answer = {"kind": kind, "schema_version": SCHEMA_VERSION, **plain_values(payload)}
     if settings.output == "table":
-        page = Page()
-        render(page, answer)
-        _show(page, settings)
-    elif settings.output == PROMETHEUS:
+        _show(drawn(kind, payload, render), settings)
+        raise click.exceptions.Exit(exit_code)
+    answer = json_answer(kind, payload)
+    if settings.output == PROMETHEUS:
         from kafkactl.report.metrics import metrics_text
 
         _write(sys.stdout, metrics_text(answer, exit_code=exit_code, ended_s=time.time()))
@@ -62,6 +71,19 @@ def emit(
     else:
         _write(sys.stdout, serialised(answer, settings.output))
     raise click.exceptions.Exit(exit_code)
+
+
+def json_answer(kind: str, payload: Answer | Mapping[str, Any]) -> dict[str, Any]:
+    """The whole JSON of an answer."""
+    values = payload if isinstance(payload, Mapping) else payload.to_dict()
+    return {"kind": kind, "schema_version": SCHEMA_VERSION, **plain_values(values)}
+
+
+def drawn(kind: str, payload: Given, render: Callable[[Page, Given], None]) -> Page:
+    """The page of an answer."""
+    page = Page()
+    render(page, cast("Given", json_answer(kind, payload)) if isinstance(payload, Mapping) else payload)
+    return page
 
 
 def tell_findings(findings: Sequence[Mapping[str, Any]]) -> None:

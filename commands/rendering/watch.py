@@ -16,16 +16,14 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.deadline import stop_clock
-from kafkactl.commands.framework.settings import PROMETHEUS, SCHEMA_VERSION, Settings, current_settings
+from kafkactl.commands.framework.settings import PROMETHEUS, Settings, current_settings
 from kafkactl.commands.rendering import output
-from kafkactl.commands.rendering.output import Render
+from kafkactl.commands.rendering.output import Answer, Given
 from kafkactl.commands.rendering.page import Page
 from kafkactl.errors import UnreachableError
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-Look = Callable[[], tuple[Mapping[str, Any], int]]
 
 
 class View(Protocol):
@@ -33,7 +31,7 @@ class View(Protocol):
 
     unread: bool
 
-    def show(self, payload: Mapping[str, Any]) -> None:
+    def show(self, payload: Answer | Mapping[str, Any]) -> None:
         """What is so now; takes the place of what was shown before, where that is possible."""
         ...
 
@@ -42,12 +40,18 @@ class View(Protocol):
         ...
 
 
-def watch(kind: str, look: Look, *, render: Render, interval_ms: int) -> NoReturn:
+def watch(
+    kind: str,
+    look: Callable[[], tuple[Given, int]],
+    *,
+    render: Callable[[Page, Given], None],
+    interval_ms: int,
+) -> NoReturn:
     """Look, show, wait, and so on; ends the command.
 
-    `look` gives the payload and the exit code it means. The first look raises as it likes; later on a cluster that
-    cannot be reached is told, and looked at again. Ctrl-C ends it with 130; a --timeout that was given ends it with
-    the code of the last look. Without one it goes on for ever, whatever the default is.
+    `look` gives the answer, as `emit` takes it, and its exit code. The first one may raise; later a cluster that
+    cannot be reached is reported, and observed again. Ctrl-C ends it with 130; a --timeout that was given ends it
+    with the code of the last answer. Without one it continues until it is interrupted, whatever the default is.
     """
     if current_settings().output == PROMETHEUS:
         raise click.UsageError(f"--watch excludes -o {PROMETHEUS}: run the command at intervals.")
@@ -74,7 +78,7 @@ def watch(kind: str, look: Look, *, render: Render, interval_ms: int) -> NoRetur
 
 
 @contextmanager
-def live_view(kind: str, render: Render) -> Iterator[View]:
+def live_view(kind: str, render: Callable[[Page, Given], None]) -> Iterator[View]:
     """A view for as long as the block lasts; what was shown last stays on the terminal afterwards."""
     settings = current_settings()
     if settings.output != "table" or not sys.stdout.isatty():
@@ -102,8 +106,8 @@ class _Lines:
         self._kind = kind
         self._format = "yaml" if settings.output == "yaml" else "jsonl"
 
-    def show(self, payload: Mapping[str, Any]) -> None:
-        text = output.serialised(_answer(self._kind, payload), self._format)
+    def show(self, payload: Answer | Mapping[str, Any]) -> None:
+        text = output.serialised(output.json_answer(self._kind, payload), self._format)
         if not self.unread:
             self.unread = not output.write_data(text)
 
@@ -114,7 +118,7 @@ class _Lines:
 class _Screen:
     """A page that is drawn over itself."""
 
-    def __init__(self, kind: str, render: Render, settings: Settings) -> None:
+    def __init__(self, kind: str, render: Callable[[Page, Any], None], settings: Settings) -> None:
         from kafkactl.commands.rendering import terminal
 
         self.unread = False
@@ -147,11 +151,9 @@ class _Screen:
                 terminal.show(self._page, sys.stdout, color=self._color)
                 sys.stdout.flush()
 
-    def show(self, payload: Mapping[str, Any]) -> None:
-        page = Page()
-        self._render(page, _answer(self._kind, payload))
-        self._page = page
-        self._draw(page)
+    def show(self, payload: Answer | Mapping[str, Any]) -> None:
+        self._page = output.drawn(self._kind, payload, self._render)
+        self._draw(self._page)
 
     def trouble(self, message: str) -> None:
         page = Page()
@@ -163,7 +165,3 @@ class _Screen:
         from kafkactl.commands.rendering import terminal
 
         self._live.update(terminal.cut(page, self._console), refresh=True)
-
-
-def _answer(kind: str, payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {"kind": kind, "schema_version": SCHEMA_VERSION, **output.plain_values(payload)}

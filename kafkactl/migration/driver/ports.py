@@ -187,13 +187,18 @@ class RunResult:
     next_action: str = ""
     interrupted: bool = False
 
+    @property
+    def state_words(self) -> str | None:
+        """What the last state is called; None where none was observed."""
+        return None if self.state_after is None else State(self.state_after).words
+
     def to_dict(self) -> dict[str, Any]:
         """The payload of the answer."""
         return {
             "outcome": self.outcome.value,
             "state_before": self.state_before,
             "state": self.state_after,
-            "state_words": None if self.state_after is None else State(self.state_after).words,
+            "state_words": self.state_words,
             "steps": [step.to_dict() for step in self.steps],
             "findings": [finding.to_dict() for finding in self.findings],
             "next_action": self.next_action,

@@ -83,8 +83,11 @@ class LockSeen:
 
     holder: Holder | None
 
+    @property
+    def words(self) -> str:
+        """For people: `held by ann@ops1 (process 7) since 2023-11-14 22:13:20 UTC`."""
+        return "free: no driver is at work" if self.holder is None else f"held by {self.holder.words}"
+
     def to_dict(self) -> dict[str, Any]:
         """As `migrate status` reports it."""
-        holder = self.holder
-        words = "free: no driver is at work" if holder is None else f"held by {holder.words}"
-        return {"holder": None if holder is None else holder.to_table(), "words": words}
+        return {"holder": None if self.holder is None else self.holder.to_table(), "words": self.words}

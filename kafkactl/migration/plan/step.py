@@ -82,6 +82,11 @@ class Step:
     barrier: Barrier | None = None
     phase: State | None = None
 
+    @property
+    def words(self) -> str:
+        """For people: `put-config broker 2 (migration)`."""
+        return f"{self.action} {self.target}{'' if self.file is None else f' ({self.file})'}"
+
     def to_dict(self) -> dict[str, Any]:
         """As `migrate.rollback` and `migrate.plan` show it."""
         return {

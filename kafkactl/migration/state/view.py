@@ -2,17 +2,107 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.state.brokers import BrokerEvidence, answers
 from kafkactl.migration.state.evidence import STATE_WORDS, Evidence, has_flag, state_metric
+from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_of
 
 
-def observed_view(e: Evidence) -> dict[str, Any]:
-    """The witnesses side by side; null is what was not seen."""
+class HolderDict(TypedDict):
+    """`/controller`."""
+
+    held_by: str
+    id: int | None
+    kraft_epoch: int | None
+    ephemeral: bool | None
+
+
+class MigrationZnodeDict(TypedDict):
+    """`/migration`."""
+
+    says: str
+    metadata_offset: int | None
+    metadata_epoch: int | None
+    age_ms: int | None
+
+
+class LogDict(TypedDict):
+    """The newest metadata log."""
+
+    end_offset: int
+    epoch: int
+    copy_begin: int | None
+    copy_end: int | None
+    copies_aborted: int
+
+
+class DualWriteDict(TypedDict):
+    """How far ZooKeeper follows the log."""
+
+    offset: int | None
+    log_offset: int | None
+    lag: int | None
+    follows: bool | None
+
+
+class SoakDict(TypedDict):
+    """M8 so far."""
+
+    since_ms: int
+    lasted_ms: int
+    elections: int
+    last_election_ago_ms: int | None
+    words: str
+
+
+class BrokerDict(TypedDict):
+    """What the four sources say of a broker."""
+
+    id: int
+    alive: bool | None
+    mode: str | None
+    file: str | None
+    znode: bool | None
+    registered: bool | None
+    migrating: bool | None
+    fenced: bool | None
+    tag: bool | None
+    observer: bool | None
+
+
+class ControllerDict(TypedDict):
+    """A KRaft controller."""
+
+    id: int
+    alive: bool | None
+    leader: bool | None
+    ready: bool | None
+    zk_migration_state: str | None
+
+
+class ObservedDict(TypedDict):
+    """The observed side of `migrate status` (commands/models/migrate_state.py describes the fields)."""
+
+    state: str
+    zk_migration_state: str | None
+    controller: HolderDict
+    controller_epoch: int | None
+    migration_znode: MigrationZnodeDict
+    quorum: str
+    log: LogDict | None
+    dual_write: DualWriteDict
+    soak: SoakDict | None
+    brokers: list[BrokerDict]
+    controllers: list[ControllerDict]
+
+
+def observed_view(e: Evidence, state: State) -> ObservedDict:
+    """The sources of evidence side by side; null is what was not observed."""
     return {
+        "state": state.value,
         "zk_migration_state": None if e.kraft_state is None else STATE_WORDS.get(e.kraft_state, str(e.kraft_state)),
         "controller": _holder(e),
         "controller_epoch": None if e.tree is None else e.tree.controller_epoch,
@@ -31,7 +121,7 @@ def observed_view(e: Evidence) -> dict[str, Any]:
     }
 
 
-def _holder(e: Evidence) -> dict[str, Any]:
+def _holder(e: Evidence) -> HolderDict:
     held = None if e.tree is None else e.tree.controller
     return {
         "held_by": e.holder.value,
@@ -41,7 +131,7 @@ def _holder(e: Evidence) -> dict[str, Any]:
     }
 
 
-def _memory(e: Evidence) -> dict[str, Any]:
+def _memory(e: Evidence) -> MigrationZnodeDict:
     held = None if e.tree is None else e.tree.migration
     return {
         "says": e.memory.value,
@@ -51,7 +141,7 @@ def _memory(e: Evidence) -> dict[str, Any]:
     }
 
 
-def _log(e: Evidence) -> dict[str, Any] | None:
+def _log(e: Evidence) -> LogDict | None:
     if e.log is None:
         return None
     return {
@@ -63,7 +153,7 @@ def _log(e: Evidence) -> dict[str, Any] | None:
     }
 
 
-def _soak(e: Evidence) -> dict[str, Any] | None:
+def _soak(e: Evidence) -> SoakDict | None:
     soak = soak_of(e)
     if soak is None:
         return None
@@ -76,7 +166,7 @@ def _soak(e: Evidence) -> dict[str, Any] | None:
     }
 
 
-def _broker(broker: BrokerEvidence) -> dict[str, Any]:
+def _broker(broker: BrokerEvidence) -> BrokerDict:
     held = broker.registration
     return {
         "id": broker.id,
@@ -92,7 +182,7 @@ def _broker(broker: BrokerEvidence) -> dict[str, Any]:
     }
 
 
-def _controller(node: NodeSeen, e: Evidence) -> dict[str, Any]:
+def _controller(node: NodeSeen, e: Evidence) -> ControllerDict:
     state = state_metric(node)
     return {
         "id": node.id,

@@ -47,6 +47,17 @@ class CheckResult:
         """Whether nothing stops the migration, nothing is open, and enough was seen."""
         return self.lacks is None and not self.has_problems and not self.open_findings
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """Blockers, warnings and unknowns that are not accepted, and infos."""
+        unknown = sum(finding.id == UNKNOWN_ID for finding in self.open_findings)
+        return {
+            "blocker": len(blockers(self.findings)),
+            "warning": len(self.open_findings) - unknown,
+            "unknown": unknown,
+            "info": sum(finding.severity is Severity.INFO for finding in self.findings),
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """The answer `migrate.check`."""
         return {
@@ -55,12 +66,7 @@ class CheckResult:
             "time_ms": self.time_ms,
             "passes": self.passes,
             "too_little_seen": self.lacks is not None,
-            "counts": {
-                "blocker": len(blockers(self.findings)),
-                "warning": sum(finding.id != UNKNOWN_ID for finding in self.open_findings),
-                "unknown": sum(finding.id == UNKNOWN_ID for finding in self.open_findings),
-                "info": sum(finding.severity is Severity.INFO for finding in self.findings),
-            },
+            "counts": self.counts,
             "open": sorted({accept_word(finding) for finding in self.open_findings}),
             "accepted": sorted(self.accepted),
             "findings": [finding.to_dict() for finding in self.findings],

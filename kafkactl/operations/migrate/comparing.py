@@ -39,14 +39,23 @@ class CopyComparison:
         """How many differences nothing explains."""
         return sum(difference.explained is None for difference in self.differences)
 
+    @property
+    def ordered(self) -> tuple[Difference, ...]:
+        """The differences, the unexplained ones first."""
+        return tuple(sorted(self.differences, key=lambda difference: difference.explained or ""))
+
 
 @frozen
 class ComparisonResult:
-    """The comparison of ZooKeeper with KRaft; `copy` is that with the prediction, None where none was asked for."""
+    """The comparison of ZooKeeper with KRaft; `copy` is that with the prediction, None where none was asked for.
+
+    `most` is how many differences `to_dict` gives at most; None: all.
+    """
 
     comparison: Comparison
     observation: Observation
     copy: CopyComparison | None = None
+    most: int | None = _MOST
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -64,20 +73,24 @@ class ComparisonResult:
         """Whether both sides were seen, so that there was something to compare."""
         return self.comparison.compared
 
-    def to_dict(self, *, most: int | None = _MOST) -> dict[str, Any]:
-        """The answer `migrate.compare` with the first `most` differences (None: all), the unexplained ones first."""
+    @property
+    def mirror_offset(self) -> int | None:
+        """The offset in /migration."""
+        return phase_facts(self.observation).migration_offset
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `migrate.compare`, the unexplained differences first."""
         found, log = self.comparison, self.observation.log
-        shown = found.differences if most is None else found.differences[:most]
         return {
             "phase": found.phase.value,
             "compared": found.compared,
             "time_ms": self.observation.time_ms,
             "last_offset": None if log is None else log.last_offset,
-            "mirror_offset": phase_facts(self.observation).migration_offset,
+            "mirror_offset": self.mirror_offset,
             "counts": found.counts,
             "unexplained": len(found.unexplained),
             "differences_total": len(found.differences),
-            "differences": [difference.to_dict() for difference in shown],
+            "differences": [difference.to_dict() for difference in found.differences[: self.most]],
             "unknown": _unknown(found.unknown),
             "copy": None if self.copy is None else _copy_answer(self.copy),
             "copy_unknown": [] if self.copy is None else _unknown(self.copy.unknown),
@@ -131,9 +144,8 @@ def _unknown(unknown: tuple[Unknown, ...]) -> list[dict[str, str]]:
 
 
 def _copy_answer(copy: CopyComparison) -> dict[str, Any]:
-    ordered = sorted(copy.differences, key=lambda difference: difference.explained or "")
     return {
         "unexplained": copy.unexplained,
         "differences_total": len(copy.differences),
-        "differences": [difference.to_dict() for difference in ordered[:_MOST]],
+        "differences": [difference.to_dict() for difference in copy.ordered[:_MOST]],
     }

@@ -16,7 +16,7 @@ from kafkactl.migration.plan.rollback import rollback_of
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.table import Situation, situation_of
-from kafkactl.migration.state.view import observed_view
+from kafkactl.migration.state.view import ObservedDict, observed_view
 from kafkactl.operations.migrate.checking import edits_of
 from kafkactl.operations.migrate.observing import Lacking, lacking
 
@@ -77,6 +77,22 @@ class MigrationStatus:
         """M0 to M11, M4L, or the name of a state that no procedure leads to."""
         return self.situation.state
 
+    @property
+    def observed(self) -> ObservedDict:
+        """What each source of evidence says; null is what was not observed."""
+        return observed_view(self.evidence, self.state)
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether journal and cluster have the same state; None without a journal.
+
+        A state that is planned, armed or about to follow automatically is no disagreement.
+        """
+        if self.journal is None or self.journal.state is None:
+            return None
+        unseen = {"M1": "M0", "M9": "M8"}  # decisions that no cluster shows
+        return unseen.get(self.journal.state, self.journal.state) == self.state.value
+
     def to_dict(self) -> dict[str, Any]:
         """The answer `migrate.status`."""
         lock = self.observation.lock
@@ -85,9 +101,9 @@ class MigrationStatus:
             "state_words": self.state.words,
             "why": self.situation.why,
             "time_ms": self.observation.time_ms,
-            "observed": {"state": self.state.value, **observed_view(self.evidence)},
+            "observed": self.observed,
             "journal": None if self.journal is None else self.journal.to_dict(),
-            "agrees": _agrees(self.journal, self.state.value),
+            "agrees": self.agrees,
             "driver_lock": None if lock is None else lock.to_dict(),
             "gates": [finding.to_dict() for finding in self.gates],
             "next_action": None if self.next_step is None else self.next_step.to_dict(),
@@ -201,11 +217,3 @@ def _remembered(found: JournalView) -> JournalSummary:
         pending=None if pending is None else f"{pending.action} {pending.target}",
         outcome=memory.outcome,
     )
-
-
-def _agrees(journal: JournalSummary | None, state: str) -> bool | None:
-    """Whether both say the same. What is planned, armed or about to follow automatically is no disagreement."""
-    if journal is None or journal.state is None:
-        return None
-    unseen = {"M1": "M0", "M9": "M8"}  # decisions that no cluster shows
-    return unseen.get(journal.state, journal.state) == state

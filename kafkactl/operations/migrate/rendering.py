@@ -36,6 +36,31 @@ class NodeFiles:
 
 
 @frozen
+class RenderedFile:
+    """A node's file of a phase. `path` is relative to the folder, None where it was not written; `diff` is what
+    changes from the phase before, without secrets.
+    """
+
+    made: Rendered
+    path: str | None
+    diff: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `migrate.render` lists it."""
+        made = self.made
+        return {
+            "id": made.node,
+            "role": made.role.value,
+            "phase": made.phase.value,
+            "path": self.path,
+            "sha256": None if made.content is None else sha256(made.content),
+            "set": made.set,
+            "removed": made.removed,
+            "diff": self.diff,
+        }
+
+
+@frozen
 class RenderResult:
     """Files for every node and phase. `manifest` is the file that lists what was written, None for nothing.
 
@@ -50,9 +75,21 @@ class RenderResult:
     manifest: str | None = None
     written: frozenset[int] = frozenset()
 
+    @property
+    def files(self) -> tuple[RenderedFile, ...]:
+        """Each node's file of each phase."""
+        changes = diffs(self.inputs, self.rendered)
+        return tuple(
+            RenderedFile(
+                made=made,
+                path=file_of(made) if made.node in self.written and made.content is not None else None,
+                diff=changes.get((made.node, made.phase)),
+            )
+            for made in self.rendered
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The answer `migrate.render`."""
-        changes = diffs(self.inputs, self.rendered)
         return {
             "outcome": self.outcome.value,
             "folder": self.folder,
@@ -61,19 +98,7 @@ class RenderResult:
                 {"id": node.id, "role": node.role.value, "file": node.file, "sha256": sha256(node.content)}
                 for node in self.inputs
             ],
-            "files": [
-                {
-                    "id": made.node,
-                    "role": made.role.value,
-                    "phase": made.phase.value,
-                    "path": file_of(made) if made.node in self.written and made.content is not None else None,
-                    "sha256": None if made.content is None else sha256(made.content),
-                    "set": made.set,
-                    "removed": made.removed,
-                    "diff": changes.get((made.node, made.phase)),
-                }
-                for made in self.rendered
-            ],
+            "files": [file.to_dict() for file in self.files],
             "findings": [finding.to_dict() for finding in self.findings],
         }
 

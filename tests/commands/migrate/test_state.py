@@ -14,7 +14,7 @@ from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Page
 from kafkactl.frozen import changed
 from kafkactl.migration.observed.driver_lock import Holder, LockSeen
-from kafkactl.operations.migrate.position import _Earlier
+from kafkactl.operations.migrate.position import _Earlier, status
 from tests.migration.plan.test_rollback import WAYS
 from tests.migration.saved_folder import save
 from tests.migration.state.states_seen import HEALTHY, MIG, ZK, Seen
@@ -157,13 +157,13 @@ def test_a_look_is_compared_with_one_in_the_same_state_ten_seconds_before_it() -
     assert [compared(after, "M4L") for after in (31, 32, 40, 41, 42)] == [30, 31, 31, 31, 31]
 
 
-def test_the_board_begins_with_what_calls_for_somebody(migrate, tmp_path: Path) -> None:
+def test_the_board_begins_with_what_needs_the_operator(tmp_path: Path) -> None:
     _journal(tmp_path / "journal.jsonl", "M3")
-    answer = migrate("status", _M4, "--journal", str(tmp_path / "journal.jsonl"), "-o", "json").json
+    found = status(_M4.observation(), journal=str(tmp_path / "journal.jsonl"))
     page = Page()
-    board_page(page, answer)
+    board_page(page, found)
     lines = plain.render(page, color=False).splitlines()
-    clock = time.strftime("%H:%M:%S", time.localtime(answer["time_ms"] / 1000))
+    clock = time.strftime("%H:%M:%S", time.localtime(found.observation.time_ms / 1000))
     assert lines[0].startswith("M4: brokers are entering")
     assert lines[1].startswith(clock)
     assert lines[2] == "the journal says M3; under way: put-config broker 3"

@@ -83,6 +83,6 @@ def answer(folder: str) -> None:
     forward_of(evidence, situation)
     rollback_of(evidence, situation)
     next_step(evidence, situation)
-    observed_view(evidence)
+    observed_view(evidence, situation.state)
     compare_observation(seen)
     expected_copy(evidence, situation.state)

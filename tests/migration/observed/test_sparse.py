@@ -53,7 +53,7 @@ def test_a_controller_znode_of_unknown_owner_is_not_said_to_be_persistent(name: 
     seen = bare_tree(HEALTHY[name])
     assert observed_state(seen).state.value == name
     assert "persistent-controller-znode" not in {finding.id for finding in check(seen)}
-    assert observed_view(evidence_of(seen))["controller"]["ephemeral"] is None
+    assert observed_view(evidence_of(seen), State(name))["controller"]["ephemeral"] is None
 
 
 def test_deletions_name_no_version_that_was_not_seen() -> None:
