@@ -81,12 +81,6 @@ class UnreachableError(KafkactlError):
     exit_code = 4
 
 
-class PartlyDoneError(KafkactlError):
-    """Some of it is done and the rest is not; the message says which."""
-
-    exit_code = 5
-
-
 class UnknownOutcomeError(KafkactlError):
     """Timed out, or nobody can say whether it happened."""
 

@@ -68,11 +68,6 @@ class Framing:
         self._broken: DecodeError | None = None
 
     @property
-    def open_requests(self) -> int:
-        """How many requests wait for their response."""
-        return len(self._open)
-
-    @property
     def broken(self) -> DecodeError | None:
         """Why the conversation cannot go on; None while it can."""
         return self._broken

@@ -184,11 +184,6 @@ class Reader:
                 message = f"{count} elements without content, more than the input has bytes"
                 raise self.error(message, id="length-exceeds-data")
 
-    def expect_end(self) -> None:
-        """Refuse bytes behind the last field."""
-        if self.remaining:
-            raise self.error(f"{self.remaining} bytes behind the end", id="trailing-bytes")
-
 
 class Writer:
     """Typed writes, in order. Errors name the field `path` that the codec keeps."""

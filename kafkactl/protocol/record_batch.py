@@ -32,9 +32,7 @@ NO_PRODUCER = -1
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _COMPRESSION_BITS = 0x07
 _APPEND_TIME_BIT = 0x08
-_TRANSACTIONAL_BIT = 0x10
 _CONTROL_BIT = 0x20
-_DELETE_HORIZON_BIT = 0x40
 
 
 @frozen
@@ -77,19 +75,9 @@ class BatchHeader:
         return bool(self.attributes & _CONTROL_BIT)
 
     @property
-    def is_transactional(self) -> bool:
-        """Whether it belongs to a producer's transaction (not to one of the metadata log)."""
-        return bool(self.attributes & _TRANSACTIONAL_BIT)
-
-    @property
     def has_append_time(self) -> bool:
         """Whether all records carry the broker's time instead of their own."""
         return bool(self.attributes & _APPEND_TIME_BIT)
-
-    @property
-    def has_delete_horizon(self) -> bool:
-        """Whether the base timestamp says when tombstones may go (KIP-534)."""
-        return bool(self.attributes & _DELETE_HORIZON_BIT)
 
     @property
     def compression(self) -> str:

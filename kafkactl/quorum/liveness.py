@@ -243,28 +243,6 @@ def at_a_glance(state: QuorumState, *, alive_within_ms: int = ALIVE_WITHIN_MS) -
     )
 
 
-def life_of_node(node_id: int, observation: Observation, node: NodeFacts | None = None) -> Life:
-    """The life of a node whatever its directory, for gates that protect no majority.
-
-    Alive is who fetches with any directory, and who answered at its own endpoint as itself in this observation, which
-    `node` says where it is given. Of a node that neither fetches nor answers it is False only where it was watched or
-    asked; else None.
-    """
-    found = [life for key, life in lives(observation).items() if key.node_id == node_id]
-    best = next((life for life in found if life.alive), None)
-    if best is not None:
-        return best
-    answered = node if node is not None else observation.before.get(node_id)
-    if answered is not None and is_itself(answered, observation.last.state.cluster_id):
-        return Life(alive=True, sign=LifeSign.ANSWERS, answers=True, reason="answers at its endpoint")
-    if found:
-        return found[0]
-    answers = None if answered is None else answered.answers
-    words = {True: "answers without naming itself", False: "does not answer", None: "was not asked"}
-    reason = words[answers]
-    return Life(alive=False if answers is False else None, sign=None, answers=answers, reason=reason)
-
-
 def is_itself(node: NodeFacts, cluster_id: str | None) -> bool:
     """Whether a node answered at its endpoint, named itself, and is not of another cluster.
 

@@ -18,7 +18,7 @@ is how many of each kind were moved: a handful of states where subsets would be 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 
 from kafkactl.frozen import frozen
@@ -62,14 +62,6 @@ def safest_order(
         raise ValueError("a node id occurs twice in the target")
     search = _Search(voters, target, alive, leader)
     return search.best()
-
-
-def sets_on_the_way(voters: VoterKeys, moves: Iterable[Move]) -> list[VoterKeys]:
-    """The voter set at the start and after every move."""
-    found = [voters]
-    for move in moves:
-        found.append(move.on(found[-1]))
-    return found
 
 
 @frozen(kw_only=False)

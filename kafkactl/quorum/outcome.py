@@ -17,7 +17,7 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.quorum.majority import shown
 from kafkactl.quorum.state import Mode, Progress, QuorumState, ids_of, is_committed, progress
-from kafkactl.quorum.step import Action, Step, StepState
+from kafkactl.quorum.step import Action, Step
 from kafkactl.schema.error_codes import error_code
 
 # How long a request that got no answer may lie unread in a server before it can be taken for lost.
@@ -128,19 +128,6 @@ class Known(StrEnum):
     FAILED = "failed"
     STILL_PENDING = "still-pending"
     UNKNOWN = "unknown"
-
-    @property
-    def step_state(self) -> StepState:
-        """The state to write down if the observation ends here: what is pending then is unknown."""
-        return _STEP_STATES[self]
-
-
-_STEP_STATES = {
-    Known.DONE: StepState.DONE,
-    Known.FAILED: StepState.FAILED,
-    Known.STILL_PENDING: StepState.UNKNOWN,
-    Known.UNKNOWN: StepState.UNKNOWN,
-}
 
 
 @frozen

@@ -17,7 +17,7 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.quorum.majority import majority
 from kafkactl.recover.folders import Adoption
 from kafkactl.recover.losses import Expiring, Losses
-from kafkactl.recover.rank import BROKER, LOST, SHOWN, UNKNOWN, OldVoter, ranked, role_of
+from kafkactl.recover.rank import BROKER, SHOWN, UNKNOWN, OldVoter, ranked, role_of
 from kafkactl.recover.request import Read, Request
 from kafkactl.recover.seen import DiskSeen, FolderKind, all_folders
 from kafkactl.values import Uuid
@@ -389,11 +389,6 @@ def other_lives(case: Case) -> Iterator[Finding]:
 def stray_folders(disks: Sequence[DiskSeen]) -> int:
     """How many folders brokers have renamed already."""
     return sum(folder.kind is FolderKind.STRAY for folder in all_folders(disks))
-
-
-def lost_ids(voters: Sequence[OldVoter]) -> list[int]:
-    """The voters that were declared lost."""
-    return [voter.id for voter in voters if voter.state == LOST]
 
 
 CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (

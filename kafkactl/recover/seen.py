@@ -82,14 +82,12 @@ class DiskSeen:
     cluster_id: str | None = None
     node_id: int | None = None
     directory_id: Uuid | None = None
-    has_meta_properties: bool = True
     lock_holder: int | None = None
     quorum_state: QuorumStateFile | None = None
     log: NodeLog | None = None
     candidate: Candidate | None = None
     folders: tuple[PartitionFolder, ...] = ()
     files: tuple[SourceFile, ...] = ()
-    has_bootstrap: bool = False
     findings: tuple[Finding, ...] = ()
 
     @property

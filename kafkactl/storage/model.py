@@ -139,7 +139,6 @@ class FileRead:
     error: str | None = None
     mode: int = 0o644
     owner_uid: int = 0
-    owner_gid: int = 0
     mtime_ms: int = 0
 
 
@@ -196,7 +195,6 @@ class ObservedDirectory:
     write_error: str | None = None
     read_only_filesystem: bool = False
     owner_uid: int = 0
-    owner_gid: int = 0
     mode: int = 0o755
     locked_by_process: bool = False
     lock_holder_pid: int | None = None
@@ -227,7 +225,6 @@ class ObservedNode:
 
     directories: tuple[ObservedDirectory, ...]
     process_uid: int = 0
-    process_gid: int = 0
     quorum: QuorumSeen | None = None
 
     def directory(self, path: str) -> ObservedDirectory:

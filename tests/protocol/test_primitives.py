@@ -132,11 +132,6 @@ def test_elements_without_content_are_rationed_over_the_whole_input():
     assert caught.value.id == "length-exceeds-data"
 
 
-def test_bytes_behind_the_end_are_an_error():
-    assert refused(b"x", "expect_end").id == "trailing-bytes"
-    Reader(b"").expect_end()
-
-
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [

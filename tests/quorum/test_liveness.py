@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.quorum.liveness import FETCH_WAIT_MS, LifeSign, Observation, Sight, life_of_node, lives, watch, with_lives
-from kafkactl.quorum.state import NodeFacts
+from kafkactl.quorum.liveness import FETCH_WAIT_MS, LifeSign, Observation, Sight, lives, watch, with_lives
 from tests.fakes.living_quorum import Event, LivingQuorum
-from tests.quorum.worlds import CLUSTER_ID, key
+from tests.quorum.worlds import key
 
 AGO = [0.0, 100.0, 500.0, 1_000.0, 1_500.0, 2_000.0, 3_000.0, 5_000.0]
 
@@ -102,19 +101,6 @@ def test_the_parts_of_a_sight_go_into_the_whole_state():
     assert [voter.alive for voter in judged.voters] == [True, True, False]
     assert judged.registrations == state.registrations
     assert judged.tolerates == 0
-
-
-def test_a_node_s_own_answer_is_evidence_where_no_majority_is_at_stake():
-    quorum = LivingQuorum(events=[Event(0, "isolate", 3)])
-    found = _watched(quorum, 1_000)
-    assert lives(found)[key(3)].alive is not True
-    assert life_of_node(3, found).alive is True
-    stranger = NodeFacts(id=3, answers=True, cluster_id="other", named_itself=True)
-    assert life_of_node(3, found, stranger).alive is not True
-    nameless = NodeFacts(id=9, answers=True, cluster_id=CLUSTER_ID)
-    assert life_of_node(9, found, nameless).alive is None
-    assert life_of_node(9, found, NodeFacts(id=9, answers=False)).alive is False
-    assert life_of_node(9, found).alive is None
 
 
 def test_the_watch_ends_when_time_is_over():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise, permutations, product
+from itertools import accumulate, pairwise, permutations, product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.quorum.majority import majorities_always_meet, tolerates
-from kafkactl.quorum.order import Move, Turn, safest_order, sets_on_the_way
+from kafkactl.quorum.order import Move, Turn, safest_order
 from tests.quorum.worlds import key
 
 
@@ -38,11 +38,16 @@ def _leaders(world):
     return [None] + [sorted(group)[-1] for group in groups if group]
 
 
+def _sets(voters, moves):
+    """The voter set at the start and after every move."""
+    return list(accumulate(moves, lambda members, move: move.on(members), initial=voters))
+
+
 def _orders(voters, target):
     moves = [Move(turn=Turn.ADD, key=voter) for voter in target - voters]
     moves += [Move(turn=Turn.REMOVE, key=voter) for voter in voters - target]
     for order in permutations(moves):
-        sets = sets_on_the_way(voters, order)
+        sets = _sets(voters, order)
         if all(len({member.node_id for member in members}) == len(members) for members in sets):
             yield order, sets[1:]
 
@@ -63,7 +68,7 @@ def test_no_order_is_better(part):
         for leader in _leaders(world):
             best = min((_worth(*world, leader, order, sets) for order, sets in _orders(*world[:2])))
             order = safest_order(*world, leader=leader)
-            found = _worth(*world, leader, order, sets_on_the_way(world[0], order)[1:])
+            found = _worth(*world, leader, order, _sets(world[0], order)[1:])
             assert found == best, (world, leader)
 
 
@@ -86,7 +91,7 @@ def _reachable_floor(voters, target, alive):
 def test_the_lowest_tolerance_is_what_cannot_be_avoided(part):
     for world in WORLDS[part::4]:
         order = safest_order(*world)
-        sets = sets_on_the_way(world[0], order)
+        sets = _sets(world[0], order)
         assert sets[-1] == world[1]
         assert len(order) == len(world[0] ^ world[1])
         lowest = min((tolerates(members, world[2]) for members in sets[1:]), default=99)
@@ -96,7 +101,7 @@ def test_the_lowest_tolerance_is_what_cannot_be_avoided(part):
 @pytest.mark.parametrize("part", range(4))
 def test_majorities_of_neighbouring_sets_meet(part):
     for world in WORLDS[part::4]:
-        sets = sets_on_the_way(world[0], safest_order(*world))
+        sets = _sets(world[0], safest_order(*world))
         for before, after in pairwise(sets):
             assert not after or majorities_always_meet(before, after)
 
@@ -110,7 +115,7 @@ def test_disks_that_change_are_ordered_best_too(voters, target, alive, data):
     leader = data.draw(st.sampled_from([None, *sorted(voters)]))
     best = min(_worth(voters, target, alive, leader, *order) for order in _orders(voters, target))
     order = safest_order(voters, target, alive, leader=leader)
-    assert _worth(voters, target, alive, leader, order, sets_on_the_way(voters, order)[1:]) == best
+    assert _worth(voters, target, alive, leader, order, _sets(voters, order)[1:]) == best
 
 
 def test_a_target_with_an_id_twice_is_no_voter_set():

@@ -45,7 +45,6 @@ def observe_node(config: HasDirectories) -> ObservedNode:
     return ObservedNode(
         directories=tuple(observe_directory(path) for path in config.all_directories),
         process_uid=os.geteuid(),
-        process_gid=os.getegid(),
     )
 
 
@@ -114,7 +113,6 @@ def _describe(
         write_error=write_error,
         read_only_filesystem=bool(flags & _READ_ONLY),
         owner_uid=at.st_uid,
-        owner_gid=at.st_gid,
         mode=stat.S_IMODE(at.st_mode),
         locked_by_process=holder is not None,
         lock_holder_pid=holder or None,
@@ -247,7 +245,6 @@ def _read_open(path: str, descriptor: int) -> FileRead:
         error=error,
         mode=stat.S_IMODE(found.st_mode),
         owner_uid=found.st_uid,
-        owner_gid=found.st_gid,
         mtime_ms=found.st_mtime_ns // 1_000_000,
     )
 

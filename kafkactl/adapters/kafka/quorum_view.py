@@ -34,7 +34,6 @@ from kafkactl.adapters.kafka.retries import is_transient
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
-from kafkactl.findings import Finding
 from kafkactl.frozen import changed
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.quorum.liveness import is_steady, proven
@@ -231,44 +230,6 @@ class QuorumObserver:
             self._lines[line.address] = line
         else:
             line.close()
-
-
-def observe_quorum(
-    client: Client,
-    *,
-    with_log: bool = True,
-    disks: Sequence[DiskSeen] = (),
-    patience_ms: float = PATIENCE_MS,
-) -> QuorumState:
-    """One look at the quorum by everything that can be asked.
-
-    `with_log` also reads the metadata log from the leader, for the registrations; where that is not given, they are
-    None and a finding says why. Raises as `QuorumObserver.look`.
-    """
-    with QuorumObserver(client, patience_ms=patience_ms) as observer:
-        state = observer.look(disks=disks)
-        if not (with_log and state.has_leader):
-            return state
-        registrations, findings = _registrations(client)
-        complete = assembled(observer.visits, disks=disks, registrations=registrations)
-        return changed(complete, findings=complete.findings + findings)
-
-
-def _registrations(client: Client) -> tuple[Registrations | None, tuple[Finding, ...]]:
-    from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
-    from kafkactl.findings import warning
-
-    try:
-        return fetch_registrations(client), ()
-    except KafkactlError as error:
-        finding = warning(
-            "metadata-log-not-read",
-            "metadata log",
-            f"who is registered is not known: {error.message}",
-            error.advice,
-            error=error.id,
-        )
-        return None, (finding,)
 
 
 def _check_allowed(visits: Sequence[Visit]) -> None:

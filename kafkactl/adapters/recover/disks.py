@@ -59,7 +59,6 @@ def read_disk(path: str) -> DiskSeen:
         cluster_id=(meta.cluster_id if meta else None) or (state.cluster_id if state else None) or None,
         node_id=node_id,
         directory_id=directory_id,
-        has_meta_properties=meta is not None,
         lock_holder=(observed.lock_holder_pid or 0) if observed.locked_by_process else None,
         quorum_state=state,
         log=log,

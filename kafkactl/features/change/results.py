@@ -11,16 +11,12 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
-from kafkactl.errors import UnreachableError
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.schema.error_codes import error_code
-from kafkactl.schema.spec import Versions
 
 UPDATE_FEATURES = 57
-# v0 has no upgrade type (a KRaft controller takes it for an upgrade even where it allows a downgrade), no validateOnly.
-_USABLE = Versions(1, 2)
 _NO_RESULTS_FROM = 2
 # Answers after which nothing of the request was or will be written. Any other error (a time-out, a controller that
 # resigned with the record on its way, an internal error) leaves it open.
@@ -60,25 +56,6 @@ class FeatureResult:
             "error_name": None if self.error_code is None else error_code(self.error_code).name,
             "message": self.message,
         }
-
-
-def update_features_version(offered: Versions | None, *, peer: str) -> int:
-    """The version in which to send UpdateFeatures: the highest that both sides know, never 0.
-
-    Raises UnreachableError `request-not-supported` or `no-common-version`.
-    """
-    if offered is None:
-        raise UnreachableError(
-            f"{peer} does not take the request UpdateFeatures",
-            id="request-not-supported",
-            next_step="Ask a node of Kafka 3.3 or later.",
-        )
-    common = _USABLE.intersect(offered)
-    if not common:
-        raise UnreachableError(
-            f"{peer} takes UpdateFeatures in the versions {offered}, kafkactl sends {_USABLE}", id="no-common-version"
-        )
-    return common.highest
 
 
 def update_features_request(

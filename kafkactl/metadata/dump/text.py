@@ -37,13 +37,8 @@ _MOST_KEPT = 32_768
 _LONGEST_KEPT_BYTES = 256
 
 
-def careful_text(record: MetadataRecord, *, hide: bool) -> str:
-    """The JSON object of a record that the codec has read."""
-    return compact_json(record_json(record, hide=hide))
-
-
 def record_json(record: MetadataRecord, *, hide: bool) -> dict[str, Any]:
-    """The same as a value of JSON's types. With `hide` secrets are left out."""
+    """A record that the codec has read, as a value of JSON's types. With `hide` secrets are left out."""
     spec = message(record.type)
     shown = to_json(spec, record.version, record.data)
     ordered = tagged_last(spec, record.version, shown)

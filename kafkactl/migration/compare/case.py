@@ -63,14 +63,6 @@ Answer: TypeAlias = Difference | Unknown
 
 
 @frozen
-class Explained:
-    """The rule that makes a difference harmless, and the words for it."""
-
-    rule: str
-    text: str
-
-
-@frozen
 class Case:
     """Both sides of a comparison.
 

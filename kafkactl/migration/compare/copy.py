@@ -45,17 +45,12 @@ _NOT_COMPARED: Final = {"AccessControlEntryRecord": frozenset({"Id"})}
 _MOVES: Final = frozenset({"Isr", "Leader", "LeaderEpoch", "LeaderRecoveryState", "PartitionEpoch"})
 
 
-def compare_copy(
-    tree: KafkaTree, records: Iterable[MetadataRecord], rules: CopyRules, *, secrets: tuple[str, ...] = ()
-) -> tuple[Difference, ...]:
-    """Predicted records (`zookeeper`) against those of the copy (`kraft`), by type of record and key."""
-    return copy_compared(tree, records, rules, secrets=secrets)[0]
-
-
 def copy_compared(
     tree: KafkaTree, records: Iterable[MetadataRecord], rules: CopyRules, *, secrets: tuple[str, ...] = ()
 ) -> tuple[tuple[Difference, ...], tuple[Unknown, ...]]:
-    """The same, and what could not be compared: a value that was taken out of the tree or of the log."""
+    """Predicted records (`zookeeper`) against those of the copy (`kraft`), by type of record and key; and what could
+    not be compared: a value that was taken out of the tree or of the log.
+    """
     batches = copy_batches(tree, rules, acl_id=_no_id, decode_password=lambda value: _opened(value, secrets))
     predicted = _by_key(_through_bytes(record) for batch in batches for record in batch)
     actual = _by_key(records)

@@ -80,12 +80,6 @@ def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = 
     )
 
 
-def next_actions(state: State, observation: Observation, inventory: Inventory | None = None) -> tuple[Step, ...]:
-    """The steps that are next: pending ones up to the first that belongs to a later state than the first of them."""
-    pending = changed_to(state, plan_forward(observation, inventory)).pending
-    return tuple(step for step in pending if step.phase is pending[0].phase)
-
-
 def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> Step | None:
     """The one thing to do now: the first step forward, or out of what is broken; None where nothing is left to do, or
     nobody can say what is safe.
@@ -101,15 +95,6 @@ def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = N
     else:
         steps = forward_of(e, situation, inventory).pending
     return next(iter(steps), None)
-
-
-def changed_to(state: State, plan: Way) -> Way:
-    """A plan without what lies behind a state that only a journal knows (M1, M9)."""
-    if state.place is None:
-        return plan
-    behind = [step for step in plan.steps if step.phase is not None and (step.phase.place or 0) < state.place]
-    kept = tuple(step for step in plan.steps if step not in behind or step.state is Progress.PENDING)
-    return changed(plan, steps=kept)
 
 
 def _unnamed(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[Finding]:

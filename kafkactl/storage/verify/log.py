@@ -11,7 +11,6 @@ from kafkactl.storage.model import FIRST_CHECKPOINT, FileRead
 
 PARTITION_METADATA = "partition.metadata"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
-SEGMENT_SUFFIX = ".log"
 
 # Offset and epoch (raft/.../Snapshots.java). Names with a further suffix (.part, .deleted) are removed at start.
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
@@ -118,6 +117,3 @@ class MetadataLogFacts:
     def end_offset(self) -> int:
         """One behind the last record that a recovery would leave."""
         return self.segments[-1].end_offset if self.segments else 0
-
-
-NO_METADATA_LOG = MetadataLogFacts(path="", state="missing")

@@ -6,7 +6,7 @@ import pytest
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.quorum_view import QuorumObserver, observe_quorum
+from kafkactl.adapters.kafka.quorum_view import QuorumObserver
 from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import UnreachableError
 from kafkactl.quorum.health import check_health, is_broken
@@ -36,8 +36,8 @@ def look_at(*addresses: Address) -> QuorumState:
 
 
 def look_with(client: Client, **changes) -> QuorumState:
-    with client:
-        return observe_quorum(client, patience_ms=PATIENCE_MS, **({"with_log": False} | changes))
+    with client, QuorumObserver(client, patience_ms=PATIENCE_MS) as observer:
+        return observer.look(**changes)
 
 
 def ids(findings) -> set[str]:
@@ -292,13 +292,6 @@ def test_a_node_at_the_start_that_is_away_is_told_and_the_others_answer():
     with running(Quorum()) as quorum:
         state = look_at(Address("127.0.0.1", 1), quorum.controllers[1].address)
     assert (state.leader_id, ids(state.findings)) == (2, {"bootstrap-node-silent"})
-
-
-def test_a_log_that_is_not_given_is_told():
-    with running(Quorum()) as quorum:
-        state = look_with(quorum.client(timeout_ms=1_000), with_log=True)
-    assert state.registrations is None
-    assert "metadata-log-not-read" in ids(state.findings)
 
 
 # --- bad ------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from kafkactl.adapters.migration.saved import Captured, load_observation, observ
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.metadata.dump.records import log_records
 from kafkactl.migration.compare.comparison import Comparison, compare_observation
-from kafkactl.migration.compare.copy import compare_copy
+from kafkactl.migration.compare.copy import copy_compared
 from kafkactl.migration.compare.phase import LAG_ALLOWED_MS, Phase
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.observed.log_facts import Mirror
@@ -88,8 +88,8 @@ def test_its_copy_is_as_predicted(captured, release):
     rules = copy_rules(KafkaVersion(*map(int, release.split("."))))
     records = observation.log.copy_records
     tree = parse_tree(observation.tree)
-    assert compare_copy(tree, records, rules, secrets=(SECRET,)) == ()
-    assert len(compare_copy(tree, records[:-3], rules, secrets=(SECRET,))) == 3
+    assert copy_compared(tree, records, rules, secrets=(SECRET,))[0] == ()
+    assert len(copy_compared(tree, records[:-3], rules, secrets=(SECRET,))[0]) == 3
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from kafkactl.errors import UnreachableError
 from kafkactl.features.change.kafka_words import failure_line, result_lines
 from kafkactl.features.change.results import (
     UPDATE_FEATURES,
@@ -15,13 +14,11 @@ from kafkactl.features.change.results import (
     not_sent,
     read_response,
     update_features_request,
-    update_features_version,
 )
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import Operation
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.schema.definitions import request, response
-from kafkactl.schema.spec import Versions
 
 WHOLE = "The update failed for all features since the following feature had an error: Invalid update version 31"
 NAMES = ("metadata.version", "foo.version")
@@ -90,19 +87,6 @@ def test_results_as_they_are_shown() -> None:
     shown = [result.to_dict() for result in read_response(["a"], 2, answer(2, 95, "no"))]
     assert shown == [{"name": "a", "error_code": 95, "error_name": "INVALID_UPDATE_VERSION", "message": "no"}]
     assert no_response(["a"], "lost")[0].to_dict()["error_name"] is None
-
-
-@pytest.mark.parametrize(("low", "high", "version"), [(0, 1, 1), (0, 2, 2), (1, 5, 2), (1, 1, 1)])
-def test_version_of_the_request(low: int, high: int, version: int) -> None:
-    assert update_features_version(Versions(low, high), peer="n") == version
-
-
-@pytest.mark.parametrize(("offered", "id"), [(None, "request-not-supported"), (Versions(0, 0), "no-common-version")])
-def test_version_0_is_never_sent(offered: Versions | None, id: str) -> None:
-    """A KRaft controller takes a downgrade in v0 for an upgrade, and v0 cannot be a dry run."""
-    with pytest.raises(UnreachableError) as raised:
-        update_features_version(offered, peer="controller 1")
-    assert raised.value.id == id
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -15,7 +15,7 @@ from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.migration.saved import load_observation, observation_from
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.migration.compare.comparison import Comparison, compare_observation
-from kafkactl.migration.compare.copy import compare_copy
+from kafkactl.migration.compare.copy import copy_compared
 from kafkactl.migration.compare.phase import Phase
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.observed.observation import Observation
@@ -118,7 +118,7 @@ def test_from_the_first_broker_to_the_end(cluster: RenderedCluster, kafkactl: Ca
     assert observation.log is not None
     assert before.tree is not None
     tree, records = parse_tree(before.tree), observation.log.copy_records
-    found = compare_copy(tree, records, copy_rules(KafkaVersion(3, 9, 2)), secrets=(ENCODER_SECRET,))
+    found = copy_compared(tree, records, copy_rules(KafkaVersion(3, 9, 2)), secrets=(ENCODER_SECRET,))[0]
     assert [(one.entity, one.key) for one in found if one.explained is None] == []
     assert sum(record.type == "TopicRecord" for record in records) == len(tree.topics)
 

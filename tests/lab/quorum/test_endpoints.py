@@ -12,7 +12,8 @@ from collections.abc import Callable
 import pytest
 
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.quorum_view import observe_quorum
+from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
+from kafkactl.adapters.kafka.quorum_view import QuorumObserver
 from kafkactl.adapters.net.transport import Address
 from kafkactl.quorum.guard_candidate import check_endpoints
 from kafkactl.values import Uuid
@@ -79,8 +80,8 @@ def test_a_wrong_port_that_3_9_commits_for_good_is_found(new_cluster: ClusterOf,
         assert run.json["voters"][1]["endpoints"] == [{"listener": "CONTROLLER", "host": HOST, "port": wrong}]
         found = {("voter-endpoint-silent", "controller 2"), ("voter-endpoint-not-registered", "controller 2")}
         assert _ids(run.json["findings"]) == found, (option, addresses)
-    with cluster.client() as client:
-        state = observe_quorum(client)
+    with cluster.client() as client, QuorumObserver(client) as observer:
+        state = observer.look(registrations=fetch_registrations(client))
     assert state.registrations is not None
     assert state.registrations.controllers[2].endpoints[0].port == cluster.controller_address(2).port
     assert {endpoint.id for endpoint in check_endpoints(state)} == {

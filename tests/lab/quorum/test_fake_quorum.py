@@ -9,7 +9,7 @@ from typing import Any
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
-from kafkactl.adapters.kafka.quorum_view import observe_quorum
+from kafkactl.adapters.kafka.quorum_view import QuorumObserver
 from kafkactl.adapters.net.transport import Address
 from kafkactl.values import Uuid
 from tests.fakes.quorum import FakeQuorum, directory_of
@@ -77,8 +77,9 @@ class Asked:
 
     def state(self) -> dict[str, Any]:
         """What can be seen from outside, by the ways that commands use."""
-        state = observe_quorum(self.client)
         log = fetch_registrations(self.client)
+        with QuorumObserver(self.client) as observer:
+            state = observer.look(registrations=log)
         return {
             "voters": sorted(
                 (voter.id, self.keys[voter.id] == voter.directory_id, voter.alive) for voter in state.voters

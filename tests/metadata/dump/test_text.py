@@ -8,7 +8,7 @@ import random
 import pytest
 
 from kafkactl.errors import DecodeError
-from kafkactl.metadata.dump.text import MAY_GIVE_UP, careful_text, record_json, text_maker
+from kafkactl.metadata.dump.text import MAY_GIVE_UP, compact_json, record_json, text_maker
 from kafkactl.metadata.image.redact import REDACTED
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record, encode_record
 from kafkactl.schema.definitions import message, metadata_record, metadata_record_names
@@ -21,7 +21,7 @@ VERSIONS = [(spec, version) for spec in RECORDS for version in spec.valid_versio
 
 def by_codec(data: bytes, *, hide: bool) -> str | type[Exception]:
     try:
-        return careful_text(decode_record(data), hide=hide)
+        return compact_json(record_json(decode_record(data), hide=hide))
     except DecodeError:
         return DecodeError
 
@@ -116,9 +116,11 @@ def secret_record(name: str, **data: object) -> MetadataRecord:
     ids=lambda value: value.data.get("Name") or value.type if isinstance(value, MetadataRecord) else None,
 )
 def test_secrets(record: MetadataRecord, hidden: list[str]):
-    shown = json.loads(careful_text(record, hide=True))
+    shown = json.loads(compact_json(record_json(record, hide=True)))
     assert [name for name, value in shown.items() if value == REDACTED] == hidden
     assert shown.keys() == record_json(record, hide=False).keys()
-    assert REDACTED not in careful_text(record, hide=False)
+    assert REDACTED not in compact_json(record_json(record, hide=False))
     data = encode_record(message(record.type), record.version, record.data)
-    assert by_maker(message(record.type), record.version, data, hide=True) == careful_text(record, hide=True)
+    assert by_maker(message(record.type), record.version, data, hide=True) == compact_json(
+        record_json(record, hide=True)
+    )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.frozen import changed
 from kafkactl.metadata.log.frame import decode_record, encode_record
-from kafkactl.migration.compare.copy import compare_copy, copy_compared, copy_findings
+from kafkactl.migration.compare.copy import copy_compared, copy_findings
 from kafkactl.migration.copy.records import copy_batches
 from kafkactl.migration.copy.rules import copy_rules
 from kafkactl.migration.zktree.parse import parse_tree
@@ -44,7 +44,7 @@ def _small(**more):
 @given(trees())
 def test_the_prediction_of_any_tree_is_what_its_copy_writes(data):
     tree = parse_tree(tree_from(data))
-    assert compare_copy(tree, _written(tree), RULES) == ()
+    assert copy_compared(tree, _written(tree), RULES)[0] == ()
 
 
 @given(trees(), st.data())
@@ -52,7 +52,7 @@ def test_one_record_that_is_missing_is_one_difference(data, choice):
     tree = parse_tree(tree_from(data))
     records = _written(tree)[1:-1]
     at = choice.draw(st.integers(0, len(records) - 1))
-    (found,) = compare_copy(tree, records[:at] + records[at + 1 :], RULES)
+    (found,) = copy_compared(tree, records[:at] + records[at + 1 :], RULES)[0]
     assert (found.entity, found.kraft, found.explained) == (records[at].type, None, None)
     assert [finding.id for finding in copy_findings([found])] == ["migration-copy-not-as-predicted"]
 
@@ -62,17 +62,17 @@ def test_a_partition_has_the_name_of_its_topic():
     stay = {name: topic for name, topic in tree.topics.items() if name not in tree.pending_deletions}
     names = {f"{name}-{number}" for name, topic in stay.items() for number in topic.partitions}
     lacking = [record for record in _written(tree) if record.type != "PartitionRecord"]
-    found = compare_copy(tree, lacking, RULES)
+    found = copy_compared(tree, lacking, RULES)[0]
     assert {difference.key for difference in found if difference.entity == "PartitionRecord"} == names
 
 
 def test_passwords_are_opened_where_they_can_be():
     tree = _small()
     records = _written(tree, lambda value: first_opening(value, ["right"]))
-    assert compare_copy(tree, records, RULES, secrets=("right",)) == ()
-    assert compare_copy(tree, records, RULES) == ()  # unknown
+    assert copy_compared(tree, records, RULES, secrets=("right",))[0] == ()
+    assert copy_compared(tree, records, RULES)[0] == ()  # unknown
     taken = _written(tree)  # the cipher text, as controllers without the secret write it
-    (found,) = compare_copy(tree, taken, RULES, secrets=("right",))
+    (found,) = copy_compared(tree, taken, RULES, secrets=("right",))[0]
     assert (found.entity, found.zookeeper, found.kraft) == (
         "ConfigRecord",
         {"value": "<redacted>"},
@@ -86,7 +86,7 @@ def test_leaders_move_between_the_saved_tree_and_the_copy(field, value, explaine
     records = _written(tree, lambda value: first_opening(value, ["right"]))
     at = next(at for at, record in enumerate(records) if record.type == "PartitionRecord")
     records[at] = changed(records[at], data={**records[at].data, field: value})
-    (found,) = compare_copy(tree, records, RULES, secrets=("right",))
+    (found,) = copy_compared(tree, records, RULES, secrets=("right",))[0]
     assert (found.explained is not None) is explained
     assert (found.kraft == {json_name(field): value}) is True
 
