@@ -17,6 +17,7 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.settings import SCHEMA_VERSION
 from kafkactl.commands.rendering.output import Render, detail, emit, say
 from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.report.model import TONES
 
 T = TypeVar("T")
@@ -106,7 +107,9 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
             past_damage=common.past_damage,
             engine=read,
         )
-        for cluster, tag, context in zip(chosen, tags, contexts, strict=True):
+        for cluster, tag in zip(chosen, tags, strict=True):
+            with shown_progress("Replaying the log"):
+                context = next(contexts)
             if isinstance(context, KafkactlError):
                 yield context
             else:

@@ -10,6 +10,7 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import code_of, from_cluster_option, log_place, show_secrets_option
+from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
     from kafkactl.commands.log.stream import RecordStream
@@ -59,7 +60,10 @@ def command(
     from kafkactl.commands.log.stream import RecordStream
     from kafkactl.operations.log.records import dump_records
 
-    with log_place(sources, connection, from_cluster=from_cluster) as place:
+    with (
+        shown_progress("Reading the log", writes=True),
+        log_place(sources, connection, from_cluster=from_cluster) as place,
+    ):
         dump = dump_records(
             place,
             types=types,

@@ -9,6 +9,7 @@ from kafkactl.commands.framework.connection import ConnectionArguments, connecti
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import code_of, from_cluster_option, log_place, show_secrets_option
 from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.progress import shown_progress
 
 
 @leaf_command(
@@ -55,7 +56,10 @@ def command(
     from kafkactl.operations.log.history import record_history
 
     subject, name = _subject(keys, partition)
-    with log_place(sources, connection, from_cluster=from_cluster) as place:
+    with (
+        shown_progress("Reading the log", writes=True),
+        log_place(sources, connection, from_cluster=from_cluster) as place,
+    ):
         history = record_history(place, subject, name, partition=partition)
         stream = RecordStream("log.history")
         for event in history.events():

@@ -21,6 +21,7 @@ from kafkactl.commands.log.options import (
     show_secrets_option,
 )
 from kafkactl.commands.rendering.page import Page
+from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.shown import escaped, json_text
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def command(
     from kafkactl.operations.log.image import image_summary, image_to_dict, load_image
 
     check_point(at, at_time)
-    with log_place(sources, connection, from_cluster=from_cluster) as place:
+    with shown_progress("Replaying the log"), log_place(sources, connection, from_cluster=from_cluster) as place:
         loaded = load_image(place, at=at, at_time_ms=at_time, past_damage=past_damage)
     code = code_of(loaded.findings)
     head = image_summary(loaded)

@@ -20,6 +20,7 @@ from kafkactl.commands.log.options import (
 )
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
+from kafkactl.commands.rendering.progress import shown_progress
 
 
 @leaf_command(
@@ -54,7 +55,7 @@ def command(
     from kafkactl.operations.log.image import lint, load_image
 
     check_point(at, at_time)
-    with log_place(sources, connection, from_cluster=from_cluster) as place:
+    with shown_progress("Reading the log"), log_place(sources, connection, from_cluster=from_cluster) as place:
         loaded = load_image(place, at=at, at_time_ms=at_time, whole=True, past_damage=past_damage)
     found = lint(loaded)
     emit("log.lint", found.to_dict(), render=_show, exit_code=code_of(found.findings), listing="findings")

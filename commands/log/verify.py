@@ -18,6 +18,7 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import FROM_CLUSTER, from_cluster_option
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def command(*, sources: tuple[str, ...], from_cluster: bool, connection: Connect
     """
     if not sources and not from_cluster:
         raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
-    verified = _verified(sources, connection, from_cluster)
+    with shown_progress("Reading the log"):
+        verified = _verified(sources, connection, from_cluster)
     code = exit_codes.UNKNOWN if verified.is_empty else exit_codes.DONE
     emit(
         "log.verify",

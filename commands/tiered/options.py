@@ -14,6 +14,7 @@ from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Choice, Duration
 from kafkactl.commands.log.options import FROM_CLUSTER, Moment
 from kafkactl.commands.rendering.output import detail, say
+from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
     from kafkactl.operations.tiered import Filters, LiveObservation, Loaded
@@ -181,7 +182,8 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
         master=inputs.master,
         context_master=_context_master(inputs),
     )
-    found = load(request, keep_deleted=keep_deleted)
+    with shown_progress("Reading the metadata topic"):
+        found = load(request, keep_deleted=keep_deleted)
     if found.engine.why:
         detail(found.engine.why)
     return found

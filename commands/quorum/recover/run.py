@@ -11,6 +11,7 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf_group import LeafGroup
 from kafkactl.commands.framework.options import common_options, confirm_option
 from kafkactl.commands.quorum.recover import VERBS
+from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding, Outcome
@@ -112,13 +113,15 @@ def command(
     from kafkactl.operations.recover import plan as recovery
 
     asked = asked_of(**given)
-    planned = recovery.plan(asked, probe=probe_asked(bootstrap_controller, command_config))
+    with shown_progress("Reading the disks"):
+        planned = recovery.plan(asked, probe=probe_asked(bootstrap_controller, command_config))
     if dry_run or planned.outcome is not Outcome.PLANNED:
         _emit(planned, planned.outcome)
     no = _confirmed(asked, planned, confirm, confirm_loss)
     if no is not None:
         _emit(planned, Outcome.REFUSED, [no])
-    written = recovery.apply(planned)
+    with shown_progress("Reading and writing"):
+        written = recovery.apply(planned)
     _emit(planned, written.outcome, list(written.findings))
 
 

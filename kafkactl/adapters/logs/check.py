@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kafkactl.adapters.logs.metadata_log import scan_checkpoint_file, scan_log_folder, scan_segment_file
-from kafkactl.adapters.logs.source import LogSource, log_folder, open_source, read_pieces
+from kafkactl.adapters.logs.source import LogSource, announce, log_folder, open_source, read_pieces
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.protocol.batch_scan import Damage
@@ -18,6 +18,7 @@ from kafkactl.storage.verify.log import MetadataLogFacts
 def read_node_log(path: str) -> NodeLog:
     """The log that a path names, read whole. Raises InputError as `open_source` does, FailedError for a bad disk."""
     source = open_source(path)
+    announce([*source.checkpoints[-1:], *source.segments, *source.segments])  # segments are read twice
     facts = _facts(path, source)
     index, beyond = _indexed(source, facts)
     return NodeLog(path=path, cluster_id=source.cluster_id, facts=facts, index=index, beyond=beyond)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kafkactl.adapters.logs.cut import LogEnd
-from kafkactl.adapters.logs.source import CHECKPOINT, LogFile, LogSource, segments_from
+from kafkactl.adapters.logs.source import CHECKPOINT, LogFile, LogSource, announce, segments_from
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding
 from kafkactl.frozen import changed, frozen
@@ -33,6 +33,7 @@ from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.batches import BatchReplaying, no_collection
 from kafkactl.metadata.replay.fast import FastReplaying
 from kafkactl.metadata.replay.reference import Leader, Position
+from kafkactl.progress import heard_by
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord, ControlType
 
@@ -131,11 +132,11 @@ def _reaches(checkpoint: LogFile, point: Point) -> bool:
 
 def _snapshot_time_ms(checkpoint: LogFile) -> int | None:
     """The time of the last log record in a snapshot, as its header says."""
-    for record in log_records(checkpoint.pieces(), file=checkpoint.name):
-        found = record.record
-        if isinstance(found, ControlRecord) and found.type is ControlType.SNAPSHOT_HEADER:
-            return int(found.data["LastContainedLogTimestamp"])
-        return None
+    with heard_by(None):  # a glance at its first record
+        first = next(iter(log_records(checkpoint.pieces(), file=checkpoint.name)), None)
+    found = None if first is None else first.record
+    if isinstance(found, ControlRecord) and found.type is ControlType.SNAPSHOT_HEADER:
+        return int(found.data["LastContainedLogTimestamp"])
     return None
 
 
@@ -161,6 +162,8 @@ def _replayed(
     files: Iterable[LogFile], point: Point, name: str, *, before: Iterable[LogFile] = (), past_damage: bool
 ) -> LoadedImage:
     replaying = _Loading(point, past_damage=past_damage)
+    if isinstance(files, Sequence):
+        announce([*before, *files])
     with no_collection():
         for file in before:
             replaying.search(file)

@@ -16,6 +16,7 @@ from kafkactl.adapters.disks.directories import read_file
 from kafkactl.adapters.files.input_files import irregular, open_regular
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
+from kafkactl.progress import counted
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify.log import (
     LEADER_EPOCH_CHECKPOINT,
@@ -152,7 +153,7 @@ def _pieces(file: str) -> tuple[int, Iterator[bytes]]:
     except OSError:
         return 0, iter(())
     size = os.fstat(descriptor).st_size
-    return size, _read_pieces(descriptor, size)
+    return size, counted(_read_pieces(descriptor, size))
 
 
 def _read_pieces(descriptor: int, size: int) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from kafkactl.adapters.files.input_files import InputKind, irregular, open_regul
 from kafkactl.errors import DecodeError, FailedError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.progress import counted, expect
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, decode_header, decode_records
 from kafkactl.storage.meta_properties import parse_meta_properties
@@ -243,8 +245,19 @@ def _disk_file(path: Path, kind: str, offset: int | None, epoch: int | None) -> 
     return LogFile(name=name, kind=kind, base_offset=offset, epoch=epoch, pieces=lambda: read_pieces(name))
 
 
+def announce(files: Iterable[LogFile]) -> None:
+    """Say how much is going to be read of these files (`kafkactl.progress`). Those of a cluster have no size yet."""
+    for file in files:
+        with suppress(OSError, ValueError):
+            expect(Path(file.name).stat().st_size)
+
+
 def read_pieces(path: str) -> Iterator[bytes]:
     """The bytes of a file, up to the size it has now. Raises InputError, FailedError `input-file-unreadable`."""
+    return counted(_read_pieces(path))
+
+
+def _read_pieces(path: str) -> Iterator[bytes]:
     try:
         with os.fdopen(open_regular(path), "rb", buffering=0) as file:
             left = os.fstat(file.fileno()).st_size
@@ -296,4 +309,4 @@ def cluster_files(
 
 
 def _fetched(name: str, kind: str, offset: int, data: Iterable[bytes]) -> LogFile:
-    return LogFile(name=f"cluster:{METADATA_LOG}/{name}", kind=kind, base_offset=offset, pieces=lambda: data)
+    return LogFile(name=f"cluster:{METADATA_LOG}/{name}", kind=kind, base_offset=offset, pieces=lambda: counted(data))

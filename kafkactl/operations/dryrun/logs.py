@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.logs.places import fetched, needs_fetch, plain_paths
-from kafkactl.adapters.logs.source import LogSource
+from kafkactl.adapters.logs.source import LogSource, announce
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.loader import CONFIGS_SINCE, Started, started
 from kafkactl.dryrun.engine.local import GAP, Loaded, load
@@ -68,6 +68,7 @@ def choose(cluster: Cluster) -> Chosen:
 def in_process(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> Iterator[Loaded | KafkactlError]:
     """The local engine: a log is read when it is asked for."""
     for log in logs:
+        announce([*log.checkpoints[-1:], *log.segments])
         try:
             yield load(log.segments, log.checkpoints, at=at, past_damage=past_damage)
         except KafkactlError as error:
@@ -158,8 +159,10 @@ def _committed(chosen: Chosen, loaded: Loaded) -> int | None:
 
 def _started(log: LogSource, *, keeps_configs: bool, is_whole: bool) -> Iterator[Started]:
     """From the newest checkpoint, and from offset 0 where nothing is missing since."""
+    announce([*log.checkpoints[-1:], *log.segments])
     yield started(log.segments, log.checkpoints, keeps_configs=keeps_configs)
     if is_whole and log.checkpoints and log.segments and log.segments[0].base_offset == 0:
+        announce(log.segments)
         yield started(log.segments, (), keeps_configs=keeps_configs)
 
 

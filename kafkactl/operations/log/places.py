@@ -6,7 +6,15 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from kafkactl.adapters.logs.source import SEGMENT, LogFile, LogSource, cluster_files, open_source, segments_from
+from kafkactl.adapters.logs.source import (
+    SEGMENT,
+    LogFile,
+    LogSource,
+    announce,
+    cluster_files,
+    open_source,
+    segments_from,
+)
 from kafkactl.findings import Finding
 from kafkactl.metadata.dump.findings import EMPTY_LOG
 
@@ -47,8 +55,9 @@ def log_files(
     if client is not None:
         found = cluster_files(client, from_offset=from_offset, up_to=to_offset, whole=whole)
         return (file for file in found if checkpoints or file.kind == SEGMENT)
-    opened = opened_sources(place)
-    return (file for source in opened for file in _needed(source, checkpoints, from_offset or 0))
+    files = [file for source in opened_sources(place) for file in _needed(source, checkpoints, from_offset or 0)]
+    announce(files)
+    return iter(files)
 
 
 def _needed(source: LogSource, checkpoints: bool, from_offset: int) -> Iterator[LogFile]:

@@ -17,6 +17,7 @@ from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex, divergence, index_of
 from kafkactl.operations.dryrun.engines import Engine
 from kafkactl.operations.tiered.engines import AUTO_ENGINE, IN_PROCESS, chosen_engine, folded
+from kafkactl.progress import expect
 from kafkactl.tiered.audit.case import HOUR_MS, AuditCase, Choices, Replicas
 from kafkactl.tiered.bucket import Bucket
 from kafkactl.tiered.cluster_view import ClusterView, MetadataTopicView, PartitionView, TopicView
@@ -86,6 +87,7 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     logs = tuple(_log(log, replicas, view.metadata_topic) for log in chosen)
     watched = frozenset() if bucket is None else frozenset(bucket.segments)
     engine = chosen_engine(request.engine, request.master, request.context_master, chosen)
+    expect(sum(file.size for replica in chosen for file in replica.files))
     case = AuditCase(
         folded(engine, tuple(zip(chosen, logs, strict=True)), keep_deleted=keep_deleted, watched=watched),
         view,

@@ -1,0 +1,63 @@
+"""How far work is that may take long: whoever reads or counts much says so here, and whoever runs it may listen.
+
+    with heard_by(bar):
+        load_image("/disk1/__cluster_metadata-0")
+
+Amounts are in one unit for one piece of work: the bytes of a log, or runs of a simulation. Without a listener
+nothing happens. A listener is that of its thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+
+class Listener(Protocol):
+    """Whoever wants to know how far work is."""
+
+    def expect(self, amount: int) -> None:
+        """There is so much more to do than was said before."""
+        ...
+
+    def advance(self, amount: int) -> None:
+        """So much more is done."""
+        ...
+
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("progress", default=None)
+
+
+@contextmanager
+def heard_by(listener: Listener | None) -> Iterator[None]:
+    """Tell this listener in the body, and nobody where it is None."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def expect(amount: int) -> None:
+    """Say that so much is still to be done. Work whose amount nobody knows says nothing."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener.expect(amount)
+
+
+def counted(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same pieces; the bytes of each count as done when the next is asked for, or nobody wants another."""
+    for piece in pieces:
+        try:
+            yield piece
+        finally:
+            advance(len(piece))
+
+
+def advance(amount: int) -> None:
+    """Say that so much is done since it was last said."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener.advance(amount)
