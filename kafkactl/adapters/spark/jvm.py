@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SAFE_PATH: Final = "PYTHONSAFEPATH"
 _HOME: Final = "SPARK_HOME"
 _LOG: Final = "spark.log"
-_TAIL_BYTES: Final = 4_000
+_TAIL_BYTES: Final = 64_000
 
 
 def spark_home() -> Path:
@@ -80,12 +80,25 @@ def _safe_path() -> Iterator[None]:
             os.environ[SAFE_PATH] = before
 
 
-def last_words() -> str:
+def written() -> str:
     """The end of what the JVM and its workers wrote; empty where there is nothing."""
     try:
         return (_private_folder() / _LOG).read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
     except OSError:
         return ""
+
+
+def kept_log() -> str | None:
+    """Keep all that was written beyond this process, which only this user can read; the file, None for none."""
+    try:
+        if not (_private_folder() / _LOG).stat().st_size:
+            return None
+        handle, path = tempfile.mkstemp(prefix="kafkactl-spark-", suffix=".log")
+        with os.fdopen(handle, "wb") as kept, (_private_folder() / _LOG).open("rb") as log:
+            shutil.copyfileobj(log, kept)
+    except OSError:
+        return None  # no room, say: the error to show is Spark's
+    return path
 
 
 @cache

@@ -7,6 +7,7 @@ and with pyarrow where Spark merges.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -15,15 +16,16 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import kafkactl
 from kafkactl.adapters.spark import daemon as spark_daemon
-from kafkactl.adapters.spark.jvm import SAFE_PATH, last_words, spark_home, start_jvm
-from kafkactl.errors import FailedError, InputError, UnreachableError
+from kafkactl.adapters.spark.failure import failed
+from kafkactl.adapters.spark.jvm import SAFE_PATH, kept_log, spark_home, start_jvm, written
+from kafkactl.errors import InputError, UnreachableError
 from kafkactl.extras import install_advice
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 LOCAL_MASTER: Final = "local[*]"
 _NEEDED: Final = ("pyspark", "pyarrow", "numpy")
 _STANDALONE = re.compile(r"spark://(.+)")
+_LOCAL: Final = re.compile(r"local(\[([1-9]\d*|\*)(\s*,\s*\d+)?\]|-cluster\[.*\])?")
+_OLDEST_JAVA: Final = 17
+_RELEASE: Final = re.compile(r'(?m)^JAVA_VERSION="(?P<version>(?:1\.)?(?P<major>\d+)[^"]*)"')
 _CONNECT_TIMEOUT_S: Final = 5.0
 _DATA_SUFFIXES: Final = (".json", ".toml")
 _OURS: Final = {
@@ -70,15 +75,34 @@ def spark_context(master: str | None) -> Iterator[SparkContext]:
 
     with tempfile.TemporaryDirectory(prefix="kafkactl-spark-") as folder:
         archive = write_zip(Path(folder) / "kafkactl.zip")
+        application = None
         try:
             context = _context(master)
-            try:
+            application, master = context.applicationId, context.master
+            with _stopped(context):
                 context.addPyFile(str(archive))
                 yield context
-            finally:
-                context.stop()
         except (Py4JError, PySparkException, OSError, RuntimeError) as error:
-            raise _failed(error) from error
+            raise failed(
+                error, written(), application=application, master=master or LOCAL_MASTER, log=kept_log()
+            ) from error
+
+
+@contextmanager
+def _stopped(context: SparkContext) -> Iterator[None]:
+    """Stop an application at the end; where its JVM is gone, what failed before is the error, and py4j shows none."""
+    quiet = logging.NullHandler()  # without any handler the root logger, which py4j uses, writes to stderr
+    logging.getLogger().addHandler(quiet)
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):
+            context.stop()
+        raise
+    else:
+        context.stop()
+    finally:
+        logging.getLogger().removeHandler(quiet)
 
 
 def check_spark(master: str | None) -> None:
@@ -90,13 +114,24 @@ def check_spark(master: str | None) -> None:
             id="spark-needs-extra",
             next_step=f"{install_advice('dryrun')}, or leave out --engine spark and --master.",
         )
-    if not _java():
+    java = _java()
+    if java is None:
         home = os.environ.get("JAVA_HOME")
         why = f"JAVA_HOME is {home}, and there is no bin/java in it" if home else (
             "JAVA_HOME is not set, and there is no `java` on the PATH"
         )  # fmt: skip
         raise InputError(f"the Spark engine needs Java 17 or newer: {why}", id="spark-needs-java")
+    release = _java_release(java)
+    if release is not None and int(release["major"]) < _OLDEST_JAVA:
+        raise InputError(
+            f"the Spark engine needs Java 17 or newer: {java} is Java {release['version']}", id="spark-needs-java"
+        )
     spark_home()
+    if master is not None and master.startswith("local") and not _LOCAL.fullmatch(master):
+        raise InputError(
+            f"{master} is not a valid master of Spark; on this machine it is local, local[CORES] or local[*]",
+            id="invalid-spark-master",
+        )
     standalone = None if master is None else _STANDALONE.fullmatch(master)
     if standalone is not None:
         _check_reachable(standalone[1])
@@ -105,6 +140,15 @@ def check_spark(master: str | None) -> None:
 def _java() -> str | None:
     home = os.environ.get("JAVA_HOME")
     return shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+
+
+def _java_release(java: str) -> re.Match[str] | None:
+    """Its version as a file of the installation says it, for which no JVM has to start; None where there is none."""
+    try:
+        text = (Path(java).resolve().parents[1] / "release").read_text("utf-8", errors="replace")
+    except OSError:
+        return None
+    return _RELEASE.search(text)
 
 
 def _check_reachable(addresses: str) -> None:
@@ -200,14 +244,3 @@ def write_zip(path: Path) -> Path:
             if file.suffix in _DATA_SUFFIXES:
                 archive.write(file, f"kafkactl/schemas/{file.relative_to(root).as_posix()}")
     return path
-
-
-def _failed(error: Exception) -> FailedError:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line for line in lines if ":" in line and re.match(r"[\w.]*(Error|Exception)\b", line)]
-    written = "" if causes else last_words()[-500:]  # a JVM that does not start says why in what it writes
-    return FailedError(
-        f"Spark could not do it: {(causes or lines or [type(error).__name__])[-1][:500]}",
-        id="spark-failed",
-        cause=written or (lines[0][:500] if lines else None),
-    )

@@ -1,0 +1,241 @@
+"""What is shown of a Spark application that failed: its first cause, and how to see more."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkactl.adapters.spark import session as sessions
+from kafkactl.adapters.spark.failure import causes, failed
+from kafkactl.errors import FailedError, InputError
+
+ROOT = Path(__file__).parents[3]
+CALLED = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe."
+STACK = "\tat org.apache.spark.SparkContext.runJob(SparkContext.scala:2499)\n\tat java.base/java.lang.Thread.run(T:840)"
+LOST = (
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 4 times,"
+    " most recent failure: Lost task 0.3 in stage 0.0 (TID 6) (192.0.2.2 executor 1): "
+)
+UNREADABLE = f"""{CALLED}
+: org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):
+  File "/x/pyspark/worker.py", line 4327, in invoke_udf
+    run_process()
+FileNotFoundError: [Errno 2] No such file or directory: '/log/00000000000000000000.log'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/x/read.py", line 12, in opened_anywhere
+    return opened_segment(path)
+           ^^^^^^^^^^^^^^^^^^^^
+ValueError: something else
+ SQLSTATE: 38000
+{STACK}
+"""  # noqa: E501
+KILLED = f"""{CALLED}
+: {LOST}org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting 'x' for more.
+{STACK}
+Caused by: java.io.EOFException
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:398)
+\t... 22 more
+
+Driver stacktrace:
+{STACK}
+Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting 'x' for more.
+"""
+NO_MEMORY = f"{CALLED}\n: {LOST}java.lang.OutOfMemoryError: Java heap space\n{STACK}\n"
+EXECUTOR = (
+    f"{CALLED}\n: {LOST}ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Command"
+    f" exited with code 137\nDriver stacktrace:\n{STACK}\n"
+)
+CLUSTER = f"""An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.
+: io.fabric8.kubernetes.client.KubernetesClientException: An error has occurred.
+{STACK}
+Caused by: java.io.IOException: Connection refused: /127.0.0.1:1
+\t... 20 more
+Caused by: io.netty.channel.AbstractChannel$AnnotatedConnectException: Connection refused: /127.0.0.1:1
+Caused by: java.net.ConnectException: Connection refused
+{STACK}
+"""
+
+
+@pytest.mark.parametrize(
+    "text, first, behind",
+    [
+        (UNREADABLE, "FileNotFoundError: [Errno 2] No such file or directory: '/log/00000000000000000000.log'", 1),
+        (KILLED, "SparkException: Python worker exited unexpectedly (crashed)", 1),
+        (NO_MEMORY, "OutOfMemoryError: Java heap space", 1),
+        (EXECUTOR, "task: ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Command"
+         " exited with code 137", 1),
+        (CLUSTER, "IOException: Connection refused: /127.0.0.1:1", 1),
+        ("nothing that looks like one", None, 0),
+    ],
+    ids=["unreadable", "worker killed", "heap", "executor killed", "no cluster", "nothing"],
+)  # fmt: skip
+def test_the_first_cause_comes_first(text: str, first: str | None, behind: int) -> None:
+    found = causes(text)
+    assert found[:1] == ([first] if first else [])
+    assert len(found[1:]) == behind
+    assert not any("\tat " in item or "java.base" in item for item in found)
+
+
+def error_of(text: str, *, master: str = "local[2]", written: str = "", application: str | None = "app-1") -> Any:
+    return failed(RuntimeError(text), written, application=application, master=master, log="/tmp/x.log")
+
+
+@pytest.mark.parametrize(
+    "text, advice",
+    [
+        (UNREADABLE, "under the same path"),
+        (KILLED, "memory ran out"),
+        (NO_MEMORY, "SPARK_DRIVER_MEMORY"),
+        (EXECUTOR, "memory ran out"),
+    ],
+)
+def test_what_to_do_about_it(text: str, advice: str) -> None:
+    error = error_of(text)
+    assert (type(error), error.id, error.exit_code) == (FailedError, "spark-failed", 1)
+    assert error.message.startswith("the Spark application app-1 failed: ")
+    assert advice in error.next_step
+    assert "/tmp/x.log" in error.next_step
+
+
+@pytest.mark.parametrize(
+    "master, where",
+    [
+        ("spark://host:7077", "work/app-1/*/stderr"),
+        ("yarn", "yarn logs -applicationId app-1"),
+        ("k8s://https://host", "spark-app-selector=app-1"),
+        ("local[2]", "the driver's JVM wrote is in /tmp/x.log"),
+    ],
+)
+def test_where_the_logs_are(master: str, where: str) -> None:
+    assert where in error_of(KILLED, master=master).next_step
+
+
+def test_a_jvm_that_does_not_start_says_why_in_what_it_writes() -> None:
+    gone = "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."
+    heap = 'Error: A JNI error\nException in thread "main" java.lang.OutOfMemoryError: Java heap space\n\tat x.Y(Z)'
+    error = error_of(gone, written=heap, application=None)
+    assert error.message == "Spark did not start: OutOfMemoryError: Java heap space"
+    assert "SPARK_DRIVER_MEMORY" in error.next_step
+    option = error_of(gone, written="Unrecognized VM option 'Bogus'\nError: Could not create the JVM", application=None)
+    assert "Unrecognized VM option 'Bogus'" in option.message
+    old = "\tjava.lang.UnsupportedClassVersionError: org/apache/spark/launcher/Main has been compiled by a more recent"
+    assert error_of(gone, written=old.strip(), application=None).id == "spark-needs-java"
+    assert "before Spark started" in error_of(gone, application=None).message
+
+
+def test_a_driver_without_its_jvm() -> None:
+    error = failed(ConnectionRefusedError(111, "x"), "", application="local-1", master="local[*]", log=None)
+    assert error.message == (
+        "the Spark application local-1 failed: the JVM of the driver ended: it crashed, or was killed"
+    )
+
+
+@pytest.mark.parametrize("master", ["local[x]", "local[0]", "local[]", "localhost"])
+def test_a_master_on_this_machine_that_is_none(master: str) -> None:
+    with pytest.raises(InputError, match="is not a valid master") as caught:
+        sessions.check_spark(master)
+    assert caught.value.id == "invalid-spark-master"
+
+
+@pytest.mark.parametrize("version, is_old", [("1.8.0_412", True), ("11.0.2", True), ("17", False), ("21.0.1", False)])
+def test_a_java_that_is_too_old(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, is_old: bool) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").touch(mode=0o755)
+    (tmp_path / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    if not is_old:
+        sessions.check_spark(None)
+        return
+    with pytest.raises(InputError, match=version) as caught:
+        sessions.check_spark(None)
+    assert caught.value.id == "spark-needs-java"
+
+
+# --- applications that fail ---------------------------------------------------------------------------------------
+
+FAILING = """
+import json, os, signal, sys
+from kafkactl.adapters.spark.session import spark_context
+from kafkactl.errors import KafkactlError
+
+def unreadable(_):
+    return open("/nowhere/00000000000000000000.log").read()
+
+def killed(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def memory(_):
+    raise MemoryError("Unable to allocate 3.5 GiB")
+
+def heap(_):
+    return bytes(400_000_000)
+
+def run(master, work):
+    with spark_context(master) as context:
+        if work is None:
+            os.kill(context._jvm.java.lang.ProcessHandle.current().pid(), signal.SIGKILL)
+        context.parallelize([0, 1], 2).map(work or str).collect()
+
+for master, work in json.loads(sys.argv[1]):
+    try:
+        run(master, None if work == "no JVM" else globals()[work])
+    except KafkactlError as error:
+        print(json.dumps({**error.to_dict(), "work": work}))
+"""
+
+
+def failing(folder: Path, *cases: tuple[str, str], **environment: str) -> dict[str, Any]:
+    """The errors of applications by what they do; kept logs go to the folder."""
+    run = subprocess.run(
+        [sys.executable, "-c", FAILING, json.dumps(cases)],
+        capture_output=True, text=True, cwd=ROOT, check=False, timeout=400,
+        env={**os.environ, "SPARK_DRIVER_MEMORY": "512m", "TMPDIR": str(folder), **environment},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert "Traceback" not in run.stderr
+    return {error["work"]: error for error in map(json.loads, run.stdout.splitlines())}
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(600)
+def test_applications_that_fail_say_why(tmp_path: Path) -> None:
+    kinds = {
+        "unreadable": "FileNotFoundError: [Errno 2] No such file or directory: '/nowhere/00000000000000000000.log'",
+        "killed": "Python worker exited unexpectedly",
+        "memory": "MemoryError: Unable to allocate 3.5 GiB",
+        "heap": "OutOfMemoryError: Java heap space",
+        "no JVM": "the JVM of the driver ended",
+    }
+    found = failing(tmp_path, *(("local[2]", kind) for kind in kinds))
+    assert {kind: text for kind, text in kinds.items() if text not in found[kind]["message"]} == {}
+    for error in found.values():
+        assert (error["id"], error["exit_code"]) == ("spark-failed", 1)
+        kept = Path(next(word.rstrip(".;") for word in error["next_step"].split() if word.startswith(str(tmp_path))))
+        assert kept.stat().st_mode & 0o777 == 0o600
+        assert kept.stat().st_size
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(600)
+def test_applications_that_do_not_start_say_why(tmp_path: Path) -> None:
+    found = failing(tmp_path, ("foo://x", "unreadable"))["unreadable"]
+    assert (found["id"], found["exit_code"]) == ("invalid-spark-master", 2)
+    assert "foo://x" in found["message"]
+    found = failing(tmp_path, ("local[1]", "unreadable"), SPARK_DRIVER_MEMORY="16m")["unreadable"]
+    assert "OutOfMemoryError: Java heap space" in found["message"]
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").write_text(
+        "#!/bin/sh\necho 'java.lang.UnsupportedClassVersionError: compiled by a more recent version' >&2\nexit 1"
+    )
+    (tmp_path / "bin" / "java").chmod(0o755)
+    found = failing(tmp_path, ("local[1]", "unreadable"), JAVA_HOME=str(tmp_path))["unreadable"]
+    assert (found["id"], found["exit_code"]) == ("spark-needs-java", 2)
