@@ -1,9 +1,10 @@
 # make demo   sets up and shows the main job        make test   sets up and runs the whole suite, lab included
 # make check  no Kafka, under 2 minutes            make lab    the long campaigns; figures go to docs/proof/
 # make docs   what is generated in docs/            make bench  ratios against Kafka's own tools
+# make site   the documentation as a site in build/site, links checked
 # make dist   sdist and wheel in dist/, checked, installed and tried in a fresh environment
 # make requirements   newest versions of all dependencies, with hashes, to requirements/
-.PHONY: setup system check format test lab bench demo docs dist requirements clean
+.PHONY: setup system check format test lab bench demo docs site dist requirements clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -65,6 +66,10 @@ docs: setup
 	$(BIN)/python -m scripts.make_states
 	$(BIN)/python -m scripts.make_checks
 	$(BIN)/python -m scripts.make_picture
+
+site: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "The site is in build/site; $(BIN)/python -m mkdocs serve shows it while pages are edited."
 
 dist: setup
 	rm -rf build dist
