@@ -1,16 +1,20 @@
-"""A report as one HTML file that needs nothing else: no script, no network, no font.
+"""A report as one HTML file that needs nothing else: no network, no font, and no script to be read.
 
 jinja2 (extra `dryrun`) fills schemas/report/page.html; everything is escaped but the pictures, which escape their own.
-A Content-Security-Policy in the page forbids whatever would load or run.
+A Content-Security-Policy in the page forbids whatever would load or run, except schemas/report/page.js, by its hash:
+it sorts and filters tables. Where scripts are switched off the page shows the same.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.errors import InputError
 from kafkactl.extras import install_advice
-from kafkactl.report.model import TONES, Block, Facts, Report, Table
+from kafkactl.report.model import TONES, Block, Facts, Picture, Report, Table
+from kafkactl.report.numbers import numbers_of
 from kafkactl.report.svg import draw
 from kafkactl.schema.source import read_data
 from kafkactl.shown import visible
@@ -26,10 +30,13 @@ def render_html(report: Report, mark: str = MARK) -> bytes:
     """The page in UTF-8, `mark` at its head. Raises InputError `reports-not-installed` without jinja2."""
     environment = _environment()
     page = environment.from_string(read_data("report/page.html").decode("utf-8"))
+    script = read_data("report/page.js")
     text = page.render(
         report=report,
         mark=environment.filters["safe"](mark),
         style=environment.filters["safe"](read_data("report/page.css").decode("utf-8")),
+        script=environment.filters["safe"](script.decode("utf-8")),
+        script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}",
         tone=TONES.__getitem__,
         block=_Blocks(environment),
     )
@@ -72,6 +79,10 @@ class _Blocks:
     def kind(self, block: Block) -> str:
         """`facts`, `table` or `picture`."""
         return "facts" if isinstance(block, Facts) else "table" if isinstance(block, Table) else "picture"
+
+    def numbers(self, block: Picture) -> Table:
+        """What a picture shows, as a table."""
+        return numbers_of(block)
 
     def picture(self, block: Block) -> Any:
         """Its SVG."""

@@ -147,7 +147,8 @@ class Strip:
     more: int = 0
 
 
-Block: TypeAlias = Facts | Table | Bars | Curve | Timeline | Quorum | Strip
+Picture: TypeAlias = Bars | Curve | Timeline | Quorum | Strip
+Block: TypeAlias = Facts | Table | Picture
 
 
 @frozen

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
-from kafkactl.report.model import Bars, Curve, Mark, Quorum, Series, Strip, Timeline, Voters
-from kafkactl.report.timeline import clock
+from kafkactl.report.model import Bars, Curve, Mark, Picture, Quorum, Series, Strip, Timeline, Voters
+from kafkactl.report.timeline import moment
 from kafkactl.shown import visible
 from kafkactl.wording import size_text
 
@@ -25,7 +25,7 @@ _NARROWEST: Final = 0.4  # percent: what is narrower could not be seen
 _FLAG: Final = 17
 
 
-def draw(block: Bars | Curve | Timeline | Quorum | Strip, key: str) -> str:
+def draw(block: Picture, key: str) -> str:
     """The picture; `key` is unlike that of every other picture of the page."""
     match block:
         case Bars():
@@ -154,14 +154,10 @@ def _timeline(block: Timeline) -> tuple[int, list[str]]:
         parts.append(f'<line class="axis" x1="0" y1="{line}" x2="100%" y2="{line}"/>')
         parts += [_mark(mark, line, (mark.time_ms - block.start_ms) * 95 / width + 2.5) for mark in marks]
         top = line + 9 + _GAP
-    begin, end = (_moment(time_ms, block.is_virtual) for time_ms in (block.start_ms, block.end_ms))
+    begin, end = (moment(time_ms, is_virtual=block.is_virtual) for time_ms in (block.start_ms, block.end_ms))
     parts.append(_text(0, top + 14, begin, css="small"))
     parts.append(_text(100, top + 14, end, css="small", anchor="end"))
     return top + 22, parts
-
-
-def _moment(time_ms: int, is_virtual: bool) -> str:
-    return f"{time_ms / 1000:.3f} s" if is_virtual else clock(time_ms)
 
 
 def _mark(mark: Mark, line: int, left: float) -> str:

@@ -48,6 +48,11 @@ def clock(time_ms: int) -> str:
         return f"{time_ms} ms"
 
 
+def moment(time_ms: int, *, is_virtual: bool) -> str:
+    """A time of a timeline: seconds since the start where time is virtual, else as of `clock`."""
+    return f"{time_ms / 1000:.3f} s" if is_virtual else clock(time_ms)
+
+
 def _by_number(name: str) -> tuple[str, int]:
     kind, _, number = name.partition(" ")
     return kind, int(number or 0)

@@ -65,7 +65,7 @@ class Tab:
 
     def value(self, expression: str) -> Any:
         """What a JavaScript expression comes to."""
-        result = self._ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        result = self._ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from bench.make_metadata_log import write_log
 from kafkactl.report.build import Played, report_of
 from kafkactl.report.cluster import cluster_of
 from kafkactl.report.html import TIERED_MARK, render_html
+from kafkactl.report.model import Cell, Table
 from kafkactl.report.tiered.build import tiered_report_of
 from tests.conftest import Run
 from tests.dryrun.clusters import cluster
@@ -87,12 +90,73 @@ def test_a_browser_shows_it_without_a_word(tab: Tab, pages: dict[str, Path]) -> 
                 assert tab.value(WIDER.replace("WIDTH", str(width))) == []
                 assert tab.value(CLIPPED) == []
                 assert tab.complaints == []
-                assert tab.value("document.scripts.length + document.images.length") == 0
+                assert tab.value("[document.scripts.length, document.images.length]") == [1, 0]
                 assert tab.value(LEAKING) == []
                 if PICTURES is not None:
                     tab.picture(Path(PICTURES) / f"{name}-{width}-{'dark' if dark else 'light'}.png")
         tab.open(page.as_uri(), width=1280, dark=True, media="print")
         assert tab.value("getComputedStyle(document.body).backgroundColor") == paper[False] != paper[True]
+
+
+@pytest.mark.slow
+def test_the_contents_stay_in_view(tab: Tab, pages: dict[str, Path]) -> None:
+    for width in (360, 1280):
+        tab.open(pages["report"].as_uri(), width=width)
+        tab.value("scrollTo(0, document.body.scrollHeight / 2)")
+        box = "document.querySelector('nav.contents').getBoundingClientRect()"
+        assert 0 <= tab.value(f"{box}.top") < tab.value(f"{box}.bottom") <= 900
+        badges = tab.value("[...document.querySelectorAll('nav.contents .badge')].map(badge => badge.textContent)")
+        assert badges[0] == tab.value("document.querySelector('.verdict strong').textContent") and len(badges) > 1
+        tab.value("document.querySelector('#assumptions').scrollIntoView()")
+        tab.value("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")
+        assert tab.value("document.querySelectorAll('nav.contents [aria-current]').length") == 1
+        assert tab.complaints == []
+
+
+@pytest.mark.slow
+def test_tables_sort_and_filter(tab: Tab, tmp_path: Path) -> None:
+    cells = [("broker 2", "1.5 GiB"), ("broker 10", "900 MiB"), ("broker 1", "1,000 bytes"), ("broker x", "none")]
+    rows = tuple((Cell(name), Cell(size)) for name, size in [*cells, *((f"node {at}", f"{at}") for at in range(40))])
+    table = Table(title="Disks", columns=("node", "size"), rows=rows)
+    image, _ = cluster("brokers 1 2 3\ntopic a\n 1 | 1 2 3 | 1 2")
+    page = tmp_path / "page.html"
+    page.write_bytes(render_html(replace(report_of([Played(answer=answer())], cluster_of(image)), summary=(table,))))
+    tab.open(page.as_uri(), width=1280)
+    shown = "[...document.querySelectorAll('#findings tbody tr')].map(row => row.cells[0].textContent)"
+    unsorted = tab.value(shown)
+    assert unsorted == [name.text for name, _ in rows]
+    tab.value("document.querySelectorAll('#findings thead button')[1].click()")
+    assert tab.value(shown) == [f"node {at}" for at in range(40)] + ["broker 1", "broker 10", "broker 2", "broker x"]
+    tab.value("document.querySelectorAll('#findings thead button')[1].click()")
+    assert tab.value(shown)[:4] == ["broker x", "broker 2", "broker 10", "broker 1"]
+    assert tab.value("document.querySelector('#findings th[aria-sort]').getAttribute('aria-sort')") == "descending"
+    tab.value("document.querySelectorAll('#findings thead button')[0].click()")
+    assert tab.value(shown)[:4] == ["broker 1", "broker 2", "broker 10", "broker x"]
+    field = "(field => {field.value = 'BROKER'; field.dispatchEvent(new Event('input'))})"
+    tab.value(f"{field}(document.querySelector('#findings input'))")
+    assert tab.value(shown) == ["broker 1", "broker 2", "broker 10", "broker x"]
+    assert tab.value("document.querySelector('#findings output').textContent") == "4 of 44 rows"
+    assert tab.value("document.querySelector('#findings details.rest').hidden") is True
+    assert tab.complaints == []
+
+
+@pytest.mark.slow
+def test_axe_finds_no_violation(tab: Tab, pages: dict[str, Path]) -> None:
+    package = find_spec("axe_core_python")
+    assert package is not None and package.origin is not None
+    axe = (Path(package.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+    for page in pages.values():
+        for dark in (False, True):
+            tab.open(page.as_uri(), width=1280, dark=dark)
+            tab.value(axe)
+            found = tab.value("axe.run(document, {resultTypes: ['violations']})")
+            assert found["passes"], "axe checked nothing"
+            short = [
+                (item["id"], node["html"][:200], node["failureSummary"])
+                for item in found["violations"]
+                for node in item["nodes"]
+            ]
+            assert short == []
 
 
 @pytest.mark.slow

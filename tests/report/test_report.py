@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -16,9 +18,24 @@ from kafkactl.report.build import Played, overview, report_of
 from kafkactl.report.cluster import cluster_of
 from kafkactl.report.events import FEATURES, Event, events_of
 from kafkactl.report.html import MARK, render_html
-from kafkactl.report.model import Bars, Curve, Mark, Quorum, Report, Series, Timeline, Voters
+from kafkactl.report.model import (
+    Bars,
+    Curve,
+    Lane,
+    Mark,
+    Picture,
+    Quorum,
+    Report,
+    Series,
+    Span,
+    Strip,
+    Timeline,
+    Voters,
+)
+from kafkactl.report.numbers import MOST_ROWS, numbers_of
 from kafkactl.report.svg import draw
 from kafkactl.report.timeline import LANES, timeline_of
+from kafkactl.schema.source import read_data
 from kafkactl.shown import is_unsafe
 from tests.conftest import Run
 from tests.dryrun.clusters import cluster
@@ -67,13 +84,19 @@ def read(page: bytes) -> Reader:
 
 def assert_nothing_runs_or_loads(page: bytes, reader: Reader) -> None:
     tags = {tag for tag, _ in reader.seen}
-    assert not tags & {"script", "iframe", "img", "object", "embed", "form", "base", "image", "use", "foreignobject"}
+    assert not tags & {"iframe", "img", "object", "embed", "form", "base", "image", "use", "foreignobject"}
     for tag, found in reader.seen:
         assert not [name for name in found if name.startswith("on")], tag
         for name in ("href", "src", "xlink:href", "action"):
             assert (found.get(name) or "#").startswith(("#", "data:,")), (tag, found)
     assert b"url(" not in page and b"@import" not in page
     assert b"default-src 'none'" in page
+    # One script, ours, and the policy of the page runs no other.
+    script = read_data("report/page.js")
+    assert [found for tag, found in reader.seen if tag == "script"] == [{}]
+    assert page.count(b"<script>" + script + b"</script>\n</body>") == 1
+    digest = base64.b64encode(hashlib.sha256(script).digest()).decode()
+    assert re.findall(rb"script-src ([^\"]*)\"", page) == [f"'sha256-{digest}'".encode()]
 
 
 def report(*answers: dict, timeline: Timeline | None = None) -> Report:
@@ -94,8 +117,41 @@ def test_a_report_of_several_scenarios_takes_the_heaviest_verdict() -> None:
     assert (several.verdict, len(several.sections)) == ("unknown", 3)
     page = read(render_html(several))
     links = {found["href"] for tag, found in page.seen if tag == "a"}
-    assert links == {f"#{section.anchor}" for section in several.sections}
-    assert {f"#{found.get('id')}" for tag, found in page.seen if tag == "section"} >= links
+    anchors = {f"#{section.anchor}" for section in several.sections}
+    assert anchors <= links
+    assert links == anchors | {"#top", "#cluster"}
+    assert {f"#{found.get('id')}" for tag, found in page.seen if tag in ("section", "header")} >= links
+
+
+def test_every_picture_has_its_numbers_as_a_table() -> None:
+    bars = Bars(title="T", text="D", series=(Series("a"), Series("b")), rows=(("x", (0, 3)), ("y", (2, 1000))))
+    assert lines_of(bars) == [("x", "0", "3"), ("y", "2", "1,000")]
+    disk = Bars(title="T", text="D", series=(Series("a"),), rows=(("x", (2_000_000,)),), unit="bytes")
+    assert lines_of(disk) == [("x", "2.0 MB")]
+    assert lines_of(Curve(title="T", text="D", points=((0, 10), (30, 2048)), unit="bytes")) == [
+        ("0", "10 bytes"), ("30", "2.0 KiB"),
+    ]  # fmt: skip
+    lanes = (("broker 1", (Mark(2000, "up", "broker 1 up"),)), ("broker 2", (Mark(1000, "down", "broker 2 down"),)))
+    line = Timeline(title="T", text="D", start_ms=0, end_ms=9, lanes=lanes, is_virtual=True, more=2)
+    assert lines_of(line) == [("1.000 s", "broker 2", "broker 2 down"), ("2.000 s", "broker 1", "broker 1 up")]
+    quorum = Quorum(title="T", text="D", sides=(Voters("before", (1, 2), (1,), 2, 0),))
+    assert lines_of(quorum) == [("before", "1", "alive"), ("before", "2", "lost")]
+    parts = (Lane(name="remote", value="5", spans=(Span(0, 4, "good", "0 to 4"),)),)
+    strip = Strip(title="T", text="D", first=0, last=9, lanes=parts, marks=((7, "log start"),))
+    assert lines_of(strip) == [("remote", "0", "4", "0 to 4"), ("mark", "7", "7", "log start")]
+
+
+def test_the_numbers_of_a_picture_are_bounded() -> None:
+    spans = tuple(Span(at * 2, at * 2, "good", "one segment") for at in range(1_000))
+    strip = Strip(title="T", text="D", first=0, last=2_000, lanes=(Lane(name="remote", value="", spans=spans),))
+    numbers = numbers_of(strip)
+    assert (len(numbers.rows), numbers.more) == (MOST_ROWS, 1_000 - MOST_ROWS)
+
+
+def lines_of(picture: Picture) -> list[tuple[str, ...]]:
+    numbers = numbers_of(picture)
+    assert all(len(row) == len(numbers.columns) for row in numbers.rows)
+    return [tuple(cell.text for cell in row) for row in numbers.rows]
 
 
 def test_the_first_screen_says_what_decides_and_why() -> None:
