@@ -43,7 +43,7 @@ def run(name: str, context: ScenarioContext, asked: Any) -> Prediction:
     """
     scenario = find_scenario(name)
     try:
-        given = scenario.input.from_mapping(asked) if isinstance(asked, Mapping) else asked
+        given = scenario.input_of(asked) if isinstance(asked, Mapping) else asked
         found = scenario.play(context, given)
     except InputError as error:
         raise (error if error.id == INVALID_INPUT else _on_damage(error, context)) from None

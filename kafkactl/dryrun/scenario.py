@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum, auto
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkactl.frozen import frozen
 
@@ -101,14 +101,6 @@ class Needs(StrEnum):
     STARTS = auto()
 
 
-class Asked(Protocol):
-    """The class `Input` of a scenario: a frozen value, with its fields as in `input` of an answer."""
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any], /) -> Any:
-        """The value of these fields. Raises InputError `invalid-scenario-input`."""
-
-
 @frozen
 class Reported:
     """The part of a scenario in `dryrun report`: its place, and the inputs with which it is simulated on a state."""
@@ -119,7 +111,8 @@ class Reported:
 
 @frozen
 class Scenario:
-    """A scenario and what is shown of it. `about` is what a report says it shows, `help` the text of `--help`.
+    """A scenario and what is shown of it. `input` is its class `Input`, a frozen value with the fields of `input` in an
+    answer. `about` is what a report says it shows, `help` the text of `--help`.
 
     `effects` are the fields of `effects` that it fills beside partitions, changes and records. `from_options` makes the
     `Input` of the parameters of its options (default: the class itself) and raises OptionsError. `at` gives the last
@@ -130,7 +123,7 @@ class Scenario:
     name: str
     help: str
     about: str
-    input: type[Asked]
+    input: Any
     play: Callable[[ScenarioContext, Any], Prediction]
     examples: tuple[str, ...]
     options: tuple[Option, ...] = ()
@@ -140,3 +133,9 @@ class Scenario:
     needs: Needs = Needs.STATE
     at: Callable[[Any], int | None] = lambda _: None
     watches: Callable[[Any], frozenset[int]] | None = None
+
+    def input_of(self, asked: Mapping[str, Any]) -> Any:
+        """The `Input` of the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
+        from kafkactl.dryrun.fields import input_from
+
+        return input_from(self.input, self.name, asked)

@@ -17,7 +17,7 @@ from kafkactl.dryrun.compare import change_of, counts_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.appended import record, records_of
 from kafkactl.dryrun.controller.facts import MIN_ISR, UNCLEAN, Facts
-from kafkactl.dryrun.fields import Texts, TextTable, input_from
+from kafkactl.dryrun.fields import Texts, TextTable
 from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.errors import InputError
@@ -274,11 +274,6 @@ class Input:
     through_broker: bool = False
 
     ONE_OF: ClassVar = (("set", "delete"),)
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final
@@ -15,7 +15,7 @@ from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderle
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked
-from kafkactl.dryrun.fields import NodeIds, input_from
+from kafkactl.dryrun.fields import NodeIds
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Option, OptionsError, Reported, Scenario, ScenarioContext
 from kafkactl.errors import InputError
@@ -156,11 +156,6 @@ class Input:
     worst: int | None = None
 
     ONE_OF: ClassVar = (("brokers", "worst"),)
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from kafkactl.dryrun.brokers.returns import MOST_TOGETHER, Arrival, Comer, End, Online, deciding, ends_of_return
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_of
@@ -13,7 +13,7 @@ from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked, last_registration
 from kafkactl.dryrun.controller.placed import named, placed
 from kafkactl.dryrun.controller.rules import grown_isr
-from kafkactl.dryrun.fields import NodeIds, input_from
+from kafkactl.dryrun.fields import NodeIds
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Option, Scenario, ScenarioContext
 from kafkactl.errors import InputError
@@ -354,11 +354,6 @@ class Input:
     empty_disks: bool = False
     clean: bool | None = None
     in_order: bool = False
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

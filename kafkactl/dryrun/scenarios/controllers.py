@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Final, TypeAlias
 
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.dryrun.fields import Kind, NodeIds, input_from, is_number, is_text
+from kafkactl.dryrun.fields import Kind, NodeIds, is_number, is_text
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Observed, Option, OptionsError, Reported, Scenario, ScenarioContext
 from kafkactl.errors import InputError
@@ -352,11 +352,6 @@ class Input:
     add: Wish | None = None
     remove: Wish | None = None
     cluster_id: str | None = None
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

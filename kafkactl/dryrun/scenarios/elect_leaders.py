@@ -11,7 +11,7 @@ from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.election import Election, Target
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import MOST_RECORDS_OF_REQUEST
-from kafkactl.dryrun.fields import Texts, input_from, one_of
+from kafkactl.dryrun.fields import Texts, one_of
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, heaviest
 from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext
 from kafkactl.errors import InputError
@@ -170,11 +170,6 @@ class Input:
 
     type: Annotated[Election, one_of(Election.PREFERRED, Election.UNCLEAN, read=Election)] = Election.PREFERRED
     topics: Texts = ()
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

@@ -15,7 +15,7 @@ from kafkactl.dryrun.answer import Feature, ServerErrorDict, Step
 from kafkactl.dryrun.controller.appended import Operation, record
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.dryrun.controller.feature_state import state_of
-from kafkactl.dryrun.fields import LevelTable, NodeIds, input_from
+from kafkactl.dryrun.fields import LevelTable, NodeIds
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.controllers import known_voters
@@ -287,11 +287,6 @@ class Input:
     down: NodeIds = ()
 
     ONE_OF: ClassVar = (("levels", "release_version"),)
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.engine.local import Loaded
-from kafkactl.dryrun.fields import input_from
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
 from kafkactl.errors import InputError
@@ -231,11 +230,6 @@ class Input:
     """How many days ahead."""
 
     days: int
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

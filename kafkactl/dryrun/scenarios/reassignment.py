@@ -16,7 +16,7 @@ from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.election import Election, Target, without
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import MOST_RECORDS_OF_REQUEST
-from kafkactl.dryrun.fields import Kind, input_from, is_ids, is_number, is_text, list_of
+from kafkactl.dryrun.fields import Kind, is_ids, is_number, is_text, list_of
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Document, Option, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.broker_return import catch_up
@@ -342,11 +342,6 @@ class Input:
     """The moves of a plan."""
 
     moves: Annotated[tuple[Move, ...], _MOVES]
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

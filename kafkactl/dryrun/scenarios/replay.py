@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from kafkactl.dryrun.fields import input_from
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
 from kafkactl.frozen import frozen
@@ -36,11 +34,6 @@ class Input:
     """The last offset that is replayed; the last of the log where it is None."""
 
     at: int | None = None
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

@@ -7,13 +7,12 @@ into its own snapshots.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from kafkactl.dryrun.answer import DifferenceDict
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.engine.loader import Started
-from kafkactl.dryrun.fields import input_from
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
 from kafkactl.findings import Finding, blocker, warning
@@ -127,11 +126,6 @@ class Input:
     """The node whose files these are."""
 
     node: int | None = None
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final
 
 from kafkactl.dryrun.answer import Step
 from kafkactl.dryrun.brokers.combined import with_quorum
@@ -12,7 +12,7 @@ from kafkactl.dryrun.brokers.worst import losses_of_one
 from kafkactl.dryrun.compare import findings_among, findings_of, verdict_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked
-from kafkactl.dryrun.fields import Form, Kind, input_from, is_ids
+from kafkactl.dryrun.fields import Form, Kind, is_ids
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose, stop_of
@@ -126,11 +126,6 @@ class Input:
     """The brokers in their order; `auto`: in the safest."""
 
     order: Annotated[str | tuple[int, ...], _ORDER] = AUTO
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

@@ -7,13 +7,12 @@ granted (measured on 3.9.2 to 4.4.0).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.dryrun.fields import input_from
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Option, Scenario, ScenarioContext
 from kafkactl.findings import Finding, blocker, note, warning
@@ -104,11 +103,6 @@ class Input:
     """The broker that is unregistered."""
 
     broker: int
-
-    @classmethod
-    def from_mapping(cls, asked: Mapping[str, Any]) -> Input:
-        """From the fields of `input` in an answer. Raises InputError `invalid-scenario-input`."""
-        return input_from(cls, NAME, asked)
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:

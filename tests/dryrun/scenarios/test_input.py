@@ -39,7 +39,7 @@ from kafkactl.errors import InputError
 )
 def test_what_is_not_understood(scenario: str, asked: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError) as caught:
-        find_scenario(scenario).input.from_mapping(asked)
+        find_scenario(scenario).input_of(asked)
     assert caught.value.id == "invalid-scenario-input"
     assert told in caught.value.message
 
@@ -65,10 +65,10 @@ def test_what_is_not_understood(scenario: str, asked: dict[str, Any], told: str)
     ],
 )
 def test_what_is(scenario: str, asked: dict[str, Any]) -> None:
-    find_scenario(scenario).input.from_mapping(asked)
+    find_scenario(scenario).input_of(asked)
 
 
 def test_every_scenario_has_its_fields() -> None:
     for scenario in scenario_names():
         with pytest.raises(InputError, match="it has no field 'nothing'"):
-            find_scenario(scenario).input.from_mapping({"nothing": 1})
+            find_scenario(scenario).input_of({"nothing": 1})
