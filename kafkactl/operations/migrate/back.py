@@ -12,7 +12,7 @@ from kafkactl.migration.driver.journal import BACK
 from kafkactl.migration.driver.ports import RunResult
 from kafkactl.migration.driver.routes import WayBack, identity_of, remembered_of
 from kafkactl.migration.driver.run import run_migration
-from kafkactl.migration.driver.steps import RunContext, StepPlan
+from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.plan.rollback import plan_rollback as planned_rollback
 from kafkactl.migration.plan.rollback_memory import NOTHING
 from kafkactl.migration.plan.rollback_refusals import ACCEPTABLE
@@ -35,7 +35,6 @@ from kafkactl.operations.migrate.driving import (
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observed.observation import Observation
-    from kafkactl.migration.plan.step import Step
 
 __all__ = ["ACCEPTABLE", "RollbackPlan", "plan_rollback", "rollback"]
 
@@ -56,22 +55,13 @@ def rollback(
     options = options or DriveOptions()
 
     def drive(crew: RunContext, seen: Observation) -> RunResult:
-        asks = asking(ask, crew, seen)
-        asked: list[str] = []
-
-        def once(route: StepPlan, step: Step) -> Finding | None:
-            if asked:
-                return None
-            asked.append(step.target)
-            return asks(route, step)
-
         return run_migration(
             crew,
             WayBack(inventory, accepted=options.accepted),
             goal=BACK,
             identity=identity_of(inventory),
             guard=BackGuard(crew),
-            ask=once,
+            ask=asking(ask, crew, seen, once=True),
             accept_observed=True,
         )
 

@@ -111,10 +111,14 @@ class DriveResult:
         }
 
 
-def asking(ask: AskCallback, crew: RunContext, seen: Observation) -> Ask:
-    """`ask` as the driver calls it."""
+def asking(ask: AskCallback, crew: RunContext, seen: Observation, *, once: bool = False) -> Ask:
+    """`ask` as the driver calls it; `once`: for the first step only."""
+    asked: list[str] = []
 
     def asks(route: StepPlan, step: Step) -> Finding | None:
+        if once and asked:
+            return None
+        asked.append(step.target)
         return ask(Question(route=route, step=step, cluster_id=crew.cluster_id, seen=seen))
 
     return asks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from kafkactl.findings import Finding, Outcome, blocker
+from kafkactl.findings import Outcome, blocker
 from kafkactl.frozen import changed
 from kafkactl.migration.checks.numbers import is_accepted
 from kafkactl.migration.driver.guards import ForwardGuard
@@ -34,7 +34,6 @@ from kafkactl.operations.migrate.driving import (
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory
     from kafkactl.migration.observed.observation import Observation
-    from kafkactl.migration.plan.step import Step
 
 _FINALIZABLE = ("M8", "M10", "M11")
 
@@ -103,22 +102,14 @@ def finalize(
     options = options or DriveOptions()
 
     def drive(crew: RunContext, seen: Observation) -> RunResult:
-        asks = asking(ask, crew, seen)
-        asked: list[str] = []
-
-        def once(route: StepPlan, step: Step) -> Finding | None:
-            if asked or observed_state(seen).state == "M10":
-                return None
-            asked.append(step.target)
-            return asks(route, step)
-
+        is_begun = observed_state(seen).state is State.M10
         return run_migration(
             crew,
             _final_route(inventory),
             goal=FINALIZE,
             identity=identity_of(inventory),
             guard=ForwardGuard(crew, accepted=options.accepted),
-            ask=once,
+            ask=asking(agree if is_begun else ask, crew, seen, once=True),
             accept_observed=options.accept_observed,
         )
 
