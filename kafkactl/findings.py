@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkactl.frozen import frozen
 from kafkactl.remedies import remedy_of
+
+if TYPE_CHECKING:
+    from kafkactl.errors import KafkactlError
 
 
 class Severity(StrEnum):
@@ -58,6 +61,11 @@ class Finding:
 def blocker(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
     """A finding that stops a change; every other keyword is evidence."""
     return _finding(Severity.BLOCKER, evidence, id=id, subject=subject, message=message, next_step=next_step)
+
+
+def error_finding(subject: str, error: KafkactlError, severity: Severity = Severity.BLOCKER) -> Finding:
+    """An error as a finding about the subject."""
+    return _finding(severity, {}, id=error.id, subject=subject, message=error.message, next_step=error.advice)
 
 
 def warning(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:

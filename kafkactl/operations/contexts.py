@@ -10,7 +10,7 @@ from typing import Any
 from kafkactl.adapters.files.contexts import CONTEXT_KEYS, Contexts, contexts_file, load_contexts
 from kafkactl.adapters.files.contexts_edit import change_contexts, with_context, without_context
 from kafkactl.errors import KafkactlError
-from kafkactl.findings import Finding, Outcome, Severity
+from kafkactl.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.frozen import frozen
 
 
@@ -101,15 +101,7 @@ def _remarks(path: str | None) -> list[Finding]:
     try:
         return list(load_client_config(path).findings)
     except KafkactlError as error:
-        return [
-            Finding(
-                id=error.id,
-                severity=Severity.WARNING,
-                subject="command_config",
-                message=error.message,
-                next_step=error.advice,
-            )
-        ]
+        return [error_finding("command_config", error, Severity.WARNING)]
 
 
 def _context_dict(contexts: Contexts, name: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from kafkactl.adapters.disks.format_folders import Folders, identity
 from kafkactl.adapters.disks.locks import directory_lock
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.errors import RefusedError
-from kafkactl.findings import Finding, Outcome, Severity
+from kafkactl.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.model import (
     KAFKACTL_LOCK,
@@ -253,13 +253,7 @@ class _Work:
 
     def refused(self, error: RefusedError) -> Applied:
         """Nothing was changed."""
-        finding = Finding(
-            id=error.id,
-            severity=Severity.BLOCKER,
-            subject=f"node {self.plan.node_id}",
-            message=error.message,
-            next_step=error.advice,
-        )
+        finding = error_finding(f"node {self.plan.node_id}", error)
         return Applied(outcome=Outcome.REFUSED, progress=_untouched(self.plan), findings=(*self.plan.findings, finding))
 
     def failed(self, finding: Finding) -> Applied:

@@ -16,7 +16,7 @@ from kafkactl.adapters.disks.format_folders import identity
 from kafkactl.adapters.disks.locks import directory_lock
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.errors import RefusedError
-from kafkactl.findings import Finding, Outcome, Severity
+from kafkactl.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.format.unformat import UnformatDirectory, UnformatPlan, signs_of_a_start
 from kafkactl.storage.model import Applied, Progress
@@ -45,7 +45,9 @@ def apply_unformat(plan: UnformatPlan, files: Filesystem) -> Applied:
                 _remove(target, opened[target.path], files, progress, at)
     except RefusedError as error:
         return Applied(
-            outcome=Outcome.REFUSED, progress=progress, findings=(*plan.findings, _refusal(error, plan.node_id))
+            outcome=Outcome.REFUSED,
+            progress=progress,
+            findings=(*plan.findings, error_finding(f"node {plan.node_id}", error)),
         )
     except OSError as error:
         findings = (*plan.findings, failure_finding(error, at[0]), _what_stands(plan, progress))
@@ -102,16 +104,6 @@ def _remove(
     if synced != target.path:
         files.fsync_directory(target.path, at=folder)
     progress[target.path] = Progress.DONE
-
-
-def _refusal(error: RefusedError, node_id: int) -> Finding:
-    return Finding(
-        id=error.id,
-        severity=Severity.BLOCKER,
-        subject=f"node {node_id}",
-        message=error.message,
-        next_step=error.advice,
-    )
 
 
 def _what_stands(plan: UnformatPlan, progress: dict[str, Progress]) -> Finding:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from kafkactl.errors import KafkactlError
-from kafkactl.findings import Finding, blocker, blockers
+from kafkactl.findings import Finding, blocker, blockers, error_finding
 from kafkactl.frozen import changed
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.driver import actions as apply
@@ -89,7 +89,7 @@ class RenderedFiles:
             files = [_file(owner, text) for owner, text in self._originals(node, own)]
             found = self._made(node, ConfigPhase(phase), files, cluster_facts(files))
         except KafkactlError as error:
-            return blocker(error.id, node.name, error.message, error.advice)
+            return error_finding(node.name, error)
         return found.content if isinstance(found, FromFolder) else found
 
     def _made(

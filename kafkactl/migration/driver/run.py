@@ -16,7 +16,7 @@ from kafkactl.change.engine import End, Engine, Journey, Ready, StepResult, Take
 from kafkactl.change.journal import FAILED, WITHDRAWN
 from kafkactl.change.progress import Event
 from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
-from kafkactl.findings import Finding, Outcome, blockers, each_once
+from kafkactl.findings import Finding, Outcome, blockers, each_once, error_finding
 from kafkactl.frozen import changed, frozen
 from kafkactl.migration.driver.actions import Applied
 from kafkactl.migration.driver.gate import boot_left_ms, is_blind, limit_of, new_strays, why_closed
@@ -37,7 +37,6 @@ from kafkactl.migration.driver.stops import (
     LEVELS,
     STOP_AT_ONCE,
     disagreement,
-    error_finding,
     gate_stays_closed,
     moved_against,
     moved_by_another,

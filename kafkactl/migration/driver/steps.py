@@ -12,13 +12,12 @@ from typing import Any, Final, Protocol
 from kafkactl.change.clock import Deadline
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Outcome, blocker
+from kafkactl.findings import Finding, Outcome, blocker, error_finding
 from kafkactl.frozen import frozen
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Applied, Place
 from kafkactl.migration.driver.journal import DriverJournal
 from kafkactl.migration.driver.ports import DriverLock, MigrationPort, MigrationWaitPolicy
-from kafkactl.migration.driver.stops import error_finding
 from kafkactl.migration.hooks.words import directory_of_node
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import Mode, NodeRole, Observation

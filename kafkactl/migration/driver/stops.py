@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from kafkactl.errors import KafkactlError, RefusedError
+from kafkactl.errors import RefusedError
 from kafkactl.findings import Finding, blocker
 from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.driver.journal import BACK, JournalState
@@ -152,8 +152,3 @@ def strays_found(node: str, directories: tuple[str, ...]) -> Finding:
         " is lost to it unless it is stopped and the directories get their names back",
         directories=len(directories),
     )
-
-
-def error_finding(subject: str, error: KafkactlError) -> Finding:
-    """An error as what stopped the way."""
-    return blocker(error.id, subject, error.message, error.advice)

@@ -10,9 +10,8 @@ from typing import Final
 from kafkactl.change.clock import Deadline
 from kafkactl.change.progress import Event
 from kafkactl.errors import RefusedError, UnreachableError
-from kafkactl.findings import Finding, blocker
+from kafkactl.findings import Finding, blocker, error_finding
 from kafkactl.migration.driver.steps import RunContext
-from kafkactl.migration.driver.stops import error_finding
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.liveness import others_alive, stops_a_living_node
 from kafkactl.migration.plan.step import Step

@@ -20,7 +20,7 @@ from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.files.plan_files import read_receipt, write_receipt
 from kafkactl.errors import FailedError, InputError
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Outcome, Severity
+from kafkactl.findings import Outcome, Severity, error_finding
 from kafkactl.frozen import frozen
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config
 from kafkactl.storage.fleet.check import ApplyRequest, NodeHere
@@ -107,13 +107,7 @@ def _apply_node(node: NodeHere, plan: FormatPlan, files: Filesystem, context: Co
     try:
         write_receipt(context.receipts, receipt, files)
     except FailedError as error:
-        finding = Finding(
-            id=error.id,
-            severity=Severity.WARNING,
-            subject=f"node {node.planned.id}",
-            message=error.message,
-            next_step=error.advice,
-        )
+        finding = error_finding(f"node {node.planned.id}", error, Severity.WARNING)
         return replace(applied, findings=(*applied.findings, finding))
     return applied
 

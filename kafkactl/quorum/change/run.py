@@ -16,7 +16,7 @@ from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepRes
 from kafkactl.change.journal import Journal, RunJournal
 from kafkactl.change.progress import Event, ProgressCallback, in_silence
 from kafkactl.errors import KafkactlError, UnreachableError
-from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers
+from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers, error_finding
 from kafkactl.frozen import changed
 from kafkactl.quorum.change.journal import (
     answer_entry,
@@ -275,7 +275,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
 
     def error_finding(self, error: KafkactlError) -> Finding:
         """What ended the run in the middle."""
-        return blocker(error.id, "quorum", error.message, error.advice)
+        return error_finding("quorum", error)
 
     def result(self, end: End) -> ChangeResult:
         """The answer of a run: the steps that were taken, and those that are left of the last plan."""

@@ -13,7 +13,7 @@ from dataclasses import field, replace
 
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Severity
+from kafkactl.findings import Finding, Severity, error_finding
 from kafkactl.frozen import frozen
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig
 from kafkactl.storage.fleet.plan import NodeSource, config_values
@@ -120,15 +120,7 @@ def _config_findings(planned: PlannedNode, error: InputError) -> list[Finding]:
     subject = f"node {planned.id}"
     if isinstance(error, ConfigError) and error.findings:
         return [replace(finding, subject=f"{subject}, {finding.subject}") for finding in error.findings]
-    return [
-        Finding(
-            id=error.id,
-            severity=Severity.BLOCKER,
-            subject=subject,
-            message=error.message,
-            next_step=error.advice,
-        )
-    ]
+    return [error_finding(subject, error)]
 
 
 def _config_changed(planned: PlannedNode, config: NodeConfig) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from dataclasses import field, replace
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.levels import features_of
 from kafkactl.features.catalog.releases import Release, find_release, newest_release
-from kafkactl.findings import Finding, Outcome, Severity, blockers
+from kafkactl.findings import Finding, Outcome, Severity, blockers, error_finding
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATION_ENABLE
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
@@ -110,9 +110,11 @@ def _read_nodes(request: FleetRequest, release: Release) -> tuple[tuple[FleetNod
             binary = _release_of(entry, release, releases)
             nodes.append(FleetNode(entry=entry, release=binary, config=_read_config(file, binary)))
         except ConfigError as error:
-            findings += [of_node(entry.id, finding) for finding in error.findings] or [_from_error(error, entry.id)]
+            findings += [of_node(entry.id, finding) for finding in error.findings] or [
+                error_finding(f"node {entry.id}", error)
+            ]
         except InputError as error:
-            findings.append(_from_error(error, entry.id))
+            findings.append(error_finding(f"node {entry.id}", error))
     return tuple(nodes), findings
 
 
@@ -183,7 +185,7 @@ class _Shared:
         try:
             plan = plan_format(self._request(node), node.config, blank_node(node.config), self.fleet.release, source)
         except InputError as error:
-            self.findings.append((node.entry.id, _from_error(error, node.entry.id)))
+            self.findings.append((node.entry.id, error_finding(f"node {node.entry.id}", error)))
             return None
         # The plan gives brokers the fleet's features on purpose: they do nothing there, and all disks are alike.
         told = [finding for finding in plan.findings if finding.id != "bootstrap-flag-on-broker"]
@@ -301,16 +303,6 @@ def of_node(node_id: int, finding: Finding) -> Finding:
     if finding.subject in (subject, FLEET) or finding.subject.startswith(f"{subject},"):
         return finding
     return replace(finding, subject=f"{subject}, {finding.subject}" if finding.subject else subject)
-
-
-def _from_error(error: InputError, node_id: int) -> Finding:
-    return Finding(
-        id=error.id,
-        severity=Severity.BLOCKER,
-        subject=f"node {node_id}",
-        message=error.message,
-        next_step=error.advice,
-    )
 
 
 def together(findings: Iterable[tuple[int, Finding]]) -> list[Finding]:

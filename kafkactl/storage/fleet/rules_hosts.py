@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from kafkactl.errors import InputError
-from kafkactl.findings import Finding, blocker
+from kafkactl.findings import Finding, blocker, error_finding
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.storage.fleet.inventory import NEW_CLUSTER
 from kafkactl.storage.fleet.model import FLEET, Fleet, address_of, host_of, nodes_text
@@ -76,7 +76,7 @@ def _directory_ids(fleet: Fleet) -> Iterator[Finding]:
         try:
             directory_id = Uuid.parse(entry.directory_id)
         except InputError as error:
-            yield blocker(id=error.id, subject=f"node {entry.id}", message=error.message, next_step=error.advice)
+            yield error_finding(f"node {entry.id}", error)
             continue
         given[directory_id].append(entry.id)
         if directory_id.is_reserved:
