@@ -6,8 +6,8 @@ import pytest
 
 from kafkactl.errors import SchemaError
 from kafkactl.schema.build import build_message
-from kafkactl.schema.layout import layout_at
 from kafkactl.schema.spec import NO_VERSIONS, Versions
+from tests.schema.layouts import layout_at
 
 Field = dict[str, Any]
 

@@ -8,8 +8,8 @@ import pytest
 from kafkactl.errors import SchemaError
 from kafkactl.schema import definitions, source
 from kafkactl.schema.definitions import control_record, message, message_names, metadata_record, request, response
-from kafkactl.schema.layout import layout_at
 from kafkactl.schema.spec import FieldSpec
+from tests.schema.layouts import layout_at
 
 FOLDERS = ("metadata", "raft", "tiered", "messages")
 

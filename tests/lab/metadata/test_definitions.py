@@ -22,10 +22,10 @@ import tomli
 from kafkactl.schema.build import build_message
 from kafkactl.schema.definitions import message, message_names, metadata_record_names
 from kafkactl.schema.dialect import parse_definition
-from kafkactl.schema.layout import FieldLayout, layout_at
 from kafkactl.schema.source import read_data
 from kafkactl.schema.spec import MessageSpec
 from tests.lab.harness import maven, releases
+from tests.schema.layouts import FieldLayout, layout_at
 
 pytestmark = pytest.mark.lab
 
