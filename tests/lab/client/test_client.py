@@ -69,7 +69,7 @@ def test_brokers_and_controllers_of_every_release_describe_themselves(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort, release: str
 ) -> None:
     facts = find_release(release)
-    known = {name: one.latest_production for name, one in features_of(facts).items()}
+    known = {name: feature.latest_production for name, feature in features_of(facts).items()}
     known["metadata.version"] = facts.production_level
     with combined_node(release, storage_tool, tmp_path, free_port) as (_, broker, controller):
         for address in (broker, controller):

@@ -38,7 +38,7 @@ class Site:
 
 @pytest.fixture(
     scope="module",
-    params=["4.4.0", *(pytest.param(one, marks=pytest.mark.campaign) for one in ("3.3.2", "3.9.2", "4.0.2"))],
+    params=["4.4.0", *(pytest.param(version, marks=pytest.mark.campaign) for version in ("3.3.2", "3.9.2", "4.0.2"))],
 )
 def site(
     request: pytest.FixtureRequest, storage_tool: StorageToolServer, tmp_path_factory: pytest.TempPathFactory
@@ -94,13 +94,13 @@ def client(site: Site, options: str, *, host: str = "localhost", service: str = 
 
 
 def let_in(site: Site, options: str) -> None:
-    with client(site, options) as one:
-        assert one.cluster().cluster_id == CLUSTER_ID
+    with client(site, options) as connected:
+        assert connected.cluster().cluster_id == CLUSTER_ID
 
 
 def kept_out(site: Site, options: str, *, host: str = "localhost", service: str = "kafka") -> UnreachableError:
-    with client(site, options, host=host, service=service) as one, pytest.raises(UnreachableError) as caught:
-        one.cluster()
+    with client(site, options, host=host, service=service) as connected, pytest.raises(UnreachableError) as caught:
+        connected.cluster()
     assert caught.value.exit_code == 4
     return caught.value
 
@@ -154,8 +154,8 @@ def test_a_service_that_has_no_principal(site: Site, host: str, service: str) ->
 def test_a_listener_without_kerberos(site: Site) -> None:
     options = f'useKeyTab=true keyTab="{site.alice}" principal="alice@{REALM}"'
     clear = Address(*site.node.address)
-    with client(site, options) as one, pytest.raises(UnreachableError) as caught:
-        one.ask_node(clear, "DescribeCluster", {})
+    with client(site, options) as connected, pytest.raises(UnreachableError) as caught:
+        connected.ask_node(clear, "DescribeCluster", {})
     assert caught.value.id == "sasl-not-spoken"
 
 

@@ -48,7 +48,7 @@ def test_what_is_fetched_is_what_is_on_the_disk(
                 assert on_disk.startswith(fetched)
                 assert [batch.header.last_offset + 1 for batch in decode_batches(fetched)][-1] == log.high_watermark
                 rest = list(iterate_metadata_log(client, from_offset=2, up_to=4))
-                assert all(isinstance(one, FetchedPiece) and one.data in on_disk for one in rest)
+                assert all(isinstance(piece, FetchedPiece) and piece.data in on_disk for piece in rest)
                 observers = client.ask_active_controller("DescribeQuorum", QUORUM).body["Topics"][0]["Partitions"][0]
                 assert [observer["ReplicaId"] for observer in observers["Observers"]] == []
 

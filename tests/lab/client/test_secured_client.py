@@ -34,7 +34,10 @@ WRONG = "wr0ng-s3cret"
 
 @pytest.fixture(
     scope="module",
-    params=["4.4.0", *(pytest.param(one, marks=pytest.mark.campaign) for one in ("3.3.2", "3.6.2", "3.9.2", "4.0.2"))],
+    params=[
+        "4.4.0",
+        *(pytest.param(version, marks=pytest.mark.campaign) for version in ("3.3.2", "3.6.2", "3.9.2", "4.0.2")),
+    ],
 )
 def node(
     request: pytest.FixtureRequest, storage_tool: StorageToolServer, tmp_path_factory: pytest.TempPathFactory
@@ -55,13 +58,13 @@ def client(node: SecuredNode, listener: str, given: dict[str, str], *, protocol:
 
 
 def let_in(node: SecuredNode, listener: str, given: dict[str, str], **more: str) -> None:
-    with client(node, listener, given, **more) as one:
-        assert one.cluster().cluster_id == CLUSTER_ID
+    with client(node, listener, given, **more) as connected:
+        assert connected.cluster().cluster_id == CLUSTER_ID
 
 
 def kept_out(node: SecuredNode, listener: str, given: dict[str, str], **more: str) -> str:
-    with client(node, listener, given, **more) as one, pytest.raises(UnreachableError) as caught:
-        one.cluster()
+    with client(node, listener, given, **more) as connected, pytest.raises(UnreachableError) as caught:
+        connected.cluster()
     assert caught.value.exit_code == 4
     told = json.dumps(caught.value.to_dict(), ensure_ascii=False)
     assert not [secret for secret in SECRETS if secret in told]
@@ -101,8 +104,8 @@ class TestTls:
 
     @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
     def test_each_version_of_the_protocol(self, node: SecuredNode, version: str) -> None:
-        one = client(node, "TLS", node.trust | {"ssl.enabled.protocols": version})
-        with one, one.open_connection(one.bootstrap[0]) as connection:
+        opened = client(node, "TLS", node.trust | {"ssl.enabled.protocols": version})
+        with opened, opened.open_connection(opened.bootstrap[0]) as connection:
             for _ in range(3):
                 connection.refresh_versions(Deadline.after(3000, SystemClock()))
                 assert not connection.is_stale(0), "session tickets in between are no sign of an end"
@@ -151,8 +154,8 @@ class TestSasl:
         let_in(node, "SCRAM", node.trust | scram("alice", SCRAM_ALICE, bits))
 
     def test_a_secured_controller(self, node: SecuredNode) -> None:
-        with client(node, "CONTROLLER", node.trust | plain("admin", ADMIN)) as one:
-            assert one.find_leader() == Address("127.0.0.1", node.ports["CONTROLLER"])
+        with client(node, "CONTROLLER", node.trust | plain("admin", ADMIN)) as connected:
+            assert connected.find_leader() == Address("127.0.0.1", node.ports["CONTROLLER"])
 
     @pytest.mark.parametrize(
         ("listener", "login"),
@@ -181,8 +184,8 @@ class TestSasl:
         assert kept_out(node, "OAUTH", oauth() | _token_file(node.folder, time.time() - 600)) == "authentication-failed"
 
     def test_the_life_of_a_session_is_told(self, node: SecuredNode) -> None:
-        one = client(node, "PLAIN", plain("alice", ALICE))
-        with one, one.open_connection(one.bootstrap[0]) as connection:
+        opened = client(node, "PLAIN", plain("alice", ALICE))
+        with opened, opened.open_connection(opened.bootstrap[0]) as connection:
             now_ms = time.monotonic() * 1000
             assert not connection.is_stale(now_ms)
             assert connection.is_stale(now_ms + secured.SESSION_MS)

@@ -91,7 +91,7 @@ def test_the_same_request_as_kafkas_client(oracle: Oracle, files: dict[str, str]
         text = javaproperties.dumps(given, timestamp=False).encode("latin-1")
         assert oracle.ask("token", text) == "OK head.body.seal"
         assert fetched(given) == "head.body.seal"
-    theirs, ours = (understood(*one) for one in seen)
+    theirs, ours = (understood(*token) for token in seen)
     assert ours == theirs
 
 

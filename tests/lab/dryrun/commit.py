@@ -83,11 +83,11 @@ def _records(cluster: KafkaCluster, node_id: int) -> list[tuple[int, object]]:
     """Epoch and content of each record, in the order of offsets from 0 on."""
     found: list[tuple[int, object]] = []
     for segment in open_source(str(cluster.disks.metadata_log(node_id))).segments:
-        for one in records_in(segment):
-            if isinstance(one, Damage):
+        for record in records_in(segment):
+            if isinstance(record, Damage):
                 break
-            assert one[0].offset == len(found)
-            found.append((one[0].epoch, one[0].record))
+            assert record[0].offset == len(found)
+            found.append((record[0].epoch, record[0].record))
     return found
 
 

@@ -53,7 +53,7 @@ def down_for_good(stage: Stage, broker: int) -> Holds:
     start = stage.world().loaded.last_offset
 
     def holds(image: Image) -> bool:
-        written = [one for one in stage.written(start) if one.data.get("Fenced") == 1]
+        written = [record for record in stage.written(start) if record.data.get("Fenced") == 1]
         return image.brokers[broker].fenced and len(written) >= again
 
     return holds
@@ -100,9 +100,9 @@ def elect(kind: str, *topics: str) -> Experiment:
 
         found = stage.experiment("elect-leaders", {"type": kind, "topics": list(topics)}, deed, calm)
         told = {
-            (topic["Topic"], one["PartitionId"]): one["ErrorCode"]
+            (topic["Topic"], partition["PartitionId"]): partition["ErrorCode"]
             for topic in answer["ReplicaElectionResults"]  # type: ignore[attr-defined]
-            for one in topic["PartitionResult"]
+            for partition in topic["PartitionResult"]
         }
         said = {(result["topic"], result["partition"]): result["error_code"] for result in found.effects["results"]}
         assert said == told, f"answered {told}, predicted {said}"

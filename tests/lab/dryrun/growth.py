@@ -98,7 +98,7 @@ def kept(stage: Stage) -> object:
     seen = []
     for _ in range(4 * CLEANING_S):
         time.sleep(0.5)
-        seen.append(sum(one.stat().st_size for one in (*folder.glob("*.log"), *folder.glob("*.checkpoint"))))
+        seen.append(sum(file.stat().st_size for file in (*folder.glob("*.log"), *folder.glob("*.checkpoint"))))
     assert max(seen) <= most, f"at most {most} bytes predicted, {max(seen)} seen"
     assert max(seen) > log["bytes_kept_after"] // 2, f"{max(seen)} bytes: nothing that could have been cleaned"
     assert any(after < before for before, after in itertools.pairwise(seen)), "nothing was cleaned"

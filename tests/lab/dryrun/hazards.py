@@ -44,7 +44,7 @@ def lose_worst(size: int) -> Experiment:
         before = stage.settle(lambda _: True)
         told = run("broker-loss", before, {"worst": size}).effects
         assert told["sets"] == comb(len(before.loaded.image.brokers), size)
-        worst = next(one for one in told["worst"] if 1 not in one["brokers"])
+        worst = next(loss for loss in told["worst"] if 1 not in loss["brokers"])
         lost = worst["brokers"]
         asked = {"brokers": lost, "mode": "crash"}
         found = stage.experiment("broker-loss", asked, lambda: stage.cluster.kill(*lost), fenced(*lost))
@@ -104,7 +104,7 @@ def return_all(*order: int) -> Experiment:
 
     def play(stage: Stage) -> object:
         before = stage.settle(lambda _: True)
-        down = [one for one in order or before.loaded.image.brokers if before.loaded.image.brokers[one].fenced]
+        down = [broker for broker in order or before.loaded.image.brokers if before.loaded.image.brokers[broker].fenced]
         found = run("broker-return", before, {"brokers": down, "in_order": True})
         for broker in down:
             stage.cluster.node(broker).start()
@@ -198,7 +198,7 @@ def strand(broker: int, entity: str) -> Experiment:
         play_lose(stage)
         told = play_configure(stage)
         assert isinstance(told, Prediction)
-        stranded = {(one["topic"], one["partition"]) for one in told.effects["stranded"]}
+        stranded = {(partition["topic"], partition["partition"]) for partition in told.effects["stranded"]}
         assert bool(stranded) == stage.world().facts.rules.elections.elr
         found = play_start(stage)
         assert isinstance(found, Prediction)
@@ -305,7 +305,7 @@ def leak(stage: Stage) -> object:
         record("NoOpRecord", {}),
     ]
     batch = encode_batch(
-        [(None, encoded(one)) for one in written],
+        [(None, encoded(record)) for record in written],
         base_offset=world.loaded.last_offset + 1,
         timestamp_ms=int(time.time() * 1_000),
         partition_leader_epoch=world.loaded.last_epoch,

@@ -51,12 +51,12 @@ def level(operation: str, levels: Mapping[str, int], *, unsafe: bool = False) ->
         _compare_levels(found, stage.world().loaded.image)
         return found
 
-    return f"{operation} {', '.join(f'{name}={one}' for name, one in levels.items())}{' unsafe' * unsafe}", play
+    return f"{operation} {', '.join(f'{name}={level}' for name, level in levels.items())}{' unsafe' * unsafe}", play
 
 
 def _compare_answer(found: Prediction, answer: Mapping[str, Any]) -> None:
     """Errors by code and by text; where results are told by feature, each feature's own."""
-    told = {one["Feature"]: (one["ErrorCode"], one["ErrorMessage"]) for one in answer.get("Results") or []}
+    told = {result["Feature"]: (result["ErrorCode"], result["ErrorMessage"]) for result in answer.get("Results") or []}
     whole = (answer["ErrorCode"], answer["ErrorMessage"])
     for feature in found.effects["features"]:
         error = feature["server_error"]
@@ -183,7 +183,7 @@ def play_voters(stage: Stage) -> list[tuple[str, bool]]:
     """Eight predictions about the voters of three dynamic controllers; the last one ends the quorum for good."""
     cluster, played = stage.cluster, []
     leader = cluster.leader()
-    one, other = (node for node in cluster.controller_ids if node != leader)
+    first, other = (node for node in cluster.controller_ids if node != leader)
     keys = {node: Uuid.parse(cluster.directory_id(node)) for node in cluster.controller_ids}
     stranger = Uuid.parse("AAAAAAAAAAAAAAAAAAAAAQ")
 
@@ -203,36 +203,40 @@ def play_voters(stage: Stage) -> list[tuple[str, bool]]:
 
     answered(stage, leader, "RemoveRaftVoter", {"remove": wish(99, stranger)}, voter(99, stranger))
     told("a stranger is removed", True)
-    answered(stage, leader, "AddRaftVoter", {"add": wish(one, keys[one])}, joins(one, keys[one]))
+    answered(stage, leader, "AddRaftVoter", {"add": wish(first, keys[first])}, joins(first, keys[first]))
     told("a voter is added again", True)
     wrong = {"ClusterId": "AAAAAAAAAAAAAAAAAAAAAA"}
-    asked = {"remove": wish(one, keys[one]), "cluster_id": wrong["ClusterId"]}
-    answered(stage, leader, "RemoveRaftVoter", asked, {**voter(one, keys[one]), **wrong})
+    asked = {"remove": wish(first, keys[first]), "cluster_id": wrong["ClusterId"]}
+    answered(stage, leader, "RemoveRaftVoter", asked, {**voter(first, keys[first]), **wrong})
     told("another cluster's id", True)
 
-    found = run("controllers", stage.world(leader), {"lose": [one]})
-    cluster.kill(one)
+    found = run("controllers", stage.world(leader), {"lose": [first]})
+    cluster.kill(first)
     told("one of three is lost", (found.verdict is Verdict.DEGRADED) == lives(stage))
 
     found = answered(
-        stage, leader, "RemoveRaftVoter", {"down": [one], "remove": wish(one, keys[one])}, voter(one, keys[one])
+        stage,
+        leader,
+        "RemoveRaftVoter",
+        {"down": [first], "remove": wish(first, keys[first])},
+        voter(first, keys[first]),
     )
     told("the dead one is removed", sorted(cluster.voters()) == found.effects["voters"]["after"])
 
-    cluster.start(one)
-    cluster.wait_for(lambda: _follows(stage, one), f"controller {one} following")
-    found = answered(stage, leader, "AddRaftVoter", {"add": wish(one, keys[one])}, joins(one, keys[one]))
+    cluster.start(first)
+    cluster.wait_for(lambda: _follows(stage, first), f"controller {first} following")
+    found = answered(stage, leader, "AddRaftVoter", {"add": wish(first, keys[first])}, joins(first, keys[first]))
     told("it is added again", sorted(cluster.voters()) == found.effects["voters"]["after"])
 
-    found = run("controllers", stage.world(leader), {"lose": [one, other]})
-    cluster.kill(one, other)
+    found = run("controllers", stage.world(leader), {"lose": [first, other]})
+    cluster.kill(first, other)
     told("two of three are lost", (found.verdict is Verdict.UNAVAILABLE) == (not lives(stage)))
-    cluster.start(one, other)
+    cluster.start(first, other)
 
     leader = cluster.leader()
-    one, other = (node for node in cluster.controller_ids if node != leader)
-    cluster.kill(one)
-    found = run("controllers", stage.world(leader), {"down": [one], "remove": wish(other, keys[other])})
+    first, other = (node for node in cluster.controller_ids if node != leader)
+    cluster.kill(first)
+    found = run("controllers", stage.world(leader), {"down": [first], "remove": wish(other, keys[other])})
     with contextlib.suppress(KafkactlError):
         stage.ask("RemoveRaftVoter", {"ClusterId": cluster.cluster_id, **voter(other, keys[other])})
     told("a live voter is removed while another is down", (found.verdict is Verdict.WEDGED) == (not lives(stage)))

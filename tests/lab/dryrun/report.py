@@ -56,8 +56,8 @@ def read_report(stage: Stage) -> object:
     assert len(real) == sum(assignment.count(",") + 1 for assignment, _ in TOPICS.values())
     drawn = {(int(broker), kind): int(count) for broker, count, kind in BAR.findall(page.read_text(encoding="utf-8"))}
     for kind, seen in (
-        ("leads", Counter(one.leader for one in real if one.leader >= 0)),
-        ("holds", Counter(broker for one in real for broker in one.replicas)),
+        ("leads", Counter(partition.leader for partition in real if partition.leader >= 0)),
+        ("holds", Counter(broker for partition in real for broker in partition.replicas)),
     ):
         shown = {broker: count for (broker, of), count in drawn.items() if of == kind and count}
         assert shown == dict(seen), f"{kind}: {shown} shown, {dict(seen)} told by Kafka"
@@ -70,7 +70,7 @@ def read_report(stage: Stage) -> object:
         for finding in played['["elect-leaders", null]']["findings"]
         if finding["id"] == "partitions-without-leader-before"
     ]
-    leaderless = sum(one.leader < 0 for one in real)
+    leaderless = sum(partition.leader < 0 for partition in real)
     assert told == ([leaderless] if leaderless else []), f"{told} without a leader told, {leaderless} are"
     worst = played['["broker-loss", 1]']
     harm = _lost_with(stage, real)
@@ -86,11 +86,11 @@ def _lost_with(stage: Stage, real: list[Described]) -> Counter[int]:
     """By broker, the partitions that it alone can lead: alone in sync, and nobody else who may lead uncleanly lives."""
     live = {broker_id for broker_id in stage.cluster.broker_ids if stage.cluster.node(broker_id).alive}
     found: Counter[int] = Counter()
-    for one in real:
-        unclean = TOPICS[one.topic][1].get("unclean.leader.election.enable") == "true"
-        others = live & set(one.replicas if unclean else one.isr) - {one.leader}
-        if one.leader >= 0 and not others:
-            found[one.leader] += 1
+    for partition in real:
+        unclean = TOPICS[partition.topic][1].get("unclean.leader.election.enable") == "true"
+        others = live & set(partition.replicas if unclean else partition.isr) - {partition.leader}
+        if partition.leader >= 0 and not others:
+            found[partition.leader] += 1
     return found
 
 

@@ -34,11 +34,13 @@ def return_together(*brokers: int, pause_s: float = 0.0) -> Experiment:
         image = stage.world().loaded.image
         open_ = [change for change in found.changes if not change.certain]
         ends = []
-        for one in open_:
-            topic = image.topic(one.topic)
+        for partition in open_:
+            topic = image.topic(partition.topic)
             assert topic is not None
-            leaders = sorted({end.leader for end in one.alternatives})
-            ends.append(f"{one.topic}-{one.partition}: {topic.partitions[one.partition].leader} of {leaders}")
+            leaders = sorted({end.leader for end in partition.alternatives})
+            ends.append(
+                f"{partition.topic}-{partition.partition}: {topic.partitions[partition.partition].leader} of {leaders}"
+            )
         print(f"{brokers} {pause_s} s apart, uncertain: {'; '.join(ends) or 'none'}", flush=True)
         return found
 
@@ -85,23 +87,23 @@ def hang(broker: int) -> Experiment:
 
 FEW_RETURNS: tuple[Experiment, ...] = (
     *(
-        one
+        act
         for pause in PAUSES_S
         for order in ((12, 13), (13, 12))
-        for one in (lose(12, 13), return_together(*order, pause_s=pause), elect("preferred"))
+        for act in (lose(12, 13), return_together(*order, pause_s=pause), elect("preferred"))
     ),
     *(
-        one
+        act
         for order in ((11, 12, 13), (13, 11, 12), (12, 13, 11))
-        for one in (lose(11, 12, 13), return_together(*order, pause_s=0.5), elect("preferred"))
+        for act in (lose(11, 12, 13), return_together(*order, pause_s=0.5), elect("preferred"))
     ),
 )
 """Each leaves a whole cluster."""
 
 CLEAN_RETURNS: tuple[Experiment, ...] = tuple(
-    one
+    act
     for order, pause in (((11, 12, 13), 0.0), ((13, 12, 11), 0.0), ((12, 13, 11), 1.0), ((13, 11, 12), 1.0))
-    for one in (stop(12), stop(13), stop(11), return_together(*order, pause_s=pause), elect("preferred"))
+    for act in (stop(12), stop(13), stop(11), return_together(*order, pause_s=pause), elect("preferred"))
 )
 """With eligible leader replicas those that were shut down cleanly are still eligible: any of them may lead."""
 

@@ -195,7 +195,7 @@ def _partitions(expected: Image, real: Image, found: Prediction) -> Iterator[str
                 if _unordered(outcome) not in uncertain[topic.name, number]:
                     yield f"{name}: {outcome} is none of {uncertain[topic.name, number]}"
                 continue
-            expects, finds = (_shown(one, epochs=alone, ordered=ordered) for one in (said, now))
+            expects, finds = (_shown(change, epochs=alone, ordered=ordered) for change in (said, now))
             if expects != finds:
                 yield f"{name}: predicted {expects}, found {finds}"
 
@@ -223,8 +223,10 @@ def _shown(partition: Partition, *, epochs: bool, ordered: bool) -> tuple[Any, .
 def _records(found: Prediction, written: list[MetadataRecord], *, exact: bool) -> list[str]:
     said = list(records_of(found.operations or (), found.facts.rules))
     if not exact:
-        said, written = ([one for one in side if one.type != "PartitionChangeRecord"] for side in (said, written))
-        return _differences(Counter(one.type for one in said), Counter(one.type for one in written))
+        said, written = (
+            [record for record in side if record.type != "PartitionChangeRecord"] for side in (said, written)
+        )
+        return _differences(Counter(record.type for record in said), Counter(record.type for record in written))
     if any(not change.certain for change in found.changes):
         return []
     return _differences(Counter(map(_text, said)), Counter(map(_text, written)))
@@ -234,9 +236,9 @@ def _unclean(before: Image, found: Prediction, written: list[MetadataRecord]) ->
     """Who led without being in sync, as the records tell it: RECOVERING, unless the partition was that already."""
     uncertain = {(change.topic, change.partition) for change in found.changes if not change.certain}
     real = {
-        (before.topics[one.data["TopicId"]].name, one.data["PartitionId"])
-        for one in written
-        if one.type == "PartitionChangeRecord" and one.data["LeaderRecoveryState"] == RECOVERING
+        (before.topics[record.data["TopicId"]].name, record.data["PartitionId"])
+        for record in written
+        if record.type == "PartitionChangeRecord" and record.data["LeaderRecoveryState"] == RECOVERING
     }
     said = {(change.topic, change.partition) for change in found.changes if change.elected_uncleanly}
     already = {
@@ -245,14 +247,15 @@ def _unclean(before: Image, found: Prediction, written: list[MetadataRecord]) ->
         for number, partition in topic.partitions.items()
         if partition.leader_recovery_state == RECOVERING
     }
-    return [f"led uncleanly, not predicted: {one}" for one in sorted(real - said - uncertain)] + [
-        f"predicted to be led uncleanly, not seen: {one}" for one in sorted(said - real - uncertain - already)
+    return [f"led uncleanly, not predicted: {partition}" for partition in sorted(real - said - uncertain)] + [
+        f"predicted to be led uncleanly, not seen: {partition}"
+        for partition in sorted(said - real - uncertain - already)
     ]
 
 
 def _differences(said: Counter[str], written: Counter[str]) -> list[str]:
-    return [f"predicted, not written: {one}" for one in said - written] + [
-        f"written, not predicted: {one}" for one in written - said
+    return [f"predicted, not written: {change}" for change in said - written] + [
+        f"written, not predicted: {change}" for change in written - said
     ]
 
 

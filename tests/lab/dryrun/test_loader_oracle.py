@@ -92,7 +92,7 @@ class _Log:
         ends = self.rng.random() < 0.5
         before = set(self.users), dict(self.topics)
         operations = [self.operation(removes_topics=ends) for _ in range(3)]
-        records = [record("BeginTransaction"), *(one for made in operations for one in made)]
+        records = [record("BeginTransaction"), *(made_record for made in operations for made_record in made)]
         records.append(record("EndTransaction" if ends else "AbortTransaction"))
         if not ends:
             self.users, self.topics = before
@@ -107,11 +107,11 @@ class _Log:
         for _ in range(self.rng.randint(1, 12)):
             if self.rng.random() < 0.2:
                 self.transaction()
-            elif made := [one for _ in range(self.rng.randint(1, 3)) for one in self.operation()]:
+            elif made := [made_record for _ in range(self.rng.randint(1, 3)) for made_record in self.operation()]:
                 self.batches.append(made)
         offset, content = 0, b""
         for batch in self.batches:
-            values = [(None, encode_record(message(one.type), one.version, one.data)) for one in batch]
+            values = [(None, encode_record(message(made.type), made.version, made.data)) for made in batch]
             content += encode_batch(values, base_offset=offset, timestamp_ms=1, partition_leader_epoch=1)
             offset += len(batch)
         return content

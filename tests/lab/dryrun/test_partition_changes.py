@@ -89,7 +89,7 @@ def target_of(rng: random.Random, partition: Partition) -> Target:
     least = rng.randint(1, 3)
     election = rng.choice((Election.ONLINE, Election.UNCLEAN))
     gone = rng.choice(IDS)
-    left = tuple(one for one in partition.isr if one != gone)
+    left = tuple(replica for replica in partition.isr if replica != gone)
     kind = rng.choice(("fence", "unclean-shutdown", "elect", "grow", "cancel", "reassign"))
     if kind == "fence":
         return Target(min_isr=least, isr=left, election=election)
@@ -101,7 +101,7 @@ def target_of(rng: random.Random, partition: Partition) -> Target:
         return Target(min_isr=least, isr=partition.replicas, election=election, recovery_state=0)
     if kind == "cancel":
         replicas = tuple(replica for replica in partition.replicas if replica not in partition.adding_replicas)
-        isr = tuple(one for one in partition.isr if one not in partition.adding_replicas) or replicas[:1]
+        isr = tuple(replica for replica in partition.isr if replica not in partition.adding_replicas) or replicas[:1]
         replicas = replicas or partition.replicas
         return Target(min_isr=least, isr=isr, replicas=replicas, removing=(), adding=(), election=election)
     wanted = tuple(rng.sample(IDS, rng.randint(1, 4)))

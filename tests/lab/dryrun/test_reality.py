@@ -205,7 +205,7 @@ def test_users_that_a_restart_forgets(
     cluster.start()
     begun = time.monotonic()
     before, lost, after = forget_users(Stage(cluster, storage_tool), gone)
-    said = {name for name in before if any(name in one for one in lost)}
+    said = {name for name in before if any(name in subject for subject in lost)}
     right = before - said == after
     what = f"{gone} removed, all restarted: {', '.join(sorted(said)) or 'nobody'} forgotten"
     write_section(f"{release}, restart ({gone})", [Row(what, right, time.monotonic() - begun)])

@@ -125,7 +125,7 @@ def test_an_upgrade_ends_as_planned_and_is_proved_on_every_node(
         made = kafkactl("features", *where, "upgrade", *shlex.split(words), "-o", "json")
         assert (made.code, made.json["outcome"]) == (0, "done"), made.json
         assert [change["to"] for change in made.json["changes"]] == [change["to"] for change in planned.json["changes"]]
-        assert {(one["role"], one["node_id"]) for one in made.json["proof"]} == {
+        assert {(proof["role"], proof["node_id"]) for proof in made.json["proof"]} == {
             ("controller", 1), ("controller", 2), ("broker", 11),
         }  # fmt: skip
         wanted = {change["name"]: change["to"] for change in made.json["changes"] if change["to"]}
@@ -335,7 +335,7 @@ def test_a_quorum_that_fails_while_a_change_is_sent_is_never_guessed_about(
         assert became is Outcome.UNKNOWN
     with cluster.client() as client:
         again = change_features(client, request, deadline=Deadline.after(25_000, SystemClock()), tell=lambda text: None)
-    assert again.plan.outcome is Outcome.NOTHING_TO_DO or [one.outcome for one in again.resolved] == [Outcome.DONE]
+    assert again.plan.outcome is Outcome.NOTHING_TO_DO or [step.outcome for step in again.resolved] == [Outcome.DONE]
     assert cluster.levels(11)["metadata.version"] == goal
 
 

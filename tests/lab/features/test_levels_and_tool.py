@@ -124,9 +124,9 @@ def test_feature_dependencies(tool: StorageToolServer, version: str) -> None:
 @pytest.mark.parametrize("version", WITH_COMMANDS)
 def test_several_features_are_answered_in_turn(tool: StorageToolServer, version: str) -> None:
     asked = ["eligible.leader.replicas.version=1", "kraft.version=1", "metadata.version=23"]
-    answer = tool.run(version, ["feature-dependencies", *(word for one in asked for word in ("-f", one))])
+    answer = tool.run(version, ["feature-dependencies", *(word for feature in asked for word in ("-f", feature))])
     assert answer.stdout.splitlines() == [
-        line for one in asked for line in our_dependencies(find_release(version), one)
+        line for feature in asked for line in our_dependencies(find_release(version), feature)
     ]
 
 

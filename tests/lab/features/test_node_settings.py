@@ -33,7 +33,7 @@ BROKERS = {
     "min.insync.replicas": "2", "create.topic.policy.class.name": "java.lang.String",
 }  # fmt: skip
 ELR = "eligible.leader.replicas.version"
-CAMPAIGN = [pytest.param(one, marks=pytest.mark.campaign) for one in ("3.9.2", "3.7.2", "4.0.2", "4.4.0")]
+CAMPAIGN = [pytest.param(version, marks=pytest.mark.campaign) for version in ("3.9.2", "3.7.2", "4.0.2", "4.4.0")]
 
 
 def differing(
@@ -145,8 +145,8 @@ def in_force(cluster: KafkaCluster, topic: str) -> set[tuple[str, int]]:
     with cluster.client(Role.BROKER) as client:
         for id in cluster.broker_ids:
             answer = client.ask_node(cluster.broker_address(id), "DescribeConfigs", {"Resources": [resource]})
-            ((one,),) = (result["Configs"] for result in answer.body["Results"])
-            found.add((one["Value"], one["ConfigSource"]))
+            ((config,),) = (result["Configs"] for result in answer.body["Results"])
+            found.add((config["Value"], config["ConfigSource"]))
     return found
 
 

@@ -69,7 +69,7 @@ class Shape:
     @property
     def level(self) -> str:
         """What is given as `--release-version`: the newest that every node knows, unless the shape says otherwise."""
-        oldest = min(releases.release(one).number for one in (self.release, *dict(self.releases).values()))
+        oldest = min(releases.release(version).number for version in (self.release, *dict(self.releases).values()))
         return self.metadata_version or f"{oldest[0]}.{oldest[1]}"
 
 
@@ -167,7 +167,10 @@ class Disks:
             return VoterMode.UNSPECIFIED, ""
         if not (initial and node_id in self._initial):
             return VoterMode.NO_INITIAL_CONTROLLERS, ""
-        listed = (f"{one}@{HOST}:{self.controller_ports[one]}:{key}" for one, key in self._initial.items())
+        listed = (
+            f"{controller}@{HOST}:{self.controller_ports[controller]}:{key}"
+            for controller, key in self._initial.items()
+        )
         return VoterMode.INITIAL_CONTROLLERS, ",".join(listed)
 
 

@@ -54,7 +54,7 @@ def resolved(name: str, wanted: Sequence[Coordinates], excluded: Sequence[str] =
 
     def fill(work: Path, target: Path) -> None:
         (work / "pom.xml").write_text(pom, encoding="utf-8")
-        names = ", ".join(f"{one.group}:{one.artifact}:{one.version}" for one in wanted)
+        names = ", ".join(f"{artifact.group}:{artifact.artifact}:{artifact.version}" for artifact in wanted)
         _copy_dependencies(work, target, names)
 
     return cache.folder(name, pom, fill)
@@ -93,7 +93,7 @@ def _attempt(command: Sequence[str], work: Path) -> str:
 
 def _pom(wanted: Sequence[Coordinates], excluded: Sequence[str]) -> str:
     """A project that only has dependencies."""
-    dependencies = "\n".join(_dependency(one, excluded) for one in wanted)
+    dependencies = "\n".join(_dependency(artifact, excluded) for artifact in wanted)
     return f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>kafkactl.lab</groupId>

@@ -145,7 +145,7 @@ class Pool:
 
     def _wait_for_room(self, name: str) -> None:
         deadline = time.monotonic() + ROOM_TIMEOUT_S
-        while len(nodes := [one for one in self.alive() if one.is_node]) >= self.limit:
+        while len(nodes := [process for process in self.alive() if process.is_node]) >= self.limit:
             if any(node.owner == self._owner() for node in nodes):
                 return
             if time.monotonic() > deadline:

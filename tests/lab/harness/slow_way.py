@@ -45,15 +45,15 @@ class SlowWay:
                     inner.close()
                     continue
                 outer.settimeout(None)
-                for one, other in ((inner, outer), (outer, inner)):
-                    threading.Thread(target=self._carry, args=(one, other), daemon=True).start()
+                for source, other in ((inner, outer), (outer, inner)):
+                    threading.Thread(target=self._carry, args=(source, other), daemon=True).start()
 
-    def _carry(self, one: socket.socket, other: socket.socket) -> None:
+    def _carry(self, source: socket.socket, other: socket.socket) -> None:
         with contextlib.suppress(OSError):
-            while data := one.recv(1 << 16):
+            while data := source.recv(1 << 16):
                 time.sleep(self.delay_s)
                 other.sendall(data)
-        for end in (one, other):
+        for end in (source, other):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()

@@ -66,7 +66,7 @@ class ZooKeeperEnsemble:
         clients = [free_port() for _ in range(_SERVERS)]
         between = [(free_port(), free_port()) for _ in range(_SERVERS)]
         self.ports = (*clients, *(port for pair in between for port in pair))
-        more = {f"server.{one}": f"{HOST}:{peer}:{vote}" for one, (peer, vote) in enumerate(between, 1)}
+        more = {f"server.{number}": f"{HOST}:{peer}:{vote}" for number, (peer, vote) in enumerate(between, 1)}
         more |= {"initLimit": "40", "syncLimit": "20"}
         options: list[str] = []
         if read_only:

@@ -21,7 +21,7 @@ def test_a_dynamic_cluster_is_complete_once_started_and_takes_new_controllers_an
     observers = {
         observer["ReplicaId"]: str(observer["ReplicaDirectoryId"]) for observer in cluster.quorum()["Observers"]
     }
-    assert {one: observers[one] for one in (2, joined)} == {one: cluster.directory_id(one) for one in (2, joined)}
+    assert {node: observers[node] for node in (2, joined)} == {node: cluster.directory_id(node) for node in (2, joined)}
     lost = cluster.directory_id(joined)
     assert cluster.replace_disk(joined) == cluster.directory_id(joined) != lost
     cluster.wait_complete()

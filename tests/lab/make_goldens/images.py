@@ -56,38 +56,38 @@ def capture(release: str, tool: StorageToolServer, work: Path, into: Path) -> No
     """Run the story on one release and keep the files."""
     first, client_file = _nodes(release, tool, work)
     chores = _Chores(release, client_file, work)
-    with first[0] as one, first[1] as two:
-        one.start()
-        two.start()
-        one.wait_ready()
-        two.wait_ready()
+    with first[0] as controller, first[1] as broker:
+        controller.start()
+        broker.start()
+        controller.wait_ready()
+        broker.wait_ready()
         chores.run("first")
         level = LEVELS[release][1]
         if level is not None:
             chores.run(f"upgrade:{level}")
             chores.run("users")  # what the older level could not hold
-        two.kill()
+        broker.kill()
         time.sleep(6)
         chores.run("without-2")
-        two.start().wait_ready()
+        broker.start().wait_ready()
         time.sleep(3)
         chores.run("again")
-        two.kill()
+        broker.kill()
         time.sleep(6)
         chores.run("unregister-2")
         time.sleep(3)
-        one.stop()
+        controller.stop()
     _keep(release, work / "1a" / METADATA_LOG, into)
 
 
 def _nodes(release: str, tool: StorageToolServer, work: Path) -> tuple[list[KafkaNode], Path]:
     clear, plain, controller, other = ports.free_ports(4)
     quorum = config.static_quorum({1: controller})
-    one = config.combined(
+    combined = config.combined(
         node_id=1, log_dirs=[work / "1a", work / "1b"], broker_port=clear, controller_port=controller, quorum=quorum
     )
     settings = SETTINGS if release == "3.3.2" else SETTINGS | TOKENS
-    one |= settings | {
+    combined |= settings | {
         "listeners": f"PLAINTEXT://{HOST}:{clear},PLAIN://{HOST}:{plain},CONTROLLER://{HOST}:{controller}",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PLAIN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "PLAINTEXT",
@@ -95,9 +95,9 @@ def _nodes(release: str, tool: StorageToolServer, work: Path) -> tuple[list[Kafk
         "listener.name.plain.plain.sasl.jaas.config": f'{_LOGIN} user_admin="admin";',
         "broker.rack": "rack-1",
     }
-    two = config.broker(node_id=2, log_dirs=[work / "2"], port=other, quorum=quorum) | settings
+    broker = config.broker(node_id=2, log_dirs=[work / "2"], port=other, quorum=quorum) | settings
     nodes = []
-    for node_id, settings in ((1, one), (2, two)):
+    for node_id, settings in ((1, combined), (2, broker)):
         file = work / f"{node_id}.properties"
         write_config(file, settings)
         asked = ["format", "-t", CLUSTER_ID, "-c", file, "--release-version", LEVELS[release][0]]

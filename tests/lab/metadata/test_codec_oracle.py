@@ -67,7 +67,7 @@ def without_records(value: Any) -> Any:
     """Kafka's JSON shows no content of record sets."""
     if isinstance(value, dict):
         return {name: without_records(held) for name, held in value.items() if not name.lower().endswith("records")}
-    return [without_records(one) for one in value] if isinstance(value, list) else value
+    return [without_records(item) for item in value] if isinstance(value, list) else value
 
 
 def check_same(spec: MessageSpec, version: int, data: bytes, value: dict[str, Any], end: int, answer: str) -> None:

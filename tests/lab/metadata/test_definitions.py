@@ -169,7 +169,11 @@ def test_older_release_is_contained(release: str) -> None:
             assert ours.is_flexible(version) == theirs.is_flexible(version), f"{name} v{version}"
             their_layout, our_layout = layout_at(theirs, version).fields, layout_at(ours, version).fields
             found = differences(their_layout, our_layout)
-            unexplained = {one for one in found if not explained(name, release, one, their_layout, our_layout, seen)}
+            unexplained = {
+                difference
+                for difference in found
+                if not explained(name, release, difference, their_layout, our_layout, seen)
+            }
             assert not unexplained, f"{name} v{version}: {unexplained}"
     assert seen == expected_in(release)
 
@@ -238,7 +242,9 @@ def test_no_version_that_was_unstable_in_an_older_release_has_changed_since() ->
             if theirs.latest_version_unstable:
                 version = theirs.valid_versions.highest
                 found = differences(layout_at(theirs, version).fields, layout_at(message(name), version).fields)
-                assert {(name, one.path, one.what) for one in found} <= set(CLIENT_SIDE), f"{name} of {release}"
+                assert {(name, difference.path, difference.what) for difference in found} <= set(CLIENT_SIDE), (
+                    f"{name} of {release}"
+                )
 
 
 def test_the_script_makes_these_very_files() -> None:

@@ -29,7 +29,11 @@ WAIT_S = 60
     "release",
     [
         "4.4.0",
-        *(pytest.param(one, marks=pytest.mark.campaign) for one in image_goldens.RELEASES if one != "4.4.0"),
+        *(
+            pytest.param(version, marks=pytest.mark.campaign)
+            for version in image_goldens.RELEASES
+            if version != "4.4.0"
+        ),
     ],
 )
 def test_a_node_starts_from_our_snapshot(release: str, storage_tool: StorageToolServer, tmp_path: Path):
@@ -71,7 +75,7 @@ def _newer_snapshot(folder: Path, end_offset: int) -> Path:
             if offset > end_offset and not replay(records_of(file.read_bytes())).image.brokers[1].fenced:
                 return file
         time.sleep(0.2)
-    raise AssertionError(f"no newer snapshot: {sorted(one.name for one in folder.iterdir())}")
+    raise AssertionError(f"no newer snapshot: {sorted(file.name for file in folder.iterdir())}")
 
 
 def _check(before: Image, folder: Path, end_offset: int, newer: Path) -> None:

@@ -74,8 +74,8 @@ class MigrationCluster:
             connect=self.zookeeper.connect + chroot,
             workdir=workdir,
             ibp=ibp or release.rpartition(".")[0],
-            brokers={one: (free_port(), free_port()) for one in range(1, brokers + 1)},
-            controllers={FIRST_CONTROLLER + one: free_port() for one in range(controllers)},
+            brokers={broker: (free_port(), free_port()) for broker in range(1, brokers + 1)},
+            controllers={FIRST_CONTROLLER + number: free_port() for number in range(controllers)},
             broker_settings=broker_settings or {},
             controller_settings=controller_settings or {},
         )
@@ -200,10 +200,10 @@ class MigrationCluster:
 
     def reach(self, state: str) -> None:
         """From nothing to that state, forward, over all states before it that were not reached yet."""
-        for one in STATES[: STATES.index(state) + 1]:
-            if one not in self._reached:
-                getattr(self, f"_to_{one.lower()}")()
-                self._reached.append(one)
+        for stage in STATES[: STATES.index(state) + 1]:
+            if stage not in self._reached:
+                getattr(self, f"_to_{stage.lower()}")()
+                self._reached.append(stage)
 
     def _to_m0(self) -> None:
         self.zookeeper.start().wait_ready()
@@ -260,8 +260,10 @@ class MigrationCluster:
 
     def _registrations(self, broker_id: int) -> int:
         """How often the controllers have registered this broker, by the records in their log."""
-        found = (one for _, one in migration_log.records(self.metadata_log()) if one.type == "RegisterBrokerRecord")
-        return sum(one.data["BrokerId"] == broker_id for one in found)
+        found = (
+            record for _, record in migration_log.records(self.metadata_log()) if record.type == "RegisterBrokerRecord"
+        )
+        return sum(record.data["BrokerId"] == broker_id for record in found)
 
     # --- ZooKeeper ---
 

@@ -90,7 +90,7 @@ class Plan:
 
 
 def _quorum(plan: Plan) -> Config:
-    voters = ",".join(f"{one}@{HOST}:{port}" for one, port in plan.controllers.items())
+    voters = ",".join(f"{controller}@{HOST}:{port}" for controller, port in plan.controllers.items())
     return {
         "controller.quorum.voters": voters,
         "controller.listener.names": "CONTROLLER",

@@ -93,7 +93,7 @@ class Driven:
     def run(self, *words: str, code: int = 0) -> dict[str, Any]:
         """`migrate run` by an operator who has looked at what nobody can observe."""
         return self.kafkactl(
-            "run", "--yes", *(word for one in ACCEPTED for word in ("--accept", one)), *words, code=code
+            "run", "--yes", *(word for finding in ACCEPTED for word in ("--accept", finding)), *words, code=code
         )
 
     def typed(self, line: Line, *words: str, code: int = 0) -> dict[str, Any]:

@@ -101,9 +101,9 @@ class FaultyDriven(Driven):
 
     def _happen(self, verb: str, node: int, when: str) -> None:
         mine = ((verb, node, when), (verb, ANY, when))
-        for one in [happening for happening in self._happenings if happening[:3] in mine]:
-            self._happenings.remove(one)
-            one[3]()
+        for happening in [happening for happening in self._happenings if happening[:3] in mine]:
+            self._happenings.remove(happening)
+            happening[3]()
 
     def _well(self, asked: dict[str, Any]) -> dict[str, Any]:
         if asked["verb"] != "restart":
@@ -145,7 +145,7 @@ class FaultyDriven(Driven):
 
     def words(self, verb: str, *more: str) -> list[str]:
         """The command line of somebody who has looked at what nobody can observe."""
-        accepted = [word for one in ACCEPTED for word in ("--accept", one)] if verb == "run" else []
+        accepted = [word for finding in ACCEPTED for word in ("--accept", finding)] if verb == "run" else []
         return self.command(verb, "--yes", *accepted, *more)
 
 
@@ -225,7 +225,7 @@ class UnderWay:
     @property
     def ids(self) -> list[str]:
         """Of the findings that stopped it, or of the error."""
-        found = [one["id"] for one in self.answer.get("findings", ()) if one["severity"] == "blocker"]
+        found = [finding["id"] for finding in self.answer.get("findings", ()) if finding["severity"] == "blocker"]
         return found or [str(self.answer.get("id", ""))]
 
     def until(self, holds: Callable[[list[dict[str, Any]]], bool]) -> Self:

@@ -31,7 +31,7 @@ def batches(log: Path) -> Iterator[tuple[int, tuple[MetadataRecord, ...]]]:
                 header = decode_header(run.data, position)
                 if not header.is_control:
                     found = decode_records(run.data, header)
-                    yield header.base_offset, tuple(decode_record(one.value or b"") for one in found)
+                    yield header.base_offset, tuple(decode_record(record.value or b"") for record in found)
 
 
 def records(log: Path) -> Iterator[tuple[int, MetadataRecord]]:
@@ -50,13 +50,13 @@ def copied_batches(log: Path) -> list[tuple[MetadataRecord, ...]]:
     bare: list[tuple[MetadataRecord, ...]] = []
     inside = begun = False
     for _, batch in batches(log):
-        if any(one.type == "BeginTransactionRecord" and one.data["Name"] == NAME for one in batch):
+        if any(record.type == "BeginTransactionRecord" and record.data["Name"] == NAME for record in batch):
             found, inside, begun = [], True, True
-        kept = tuple(one for one in batch if one.type not in NOT_COPIED)
+        kept = tuple(record for record in batch if record.type not in NOT_COPIED)
         if inside and kept:
             found.append(kept)
-        inside = inside and not any(one.type == "EndTransactionRecord" for one in batch)
-        if kept and not (bare and _is_done(bare[-1])) and all(_is_copied(one) for one in kept):
+        inside = inside and not any(record.type == "EndTransactionRecord" for record in batch)
+        if kept and not (bare and _is_done(bare[-1])) and all(_is_copied(record) for record in kept):
             bare.append(kept)
     return found if begun else bare
 
@@ -69,4 +69,4 @@ def _is_copied(record: MetadataRecord) -> bool:
 
 
 def _is_done(batch: tuple[MetadataRecord, ...]) -> bool:
-    return any(one.type == "ZkMigrationStateRecord" for one in batch)
+    return any(record.type == "ZkMigrationStateRecord" for record in batch)

@@ -37,7 +37,7 @@ def stage(cluster: MigrationCluster) -> Stage:
 
 def blocking(cluster: MigrationCluster) -> dict[str, str]:
     """Ids of what blocks, with the subject of one of each."""
-    return {one.id: one.subject for one in seen(cluster) if one.severity is Severity.BLOCKER}
+    return {finding.id: finding.subject for finding in seen(cluster) if finding.severity is Severity.BLOCKER}
 
 
 def settled(cluster: MigrationCluster) -> dict[str, str]:
@@ -150,7 +150,7 @@ def _while_the_quorum_waits(cluster: MigrationCluster) -> None:
     for _ in range(6):
         cluster.restart(3001)
     assert settled(cluster) == {}
-    assert "rollback-needs-controller-epoch" in {one.id for one in seen(cluster)}
+    assert "rollback-needs-controller-epoch" in {finding.id for finding in seen(cluster)}
     cluster.stop(3001)
     with file_of(cluster, 3001, "migration", **{_FLAG: "false"}):
         cluster.start(3001)
@@ -192,7 +192,7 @@ def _in_dual_write(cluster: MigrationCluster) -> None:
 
     cluster.zookeeper.kill()
     found = seen(cluster)
-    assert "C-30" in {one.evidence["check"] for one in found}
+    assert "C-30" in {finding.evidence["check"] for finding in found}
     cluster.zookeeper.start().wait_ready()
     cluster.wait_for(lambda: cluster.znode("/brokers/ids/1") and cluster.znode("/brokers/ids/2"), "come back")
     assert settled(cluster) == {}
@@ -257,7 +257,7 @@ def test_unknown_is_all_that_a_healthy_cluster_leaves_open(tmp_path: Path):
         for state in ("M0", "M3", "M6", "M8", "M11"):
             cluster.reach(state)
             assert settled(cluster) == {}, state
-            asked = {one.id for one in seen(cluster) if one.severity is Severity.WARNING} - {UNKNOWN_ID}
+            asked = {finding.id for finding in seen(cluster) if finding.severity is Severity.WARNING} - {UNKNOWN_ID}
             assert asked <= {"release-with-migration-bugs", "zookeeper-behind", "flag-after-finalization"}, state
 
 
@@ -296,7 +296,7 @@ def _scram_users(cluster: MigrationCluster) -> None:
     """Kafka forgets whom the check names, and nobody else (measured page, 5.1)."""
     cluster.chores("scram:alice", "scram:bob", "delete-scram:alice")
     cluster.wait_for(lambda: _credentials(cluster) == {"bob"}, "mirrored the users")
-    assert "scram-removed-in-dual-write" in {one.id for one in seen(cluster)}
+    assert "scram-removed-in-dual-write" in {finding.id for finding in seen(cluster)}
     assert settled(cluster) == {}
     cluster.restart(3001)
     cluster.wait_dual_write()
@@ -305,7 +305,12 @@ def _scram_users(cluster: MigrationCluster) -> None:
 
     cluster.chores("scram:bob@x.com", "delete-scram:bob", "scram:zoe", "delete-scram:zoe")
     cluster.wait_for(lambda: _credentials(cluster) == {"bob%40x.com"}, "mirrored the users")
-    told = {name for one in seen(cluster) if one.id == "scram-users-lost-on-restart" for name in one.evidence["users"]}
+    told = {
+        name
+        for finding in seen(cluster)
+        if finding.id == "scram-users-lost-on-restart"
+        for name in finding.evidence["users"]
+    }
     cluster.restart(3001)
     cluster.wait_dual_write()
     time.sleep(3)

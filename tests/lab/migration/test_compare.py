@@ -100,7 +100,7 @@ def settled(cluster: MigrationCluster, *wanted: tuple[str, str]) -> Comparison:
 
 
 def names(answer: Comparison) -> list[tuple[str, str]]:
-    return [(one.entity, one.key) for one in answer.unexplained]
+    return [(difference.entity, difference.key) for difference in answer.unexplained]
 
 
 def test_from_the_first_broker_to_the_end(cluster: RenderedCluster, kafkactl: Callable[..., Run]):
@@ -119,7 +119,7 @@ def test_from_the_first_broker_to_the_end(cluster: RenderedCluster, kafkactl: Ca
     assert before.tree is not None
     tree, records = parse_tree(before.tree), observation.log.copy_records
     found = copy_compared(tree, records, copy_rules(KafkaVersion(3, 9, 2)), secrets=(ENCODER_SECRET,))[0]
-    assert [(one.entity, one.key) for one in found if one.explained is None] == []
+    assert [(difference.entity, difference.key) for difference in found if difference.explained is None] == []
     assert sum(record.type == "TopicRecord" for record in records) == len(tree.topics)
 
     live = kafkactl("migrate", "compare", "--inventory", inventory_file(cluster), "-o", "json")
@@ -205,5 +205,5 @@ def test_what_goes_wrong_without_a_word(tmp_path: Path):
             zookeeper.delete("/controller", (zookeeper.read("/controller") or LOST).version)
             cluster.wait_for(lambda: zookeeper.read("/controller"), "elected a broker")
         cluster.chores("topic:split:1:1")
-        one = next(one for one in seen(cluster)[1].unexplained if one.key == "split")
-        assert (one.entity, one.kraft) == ("topic", None)
+        difference = next(difference for difference in seen(cluster)[1].unexplained if difference.key == "split")
+        assert (difference.entity, difference.kraft) == ("topic", None)

@@ -81,7 +81,7 @@ def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path)
 def said(line: Line) -> list[str]:
     """What an operator answers, and how long one looks at a board."""
     answers = {
-        "run": ["--yes", *(word for one in ACCEPTED for word in ("--accept", one))],
+        "run": ["--yes", *(word for finding in ACCEPTED for word in ("--accept", finding))],
         "rollback": [] if "--dry-run" in line.text else ["--yes"],
         "status": ["--interval", "500ms", "--timeout", "4s"] if "--watch" in line.text else [],
     }
@@ -179,7 +179,7 @@ def restarted_controllers(journal: str) -> list[int]:
     found = [
         entry["data"] for entry in entries if entry["entry"] == "intent" and entry["data"]["action"] == "restart-node"
     ]
-    return [int(one["target"].split()[-1]) for one in found if one["target"].startswith("controller")][-3:]
+    return [int(step["target"].split()[-1]) for step in found if step["target"].startswith("controller")][-3:]
 
 
 @pytest.mark.campaign
@@ -251,7 +251,7 @@ def killed_at(driven: Driven, more: int) -> int | None:
     """Start a run forward and kill it when the journal has so many entries more; None where it ended before."""
     folder = driven.cluster.workdir / "journal"
     before = entries_in(folder)
-    accepted = [word for one in ACCEPTED for word in ("--accept", one)]
+    accepted = [word for finding in ACCEPTED for word in ("--accept", finding)]
     said = driven.cluster.workdir / "killed-run.txt"
     with said.open("wb") as out:
         process = subprocess.Popen(

@@ -63,14 +63,16 @@ def goes_on(driven: FaultyDriven, verb: str, state: str, *words: str) -> str:
     else:
         raise AssertionError((refused, run.answer, run.said[-3000:]))
     refused += start_the_dead(driven.cluster)
-    return f", behind {', '.join(f'`{one}`' if '-' in one else one for one in refused)}" if refused else ""
+    return (
+        f", behind {', '.join(f'`{finding}`' if '-' in finding else finding for finding in refused)}" if refused else ""
+    )
 
 
 def start_the_dead(cluster: MigrationCluster) -> list[str]:
     """Brokers that had ended by themselves, without a ZooKeeper to register in."""
     dead = [broker_id for broker_id in cluster.broker_ids if not cluster.node(broker_id).alive]
     cluster.start(*dead)
-    return [f"broker {one} started" for one in dead]
+    return [f"broker {broker} started" for broker in dead]
 
 
 _CATCHING_UP = (
@@ -205,7 +207,7 @@ def test_zookeeper_hangs_for_longer_than_a_session_lasts(tmp_path: Path) -> None
                 def is_begun(entries: list[dict[str, Any]], known: int = known, action: str = action) -> bool:
                     if action == "the copy":
                         return is_claimed(cluster)
-                    return any(action in one for one in begun(entries[known:]))
+                    return any(action in step for step in begun(entries[known:]))
 
                 with UnderWay(driven, goal, *words) as run:
                     run.until(is_begun)
@@ -362,7 +364,7 @@ def test_two_drivers_at_once(tmp_path: Path) -> None:
             told.append("one journal: the second is refused, exit 3, `another-kafkactl-is-changing`")
 
             with UnderWay(driven, "run", "--until", "M6") as first:
-                first.until(lambda entries: any("restart-node broker" in one for one in begun(entries)))
+                first.until(lambda entries: any("restart-node broker" in step for step in begun(entries)))
                 second = ended(driven.with_other_journal("elsewhere"), "run", "--until", "M6")
             assert (first.code, second.code, second.ids) == (0, 3, ["concurrent-migration-run"]), second.answer
             told.append("two journals, both forward: the second is refused, exit 3, `concurrent-migration-run`")
@@ -374,7 +376,7 @@ def test_two_drivers_at_once(tmp_path: Path) -> None:
             # The one that can do harm: the journal was copied to another machine.
             known = len(driven.journal)
             with UnderWay(driven, "run") as first:
-                first.until(lambda entries: any("restart-node broker" in one for one in begun(entries[known:])))
+                first.until(lambda entries: any("restart-node broker" in step for step in begun(entries[known:])))
                 second = ended(driven.with_other_journal("copied", is_copy=True), "rollback")
             assert (first.code, second.code, second.ids) == (0, 3, ["concurrent-migration-run"]), second.answer
             told.append("a copied journal, run and rollback at once: the rollback is refused, the run reached M8")

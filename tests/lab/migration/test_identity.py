@@ -86,8 +86,8 @@ def test_another_clusters_nodes_are_not_touched(tmp_path: Path) -> None:
         assert node.alive
         assert disk(other.disks.log_dir(1)) == before
 
-        one, two = (f'"{HOST}:{cluster.plan.brokers[id][0]}"' for id in cluster.broker_ids)
-        swapped = other_inventory(driven, "swapped", a=f"{one} => @", b=f"{two} => {one}", c=f"@ => {two}")
+        first, second = (f'"{HOST}:{cluster.plan.brokers[id][0]}"' for id in cluster.broker_ids)
+        swapped = other_inventory(driven, "swapped", a=f"{first} => @", b=f"{second} => {first}", c=f"@ => {second}")
         refused(driven, swapped, "node-with-another-id", ALL[:1])
 
         text = driven.inventory.read_text(encoding="utf-8")
@@ -123,7 +123,7 @@ def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> No
 
         colleague = driven.with_other_journal("colleague")
         with UnderWay(driven, "run", "--until", "M4L", "--accept", "C-38") as run:
-            run.until(lambda entries: any(one.startswith("restart-node broker") for one in begun(entries)))
+            run.until(lambda entries: any(step.startswith("restart-node broker") for step in begun(entries)))
             second = ended(colleague, "run", "--until", "M4L", "--accept", "C-38")
             assert (second.code, second.ids) == (3, ["concurrent-migration-run"]), second.said[-2000:]
             assert f"process {run.process.pid}" in second.said
@@ -132,7 +132,7 @@ def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> No
         assert run.code == -9
         again = ended(driven, "run", "--until", "M4L", "--accept", "C-38")
         assert (again.code, again.answer["state"]) == (0, "M4L"), again.said[-2000:]
-        held = [one["data"]["held_by"] for one in driven.journal if one["entry"] == "lock"]
+        held = [entry["data"]["held_by"] for entry in driven.journal if entry["entry"] == "lock"]
         assert "taken over from process" in held[-1]
         assert ended(colleague, "rollback").answer["outcome"] == "refused"  # its journal knows no original file
 
@@ -160,10 +160,13 @@ def _is_itself(driven: Driven, folder: Path) -> None:
     driven.kafkactl("observe", "--out", str(folder))
     saved: dict[str, Any] = json.loads((folder / "observation.json").read_text())
     seen = {node["id"]: node["identity"] for node in saved["nodes"]}
-    for id, one in seen.items():
-        assert one["cluster_id"] == driven.cluster.cluster_id() or one["is_of_asked"] is True, (id, one)
-        assert one["node_id"] in (id, None)
-    assert sum(one["node_id"] is not None for one in seen.values()) >= len(driven.cluster.broker_ids) + 1
+    for id, seen_node in seen.items():
+        assert seen_node["cluster_id"] == driven.cluster.cluster_id() or seen_node["is_of_asked"] is True, (
+            id,
+            seen_node,
+        )
+        assert seen_node["node_id"] in (id, None)
+    assert sum(seen_node["node_id"] is not None for seen_node in seen.values()) >= len(driven.cluster.broker_ids) + 1
 
 
 @pytest.mark.campaign
@@ -175,12 +178,12 @@ def test_a_broker_that_dies_before_a_restart_stops_the_roll(seconds: float, tmp_
         cluster.reach("M3")
         cluster.chores("topic:pairs:6:2")
         with UnderWay(driven, "run", "--until", "M4L", "--accept", "C-38") as run:
-            run.until(lambda entries: any(one.startswith("restart-node broker") for one in begun(entries)))
+            run.until(lambda entries: any(step.startswith("restart-node broker") for step in begun(entries)))
             first = int(begun(driven.journal)[-1].split()[-1])
             run.until(lambda entries: any(entry["entry"] == "done" for entry in entries[-1:]))
             time.sleep(seconds)
             victim = next(id for id in cluster.broker_ids if id != first)
             cluster.node(victim).kill()
-        restarted = [one for one in begun(driven.journal) if one.startswith("restart-node broker")]
+        restarted = [step for step in begun(driven.journal) if step.startswith("restart-node broker")]
         assert run.code in (3, 5), (run.answer, run.said[-3000:])
         assert len(restarted) <= 2

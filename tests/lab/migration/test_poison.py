@@ -81,11 +81,11 @@ def put(client: KazooClient, *poison: tuple[str, str, bytes]) -> None:
 
 
 @contextmanager
-def poisoned(client: KazooClient, one: tuple[str, str, bytes]) -> Iterator[None]:
+def poisoned(client: KazooClient, poison: tuple[str, str, bytes]) -> Iterator[None]:
     """One of them, as long as the block lasts."""
-    path = one[1]
+    path = poison[1]
     before = client.get(path)[0] if client.exists(path) else None
-    put(client, one)
+    put(client, poison)
     yield
     if before is None:
         client.delete(path)
@@ -128,11 +128,11 @@ def test_each_poison_does_what_is_said_of_it(release: str, tmp_path: Path) -> No
         cluster.reach("M4")
         client = KazooClient(cluster.connect, timeout=20)
         client.start(20)
-        for number, one in enumerate(LETHAL):
-            with poisoned(client, one):
+        for number, poison in enumerate(LETHAL):
+            with poisoned(client, poison):
                 _, found = forecast(cluster, release)
-                if found.outcome is not CopyOutcome.DIES or one[0] not in [said.id for said in found.findings]:
-                    wrong.append(f"{one[:2]} is foretold as {found.outcome}")
+                if found.outcome is not CopyOutcome.DIES or poison[0] not in [said.id for said in found.findings]:
+                    wrong.append(f"{poison[:2]} is foretold as {found.outcome}")
                 if number == 0:
                     cluster.restart(2, "migration")
                 else:
@@ -140,18 +140,18 @@ def test_each_poison_does_what_is_said_of_it(release: str, tmp_path: Path) -> No
                 try:
                     dies(cluster)
                 except Exception as error:
-                    wrong.append(f"{one[:2]}: {str(error)[:300]}")
+                    wrong.append(f"{poison[:2]}: {str(error)[:300]}")
                     break
         assert not wrong
         cluster.write(FIRST_CONTROLLER, "migration", password_encoder_secret="another-secret")
         cluster.start(FIRST_CONTROLLER, wait=False)
         dies(cluster)
         cluster.write(FIRST_CONTROLLER, "migration")
-        for one in WAITED_FOR:
-            with poisoned(client, one):
+        for poison in WAITED_FOR:
+            with poisoned(client, poison):
                 _, found = forecast(cluster, release)
-                assert found.outcome is CopyOutcome.NEVER_STARTS, one
-                assert one[0] in [said.id for said in found.findings]
+                assert found.outcome is CopyOutcome.NEVER_STARTS, poison
+                assert poison[0] in [said.id for said in found.findings]
                 cluster.start(FIRST_CONTROLLER)
                 waits(cluster)
                 cluster.kill(FIRST_CONTROLLER)

@@ -82,11 +82,11 @@ def test_kafka_takes_every_rendered_file(kafka: InputOracle, name: str):
     facts = cluster_facts(nodes)
     made = render_cluster(nodes, facts)
     assert [finding.id for finding in facts.findings] == []
-    for one in made:
-        assert [found.id for found in one.findings if found.severity is Severity.BLOCKER] == []
-        assert one.content is not None
-        if (one.role, one.phase) != ("controller", "original"):
-            assert kafka.said("kafka-config", one.content).startswith("OK "), (one.node, one.phase)
+    for file in made:
+        assert [found.id for found in file.findings if found.severity is Severity.BLOCKER] == []
+        assert file.content is not None
+        if (file.role, file.phase) != ("controller", "original"):
+            assert kafka.said("kafka-config", file.content).startswith("OK "), (file.node, file.phase)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_kafka_takes_every_rendered_file(kafka: InputOracle, name: str):
 def test_it_refuses_what_lacks_a_rendered_key(kafka: InputOracle, cut: bytes, words: str):
     """The oracle can say no."""
     nodes = CLUSTERS["small"]
-    made = next(one for one in render_cluster(nodes, cluster_facts(nodes)) if one.phase == "migration")
+    made = next(file for file in render_cluster(nodes, cluster_facts(nodes)) if file.phase == "migration")
     assert made.content is not None
     lines = [line for line in made.content.splitlines(keepends=True) if not line.startswith(cut)]
     said = kafka.said("kafka-config", b"".join(lines))

@@ -54,7 +54,11 @@ class Somebody:
         code, shown = self._types(line)
         while code == _REFUSED and line.verb in ("run", "finalize"):
             self.stops += 1
-            named = [one for one in dict.fromkeys(re.findall(r"--accept (\S+)", shown)) if one not in self.accepted]
+            named = [
+                finding
+                for finding in dict.fromkeys(re.findall(r"--accept (\S+)", shown))
+                if finding not in self.accepted
+            ]
             assert named, shown
             self.accepted += named
             code, shown = self._types(line)
@@ -66,7 +70,7 @@ class Somebody:
     def _types(self, line: Line) -> tuple[int, str]:
         words = line.words(self.driven.names)
         if line.verb in ("run", "finalize"):
-            words += [word for one in self.accepted for word in ("--accept", one)]
+            words += [word for finding in self.accepted for word in ("--accept", finding)]
         with TerminalSession(
             [*_PROGRAM, *words], cwd=self.driven.cluster.workdir, answers={_QUESTION: "y"}, columns=240
         ) as session:
@@ -90,8 +94,8 @@ def boards(driven: Driven, sizes: Sequence[tuple[int, int]]) -> Iterator[list[Te
         yield sessions
         for session in sessions:
             session.interrupt()
-        for one in sessions:
-            assert one.ended() == _INTERRUPTED
+        for session in sessions:
+            assert session.ended() == _INTERRUPTED
 
 
 def shows(session: TerminalSession, state: str) -> None:
@@ -157,7 +161,7 @@ def test_every_line_of_the_runbook_is_typed_and_the_board_follows(tmp_path: Path
 def in_order(wanted: Sequence[str], seen: Sequence[str]) -> bool:
     """Whether these come one after the other, with others in between."""
     left = iter(seen)
-    return all(one in left for one in wanted)
+    return all(line in left for line in wanted)
 
 
 # --- when somebody does not answer ---

@@ -72,7 +72,7 @@ class Operator:
                 return observation
             found = plan(observation, self.inventory)
             assert not blockers(found.findings), found.findings
-            left = [one for one in found.pending if _word(one) not in waited]
+            left = [step for step in found.pending if _word(step) not in waited]
             if found.outcome is Outcome.NOTHING_TO_DO or not left:
                 return observation
             step = left[0]
@@ -95,7 +95,7 @@ class Operator:
         deadline = time.monotonic() + _STEP_S
         while True:
             observation = self.look()
-            if _word(step) not in [_word(one) for one in plan(observation, self.inventory).pending]:
+            if _word(step) not in [_word(pending) for pending in plan(observation, self.inventory).pending]:
                 return
             assert time.monotonic() < deadline, (step, observed_state(observation))
             time.sleep(0.5)
@@ -152,7 +152,7 @@ def topics(observation: Observation) -> dict[str, tuple[str, int]]:
     """Ids and numbers of partitions by topic, as ZooKeeper has them."""
     assert observation.tree is not None
     found = parse_tree(observation.tree).topics
-    return {name: (str(one.id), len(one.partitions)) for name, one in found.items()}
+    return {name: (str(topic.id), len(topic.partitions)) for name, topic in found.items()}
 
 
 def moved_through(course: list[str], states: list[str]) -> bool:
@@ -197,7 +197,7 @@ def _forward(operator: Operator, goal: str) -> None:
     while True:
         time.sleep(10)
         again = operator.look()
-        closed = [one for one in gates_of(State.M6, again, seen) if one.severity is not Severity.INFO]
+        closed = [gate for gate in gates_of(State.M6, again, seen) if gate.severity is not Severity.INFO]
         if not closed and not compare_observation(again).unexplained:
             break
         assert time.monotonic() < deadline, (closed, compare_observation(again).unexplained)

@@ -90,7 +90,7 @@ def tls(folder: Path, client: str = "client", **more: str) -> ZooKeeperSettings:
 
 def secure(node: ZooKeeperNode, host: str = "127.0.0.1") -> str:
     lines = node.config_file.read_text(encoding="utf-8").splitlines()
-    return f"{host}:{next(one for one in lines if one.startswith('secureClientPort=')).partition('=')[2]}/kafka"
+    return f"{host}:{next(line for line in lines if line.startswith('secureClientPort=')).partition('=')[2]}/kafka"
 
 
 # --- the tree ---------------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def test_the_copy_is_predicted_of_a_live_tree(
     }
     config = tmp_path / "controller.properties"
     login = f"java.security.auth.login.config={node.workdir / 'jaas.conf'}\n"
-    stores = [f"zookeeper.ssl.{one}store.location={node.workdir / file}.pem" for one, file in STORES.items()]
+    stores = [f"zookeeper.ssl.{kind}store.location={node.workdir / file}.pem" for kind, file in STORES.items()]
     config.write_text(login + "\n".join(["zookeeper.ssl.client.enable=true", *stores]) + "\n", encoding="utf-8")
     secured = kafkactl("dryrun", "zk-migration", secure(node), "--config", config, "-o", "json")
     assert secured.code == 0 and secured.json["effects"] == run.json["effects"]
@@ -234,10 +234,10 @@ def test_changes_check_versions(zookeeper: ZooKeeper, kazoo: KazooClient) -> Non
 def test_waiting_for_a_znode(zookeeper: ZooKeeper, kazoo: KazooClient) -> None:
     threading.Timer(0.3, kazoo.create, ("/controller", b"{}"), {"ephemeral": True}).start()
     deadline = Deadline.after(10_000, SystemClock())
-    found = zookeeper.wait_for("/controller", lambda one: one is not None and one.ephemeral_owner != 0, deadline)
+    found = zookeeper.wait_for("/controller", lambda znode: znode is not None and znode.ephemeral_owner != 0, deadline)
     assert found is not None
     with pytest.raises(UnknownOutcomeError) as caught:
-        zookeeper.wait_for("/controller", lambda one: one is None, Deadline.after(300, SystemClock()))
+        zookeeper.wait_for("/controller", lambda znode: znode is None, Deadline.after(300, SystemClock()))
     assert caught.value.id == "znode-state-not-reached"
     kazoo.delete("/controller")
 
@@ -336,7 +336,7 @@ def test_a_server_without_its_quorum_lets_read_and_no_more(lab_pool: Pool, tmp_p
         with open_zookeeper(f"{alone.connect}/kafka") as zookeeper:
             before = zookeeper.read_tree()
     (tmp_path / "zookeeper-data" / "myid").write_text("1", encoding="utf-8")
-    others = {f"server.{one}": f"127.0.0.1:{free_port()}:{free_port()}" for one in (1, 2, 3)}
+    others = {f"server.{number}": f"127.0.0.1:{free_port()}:{free_port()}" for number in (1, 2, 3)}
     more = {"initLimit": "5", "syncLimit": "2", "localSessionsEnabled": "true", **others}
     options = ["-Dreadonlymode.enabled=true"]
     with ZooKeeperNode(tmp_path, port=port, settings=more, java_options=options, pool=lab_pool) as server:

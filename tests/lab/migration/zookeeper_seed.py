@@ -42,8 +42,8 @@ def _commit(transaction) -> None:
 
 def _znodes(topics: int, partitions: int, replicas: int) -> Iterator[tuple[str, bytes]]:
     roots = ("cluster", "brokers", "brokers/ids", "brokers/topics", "config", "config/topics", "config/brokers")
-    for one in (*roots, "config/users", "config/clients", "admin", "admin/delete_topics"):
-        yield f"/{one}", b""
+    for path in (*roots, "config/users", "config/clients", "admin", "admin/delete_topics"):
+        yield f"/{path}", b""
     yield "/cluster/id", _json(version="1", id="Some-cluster-id_22char")
     yield "/controller_epoch", b"3"
     for broker in range(1, replicas + 1):
@@ -55,7 +55,8 @@ def _znodes(topics: int, partitions: int, replicas: int) -> Iterator[tuple[str, 
 
 def _topic(name: str, number: int, partitions: int, replicas: int) -> Iterator[tuple[str, bytes]]:
     assigned = {
-        str(one): [(number + one + replica) % replicas + 1 for replica in range(replicas)] for one in range(partitions)
+        str(partition): [(number + partition + replica) % replicas + 1 for replica in range(replicas)]
+        for partition in range(partitions)
     }
     id_ = str(Uuid((number + (1 << 64)).to_bytes(16, "big")))
     topic = _json(version=3, topic_id=id_, partitions=assigned, adding_replicas={}, removing_replicas={})

@@ -149,8 +149,8 @@ def produce(cluster: KafkaCluster, counts: Mapping[tuple[str, int], int]) -> Non
         for (topic, partition), count in counts.items()
         for number in range(count)
     ]
-    for one in sent:
-        one.get(timeout=60)
+    for future in sent:
+        future.get(timeout=60)
     producer.close()
 
 
@@ -158,7 +158,11 @@ def read_all(cluster: KafkaCluster, topics: tuple[str, ...], timeout_s: float = 
     """Every record of these topics with its offset, from the beginning to the end."""
     consumer = KafkaConsumer(bootstrap_servers=_alive(cluster), auto_offset_reset="earliest", enable_auto_commit=False)
     try:
-        places = [TopicPartition(topic, one) for topic in topics for one in consumer.partitions_for_topic(topic) or ()]
+        places = [
+            TopicPartition(topic, partition)
+            for topic in topics
+            for partition in consumer.partitions_for_topic(topic) or ()
+        ]
         consumer.assign(places)
         consumer.seek_to_beginning()
         ends = consumer.end_offsets(places)
@@ -166,9 +170,11 @@ def read_all(cluster: KafkaCluster, topics: tuple[str, ...], timeout_s: float = 
         deadline = time.monotonic() + timeout_s
         while any(consumer.position(place) < ends[place] for place in places):
             if time.monotonic() > deadline:
-                raise AssertionError(f"not read to the end: { {one: consumer.position(one) for one in places} } {ends}")
+                raise AssertionError(
+                    f"not read to the end: { {place: consumer.position(place) for place in places} } {ends}"
+                )
             for place, batch in consumer.poll(timeout_ms=300).items():
-                found[(place.topic, place.partition)] += [(one.offset, one.value) for one in batch]
+                found[(place.topic, place.partition)] += [(record.offset, record.value) for record in batch]
         return found
     finally:
         consumer.close()
@@ -181,14 +187,14 @@ def start_recovered(scene: Scene, node_id: int, directory: Path) -> None:
     """Point every node to the recovered controller, and start that one alone."""
     cluster = scene.cluster
     address = str(cluster.controller_address(node_id))
-    for one in (node_id, *(broker_id for broker_id in cluster.broker_ids if not cluster.node(broker_id).alive)):
-        file = cluster.config_file(one)
+    for node in (node_id, *(broker_id for broker_id in cluster.broker_ids if not cluster.node(broker_id).alive)):
+        file = cluster.config_file(node)
         held: dict[str, Any] = read_config(file)
         if "controller.quorum.voters" in held:
             held["controller.quorum.voters"] = f"{node_id}@{address}"
         else:
             held["controller.quorum.bootstrap.servers"] = address
-        if one == node_id:
+        if node == node_id:
             held["log.dirs"] = str(directory)
         write_config(file, held)
     cluster.node(node_id).start().wait_ready(60)

@@ -63,7 +63,7 @@ def test_a_quorum_grows_shrinks_and_loses_its_leader_and_a_disk(
     new = addition(key_of(cluster, leader), [endpoint_of(cluster, leader)])
     _done(change(cluster, new, journal, role=Role.BROKER), f"add {leader}")
 
-    others = [one for one in (1, 2, 3) if one != cluster.leader()]
+    others = [voter for voter in (1, 2, 3) if voter != cluster.leader()]
     cluster.kill(others[0])
     _wait_dead(cluster, others[0])
     _refused(change(cluster, removal(key_of(cluster, others[1])), journal), "quorum-would-wedge")
@@ -82,13 +82,13 @@ def test_five_voters_of_which_two_die(release: str, new_cluster: ClusterOf, tmp_
     cluster.start()
     journal = tmp_path / "journal"
     _done(change(cluster, reassignment("1,2,3,4,5"), journal), "add 4", "add 5")
-    dead = [one for one in (5, 4, 3) if one != cluster.leader()][:2]
+    dead = [voter for voter in (5, 4, 3) if voter != cluster.leader()][:2]
     cluster.kill(*dead)
     _wait_dead(cluster, *dead)
     alive = sorted({1, 2, 3, 4, 5} - set(dead))
     _refused(change(cluster, removal(key_of(cluster, alive[-1])), journal), "quorum-would-wedge")
     result = change(cluster, reassignment(",".join(map(str, alive))), journal)
-    _done(result, *(f"remove {one}" for one in sorted(dead)))
+    _done(result, *(f"remove {voter}" for voter in sorted(dead)))
     assert sorted(cluster.voters()) == alive
 
 
@@ -100,7 +100,7 @@ def test_a_removal_that_hangs_lands_when_a_paused_voter_comes_back(
     cluster = new_cluster(release, controllers=4, brokers=0)
     cluster.start()
     journal = tmp_path / "journal"
-    followers = [one for one in (1, 2, 3, 4) if one != cluster.leader()]
+    followers = [voter for voter in (1, 2, 3, 4) if voter != cluster.leader()]
     goal = removal(key_of(cluster, followers[0]))
 
     def pause_before(event: Event) -> None:
@@ -139,12 +139,12 @@ def test_a_static_quorum_is_converted(release: str, new_cluster: ClusterOf, tmp_
     _refused(change(cluster, reassignment("1,2,3,4"), journal), "quorum-is-static")
     result = change(cluster, conversion(), journal)
     _done(result, "upgrade None")
-    assert cluster.voters() == {one: cluster.directory_id(one) for one in (1, 2, 3)}
-    assert all(cluster.levels(one)["kraft.version"] == 1 for one in (1, 2, 3, 11))
+    assert cluster.voters() == {voter: cluster.directory_id(voter) for voter in (1, 2, 3)}
+    assert all(cluster.levels(node)["kraft.version"] == 1 for node in (1, 2, 3, 11))
     (edit,) = [finding for finding in result.findings if finding.id == "configuration-names-static-voters"]
     assert str(cluster.controller_address(1)) in edit.next_step
     assert change(cluster, conversion(), journal).outcome is Outcome.NOTHING_TO_DO
-    gone = next(one for one in (1, 2, 3) if one != cluster.leader())
+    gone = next(voter for voter in (1, 2, 3) if voter != cluster.leader())
     _done(change(cluster, removal(key_of(cluster, gone)), journal), f"remove {gone}")
 
 
@@ -169,7 +169,7 @@ def test_a_controller_that_joins_by_itself(new_cluster: ClusterOf, tmp_path: Pat
     )
     cluster.start()
     cluster.wait_for(lambda: sorted(cluster.voters()) == [1, 2, 3], "three voters by themselves", 60)
-    gone = next(one for one in (3, 2) if one != cluster.leader())
+    gone = next(voter for voter in (3, 2) if voter != cluster.leader())
     key, journal = key_of(cluster, gone), tmp_path / "journal"
     _refused(change(cluster, removal(key), journal), "removed-node-still-runs")
     result = change(
@@ -188,7 +188,7 @@ def test_two_operators_at_once(new_cluster: ClusterOf, tmp_path: Path) -> None:
     """On two machines: each has a journal of its own, the cluster is the same."""
     cluster = new_cluster("4.3.1", controllers=5, brokers=0, voters=(1, 2, 3))
     cluster.start()
-    other = next(one for one in (3, 2) if one != cluster.leader())
+    other = next(voter for voter in (3, 2) if voter != cluster.leader())
 
     def meanwhile(event: Event) -> None:
         if event.kind == "done" and event.text == "add 4":

@@ -94,8 +94,8 @@ def test_a_static_quorum_of_an_old_release(
         kafkas["ClusterId"], int(kafkas["LeaderId"]), int(kafkas["LeaderEpoch"]),
     )  # fmt: skip
     for group, label in (("voters", "CurrentVoters"), ("observers", "CurrentObservers")):
-        assert [one["id"] for one in told[group]] == sorted(json.loads(kafkas[label]))
-        assert {one["directory_id"] for one in told[group]} == {None}
+        assert [replica["id"] for replica in told[group]] == sorted(json.loads(kafkas[label]))
+        assert {replica["directory_id"] for replica in told[group]} == {None}
     # Controllers answer us though Kafka's own tools cannot ask them before 3.7.
     direct = kafkactl("quorum", "describe", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json")
     assert (direct.code, direct.json["leader_id"], direct.json["mode"]) == (0, told["leader_id"], "static")
@@ -115,7 +115,8 @@ def test_directory_ids_of_a_static_quorum_are_never_shown(
 
 
 @pytest.mark.parametrize(
-    "release", ["4.4.0", *(pytest.param(one, marks=pytest.mark.campaign) for one in ("3.9.2", "4.0.2", "4.3.1"))]
+    "release",
+    ["4.4.0", *(pytest.param(version, marks=pytest.mark.campaign) for version in ("3.9.2", "4.0.2", "4.3.1"))],
 )
 def test_without_a_leader_controllers_and_disks_answer(release: str, cluster_of: ClusterOf, kafkactl: Kafkactl) -> None:
     cluster = cluster_of(release, controllers=3, brokers=1)

@@ -62,7 +62,7 @@ def _may_add(cluster: KafkaCluster, joined: int) -> bool:
 
 
 def _ids(told: list[dict[str, str]]) -> set[tuple[str, str]]:
-    return {(one["id"], one["subject"]) for one in told}
+    return {(finding["id"], finding["subject"]) for finding in told}
 
 
 def test_a_wrong_port_that_3_9_commits_for_good_is_found(new_cluster: ClusterOf, kafkactl: Callable[..., Run]) -> None:

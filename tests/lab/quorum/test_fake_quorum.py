@@ -20,8 +20,8 @@ OTHER_CLUSTER = "b3RoZXItY2x1c3Rlci0xMQ"
 
 
 def update(feature: str, level: int, kind: int = 1, *, validate: bool = False) -> tuple[str, dict[str, Any]]:
-    one = {"Feature": feature, "MaxVersionLevel": level, "UpgradeType": kind}
-    return "UpdateFeatures", {"timeoutMs": 5_000, "FeatureUpdates": [one], "ValidateOnly": validate}
+    update = {"Feature": feature, "MaxVersionLevel": level, "UpgradeType": kind}
+    return "UpdateFeatures", {"timeoutMs": 5_000, "FeatureUpdates": [update], "ValidateOnly": validate}
 
 
 def add(node_id: int, key: str = "own", cluster: str = "own") -> tuple[str, dict[str, Any]]:
@@ -60,7 +60,7 @@ class Asked:
 
     def __init__(self, cluster_id: str, addresses: Mapping[int, Address], keys: Mapping[int, str]) -> None:
         self.cluster_id, self.addresses = cluster_id, addresses
-        self.keys = {one: Uuid.parse(key) for one, key in keys.items()}
+        self.keys = {node: Uuid.parse(key) for node, key in keys.items()}
         self.client = Client(list(addresses.values()), Role.CONTROLLER, limits=Limits(timeout_ms=20_000))
 
     def ask(self, name: str, body: Mapping[str, Any]) -> tuple[str, int, str]:
@@ -113,7 +113,7 @@ def test_it_answers_as_a_real_quorum_of_4_3_does(new_cluster: ClusterOf) -> None
     real = new_cluster("4.3.1", controllers=3, voters=(1,), brokers=0, metadata_version="3.9")
     real.start()
     with FakeQuorum(controllers=3, voters=(1,), metadata_version=21) as fake:
-        one = Asked(
+        asked = Asked(
             real.cluster_id,
             {id: real.controller_address(id) for id in real.controller_ids},
             {id: real.directory_id(id) for id in real.controller_ids},
@@ -123,12 +123,12 @@ def test_it_answers_as_a_real_quorum_of_4_3_does(new_cluster: ClusterOf) -> None
             {id: fake.address(id) for id in fake.nodes},
             {id: str(directory_of(id)) for id in fake.nodes},
         )
-        with one.client, other.client:
-            assert other.state() == one.state()
+        with asked.client, other.client:
+            assert other.state() == asked.state()
             for name, body in SCRIPT:
-                expected = one.ask(name, body)
+                expected = asked.ask(name, body)
                 assert (body, other.ask(name, body)) == (body, expected)
                 if expected[1] == 0:
                     real.wait_for(lambda: real.leader() in real.voters(), "a leader that votes")
             real.wait_for(lambda: len(real.quorum()["Observers"]) == 2, "told its observers to the new leader")
-            assert other.state() == one.state()
+            assert other.state() == asked.state()

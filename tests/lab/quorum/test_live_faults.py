@@ -59,17 +59,17 @@ class RealQuorum:
             for part in iterate_metadata_log(client):
                 for batch in decode_batches(part.data):
                     found += _effects(batch.header.is_control, batch.records)
-        return [one for one, before in zip(found, [None, *found], strict=False) if one != before]
+        return [record for record, before in zip(found, [None, *found], strict=False) if record != before]
 
 
 def _effects(is_control: bool, records: Sequence[Any]) -> Iterator[Any]:
-    for one in records:
+    for entry in records:
         if is_control:
-            control = decode_control_record(one.key, one.value)
+            control = decode_control_record(entry.key, entry.value)
             if control.type is ControlType.KRAFT_VOTERS:
                 yield "voters", tuple(sorted(voter["VoterId"] for voter in control.data["Voters"]))
             continue
-        record = decode_record(one.value)
+        record = decode_record(entry.value)
         if record.api_key == _FEATURE_LEVEL and record.data["Name"] == "metadata.version":
             yield "level", record.data["FeatureLevel"]
 
@@ -142,7 +142,7 @@ def test_a_network_that_fails_before_a_real_quorum(real: RealQuorum, tmp_path: P
     played = play(real, tmp_path, list(Fault))
     outcomes = [(name, outcome) for name, _, outcome, _ in played]
     rows = [
-        f"| {name} | {sum(one == name for one, _ in outcomes)} | "
+        f"| {name} | {sum(outcome == name for outcome, _ in outcomes)} | "
         + " | ".join(str(outcomes.count((name, outcome))) for outcome in ("done", "failed", "unknown"))
         + " |"
         for name in dict.fromkeys(name for name, _ in outcomes)

@@ -42,7 +42,8 @@ def wait_until_fenced(kafkactl: Kafkactl, cluster: KafkaCluster, node_id: int) -
 
 
 CAMPAIGN = [
-    pytest.param(one, marks=pytest.mark.campaign) for one in ("3.3.2", "3.6.2", "3.7.2", "3.9.2", "4.0.2", "4.3.1")
+    pytest.param(version, marks=pytest.mark.campaign)
+    for version in ("3.3.2", "3.6.2", "3.7.2", "3.9.2", "4.0.2", "4.3.1")
 ]
 
 
@@ -130,7 +131,7 @@ class TestControllers:
         assert ids(unregister(kafkactl, cluster, 2, "--yes")) == ["controller-alive"]
         cluster.kill(2)
         run = cluster.wait_for(
-            lambda: (one := unregister(kafkactl, cluster, 2, "--yes")).json["outcome"] != "refused" and one,
+            lambda: (run := unregister(kafkactl, cluster, 2, "--yes")).json["outcome"] != "refused" and run,
             "controller 2 out of the observers",
             timeout_s=60,
         )

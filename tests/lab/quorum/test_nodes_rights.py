@@ -55,8 +55,8 @@ class Site:
 
             admin = KafkaAdminClient(bootstrap_servers=self.places["CLEAR"])
             cluster = ResourcePattern(ResourceType.CLUSTER, "kafka-cluster")
-            one = ACL("User:alice", "*", ACLOperation[operation], ACLPermissionType.ALLOW, cluster)
-            answer = admin.create_acls([one])
+            acl = ACL("User:alice", "*", ACLOperation[operation], ACLPermissionType.ALLOW, cluster)
+            answer = admin.create_acls([acl])
             admin.close()
         assert not answer.get("failed"), answer
 
@@ -81,8 +81,8 @@ def places(
         config.broker(node_id=DEAD, log_dirs=[folder / "dead"], port=ports["DEAD"], quorum=quorum),
         folder,
     )
-    for one in (node, dead):
-        result = storage_tool.run(request.param, ["format", "-t", CLUSTER_ID, "-c", one.config_file])
+    for broker in (node, dead):
+        result = storage_tool.run(request.param, ["format", "-t", CLUSTER_ID, "-c", broker.config_file])
         assert result.exit_code == 0, result
     with node, dead:
         node.start().wait_ready()

@@ -54,7 +54,7 @@ def test_from_a_complete_controller(
 ):
     scene = lose_majority(new_cluster(release, controllers=3, brokers=2, dynamic=dynamic))
     survivor = scene.complete
-    shown = [word for one in (survivor, *scene.cluster.broker_ids) for word in ("--log-dir", scene.disk(one))]
+    shown = [word for node in (survivor, *scene.cluster.broker_ids) for word in ("--log-dir", scene.disk(node))]
     answer = recovered(kafkactl, scene, survivor, *shown, "--lost", f"{scene.lagging},{scene.leader}", "--config",
                        scene.cluster.config_file(survivor))  # fmt: skip
     assert answer["source"]["path"] == str(scene.disk(survivor))

@@ -60,7 +60,7 @@ class Writer:
 def recovered(kafkactl: Cli, scene: Scene) -> None:
     """Recover from F while the brokers run."""
     cluster, out = scene.cluster, scene.cluster.disks.workdir / "recovered"
-    shown = [word for one in (scene.complete, *cluster.broker_ids) for word in ("--log-dir", scene.disk(one))]
+    shown = [word for node in (scene.complete, *cluster.broker_ids) for word in ("--log-dir", scene.disk(node))]
     words = ("quorum", "recover", *shown, "--lost", f"{scene.lagging},{scene.leader}", "--out", out, "-o", "json")
     assert kafkactl(*words, "--plan").code == 3  # brokers run
     run = kafkactl(*words, "--brokers-run", "--confirm", cluster.cluster_id)
@@ -81,8 +81,8 @@ def test_brokers_that_never_stop_and_voters_that_return(
         before = len(writer.acked)
         epoch = cluster.quorum(scene.complete)["LeaderEpoch"]
 
-        for one in old:  # F runs: they follow
-            cluster.node(one).start()
+        for node in old:  # F runs: they follow
+            cluster.node(node).start()
         time.sleep(6)
         assert (cluster.leader(), cluster.quorum(scene.complete)["LeaderEpoch"]) == (scene.complete, epoch)
         assert list(cluster.voters()) == [scene.complete]
@@ -99,7 +99,7 @@ def test_brokers_that_never_stop_and_voters_that_return(
     assert strays(scene) == {broker_id: [] for broker_id in cluster.broker_ids}
     found = read_all(cluster, ("orders", "pay", "late"))
     written = [value for _, value in found[("pay", 0)]]
-    assert [one for one in writer.acked if one not in set(written)] == []
+    assert [record for record in writer.acked if record not in set(written)] == []
     for place, records in scene.records.items():
         assert found[place][: len(records)] == records
     grown_back(kafkactl, scene)
@@ -108,10 +108,10 @@ def test_brokers_that_never_stop_and_voters_that_return(
 def grown_back(kafkactl: Cli, scene: Scene) -> None:
     """New disks for the old ids, made voters; then the recovered controller dies, and the cluster goes on."""
     cluster = scene.cluster
-    for one in (scene.lagging, scene.leader):
-        cluster.replace_disk(one)
-    for one in (scene.lagging, scene.leader):
-        cluster.node(one).wait_ready(60)
+    for node in (scene.lagging, scene.leader):
+        cluster.replace_disk(node)
+    for node in (scene.lagging, scene.leader):
+        cluster.node(node).wait_ready(60)
     address = cluster.controller_address(scene.complete)
     run = kafkactl("quorum", "reassign", "--target", "1,2,3", "--bootstrap-controller", address, "--yes", "-o", "json")
     assert (run.code, run.json["voters_after"]) == (0, [1, 2, 3]), run.stdout

@@ -62,7 +62,7 @@ def test_strays_are_foretold_and_taken_back(kafkactl: Cli, new_cluster: Callable
     scene = lose_majority(new_cluster("4.3.1", controllers=3, brokers=2))
     cluster, work = scene.cluster, scene.cluster.disks.workdir
     disks = [scene.disk(scene.lagging), *folders_alone(scene)]
-    every = shown([scene.disk(one) for one in (scene.lagging, *cluster.broker_ids)])
+    every = shown([scene.disk(node) for node in (scene.lagging, *cluster.broker_ids)])
     words = (*lost(scene), "--from", scene.disk(scene.lagging), "--out", work / "no", "-o", "json")
     better = kafkactl("quorum", "recover", *every, *words)
     assert better.code == 3
@@ -71,8 +71,8 @@ def test_strays_are_foretold_and_taken_back(kafkactl: Cli, new_cluster: Callable
     careless = recover(kafkactl, scene, work / "careless", *shown(disks), *lost(scene), "--accept-strays",
                        "--accept-empty", "--confirm-loss", 3)  # fmt: skip
     foretold = {broker_id: [] for broker_id in cluster.broker_ids}
-    for one in careless["losses"]["partitions_stray"]:
-        foretold[one["broker"]].append(f"{one['topic']}-{one['partition']}")
+    for partition in careless["losses"]["partitions_stray"]:
+        foretold[partition["broker"]].append(f"{partition['topic']}-{partition['partition']}")
     assert careless["losses"]["topics_returning_empty"] == ["gone"]
     start_recovered(scene, scene.lagging, work / "careless")
     cluster.start(*cluster.broker_ids)
@@ -120,15 +120,15 @@ def test_epochs_and_producer_ids_do_not_go_back(kafkactl: Cli, new_cluster: Call
     recover(kafkactl, scene, out, *shown(disks), *lost(scene), "--adopt", "--drop-empty")
     start_recovered(scene, scene.lagging, out)
     whole(scene, scene.lagging)
-    for one in cluster.broker_ids:  # a leader dies, and its partitions go on
-        cluster.kill(one)
-        cluster.wait_for(lambda one=one: left(cluster, one), "left the ISRs", 30)  # type: ignore[misc]
+    for broker in cluster.broker_ids:  # a leader dies, and its partitions go on
+        cluster.kill(broker)
+        cluster.wait_for(lambda broker=broker: left(cluster, broker), "left the ISRs", 30)  # type: ignore[misc]
         before = {place: len(found) for place, found in read_all(cluster, TOPICS).items()}
         produce(cluster, dict.fromkeys(scene.records, 2))
         assert {place: len(found) for place, found in read_all(cluster, TOPICS).items()} == {
             place: count + 2 for place, count in before.items()
         }
-        cluster.start(one)
+        cluster.start(broker)
         cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
 
 

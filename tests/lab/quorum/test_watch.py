@@ -67,5 +67,5 @@ def _until(watching: subprocess.Popen[str], holds: Any, looks: int = 60) -> list
         seen.append(json.loads(line))
         if holds(seen[-1]):
             return seen
-        assert len(seen) < looks, [(one["leader_id"], one["tolerates"], one["high_watermark"]) for one in seen]
+        assert len(seen) < looks, [(state["leader_id"], state["tolerates"], state["high_watermark"]) for state in seen]
     raise AssertionError(f"the watch ended after {len(seen)} looks")

@@ -19,7 +19,7 @@ def kill(*who: int | str) -> Deed:
     """SIGKILL; a dead broker is fenced, and known as such, a session time-out later."""
 
     def deed(stage: Stage) -> None:
-        ids = [stage.part(one) for one in who]
+        ids = [stage.part(name) for name in who]
         stage.cluster.kill(*ids)
         if any(node_id in stage.cluster.broker_ids for node_id in ids):
             stage.cluster.wait_for(lambda: not _unfenced(stage) & set(ids), "fenced the dead brokers", 30)
@@ -31,7 +31,7 @@ def start(*who: int | str) -> Deed:
     """Start again, and wait until the cluster is complete."""
 
     def deed(stage: Stage) -> None:
-        stage.cluster.start(*[stage.part(one) for one in who])
+        stage.cluster.start(*[stage.part(name) for name in who])
 
     return deed
 
@@ -40,8 +40,8 @@ def rise(*who: int | str) -> Deed:
     """Start dead nodes again, while others stay dead."""
 
     def deed(stage: Stage) -> None:
-        for one in who:
-            stage.cluster.node(stage.part(one)).start()
+        for name in who:
+            stage.cluster.node(stage.part(name)).start()
         stage.cluster.wait_complete()
 
     return deed
@@ -94,7 +94,7 @@ def pause(*who: int | str) -> Deed:
     """SIGSTOP, and long enough for the leader to know."""
 
     def deed(stage: Stage) -> None:
-        ids = [stage.part(one) for one in who]
+        ids = [stage.part(name) for name in who]
         stage.cluster.pause(*ids)
         stage.cluster.wait_for(lambda: _silent(stage, ids), "missed the paused voters", 15)
 
@@ -105,7 +105,7 @@ def resume(*who: int | str) -> Deed:
     """SIGCONT."""
 
     def deed(stage: Stage) -> None:
-        stage.cluster.resume(*[stage.part(one) for one in who])
+        stage.cluster.resume(*[stage.part(name) for name in who])
         stage.cluster.wait_complete()
 
     return deed
@@ -127,7 +127,7 @@ def know_dead(*who: int | str) -> Deed:
     """SIGKILL, and wait until the leader has missed them for longer than it takes as alive."""
 
     def deed(stage: Stage) -> None:
-        ids = [stage.part(one) for one in who]
+        ids = [stage.part(name) for name in who]
         stage.cluster.kill(*ids)
         stage.cluster.wait_for(lambda: _silent(stage, ids), "missed the dead voters", 15)
 
@@ -138,7 +138,7 @@ def freeze_at(name: str, *who: int | str, for_s: float | None = None) -> Deed:
     """Pause these nodes in the moment in which our client sends that request, for good or for some seconds."""
 
     def deed(stage: Stage) -> None:
-        ids = [stage.part(one) for one in who]
+        ids = [stage.part(name) for name in who]
 
         def freeze() -> None:
             stage.undo()
@@ -155,7 +155,7 @@ def thaw(*who: int | str) -> Deed:
     """The nodes go on."""
 
     def deed(stage: Stage) -> None:
-        stage.cluster.resume(*[stage.part(one) for one in who])
+        stage.cluster.resume(*[stage.part(name) for name in who])
 
     return deed
 
@@ -193,7 +193,7 @@ def _observers(stage: Stage) -> set[tuple[int, str]]:
         found = stage.cluster.quorum()["Observers"]
     except KafkactlError:
         return set()
-    return {(one["ReplicaId"], str(one["ReplicaDirectoryId"])) for one in found}
+    return {(replica["ReplicaId"], str(replica["ReplicaDirectoryId"])) for replica in found}
 
 
 def remove_bare(who: int | str) -> Asking:

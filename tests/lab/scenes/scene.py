@@ -205,7 +205,7 @@ def _prediction(scene: Scene, dry: Mapping[str, Any]) -> tuple[Verdict, tuple[st
     if dry["kind"] == "error":
         return Verdict.REFUSED, () if dry["id"] in scene.because else (f"error {dry['id']}: {dry['message']}",)
     blockers = _blockers(dry)
-    missing = [one for one in scene.because if one not in blockers]
+    missing = [finding for finding in scene.because if finding not in blockers]
     remarks = (f"not among the blockers {blockers}: {missing}",) if missing else ()
     outcome = dry["outcome"]
     if outcome == "refused":
@@ -218,7 +218,7 @@ def _prediction(scene: Scene, dry: Mapping[str, Any]) -> tuple[Verdict, tuple[st
 
 
 def _blockers(dry: Mapping[str, Any]) -> list[str]:
-    return [one["id"] for one in dry.get("findings", ()) if one["severity"] == "blocker"]
+    return [finding["id"] for finding in dry.get("findings", ()) if finding["severity"] == "blocker"]
 
 
 # --- the truth ------------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def _done_by_us(scene: Scene, stage: Stage, words: Sequence[str], dry: Mapping[s
         return Verdict.WORKS
     if (said, answer["exit_code"]) == ("nothing-to-do", 0):
         return Verdict.NOTHING
-    found = [one.get("message") for one in answer.get("findings", ()) if one["severity"] == "blocker"]
+    found = [finding.get("message") for finding in answer.get("findings", ()) if finding["severity"] == "blocker"]
     return f"{said} (exit {answer['exit_code']}) {answer.get('message', '')} {found}"
 
 

@@ -116,8 +116,8 @@ def test_whether_all_voters_have_reported_is_the_leaders_secret(
     ports = {1: free_port(), 2: free_port()}
     quorum = config.static_quorum(ports)
     settings = [
-        config.controller(node_id=one, log_dirs=[tmp_path / str(one)], port=port, quorum=quorum)
-        for one, port in ports.items()
+        config.controller(node_id=node, log_dirs=[tmp_path / str(node)], port=port, quorum=quorum)
+        for node, port in ports.items()
     ]
     nodes = [KafkaNode(release, setting, tmp_path) for setting in settings]
     for node in nodes:

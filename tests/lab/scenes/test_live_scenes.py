@@ -74,14 +74,14 @@ def test_what_is_predicted_happens_in_every_scene(course: Course, play_course: P
     began = time.monotonic()
     seen = play_course(course)
     record(course, seen, time.monotonic() - began)
-    assert [one for one in seen if not one.agrees] == []
+    assert [run for run in seen if not run.agrees] == []
     assert len(seen) == len(course.scenes)
 
 
 def record(course: Course, seen: Sequence[Seen], seconds: float) -> None:
     """Put a course into the page, in place of its last run; the rest of the page is what the other courses left."""
     sections = _sections() | {course.name: _section(course, seen, seconds)}
-    known = [one.name for one in COURSES if one.name in sections]
+    known = [course.name for course in COURSES if course.name in sections]
     body = "\n\n".join(f"## {name}\n\n{sections[name].strip()}" for name in known)
     rows = [line for name in known for line in sections[name].splitlines() if line.startswith("| ")]
     scenes = [line for line in rows if not line.startswith("| scene ")]
@@ -108,14 +108,14 @@ def _sections() -> dict[str, str]:
 
 def _section(course: Course, seen: Sequence[Seen], seconds: float) -> str:
     releases = ", ".join(sorted({course.release, *dict(course.shape.get("releases", {})).values()}))
-    agreed = sum(one.agrees for one in seen)
+    agreed = sum(run.agrees for run in seen)
     lines = [
         f"Kafka {releases}; {datetime.now(UTC):%Y-%m-%d}; {agreed} of {len(course.scenes)} agree; {seconds:.0f} s.",
         "",
         "| scene | predicted | happened | done by | s |",
         "|---|---|---|---|---|",
     ]
-    for one in seen:
-        remark = "" if one.agrees else f" **differs** {'; '.join(one.remarks)}"
-        lines.append(f"| {one.scene} | {one.predicted} | {one.happened}{remark} | {one.by} | {one.seconds:.0f} |")
+    for run in seen:
+        remark = "" if run.agrees else f" **differs** {'; '.join(run.remarks)}"
+        lines.append(f"| {run.scene} | {run.predicted} | {run.happened}{remark} | {run.by} | {run.seconds:.0f} |")
     return "\n".join(lines)

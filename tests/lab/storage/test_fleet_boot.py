@@ -35,17 +35,17 @@ class Fleet:
             else config.dynamic_quorum(list(self.controller_ports.values()))
         )
         lines = ['cluster_id = "new"', f'kafka_version = "{release}"', f'mode = "{mode}"']
-        for one in self.ids:
+        for node in self.ids:
             wanted = config.combined(
-                node_id=one,
-                log_dirs=[root / "disks" / str(one) / name for name in "ab"],
-                broker_port=self.broker_ports[one],
-                controller_port=self.controller_ports[one],
+                node_id=node,
+                log_dirs=[root / "disks" / str(node) / name for name in "ab"],
+                broker_port=self.broker_ports[node],
+                controller_port=self.controller_ports[node],
                 quorum=quorum,
             )
-            write_config(self.config(one), wanted)
-            lines += ["[[nodes]]", f"id = {one}", 'host = "localhost"', f'config = "{one}.properties"']
-            lines += [f'voter = "{voters[one]}"'] if one in voters else []
+            write_config(self.config(node), wanted)
+            lines += ["[[nodes]]", f"id = {node}", 'host = "localhost"', f'config = "{node}.properties"']
+            lines += [f'voter = "{voters[node]}"'] if node in voters else []
         (root / "fleet.toml").write_text("\n".join(lines), encoding="utf-8")
 
     def config(self, node_id: int) -> Path:

@@ -137,7 +137,7 @@ def _same_reason(ours: Run, theirs: ToolResult, told: str) -> None:
 
 def _same_level(ours: Run, theirs: ToolResult, told: str) -> None:
     printed = re.findall(r"^Formatting .* with metadata\.version (\S+)\.$", theirs.stdout, re.MULTILINE)
-    assert {one.removesuffix(".") for one in printed} <= {ours.json["metadata_version"]["name"]}, told
+    assert {name.removesuffix(".") for name in printed} <= {ours.json["metadata_version"]["name"]}, told
     assert bool(printed) == (ours.json["outcome"] == "done"), told
 
 

@@ -94,7 +94,7 @@ def test_the_same_files_are_loaded(storage_tool: StorageToolServer, tmp_path: Pa
         mine = ours(text, release)
         if isinstance(mine, ConfigError):
             if directories is not None:
-                wrong.append(f"{variant.name}: Kafka loads it, we say {[one.message for one in mine.findings]}")
+                wrong.append(f"{variant.name}: Kafka loads it, we say {[finding.message for finding in mine.findings]}")
             elif not any(same_words(finding.message, said) for finding in mine.findings[:1]):
                 wrong.append(f"{variant.name}: Kafka says {said.splitlines()[0]}, we say {mine.findings[0].message}")
         elif directories is None:

@@ -206,14 +206,14 @@ def test_the_whole_catalogue_is_foretold(disks: Disks) -> None:
     notes: list[str] = []
     started = time.monotonic()
     for case, release in _every_start():
-        one = play(case, release, disks)
-        if one.mismatch is not None:
+        played_case = play(case, release, disks)
+        if played_case.mismatch is not None:
             again = play(case, release, disks)
             word = "PLAYED AGAIN, as foretold then" if again.mismatch is None else "MISMATCH"
-            notes.append(f"{word}: {case.name} under {release}: {one.mismatch}")
-            one = again
-        played.append(one)
-        print(f"{len(played):5} {release} {case.name}: {one.kind} {one.mismatch or ''}", flush=True)
+            notes.append(f"{word}: {case.name} under {release}: {played_case.mismatch}")
+            played_case = again
+        played.append(played_case)
+        print(f"{len(played):5} {release} {case.name}: {played_case.kind} {played_case.mismatch or ''}", flush=True)
     PROOF.write_text(_proof(played, notes, time.monotonic() - started), encoding="utf-8")
     mismatches = [note for note in notes if note.startswith("MISMATCH")]
     assert not mismatches, "\n".join(mismatches)
@@ -227,11 +227,11 @@ def _every_start() -> Iterator[tuple[Case, str]]:
 
 def _proof(played: list[Played], notes: list[str], seconds: float) -> str:
     kinds = ("starts", "loses", "waits", "ends")
-    wrong = sum(one.mismatch is not None for one in played)
-    count: Counter[tuple[str, str]] = Counter((one.release, one.kind) for one in played)
+    wrong = sum(start.mismatch is not None for start in played)
+    count: Counter[tuple[str, str]] = Counter((start.release, start.kind) for start in played)
     rows = [f"| {version} | {' | '.join(str(count[version, kind]) for kind in kinds)} |" for version in VERSIONS]
     phases: Counter[Any] = Counter(
-        one.predicted.expected_failure.phase.word for one in played if one.predicted.expected_failure is not None
+        start.predicted.expected_failure.phase.word for start in played if start.predicted.expected_failure is not None
     )
     return "\n".join(
         [
@@ -240,7 +240,7 @@ def _proof(played: list[Played], notes: list[str], seconds: float) -> str:
             "Written by the run of `make lab` (tests/lab/storage/test_verify_starts.py); the catalogue is"
             " tests/lab/storage/verify_cases.py.",
             "",
-            f"{len({one.case.name for one in played})} kinds of disks, {len(played)} starts of released Kafka in"
+            f"{len({start.case.name for start in played})} kinds of disks, {len(played)} starts of released Kafka in"
             f" {seconds / 60:.0f} minutes on {datetime.now(UTC):%Y-%m-%d}, {wrong} mismatches.",
             "For each start: will it start, does it end or wait, are the words foretold in its log, and is what it"
             " loses what was foretold (the controller's words at activation, the levels in the log afterwards).",

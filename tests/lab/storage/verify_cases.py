@@ -422,7 +422,7 @@ def _neighbours(version: str, among: tuple[str, ...]) -> tuple[str, ...]:
     """The releases just before and after one, and the newest: the roads that upgrades and their ways back take."""
     at = among.index(version)
     near = (*among[max(at - 1, 0) : at], *among[at + 1 : at + 2], among[-1])
-    return tuple(one for one in dict.fromkeys(near) if one != version)
+    return tuple(release for release in dict.fromkeys(near) if release != version)
 
 
 def _other_releases() -> Iterator[Case]:

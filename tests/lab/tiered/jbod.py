@@ -53,11 +53,11 @@ def _played(stage: Stage) -> tuple[str, str, str]:
         stage.wait_in_sync(12)
     folders = (str(cluster.disks.log_dir(12)), str(second))
     both = cluster.request(sources=folders, metadata_partitions=None)
-    one = audit(load(cluster.request()))
-    if one["findings"]:
-        wrong.append(str([finding.id for finding in one["findings"]]))
+    audited = audit(load(cluster.request()))
+    if audited["findings"]:
+        wrong.append(str([finding.id for finding in audited["findings"]]))
     two = audit(load(both))
-    if [each["by_state"] for each in two["partitions"]] != [each["by_state"] for each in one["partitions"]]:
+    if [each["by_state"] for each in two["partitions"]] != [each["by_state"] for each in audited["partitions"]]:
         wrong.append(f"by its two directories {two['partitions']}")
     places = sum(any(Path(folder).glob(f"{TOPIC}-*")) for folder in folders)
     return "nothing", f"{words}; metadata partitions in {places} of its directories", "; ".join(wrong)
