@@ -48,9 +48,9 @@ else:
             f"{__name__}.operations.connection": ("connect",),
         },
         {
-            # Packages that exist, whose own `__getattr__` has the operations beside what is private in them …
+            # Packages that exist, whose own `__getattr__` has the operations, next to what is private in them …
             **{name: f"{__name__}.{name}" for name in ("dryrun", "features", "quorum", "storage", "tiered")},
-            # … and modules of operations under names that are no packages.
+            # … and modules of operations under names that are not packages.
             **{name: f"{__name__}.operations.{name}" for name in ("log", "migrate", "nodes")},
         },
     )

@@ -13,7 +13,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 
 def _open_closed_streams() -> None:
-    """Where a standard stream was closed by whoever started us (`>&-`), open one in its place.
+    """Where a standard stream was closed by the process that started us (`>&-`), open one in its place.
 
     Otherwise the first file that is opened takes its number, and what is printed goes there. Nothing is read from a
     closed stdin, and nothing said on a closed stderr is missed; but an answer that cannot be printed has to fail, so

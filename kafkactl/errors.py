@@ -2,7 +2,7 @@
 
 An error is for what has no answer: words that cannot be understood, a file that cannot be read, bytes that do not
 decode. Whatever a planner can say about a disk or a cluster is a `Finding` (kafkactl.findings), and a refusal is an
-answer made of findings. Every error carries a stable id in words; `kafkactl explain ID` tells cause, consequence and
+answer made of findings. Every error carries a stable id in words; `kafkactl explain ID` shows cause, consequence and
 remedy.
 """
 
@@ -82,7 +82,7 @@ class UnreachableError(KafkactlError):
 
 
 class UnknownOutcomeError(KafkactlError):
-    """Timed out, or nobody can say whether it happened."""
+    """Timed out, or the outcome is unknown."""
 
     exit_code = 6
 
@@ -116,7 +116,7 @@ class DecodeError(KafkactlError):
         super().__init__(f"{', '.join(where)}: {message}", id=id, next_step=next_step)
 
     def within(self, file: str) -> DecodeError:
-        """The same error, told of the file it was found in."""
+        """The same error, with the name of the file it was found in."""
         return DecodeError(
             self.reason, id=self.id, offset=self.offset, path=self.path, file=file, next_step=self.next_step
         )

@@ -1,6 +1,6 @@
 """How an extra of kafkactl is installed: from the wheel of the release, never by a name on an index.
 
-Whoever registers a name on an index decides what `pip install NAME` runs, and this advice is followed by root.
+The owner of a name on an index decides what `pip install NAME` runs, and this advice is followed by root.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def warning(id: str, subject: str, message: str, next_step: str = "", **evidence
 
 
 def note(id: str, subject: str, message: str, next_step: str = "", **evidence: Any) -> Finding:
-    """A finding that only tells."""
+    """A finding that only informs."""
     return _finding(Severity.INFO, evidence, id=id, subject=subject, message=message, next_step=next_step)
 
 

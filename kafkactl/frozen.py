@@ -42,7 +42,7 @@ def changed(value: Value, /, **changes: Any) -> Value:
     """The value with some fields changed, as `dataclasses.replace` gives it, at the price of making one.
 
     `replace` asks for the fields of a dataclass, and the first such question of a class costs a millisecond.
-    Raises TypeError for a name that is no field.
+    Raises TypeError for a name that is not a field.
     """
     names = value._shape_.kinds  # type: ignore[attr-defined]
     kept = {name: getattr(value, name) for name in names if name not in changes}
@@ -195,7 +195,7 @@ def _compiled_init(cls: Any) -> Callable[..., None]:
 
 
 def _parameter(name: str, default: Any, known: dict[str, Any]) -> tuple[str, str]:
-    """How a field stands in the parameters, and what is stored."""
+    """A field as a parameter, and what is stored."""
     if isinstance(default, dataclasses.Field):
         if default.default_factory is not dataclasses.MISSING:
             known["MISSING"] = dataclasses.MISSING

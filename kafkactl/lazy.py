@@ -1,7 +1,7 @@
 """Names that a package gives when they are first asked for (PEP 562), so that importing it loads nothing.
 
 The public API is in `kafkactl.operations`, which is above every other package but the commands; `kafkactl` and
-`kafkactl.storage` give its names by a text that is imported when somebody asks. Import contracts do not see such an
+`kafkactl.storage` give its names by a text that is imported on demand. Import contracts do not see such an
 import, and need not: no code of the library asks a package for these names, only its users do.
 """
 

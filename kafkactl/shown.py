@@ -17,7 +17,7 @@ _UNSAFE_RANGES: Final = (
     "\x00-\x1f\x7f-\x9f"  # C0, DEL, C1
     "\u00ad\u061c\u180e"  # soft hyphen, Arabic letter mark, Mongolian vowel separator
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # without width, line separators, bidirectional controls
-    "\ud800-\udfff"  # halves of a pair, and bytes of a file name that are no text (PEP 383)
+    "\ud800-\udfff"  # halves of a pair, and bytes of a file name that are not text (PEP 383)
     "\ufff9-\ufffb\U000e0000-\U000e0fff"  # annotations, tags
 )
 _UNSAFE: Final = re.compile(f"[{_UNSAFE_RANGES}]")
@@ -29,7 +29,7 @@ _FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF
 def visible(text: str) -> str:
     """The text in one line for people: unsafe characters are written out, as `\\x1b`, `\\n` or `\\u202e`.
 
-    A byte that is no text (PEP 383) is written as that byte.
+    A byte that is not text (PEP 383) is written as that byte.
     """
     return text if text.isprintable() else _UNSAFE.sub(_written_out, text)
 

@@ -1,7 +1,7 @@
 """The engine of every long change: observe, plan, take the first step, verify it, observe again.
 
 A journey (the voters of a quorum, feature levels, a registration, a migration) says how each of these is done; the
-engine decides their order, writes the journal, and says how the run ended. It waits for nothing by itself but for
+engine decides their order, writes the journal, and says how the run ended. It itself waits for nothing but
 findings that pass, and touches nothing: clock, journal and cluster reach it through the journey.
 
 **Invariant.** For a step *s* of a run, at a moment *t*, let
@@ -87,7 +87,7 @@ class Ready:
 
 @frozen
 class NotSent:
-    """Nothing of a request left, for this reason."""
+    """Nothing of a request left kafkactl; this is the reason."""
 
     error: UnreachableError
 
@@ -297,7 +297,7 @@ class Engine(Generic[O, P, S, A]):
         return seen
 
     def _waits_for(self, plan: P) -> bool:
-        """Whether to observe again: some findings pass by themselves."""
+        """Whether to observe again: some findings are resolved without a request."""
         if not self.journey.may_pass(plan):
             return False
         self._passing = self._passing or Deadline.after(self.policy.passing_ms, self.clock)
@@ -368,7 +368,7 @@ class Engine(Generic[O, P, S, A]):
         return self.end(self._unless_changed(Outcome.FAILED), found.findings, found.seen)
 
     def note(self, step: S, result: StepResult, label: str = "") -> None:
-        """A step was taken, a gate of its own included: it stands in the answer."""
+        """A step was taken, a gate of its own included: it is part of the answer."""
         if self.journey.lists_once:
             key = self.journey.key(step)
             self.taken = [taken for taken in self.taken if self.journey.key(taken.step) != key]
@@ -378,7 +378,7 @@ class Engine(Generic[O, P, S, A]):
     # --- ends ---
 
     def refused(self, findings: Sequence[Finding], seen: O | None) -> End:
-        """The end where something stands in the way: `partial` where steps were done before."""
+        """The end where a blocker was found: `partial` where steps were done before."""
         return self.end(self._unless_changed(Outcome.REFUSED), findings, seen)
 
     def _reached(self, findings: Sequence[Finding], seen: O) -> End:

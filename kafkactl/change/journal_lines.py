@@ -1,7 +1,7 @@
-"""The lines of a journal: JSON objects chained by hash, read strictly and told apart when something is wrong.
+"""The lines of a journal: JSON objects chained by hash, read strictly, with a finding of its own for each fault.
 
 The law: every line names the hash of all lines before it, so what was edited, left out or put in afterwards is seen.
-The last line may be torn: whoever was killed while writing it had not acted on it yet, for an entry is on the disk
+The last line may be torn: a process that was killed while writing it had not acted on it yet, as an entry is on disk
 before its action begins. A torn line stays where it is; the next writer ends it and says so in an entry of its own.
 """
 
@@ -81,7 +81,7 @@ def read_journal(content: bytes, *, file: str, subject: str, cluster_id: str | N
     """
     entries: list[Entry] = []
     *lines, rest = content.split(b"\n")
-    broken: list[bytes] = []  # lines that are no entry; the next entry has to say that they are torn
+    broken: list[bytes] = []  # lines that are not entries; the next entry has to say that they are torn
     for number, line in enumerate(lines, start=1):
         entry = _parsed(line)
         if entry is None:
@@ -121,7 +121,7 @@ def redacted(value: Any) -> Any:
 def entries_understood() -> Iterator[None]:
     """Turn what the body does not find in an entry into InputError `journal-not-understood`.
 
-    The chain is a hash without a key: whoever can write the file can write entries that fit and say nothing.
+    The chain is a hash without a key: a process that can write the file can write entries that fit and mean nothing.
     """
     try:
         yield
@@ -187,7 +187,7 @@ def _check_header(text: JournalText, file: str, subject: str, cluster_id: str | 
 
 
 def _begins_a_journal(content: bytes) -> bool:
-    """Whether these bytes can be what is left of a first line: a file of somebody else is never written to."""
+    """Whether these bytes can be what is left of a first line: another program's file is never written to."""
     begin = b'{"at_ms":'
     return len(content) < _LONGEST_HEADER and (
         content.startswith(begin) or begin.startswith(content) or not content.strip(b"\0")
@@ -215,5 +215,5 @@ def _chained(chain: str, content: Mapping[str, Any]) -> str:
 
 
 def _canonical(content: Mapping[str, Any]) -> str:
-    # Unpaired surrogates (names of files that are no text) have no UTF-8; ASCII escapes take everything.
+    # Unpaired surrogates (names of files that are not text) have no UTF-8; ASCII escapes take everything.
     return json.dumps(content, ensure_ascii=True, separators=(",", ":"), sort_keys=True)

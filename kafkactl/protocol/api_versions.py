@@ -2,8 +2,8 @@
 
 Asked in version 4 first: a server that is asked in an older one hides every feature whose lowest level is 0
 (KAFKA-17492); version 5 adds only what a client says of its target (KIP-1242). A server that does not know the
-version answers in version 0 with the range that it does know (KIP-511). Finalized epochs of different nodes are no
-measure of anything: only levels can be compared (a broker's epoch grows with every metadata batch).
+version answers in version 0 with the range that it does know (KIP-511). Finalized epochs of different nodes
+mean nothing: only levels can be compared (a broker's epoch grows with every metadata batch).
 """
 
 from __future__ import annotations

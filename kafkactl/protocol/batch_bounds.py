@@ -2,7 +2,7 @@
 
 Kafka bounds a metadata batch by its bytes alone: 8 MiB (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`; since 4.1
 `internal.metadata.max.batch.size.in.bytes`, "only for testing"). The 10,000 records that a controller hands over at
-once are no bound, for `BatchAccumulator` puts what comes within its linger time into one batch, and all of a snapshot
+once are not a bound, as `BatchAccumulator` puts what comes within its linger time into one batch, and all of a snapshot
 into batches of 8 MiB. The smallest record, a NoOpRecord, takes 11 bytes, so a batch has at most 762,600 of them.
 """
 

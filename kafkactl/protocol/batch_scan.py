@@ -33,7 +33,7 @@ TAIL_IDS: Final = frozenset({"truncated-batch", "zero-tail"})
 
 @frozen
 class Damage:
-    """Bytes that are no batch: from `position` up to `end`, where the next batch begins or the data ends.
+    """Bytes that are not a batch: from `position` up to `end`, where the next batch begins or the data ends.
 
     `error` says what is wrong at the first of them (`crc-mismatch`, `truncated-batch`, …). `searched_all` is False
     where the search for the next batch gave up, so that good batches may lie in what is called damage.
@@ -46,7 +46,7 @@ class Damage:
 
     @property
     def may_be_tail(self) -> bool:
-        """Whether it harms nobody where nothing of the log comes behind it."""
+        """Whether it is harmless if the log ends with it."""
         return self.error.id in TAIL_IDS
 
 

@@ -4,7 +4,7 @@ A value is a dict keyed by the definition's field names (`"ClusterId"`). Structs
 `kafkactl.values.Uuid`, byte strings and records `bytes`. A decoded dict holds every field of the definition; a field
 that its version does not have, or a tagged field that was not sent, holds its default, as in Kafka's own classes.
 Tagged fields that the definition does not know are kept under `"_tags"` (tag -> bytes); the key is absent where there
-are none. An encoder takes a missing field for its default and refuses a key that is no field.
+are none. An encoder takes a missing field for its default and refuses a key that is not a field.
 
 Rules: `clients/src/main/resources/common/message/README.md` of Kafka, KIP-482, and the behaviour of its generated
 classes (`generator/.../MessageDataGenerator.java`): a tagged field is written only if it differs from its default;

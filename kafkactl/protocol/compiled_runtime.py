@@ -65,7 +65,7 @@ def packed_numbers(code: str, values: list[Any]) -> bytes:
 
 
 def _array_layout(code: str, count: int) -> struct.Struct:
-    """A layout, kept for short arrays (replicas, isr), made anew for long ones."""
+    """A layout, kept for short arrays (replicas, isr), made each time for long ones."""
     if count >= _KEPT_LAYOUTS:
         return struct.Struct(f">{count}{code}")
     kept = _LAYOUTS.get((code, count))

@@ -1,7 +1,7 @@
 """What a batch's records are wrapped in. Kafka never compresses its metadata log; topics may be compressed.
 
 gzip comes with Python; snappy, lz4 and zstd are pyarrow's, which the extra `dryrun` brings. Without it a batch in one
-of them is an error that says so, never a guess. The output is bounded, by itself and by the input: a few bytes can
+of them is an error that says so, never a guess. The output is bounded, absolutely and by the input: a few bytes can
 otherwise stand for gigabytes.
 
 lz4 and zstd are in their frame formats. snappy has none of its own: Kafka's Java client writes blocks behind a header
@@ -37,7 +37,7 @@ class _BrokenError(Exception):
 
 
 class _TooLargeError(Exception):
-    """The data stands for more bytes than it may."""
+    """The data decompresses to more bytes than allowed."""
 
 
 def decompressed(
@@ -128,7 +128,7 @@ def _xerial_blocks(data: bytes) -> Iterator[bytes]:
 
 
 def _snappy_size(block: bytes) -> int:
-    """What a block says that it stands for: an unsigned varint before its bytes."""
+    """The size that a block states for its content: an unsigned varint before its bytes."""
     size = 0
     for at, byte in enumerate(block[:_MOST_VARINT_BYTES]):
         size |= (byte & 0x7F) << (7 * at)

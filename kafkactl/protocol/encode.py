@@ -15,7 +15,7 @@ from kafkactl.values import Uuid
 def encode_message(spec: MessageSpec, version: int, value: Mapping[str, Any]) -> bytes:
     """The bytes of a message at a version.
 
-    Raises EncodeError where a value does not fit its field, or cannot be told in this version.
+    Raises EncodeError where a value does not fit its field, or cannot be expressed in this version.
     """
     if version not in spec.valid_versions:
         raise EncodeError(unsupported(spec, version), id="unsupported-message-version", path=spec.name)

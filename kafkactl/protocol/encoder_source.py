@@ -33,7 +33,7 @@ def encoder_source(fields: Sequence[FieldSpec], form: Form) -> SourceLines:
 def _struct(out: SourceLines, fields: Sequence[FieldSpec], form: Form, value: str, *, whole: bool) -> None:
     """Lines that write a struct. Every field is looked up, so that equal sizes mean that no name is unknown.
 
-    `whole`: no field may be missing. Inside tagged fields a missing one would change what counts as the default.
+    `whole`: no field may be missing. Inside tagged fields a missing one would change what is taken as the default.
     """
     with out.block(f"if type({value}) is not dict or len({value}) != {len(fields)}:"):
         if whole:

@@ -32,7 +32,7 @@ class Form:
         return self.version in field.tagged_versions
 
     def allows_null(self, field: FieldSpec) -> bool:
-        """Whether null can be told in this version."""
+        """Whether null can be expressed in this version."""
         return self.version in field.nullable_versions
 
     def compact(self, field: FieldSpec) -> bool:

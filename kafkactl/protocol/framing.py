@@ -80,7 +80,7 @@ class Framing:
     def send(self, name: str, version: int, body: Mapping[str, Any]) -> bytes:
         """The bytes of a request; `name` is that of the definitions without `Request` (`DescribeCluster`).
 
-        Raises EncodeError, and SchemaError `unknown-definition`; the conversation then goes on as if not called.
+        Raises EncodeError, and SchemaError `unknown-definition`; the conversation then continues as if not called.
         """
         self._check_sound()
         asked = message(f"{name}Request")

@@ -1,4 +1,4 @@
-"""What stands before every request and response, and in which version.
+"""The header of every request and response, and in which version.
 
 The law: a flexible message has a flexible header (request header 2, response header 1), any other the one before it
 (request header 1, response header 0). One exception: the header of an ApiVersions response is always version 0, so

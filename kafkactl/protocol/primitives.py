@@ -53,7 +53,7 @@ class Reader:
     """Typed reads from a buffer, in order.
 
     `position` counts within `data`; errors speak of `base + position`, where `base` is the place of `data` in its
-    file. `path` holds the segments of the field being read; whoever reads fields keeps it.
+    file. `path` holds the segments of the field being read; the reader of the fields keeps it.
     """
 
     __slots__ = ("_data", "_zero_size_left", "base", "end", "file", "path", "position")

@@ -241,7 +241,7 @@ def _too_many(header: BatchHeader, most: int, file: str | None) -> DecodeError:
 
 
 def _read_records(reader: Reader, header: BatchHeader, *, place: int | None = None) -> tuple[Record, ...]:
-    """The records as the specification tells them; every irregularity is an error.
+    """The records as specified; every irregularity is an error.
 
     `place` is the position of all of them where they have none of their own.
     """

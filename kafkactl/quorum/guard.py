@@ -35,7 +35,7 @@ OVERRIDES: Final = {
 
 @frozen
 class Circumstances:
-    """What a plan is made under, beside the state itself.
+    """What a plan is made under, in addition to the state.
 
     `overrides` are the flags given (the values of OVERRIDES). `earlier` is a look at the same quorum some time before:
     two looks show whether commits go on. `recent_elections` counts new leader epochs within the last minute.
@@ -89,7 +89,7 @@ def release_of_node(node: NodeFacts | None) -> Release | None:
 
 
 def check_leader(state: QuorumState) -> Iterator[Finding]:
-    """Whether somebody leads, and has committed in its epoch."""
+    """Whether there is a leader that has committed in its epoch."""
     if not state.has_leader:
         claims = {node.id: node.leader_id for node in state.nodes.values() if node.leader_id is not None}
         yield blocker(

@@ -2,8 +2,8 @@
 
 The law: the leader checks none of this. It does not compare the endpoint it is given with the node that answers there
 (KAFKA-20228; it may probe over an open connection and commit a port where no process listens, which 3.9 never repairs),
-and it makes a voter of a broker, which then dies (KAFKA-19021). So a candidate has to be asked by us, at the endpoint
-that will be registered, and every voter's endpoint in the log is held against its registration and our own probe.
+and it makes a voter of a broker, which then exits (KAFKA-19021). So a candidate has to be asked by us, at the endpoint
+that will be registered, and every voter's endpoint in the log is compared with its registration and our own probe.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _requests(node: NodeFacts) -> Iterator[Finding]:
 
 
 def _features(state: QuorumState, node: NodeFacts) -> Iterator[Finding]:
-    """The finalized levels must lie in its ranges, or it dies when it replays them."""
+    """The finalized levels must lie in its ranges, or it exits when it replays them."""
     leader = state.nodes.get(state.leader_id)
     if node.versions is None or leader is None or leader.versions is None:
         return

@@ -26,7 +26,7 @@ UNREGISTER_LEVEL = 33  # metadata.version from which a controller can be unregis
 def check_target(state: QuorumState, target: VoterKeys, steps: Sequence[Step]) -> Iterator[Finding]:
     """What is wrong with a voter set as a goal: sizes, and members that do not live.
 
-    A small target counts as such also where only a set on the way is larger: there a new plan is made.
+    A small target is reported also where only a set on the way is larger: there a new plan is made.
     """
     size, most = len(target), max([len(state.voters), *(len(step.voters_after) for step in steps)])
     if size and size % 2 == 0:

@@ -26,7 +26,7 @@ def is_broken(state: QuorumState, findings: tuple[Finding, ...]) -> bool:
 
 def _health(state: QuorumState) -> Iterator[Finding]:
     yield from check_leader(state)
-    if state.tolerates is not None:  # else it is not known, which is no fault of the quorum
+    if state.tolerates is not None:  # else it is not known, which is not a fault of the quorum
         yield from check_majority(state)
     yield from check_cluster(state)
     yield from _dead_voters(state)
@@ -35,7 +35,7 @@ def _health(state: QuorumState) -> Iterator[Finding]:
 
 
 def _dead_voters(state: QuorumState) -> Iterator[Finding]:
-    """Voters that count in every majority and do not vote: who is known to be away, while somebody leads."""
+    """Voters that count in every majority and do not vote: known to be away, while there is a leader."""
     for voter in state.voters:
         if state.has_leader and voter.alive is False:
             rest = arithmetic(ids_of(state.voter_keys), ids_of(state.voter_keys & state.alive_keys))

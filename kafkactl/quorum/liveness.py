@@ -151,7 +151,7 @@ def with_lives(state: QuorumState, observation: Observation) -> QuorumState:
 def unproven(state: QuorumState) -> QuorumState:
     """The state with no voter proven alive, and the blocker that says why: leader or voters changed meanwhile.
 
-    What a single look shows of who is alive (`at_a_glance`) is no evidence for a majority.
+    What a single look shows of who is alive (`at_a_glance`) is not evidence for a majority.
     """
     reason = "could not be watched: the leader or the voters changed meanwhile"
     unknown = Life(alive=None, sign=None, answers=None, reason=reason)
@@ -246,8 +246,8 @@ def at_a_glance(state: QuorumState, *, alive_within_ms: int = ALIVE_WITHIN_MS) -
 def is_itself(node: NodeFacts, cluster_id: str | None) -> bool:
     """Whether a node answered at its endpoint, named itself, and is not of another cluster.
 
-    No request of Kafka shows on which directory a controller runs, so of a voter with a known directory this is no
-    proof.
+    No request of Kafka shows on which directory a controller runs, so for a voter with a known directory this
+    proves nothing.
     """
     return node.answers is True and node.named_itself and cluster_id in (None, node.cluster_id or cluster_id)
 

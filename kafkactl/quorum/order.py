@@ -5,7 +5,7 @@ way may tolerate less than it must. Of all orders that one is best which
 
 1. has the highest lowest tolerance, then spends the fewest steps at it, then at the next lowest, and so on. What is
    above both the tolerance at the start and that of the target counts like the higher of the two: to be richer than
-   both is no aim, or every replacement would pass through the largest set there is;
+   both is not an aim, or every replacement would pass through the largest set there is;
 2. makes the smallest largest set;
 3. rids itself of dead voters early (what is added first has to help commit before it has ever voted);
 4. removes the leader late (it resigns once its removal is committed: one election, no more);
@@ -54,7 +54,7 @@ def safest_order(
 ) -> tuple[Move, ...]:
     """The moves that lead from `voters` to `target`, best order first.
 
-    `alive` are the members of both sets that are known to be alive (one that is added counts as alive from then on
+    `alive` are the members of both sets that are known to be alive (one that is added is taken as alive from then on
     only if it is in there). The order is returned also where it passes through a set without a live majority: then
     every order does. Raises ValueError for a target that has an id twice.
     """

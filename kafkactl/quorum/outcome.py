@@ -41,7 +41,7 @@ class Meaning(StrEnum):
     """What an answer claims.
 
     committed: it is done. open: the record may be in the log, now or later. later: certainly not in the log, the same
-    request may succeed another time. refused: certainly not in the log, and asking again is no use. moot: the set was
+    request may succeed another time. refused: certainly not in the log, and asking again is useless. moot: the set was
     as wanted already, or is another than was thought; only reading shows which.
     """
 

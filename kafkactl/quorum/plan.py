@@ -148,7 +148,7 @@ def _stands(state: QuorumState, circumstances: Circumstances) -> bool:
 
 def _steps(state: QuorumState, target: VoterKeys) -> tuple[Step, ...]:
     leader = state.leader_key
-    # Who is added counts as alive from then on: the wait before it, and the checks of a candidate, see to that.
+    # An added voter is taken as alive from then on: the wait before it, and the checks of a candidate, ensure that.
     moves = safest_order(state.voter_keys, target, state.alive_keys | target - state.voter_keys, leader=leader)
     steps = steps_of(state.voter_keys, moves, state.alive_keys | target - state.voter_keys, leader=leader)
     return numbered((_upgrade(state), *steps)) if steps and state.mode is Mode.STATIC else steps

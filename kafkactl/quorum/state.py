@@ -135,7 +135,7 @@ class QuorumState:
 
     @property
     def has_leader(self) -> bool:
-        """Whether somebody who leads was heard."""
+        """Whether a leader answered."""
         return self.leader_id != NO_LEADER
 
     @property
@@ -182,7 +182,7 @@ class QuorumState:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether somebody leads, has committed in its epoch, and a majority is alive."""
+        """Whether there is a leader that has committed in its epoch, and a majority is alive."""
         alive = self.tolerates
         return self.has_leader and self.high_watermark is not None and alive is not None and alive >= 0
 
@@ -191,7 +191,7 @@ class QuorumState:
         return next((voter for voter in self.voters if voter.id == node_id), None)
 
     def directories_of(self, node_id: int) -> tuple[Replica, ...]:
-        """Every voter and observer of that node id: a replaced disk is listed beside the old one."""
+        """Every voter and observer of that node id: a replaced disk is listed next to the old one."""
         return tuple(replica for replica in self.replicas if replica.id == node_id)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A recovery plan as the object that is printed and kept beside the new directory (`quorum.recover`)."""
+"""A recovery plan as the object that is printed and kept next to the new directory (`quorum.recover`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_PLANNED: Final = frozenset({"outcome", "steps", "findings", "plan_sha256", 
 
 
 def plan_file_of(directory: str) -> str:
-    """Where the plan of a new directory is kept: beside it."""
+    """Where the plan of a new directory is kept: next to it."""
     return directory.rstrip("/") + PLAN_SUFFIX
 
 

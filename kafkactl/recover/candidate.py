@@ -105,7 +105,7 @@ def _files_end(node: NodeLog, snapshots: Sequence[Snapshot]) -> int:
 
 
 def _damage(node: NodeLog, snapshots: Sequence[Snapshot], end: int) -> str | None:
-    """Why the files hold more than counts. A last batch that was being written is no damage."""
+    """Why the files hold more than is used. A last batch that was being written is not damage."""
     cut = node.facts.damaged_segment
     if cut is not None and cut.stop is not None and not is_unfinished_end(node, cut.stop):
         beyond = _files_end(node, ()) > end or cut.end_offset >= end

@@ -2,7 +2,7 @@
 
 A broker that loads an image renames every partition folder that it does not place there to `-stray` (`LogManager`,
 `isStrayReplica`): the topic id or the partition is unknown, or the broker is none of the replicas. A topic of the
-image without any folder is made anew, empty.
+image without any folder is created again, empty.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KINDS: Final = {
 
 
 class FolderName(NamedTuple):
-    """What a folder's name stands for."""
+    """The partition that a folder's name means."""
 
     topic: str
     partition: int

@@ -31,7 +31,7 @@ class FolderKind(StrEnum):
 class PartitionFolder:
     """The folder of one replica in a log directory.
 
-    `name` is the folder's own, `topic` and `partition` what it stands for. `leader_epoch` is the largest in its
+    `name` is the folder's own, `topic` and `partition` what the name means. `leader_epoch` is the largest in its
     leader-epoch-checkpoint, `log_end_offset` one behind its last batch; both None where the copy does not have the
     files. `oldest_timestamp_ms` is the largest timestamp in its oldest segment, whose size is `oldest_bytes`.
     """

@@ -1,6 +1,6 @@
 """The history that a report draws: levels of features, and registrations of brokers and controllers.
 
-Records of other kinds are told by their type alone and not decoded; records of an aborted transaction (KIP-868) never
+Records of other kinds are shown by their type alone and not decoded; records of an aborted transaction (KIP-868) never
 happened. A broker's registration change holds 1 for a state that begins and -1 for one that ends
 (`BrokerRegistrationFencingChange.java`).
 """
@@ -47,7 +47,7 @@ class Event:
 
 
 def events_of(segments: Iterable[Pieces], *, up_to: int | None = None) -> Iterator[Event]:
-    """Every event of a log up to the record at offset `up_to`, in order. Damage is skipped: the replay tells it."""
+    """Every event of a log up to the record at offset `up_to`, in order. Damage is skipped: the replay reports it."""
     waiting: list[Event] | None = None
     for offset, time_ms, record in _wanted(segments):
         if up_to is not None and offset > up_to:

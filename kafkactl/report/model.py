@@ -1,7 +1,7 @@
 """A report as values: the verdict and what there is to say first, then tables and pictures as data.
 
 Everything in it is small, whatever the size of the cluster: who builds it aggregates, and lists the worst. `tone` is
-`good`, `warn`, `bad`, or `plain`; it never carries meaning alone, the words beside it say the same.
+`good`, `warn`, `bad`, or `plain`; it never carries meaning alone, the text next to it says the same.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Table:
 
 @frozen(kw_only=False)
 class Series:
-    """What a bar, or a part of one, stands for."""
+    """What a bar, or a part of one, shows."""
 
     name: str
     tone: str = "plain"
@@ -73,7 +73,7 @@ class Curve:
 
 @frozen(kw_only=False)
 class Mark:
-    """One event, or several that stand too close to be told apart. `label` is a short word, `text` tells all."""
+    """One event, or several that are too close to be distinguished. `label` is a short word, `text` the full text."""
 
     time_ms: int
     label: str

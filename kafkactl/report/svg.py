@@ -17,7 +17,7 @@ from kafkactl.wording import size_text
 
 _LABEL, _BAR, _GAP = 19, 14, 10  # pixels
 _LEGEND_LINE: Final = 20
-_SHOWN: Final = 34  # letters that fit beside a value on a phone
+_SHOWN: Final = 34  # letters that fit next to a value on a phone
 _LEAST: Final = 10
 _CURVE_HEIGHT: Final = 140
 _VOTERS: Final = 6  # in a line

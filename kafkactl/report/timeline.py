@@ -19,7 +19,7 @@ _HEAVIEST: Final = ("bad", "warn", "good", "plain")
 def timeline_of(events: Iterable[Event], *, end_ms: int) -> Timeline | None:
     """The lanes, features first, then the nodes with the most events; None where nothing happened.
 
-    Every event is held: there are few, beside the records of partitions.
+    Every event is kept: they are few compared with the records of partitions.
     """
     lanes: dict[str, list[Event]] = {}
     for event in events:
@@ -41,7 +41,7 @@ def timeline_of(events: Iterable[Event], *, end_ms: int) -> Timeline | None:
 
 
 def clock(time_ms: int) -> str:
-    """A time for people, in UTC; what no calendar has is told in milliseconds."""
+    """A time for people, in UTC; a time outside the calendar is shown in milliseconds."""
     try:
         return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, ValueError, OSError):

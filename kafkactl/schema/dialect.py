@@ -1,6 +1,6 @@
 """Kafka's JSON dialect: JSON with whole-line `//` comments, and version ranges as texts.
 
-Source: `clients/src/main/resources/common/message/README.md` and the files beside it. Version texts are `N`, `N+`,
+Source: `clients/src/main/resources/common/message/README.md` and the files next to it. Version texts are `N`, `N+`,
 `N-M` and `none`; nothing else is taken, so a definition cannot have a hole in its versions.
 """
 

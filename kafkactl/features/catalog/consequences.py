@@ -44,7 +44,7 @@ def is_known_level(feature: str, level: int) -> bool:
 def metadata_changes(release: Release, lower: int, higher: int) -> tuple[int, ...]:
     """The levels of metadata.version above `lower`, up to `higher`, that changed metadata as that release has it.
 
-    A level that kafkactl does not know counts as one that did: nothing is promised of it.
+    A level that kafkactl does not know is treated as one that did: nothing is known of it.
     """
     known = {mv.level for mv in metadata_versions()}
     between = range(lower + 1, higher + 1)
@@ -65,7 +65,7 @@ def downgrade_floor(release: Release, level: int) -> int:
 
 
 def is_reversible(release: Release, feature: str, before: int, after: int) -> bool:
-    """Whether the cluster can be taken back from `after` to `before` once the change is made."""
+    """Whether the cluster can return from `after` to `before` once the change is made."""
     if after <= before:
         return True
     if feature == KRAFT_VERSION:

@@ -1,6 +1,6 @@
 """Feature levels as facts: what each is called, which release knows it, what is the default, what needs what.
 
-Source of the facts: `MetadataVersion.java`, `Feature.java` and the `*Version.java` beside them in server-common, read
+Source of the facts: `MetadataVersion.java`, `Feature.java` and the `*Version.java` next to them in server-common, read
 out of each released jar by tests/lab/test_catalog.py. A level's meaning is a matter of the release that is asked:
 what is unstable in one is production in the next, and 3.9 knew 4.0's levels under other meanings.
 """
@@ -111,7 +111,7 @@ def changes_metadata_in(release: Release, level: int) -> bool:
 
 
 def features_of(release: Release) -> Mapping[str, FeatureFacts]:
-    """The features beside metadata.version that a release's tools list, in their order; none before 3.9."""
+    """The features other than metadata.version that a release's tools list, in their order; none before 3.9."""
     return _features_of(release.name, release.patch)
 
 

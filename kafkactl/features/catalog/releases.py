@@ -64,7 +64,7 @@ class Release:
 
     format: arguments
       cluster_id_rule: `reencoded` (must decode to 16 bytes; the canonical form is stored) or `verbatim`.
-      scram_rule: `none` (no --add-scram); `salt-needs-iterations` (3.5 to 3.8: iterations count only beside a salt,
+      scram_rule: `none` (no --add-scram); `salt-needs-iterations` (3.5 to 3.8: iterations are used only with a salt,
       and a salt needs them; password and saltedpassword exclude each other); `any` (password wins).
       feature_flag: `none`; `metadata-version-only` (3.8: --feature excludes --release-version, and any name but
       metadata.version is silently ignored); `all`.

@@ -19,7 +19,7 @@ class StartRules:
       reserved_word: how "reserved" is spelled in the refusal of a directory.id.
       locks_metadata_directory: a metadata directory that stands apart, or has no broker, is locked for itself.
       keeps_repeated_log_dirs: a path that log.dirs names twice is taken twice.
-      knows_remote_index_cache, knows_stray_folders: such folders are no topic partitions, and are passed over.
+      knows_remote_index_cache, knows_stray_folders: such folders are not topic partitions, and are skipped.
       sets_strays_aside: a replica of a topic that is not in the metadata is renamed before it is counted.
       stops_without_metadata_directory: a broker whose metadata directory fails ends, though others are left.
       reports_old_level_of_directories: several directories under a metadata.version without them are an error.
@@ -31,12 +31,12 @@ class StartRules:
       quorum_state_range_named: the refusal of a data_version names the range that is known.
       quorum_state_decides: leader and vote of the file are judged; before, its voters are compared with the
       configuration.
-      lone_candidate_dies: a node that is alone in its quorum and voted cannot go on from there.
+      lone_candidate_dies: a node that is alone in its quorum and voted cannot continue from there.
       foreign_leader_refused: the leader in the file has to be a voter.
 
     Log and snapshots
       raft_reads_records: the raft layer decodes every record, so what is broken stops the node before the replay.
-      waits_at_unknown_record: a broker that cannot read a record waits for ever in place of ending.
+      waits_at_unknown_record: a broker that cannot read a record waits indefinitely and does not exit.
       reads_every_snapshot: a snapshot is read also where the log begins at offset 0.
       first_checkpoint_is_snapshot: the 0-0 checkpoint is loaded as any other snapshot.
       loader_gets_first_checkpoint: the metadata loader gets the 0-0 checkpoint, and needs its first batch.

@@ -21,7 +21,7 @@ class Seen(StrEnum):
 
     AFTER = "after"  # the level that was asked for
     BEFORE = "before"  # the level that was there
-    OTHER = "other"  # a third one: somebody else changed it
+    OTHER = "other"  # a third level: another operator or process changed it
     UNREAD = "unread"
 
 

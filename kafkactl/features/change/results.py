@@ -100,7 +100,7 @@ def no_response(names: Iterable[str], reason: str) -> tuple[FeatureResult, ...]:
 
 
 def not_sent(names: Iterable[str], reason: str) -> tuple[FeatureResult, ...]:
-    """The results of a request of which not a byte left: nothing can have come of it."""
+    """The results of a request of which not a byte left: it has no effect."""
     return tuple(FeatureResult(name=name, reply=Reply.REFUSED, error_code=None, message=reason) for name in names)
 
 

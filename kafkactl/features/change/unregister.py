@@ -73,7 +73,7 @@ def plan_unregister(
     """Whether a node's registration can be taken out, with everything that speaks against it.
 
     Without a role the only registration of that id is meant; where there are two, the role must be named. `stopped`:
-    the operator vouches that the process does not run, which settles what cannot be seen from here (`departed`).
+    the operator states that the process does not run, which settles what cannot be seen from here (`departed`).
     """
     if state.registrations is None:
         return _plan(state, node_id, role, _unread(node_id))

@@ -6,7 +6,7 @@ firewall refuses connections for a node that is well; a paused process is fenced
 heard, each of which sees another way to the node: the controller (a session of the broker that has not ended), the
 leader of the quorum (a fetch that advances while it is watched) and kafkactl itself (an answer at the node's address).
 One that speaks for life settles it, whatever is asked for. Where one of them could not be heard there is doubt, and
-doubt refuses, unless the operator vouches that the process does not run.
+doubt refuses, unless the operator states that the process does not run.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class FeatureSeen:
 
 
 def describe_features(state: FeatureState) -> tuple[FeatureSeen, ...]:
-    """Every feature that a live node supports or that is finalized, by name; with all nodes that anybody names."""
+    """Every feature that a live node supports or that is finalized, by name; with all nodes that any source names."""
     names = {name for member in state.members for name in member.answered or ()} | set(state.finalized)
     return tuple(_seen(state, name, state.members) for name in sorted(names))
 

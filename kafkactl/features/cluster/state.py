@@ -27,7 +27,7 @@ LEVEL_OF_SILENCE = 1
 
 
 class Role(StrEnum):
-    """What a node is, to those who ask it; a combined node is seen twice."""
+    """What a node is, to its clients; a combined node is both."""
 
     BROKER = "broker"
     CONTROLLER = "controller"

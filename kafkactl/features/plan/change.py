@@ -1,4 +1,4 @@
-"""One feature's change: from which level to which, of what kind, with which consequences and which way back."""
+"""One feature's change: from which level to which, of what kind, its consequences, and whether it can be undone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UpgradeType(IntEnum):
 
 @frozen
 class FeatureChange:
-    """A feature and the level it is to have. `reversible` is about the way back after it is made."""
+    """A feature and the level it is to have. `reversible` is whether it can be undone once it is made."""
 
     name: str
     before: int

@@ -2,7 +2,7 @@
 
 The controller asks its own range, then every registered broker, then (from metadata.version 15 on) every registered
 controller, dead ones included, and stops at the first that says no (`FeatureControlManager`). All of them are reported
-here, and beyond them those it does not look at: a controller that never registered passes, and dies when it replays
+here, and beyond them those it does not look at: a controller that never registered passes, and exits when it replays
 the new level. A registration and an answer are both held to: the first is what Kafka judges by, the second what runs.
 """
 

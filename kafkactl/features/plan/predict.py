@@ -1,6 +1,6 @@
 """What the active controller will answer to a change, from what it knows and in the order in which it looks.
 
-A second opinion beside the plan: the checks say all that is wrong and more than Kafka looks at, this says only whether
+A second opinion on the plan: the checks say all that is wrong and more than Kafka looks at, this says only whether
 Kafka refuses. Source: `FeatureControlManager.updateFeature` of 3.9 and 4.x.
 """
 
@@ -50,7 +50,7 @@ def _accepts(
 
 
 def _asked(state: FeatureState, rules: UpdateRules) -> Iterator[Mapping[str, Versions]]:
-    """The ranges that the controller holds a level against; an empty one for a voter that it knows nothing of."""
+    """The ranges with which the controller compares a level; an empty one for a voter that it knows nothing of."""
     yield state.controller_range or {}
     known = state.registrations
     for member in state.members:

@@ -1,7 +1,7 @@
 """SASL SCRAM (RFC 5802, RFC 7677): both sides prove that they know the password, and neither sends it.
 
 As in Kafka the password is taken by its UTF-8 bytes, without SASLprep (clients `ScramFormatter`); channel binding is
-not used. The server's last message is checked: whoever does not know the user's keys cannot make it.
+not used. The server's last message is checked: a server without the user's keys cannot make it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafkactl.errors import UnreachableError
 from kafkactl.protocol.sasl.mechanism import exchange_broken
 from kafkactl.protocol.scram import MECHANISMS, salted_password, server_key, stored_key
 
-# Kafka's own most is 16384; a server that asks for more than this wants to keep us busy.
+# Kafka's own most is 16384; a server that asks for more than this is taken as an attack.
 _MOST_ITERATIONS = 1_000_000
 _SERVER_FIRST = re.compile(r"r=([^,]+),s=([A-Za-z0-9+/=]+),i=([0-9]{1,10})(?:,.*)?")
 _HEADER = "n,,"  # no channel binding, no other identity
@@ -62,7 +62,7 @@ class Scram:
         return f"{without_proof},p={_encoded(self._client_proof(salted, signed))}".encode()
 
     def _client_proof(self, salted: bytes, signed: bytes) -> bytes:
-        """The client key, hidden behind a signature that only somebody who has the stored key can take away."""
+        """The client key, hidden behind a signature that can be removed only with the stored key."""
         client_key = hmac.digest(salted, b"Client Key", self._mechanism.hash)
         assert hashlib.new(self._mechanism.hash, client_key).digest() == stored_key(self._mechanism, salted)
         signature = hmac.digest(stored_key(self._mechanism, salted), signed, self._mechanism.hash)

@@ -32,5 +32,5 @@ def variables(text: str) -> Iterator[Variable]:
 
 
 def has_variable(text: str) -> bool:
-    """Whether a variable stands in a text."""
+    """Whether a text has a variable."""
     return next(variables(text), None) is not None

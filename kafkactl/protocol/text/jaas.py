@@ -1,7 +1,7 @@
 """The login line of a client: `sasl.jaas.config`, as Kafka's `JaasConfig` reads it.
 
 Grammar: `LoginModuleClass flag option="value" option=value … ;`. The line is cut into words as Java's StreamTokenizer
-does there: a bare word begins with a letter, `_` or `$` and goes on with those, digits, `.` and `-`, so a number or
+does there: a bare word begins with a letter, `_` or `$` and continues with those, digits, `.` and `-`, so a number or
 anything with other characters needs quotation marks; in these a backslash escapes. Values may be secrets, so no error
 and no repr shows one. Sources: clients `JaasConfig`, `JaasContext` (a client has exactly one entry); KIP-85.
 """
@@ -94,7 +94,7 @@ class _Words:
         self._at += 1
 
     def at_end_of_entry(self) -> bool:
-        """Step over a `;`, if here is one. The end without one is refused: Java wants it."""
+        """Step over a `;`, if here is one. The end without one is refused: Java requires it."""
         if not self.left:
             raise _invalid("the line does not end with ;", "; behind the last option")
         if self._words[self._at] == _Word(";", True):

@@ -17,7 +17,7 @@ from kafkactl.values import Uuid
 INT_BITS = 32
 LONG_BITS = 64
 _BLANKS = "".join(map(chr, range(0x21)))  # what String.trim takes off: everything up to U+0020
-_REGEX_BLANKS = " \t\n\x0b\f\r"  # what `\s` stands for in a Java pattern
+_REGEX_BLANKS = " \t\n\x0b\f\r"  # what `\s` matches in a Java pattern
 # Patterns are texts and compiled when they are first used: most runs need none of them.
 _DECIMAL_DOUBLE = r"([+-]?)(NaN|Infinity|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)[fFdD]?"
 _HEX_DOUBLE = r"([+-]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?\d+)[fFdD]?"

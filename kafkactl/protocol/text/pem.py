@@ -22,7 +22,7 @@ _LINE_CHARS = 64
 
 @frozen
 class PemText:
-    """The certificates of a text and its private keys, each block written anew in lines.
+    """The certificates of a text and its private keys, each block written in lines again.
 
     `key_is_protected` says whether a key needs a password.
     """

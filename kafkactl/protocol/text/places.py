@@ -1,4 +1,4 @@
-"""Errors about one file of properties, told with its name and the line of the key that they name."""
+"""Errors about one file of properties, reported with its name and the line of the key that they name."""
 
 from __future__ import annotations
 

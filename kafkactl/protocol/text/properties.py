@@ -1,7 +1,7 @@
 """Java `.properties` files, read and written as `java.util.Properties` does.
 
 The law: bytes are ISO-8859-1 whatever the author meant, a backslash joins lines and escapes, trailing blanks belong
-to the value, and of a key given twice the last one counts. What Java swallows without a word is told as a warning.
+to the value, and of a key given twice the last value is used. What Java silently ignores is reported as a warning.
 Oracles in the tests: jproperties, javaproperties and a JVM.
 """
 
@@ -96,7 +96,7 @@ def _logical_lines(text: str) -> Iterator[tuple[str, int, int]]:
 
     A backslash that ends the file, or its last line, escapes nothing and is dropped.
     """
-    joined = ""  # what stands before a continuation
+    joined = ""  # the part before a continuation
     line = offset = 0
     for number, match in enumerate(_NATURAL_LINE.finditer(text), start=1):
         natural, end = match.groups()
@@ -116,7 +116,7 @@ def _logical_lines(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _ends_with_escape(text: str) -> bool:
-    """True where an odd number of backslashes stands at the end."""
+    """True where it ends with an odd number of backslashes."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 

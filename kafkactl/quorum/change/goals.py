@@ -14,7 +14,7 @@ MAX_LAG = 1_000
 
 
 def reassignment(target: str, *, overrides: Collection[str] = (), max_lag: int = MAX_LAG, replan: bool = False) -> Goal:
-    """These voters and no others. Raises InputError for a text that is no target."""
+    """These voters and no others. Raises InputError for a text that is not a target."""
     wanted = parse_target(target)
     voters = [
         str(member.node_id) if member.directory_id is None else f"{member.node_id}@{member.directory_id}"

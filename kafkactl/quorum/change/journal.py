@@ -2,7 +2,7 @@
 
 `begin` has the goal and the voters, `intent` the step and the voter sets that are planned from there on, `answer` the
 error code, `done` and `failed` what is known. An intent without either is a request that may still land: the next run
-finds out before it plans anything. A change that did not reach its goal has not ended: a run for the same goal is told
+finds out before it plans anything. A change that did not reach its goal has not ended: a run for the same goal learns
 where another operator or process changed the voters meanwhile.
 """
 

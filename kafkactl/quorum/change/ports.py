@@ -21,7 +21,7 @@ Plan = Callable[[QuorumState, Circumstances], QuorumChange]
 
 
 class QuorumPort(Protocol):
-    """The quorum of one cluster, as a change meets it: real, or played in a test."""
+    """The quorum of one cluster, as a change meets it: real, or simulated in a test."""
 
     @property
     def cluster_id(self) -> str:
@@ -38,18 +38,18 @@ class QuorumPort(Protocol):
         ...
 
     def look(self) -> QuorumState:
-        """What the leader says now, and no more. Raises UnreachableError where nobody leads or answers."""
+        """What the leader says now, and no more. Raises UnreachableError where no node leads or answers."""
         ...
 
     def glance(self) -> QuorumState | None:
         """The leader's word, and whether the nodes that answered the last `observe` still do; None without a leader.
 
-        It asks nobody else, so it takes as long as the slowest of them.
+        It asks no other node, so it takes as long as the slowest of them.
         """
         ...
 
     def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
-        """The endpoints that a controller has as a voter; empty where nobody tells."""
+        """The endpoints that a controller has as a voter; empty where they are unknown."""
         ...
 
     def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:

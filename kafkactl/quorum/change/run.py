@@ -39,7 +39,7 @@ from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, QuorumChange, Step, StepState, numbered
 from kafkactl.values import Endpoint
 
-# Blockers that an election, or a voter that comes back, takes away by itself.
+# Blockers that an election, or a voter that comes back, resolves.
 _PASSING_AT_ONCE = frozenset({"high-watermark-unknown"})
 _PASSING = _PASSING_AT_ONCE | {"no-quorum-leader", "change-not-committed", "voter-lags", "superseded-leader"}
 _RESULTS = {Known.DONE: StepResult.DONE, Known.FAILED: StepResult.FAILED}
@@ -65,7 +65,7 @@ def carry_out(
 ) -> ChangeResult:
     """Change the quorum until the goal is reached, refused, failed or not known.
 
-    It ends by itself; KeyboardInterrupt (with `interrupted` in the result) and the command's own time limit end it
+    It ends unprompted; KeyboardInterrupt (with `interrupted` in the result) and the command's own time limit end it
     cleanly where something was sent by then, and are raised otherwise. Raises UnreachableError where nothing could be
     observed to begin with, and the errors of the journal.
     """

@@ -22,7 +22,7 @@ from kafkactl.quorum.plan import SETTLED_EPOCH_MS
 from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, Step
 
-# The one refusal that goes away by waiting: some voter has not told this leader yet what it supports.
+# The one refusal that goes away by waiting: some voter has not reported to this leader yet what it supports.
 _NOT_HEARD_OF_ALL = "not all of the voters support it"
 _INVALID_UPDATE_VERSION = 95
 _REPAIR_MS = 6_000  # a leader of 4.x corrects a wrong endpoint within some 2.4 s (measured)
@@ -39,7 +39,7 @@ def planned_sets(steps: Iterable[Step]) -> tuple[VoterKeys, ...]:
 def before_conversion(watcher: QuorumWatcher, step: Step) -> Finding | None:
     """Have the leader rehearse a conversion (validateOnly) until it would take it; the reason where it does not.
 
-    The leader takes it once every voter has told it its directory, some seconds after its election; nothing shows
+    The leader takes it once every voter has reported its directory, some seconds after its election; nothing shows
     when, so it is asked.
     """
 
@@ -62,7 +62,7 @@ def before_conversion(watcher: QuorumWatcher, step: Step) -> Finding | None:
 
 
 def after_step(watcher: QuorumWatcher, step: Step) -> tuple[Finding | None, Sequence[Finding]]:
-    """Wait until the quorum is well after a step: what stops the way there, and what there is to say besides."""
+    """Wait until the quorum is healthy after a step: what prevents that, and further findings."""
     if step.action is Action.UPGRADE:
         return _after_conversion(watcher)
 
@@ -93,7 +93,7 @@ def not_caught_up(step: Step, found: CatchUp) -> Finding:
 
 
 def not_sent(step: Step, error: UnreachableError) -> Finding:
-    """Nothing of the request left: nobody to send it to."""
+    """Nothing of the request left: there is no node to send it to."""
     return blocker(
         "voter-change-not-sent",
         f"step {step.number}",
@@ -120,7 +120,7 @@ def _back_again(watcher: QuorumWatcher, step: Step, state: QuorumState) -> Findi
 
 
 def _endpoints_after(watcher: QuorumWatcher, step: Step, state: QuorumState) -> Finding | None:
-    """The endpoint that the log has of a new voter must be where it answers; 4.x repairs a wrong one by itself."""
+    """The endpoint that the log has of a new voter must be where it answers; 4.x repairs a wrong one automatically."""
 
     def wrong(seen: QuorumState) -> list[Finding]:
         return [finding for finding in check_endpoints(seen) if finding.subject == f"controller {step.id}"]

@@ -1,6 +1,6 @@
 """Observing the quorum while a request is on its way: until its outcome is known, or a node has caught up.
 
-An observation is no request. Whatever was sent, watching it sends nothing again; it ends when the voter sets that are
+An observation is not a request: watching a request never repeats it; it ends when the voter sets that are
 seen prove what became of it, or when its time is over, and then says so.
 """
 
@@ -56,7 +56,7 @@ class QuorumWatcher:
         """Everything, and of every voter whether it is seen to follow the leader now. Raises UnreachableError.
 
         `also` are node ids that matter in addition to the voters and the nodes of the goal.
-        Where leader or voters changed meanwhile nobody is proven alive, and a blocker says so (`unproven`).
+        Where leader or voters changed meanwhile no voter is proven alive, and a blocker says so (`unproven`).
         """
         state = self.observe()
         if not state.has_leader:
@@ -73,7 +73,7 @@ class QuorumWatcher:
         self.clock.sleep_ms(duration_ms)
 
     def look(self) -> QuorumState | None:
-        """The leader's word; None where nobody leads or answers."""
+        """The leader's answer; None where no node leads or answers."""
         try:
             return self._seen(self.port.look())
         except UnreachableError:
@@ -81,7 +81,7 @@ class QuorumWatcher:
             return None
 
     def pause(self) -> None:
-        """Wait until the next look."""
+        """Wait until the next observation."""
         self.clock.sleep_ms(self.policy.look_every_ms)
 
     def now_ms(self) -> float:
@@ -95,7 +95,7 @@ class QuorumWatcher:
 
     @property
     def recent_elections(self) -> int:
-        """New leader epochs within the last minute that were no doing of this change."""
+        """New leader epochs within the last minute that this change did not cause."""
         since = self.now_ms() - _ELECTION_WINDOW_MS
         return max(0, sum(at > since for at, _ in self._epochs[1:]) - self.own_elections)
 
@@ -192,7 +192,7 @@ def watch_until(
 
 
 def stays_away(watcher: QuorumWatcher, step: Step) -> bool:
-    """Whether a removed voter that still runs does not come back by itself (auto-join) for a while."""
+    """Whether a removed voter that still runs does not come back (auto-join) for a while."""
     until = Deadline.after(watcher.policy.stays_away_ms, watcher.clock)
     while not until.passed:
         state = watcher.look()
@@ -208,7 +208,7 @@ def is_converted(state: QuorumState) -> bool:
 
 
 def _observed_for(watcher: QuorumWatcher, step: Step) -> QuorumState | None:
-    """A look that can show the step: the level of kraft.version stands in no DescribeQuorum."""
+    """An observation that can show the step: DescribeQuorum does not have the level of kraft.version."""
     if step.action is not Action.UPGRADE:
         return watcher.look()
     try:
@@ -218,7 +218,7 @@ def _observed_for(watcher: QuorumWatcher, step: Step) -> QuorumState | None:
 
 
 def _leaderless(last: QuorumState | None) -> QuorumState:
-    """The sight of a quorum in which nobody leads: what was known of the voters, and no leader."""
+    """The observation of a quorum without a leader: what was known of the voters, and no leader."""
     if last is not None:
         return replace(last, leader_id=NO_LEADER, high_watermark=None)
     return QuorumState(

@@ -164,7 +164,7 @@ def _sum(those: Iterable[Mapping[str, Any]], name: str) -> Cell:
 
 
 def _bytes_by_finding(findings: Findings) -> Iterator[Bars]:
-    """What each reason costs. A segment may be in several findings, so that the bars are no parts of one sum."""
+    """What each reason costs. A segment may be in several findings, so that the bars do not add up."""
     costs: Counter[str] = Counter()
     for finding in findings:
         costs[finding["id"]] += finding["evidence"].get("bytes", 0)
