@@ -21,10 +21,15 @@ _AWS_LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s+(\d+)\s(.+)")
 _SUMS: Final = re.compile(r"\s*Total (Objects|Size):.*")
 _MILLISECONDS: Final = re.compile(r"\d{12,}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT?\S*")
+# A number that may be a size, and behind another one rather is a time that counts seconds.
+_SECONDS: Final = re.compile(r"\d{10,11}")
+_LEAST_SECONDS: Final = 10**9
+_LEAST_MS: Final = 10**11  # of a time in milliseconds: in 1973
 _KEYS, _SIZES = ("key", "Key", "Path"), ("size", "Size")
 _TIMES = ("mtime_ms", "last_modified", "LastModified", "ModTime")
 _MORE = ("IsTruncated", "NextToken", "NextContinuationToken")
 _ENCODED: Final = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
+_IN_MS: Final = "expected milliseconds or ISO 8601"
 _AGAIN: Final = "Make the listing again, and wait until it is written."
 _NEXT_STEP: Final = "A listing has lines `key size [time]`, JSON with key and size, or is an S3 Inventory."
 
@@ -57,6 +62,8 @@ def _line_entries(text: str, file: str) -> Iterator[StoredObject]:
             raise _cut(file, number)
         if found is None:
             raise invalid(file, f"line {number}", f"no size in {line[:80]!r}")
+        if found.mtime_ms is None and found.size >= _LEAST_SECONDS and _ends_in_seconds(line):
+            raise invalid(file, f"line {number}", f"the time in {line[-40:]!r} seems to count seconds: {_IN_MS}")
         dated = found.mtime_ms is not None and dated is not False
         yield found
 
@@ -82,14 +89,21 @@ def _line(line: str) -> StoredObject | None:
     return StoredObject(parts[0], int(parts[1]), None) if len(parts) == 2 and _is_size(parts[1]) else None
 
 
+def _ends_in_seconds(line: str) -> bool:
+    """Whether two numbers end a line, of which the second is taken for a size and is as large as a time."""
+    parts = line.rsplit(maxsplit=2)
+    return len(parts) == 3 and _is_size(parts[1]) and _SECONDS.fullmatch(parts[2]) is not None
+
+
 def _is_size(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 19
 
 
 def time_of(value: object) -> int | None:
-    """Milliseconds since the epoch of a time as listings write it; without a zone it is UTC. None for anything else."""
+    """Milliseconds since the epoch of a time as listings write it; without a zone it is UTC. None for anything else,
+    and for 0, which stores without times give."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return value
+        return value or None
     if not isinstance(value, str):
         return None
     if value.isascii() and value.isdecimal() and len(value) <= 19:
@@ -142,6 +156,7 @@ def _document(document: Any, file: str) -> Iterator[StoredObject]:
         found = _entry(entry)
         if found is None:
             raise invalid(file, f"object {at}", "no key or size")
+        _check_time(found, file, f"object {at}")
         if not (isinstance(entry, dict) and entry.get("IsDir") is True):
             yield found
 
@@ -159,6 +174,7 @@ def _json_lines(text: str, file: str) -> Iterator[StoredObject]:
             raise invalid(file, f"line {number}", str(error)) from error
         if found is None:
             raise invalid(file, f"line {number}", "no key or size")
+        _check_time(found, file, f"line {number}")
         yield found
 
 
@@ -169,6 +185,12 @@ def _entry(entry: Any) -> StoredObject | None:
     if not isinstance(key, str) or not isinstance(size, int) or isinstance(size, bool):
         return None
     return StoredObject(key, size, time_of(_first(entry, _TIMES)))
+
+
+def _check_time(found: StoredObject, file: str, place: str) -> None:
+    """An object whose time counts seconds would be older than any limit."""
+    if found.mtime_ms is not None and found.mtime_ms < _LEAST_MS:
+        raise invalid(file, place, f"the time {found.mtime_ms} does not count milliseconds: {_IN_MS}")
 
 
 def _first(entry: Mapping[str, Any], names: Iterable[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -125,7 +126,7 @@ def _inventory(manifest: dict[str, Any], path: Path) -> Iterator[StoredObject]:
         if not isinstance(name, str):
             raise invalid(str(path), "files", "an entry without a key")
         file = _data_file(path, name)
-        data = _bytes(str(file))
+        data = _data(file, path, entry.get("MD5checksum"))
         if form == "PARQUET":
             yield from _parquet(data, str(file))
         elif form == "CSV":
@@ -134,6 +135,18 @@ def _inventory(manifest: dict[str, Any], path: Path) -> Iterator[StoredObject]:
             yield from (part for part in found if part is not None)
         else:
             raise invalid(str(path), "fileFormat", f"{form} is not read: configure the inventory as CSV or Parquet")
+
+
+def _data(file: Path, manifest: Path, md5: object) -> bytes:
+    """A data file, decompressed, if it is the one that the manifest was written for."""
+    raw = read_input(file, "the inventory's data", InputKind.LISTING)
+    if isinstance(md5, str) and hashlib.md5(raw, usedforsecurity=False).hexdigest() != md5.lower():
+        raise InputError(
+            f"{file} has another MD5 checksum than {manifest} names: it is cut, or of another inventory",
+            id="truncated-listing",
+            next_step="Copy the inventory's data files again, whole, with their manifest.json.",
+        )
+    return _unzipped(raw, str(file)) if raw[:2] == _GZIP_MAGIC else raw
 
 
 def _data_file(manifest: Path, key: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from pathlib import Path
 
@@ -38,6 +39,11 @@ def test_text_listings(tmp_path: Path, text: str, zipped: bool):
     assert read_listing(str(file)).objects == BOTH
 
 
+def test_a_time_of_zero_is_none(tmp_path: Path):
+    (tmp_path / "l").write_text('{"key": "a", "size": 1, "mtime_ms": 0}\n')
+    assert read_listing(str(tmp_path / "l")).objects == (StoredObject("a", 1, None),)
+
+
 def test_lines_without_times_and_keys_that_end_in_numbers(tmp_path: Path):
     (tmp_path / "l").write_text("a 12 345\nb 6\n")
     assert read_listing(str(tmp_path / "l")).objects == (StoredObject("a 12", 345, None), StoredObject("b", 6, None))
@@ -67,6 +73,16 @@ def test_an_s3_inventory_of_csv(tmp_path: Path, place: str):
     (folder / "manifest.json").write_text(json.dumps(manifest))
     found = read_listing(str(folder / "manifest.json"))
     assert (found.objects, found.time_ms, found.format) == (BOTH, MADE_MS + 5, "s3-inventory")
+    checked = {
+        "key": "inventory/data/part1.csv.gz",
+        "MD5checksum": hashlib.md5(gzip.compress(ROWS.encode())).hexdigest(),
+    }
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "files": [checked]}))
+    (folder / place / "part1.csv.gz").write_bytes(gzip.compress(ROWS[: ROWS.index("\n") + 1].encode()))
+    with pytest.raises(KafkactlError) as caught:
+        read_listing(str(folder / "manifest.json"))
+    assert caught.value.id == "truncated-listing"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     (folder / place / "part1.csv.gz").unlink()
     with pytest.raises(KafkactlError) as caught:
         read_listing(str(folder / "manifest.json"))
@@ -104,6 +120,9 @@ def test_a_folder_and_a_file_system_of_pyarrow(tmp_path: Path):
         (gzip.compress(LINES.encode())[:-9], "truncated-listing"),
         (JSONL.encode()[:-5], "truncated-listing"),
         (b'{"key": 5}', "invalid-listing"),
+        (b"a.log 12 1700000000\n", "invalid-listing"),
+        (b'[{"key": "a", "size": 1, "LastModified": 1700000000}]', "invalid-listing"),
+        (b'{"key": "a", "size": 1, "mtime_ms": 1700000000}\n{"key": "b", "size": 1}\n', "invalid-listing"),
         (b"\xff\xfe\x00", "invalid-listing"),
     ],
 )
