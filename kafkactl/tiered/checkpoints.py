@@ -1,6 +1,7 @@
 """The small text files beside a broker's logs: leader epochs of a partition, offsets of all partitions.
 
-Line 1 is the version 0, line 2 the number of entries, then one entry a line. Sources: `CheckpointFile.java`,
+Line 1 is the version 0, line 2 the number of entries, then one entry a line. A broker creates the file empty, and
+reads an empty one as one without entries. Sources: `CheckpointFile.java`,
 `LeaderEpochCheckpointFile.java`, `OffsetCheckpointFile.java`. Raises InputDecodeError `invalid-checkpoint-file`.
 """
 
@@ -26,6 +27,8 @@ def parse_offsets(data: bytes, *, file: str) -> dict[tuple[str, int], int]:
 
 
 def _entries(data: bytes, file: str) -> list[str]:
+    if not data:
+        return []
     lines = data.decode("utf-8", "replace").split("\n")
     if lines and not lines[-1]:
         lines.pop()

@@ -207,16 +207,24 @@ class _Found:
             named = _PARTITION_FOLDER.fullmatch(name)
             if named is None or not (folder / name / PARTITION_METADATA).is_file():
                 continue
-            raw = _topic_id(folder / name)
-            if raw is None:
-                self.notes.append(f"{folder / name / PARTITION_METADATA} has no topic id: the partition was left out")
-                continue
-            log = ReplicaLog(
-                broker_id=broker_id,
-                leader_epochs=_leader_epochs(folder / name, self.notes),
-                segments=tuple((file.base_offset, file.size) for file in _segments(folder / name)),
-            )
-            self.logs.setdefault((raw, int(named[2])), []).append(log)
+            try:
+                self._user_partition(folder / name, int(named[2]), broker_id)
+            except (InputError, FileNotFoundError):
+                if (folder / name).exists():
+                    raise
+                # A broker renames the folder of a topic that is deleted.
+
+    def _user_partition(self, folder: Path, number: int, broker_id: int | None) -> None:
+        raw = _topic_id(folder)
+        if raw is None:
+            self.notes.append(f"{folder / PARTITION_METADATA} has no topic id: the partition was left out")
+            return
+        log = ReplicaLog(
+            broker_id=broker_id,
+            leader_epochs=_leader_epochs(folder, self.notes),
+            segments=tuple((file.base_offset, file.size) for file in _segments(folder)),
+        )
+        self.logs.setdefault((raw, number), []).append(log)
 
     def _broker_id(self, folder: Path) -> int | None:
         path = folder / META_PROPERTIES
