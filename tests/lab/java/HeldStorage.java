@@ -20,7 +20,7 @@ import org.apache.kafka.server.log.remote.storage.RemoteStorageManager;
  * The folder is the setting `control.dir`; `store.class` names another store than LocalTieredStorage. While a file FAULT, or FAULT.TOPIC
  * for one topic, is there:
  * `hold-before-copy`, `hold-after-copy` keep a copy from beginning, or one that has been uploaded from ending;
- * `refuse-before-copy`, `refuse-after-copy` make it fail before or after the upload, `retry-after-copy` with the error that Kafka 4 retries;
+ * `refuse-before-copy`, `refuse-after-copy` make it fail before or after the upload, `retry-after-copy` with the error that Kafka 4.2 retries;
  * `lose-copy` makes it succeed without doing anything; `custom-metadata` gives metadata of the store's own;
  * `refuse-delete` makes deletes fail, `lose-delete` makes them succeed without doing anything.
  * Each refusal is a line `FAULT TOPIC` in the file `refusals`: records show what a broker is about to do, not what it has tried.
@@ -91,7 +91,7 @@ public final class HeldStorage implements RemoteStorageManager {
         }
     }
 
-    /** Since 4.0; before that every error is as another. */
+    /** Since 4.2; before that every error is as another. */
     private static RemoteStorageException retriable() {
         try {
             return (RemoteStorageException) Class.forName(RETRIABLE).getConstructor(String.class).newInstance("the lab wants a retry");

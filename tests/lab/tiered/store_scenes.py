@@ -389,7 +389,7 @@ SCENES: tuple[Scene, ...] = (
         name="copies fail with a retriable error",
         play=copies_fail("retry-after-copy"),
         before="orphan-copy",
-        old=("orphan-copy", "orphan-copy"),
+        since=(4, 2),  # the release that brought RetriableRemoteStorageException
     ),
     Scene(
         name="deletes refused by size",
@@ -415,7 +415,7 @@ SCENES: tuple[Scene, ...] = (
     Scene(name="two middle segments removed", play=removed(18, 54), before="gap"),
     Scene(name="the newest two removed", play=removed(72, 54), before="gap hole-below-highest", after="gap"),
     Scene(name="the oldest removed", play=removed(0), before="gap", after=""),
-    Scene(name="illegal transition", play=illegal, before="illegal-transition"),
+    Scene(name="illegal transition", play=illegal, before="illegal-transition", since=(3, 7)),
     Scene(name="updates without base", play=without_base, before="update-without-base"),
     Scene(name="partition delete only marked", play=delete_marked),
     Scene(name="a segment copied again", play=superseded, before="superseded"),
