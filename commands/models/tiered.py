@@ -351,6 +351,7 @@ class TieredLeftovers(Answer):
     bytes: int
     by_reason: dict[str, int]
     left_out_for_age: int = Field(description="Objects younger than --older-than.")
+    left_out_unproven: int = Field(description="Objects that a record may name that was not read.")
     findings: list[Finding]
     next_step: str
     details: str | None = Field(description=_DETAILS)

@@ -88,8 +88,10 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
         page.heading(found if answer["objects_total"] else "No object was found that may go")
     page.findings(answer["findings"])
     if answer["left_out_for_age"]:
+        page.line(f"{counted(answer['left_out_for_age'], 'object')} left out: younger than --older-than")
+    if answer["left_out_unproven"]:
         page.line(
-            f"{counted(answer['left_out_for_age'], 'object')} left out: younger than --older-than, or of no known age"
+            f"{counted(answer['left_out_unproven'], 'object')} left out: a record that was not read may name them"
         )
     page.groups(
         (Word(f"{reason}: {counted(count, 'object')}", "strong"), _of(reason, answer["objects"]))

@@ -25,8 +25,10 @@ from kafkactl.tiered.audit.object_findings import (
 )
 from kafkactl.tiered.audit.segment_findings import certain_orphan
 from kafkactl.tiered.bucket import Bucket, StoredObject
+from kafkactl.tiered.records import PartitionKey
 from kafkactl.tiered.states import COPYING
 from kafkactl.values import Uuid
+from kafkactl.wording import counted
 
 DELETED_TOPIC: Final = "leftover-of-deleted-topic"
 ORPHAN: Final = "orphan-copy"
@@ -69,13 +71,14 @@ _NEXT_STEP: Final = (
 @frozen
 class Leftovers:
     """The list; empty where it is refused. `skipped` counts objects that are left out for their age, `undated` those
-    in the list whose age is not known."""
+    in the list whose age is not known, `unproven` those that a record may name that was not read."""
 
     refused: bool
     objects: tuple[Leftover, ...]
     findings: tuple[Finding, ...]
     skipped: int = 0
     undated: int = 0
+    unproven: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """The answer `tiered.leftovers`."""
@@ -86,6 +89,7 @@ class Leftovers:
             "bytes": sum(leftover.found.size for leftover in self.objects),
             "by_reason": dict(sorted(Counter(leftover.reason for leftover in self.objects).items())),
             "left_out_for_age": self.skipped,
+            "left_out_unproven": self.unproven,
             "findings": [finding.to_dict() for finding in self.findings],
             "next_step": _NEXT_STEP if self.objects else "",
         }
@@ -96,21 +100,32 @@ def leftovers(case: AuditCase, bucket: Bucket, *, older_than_ms: int, include_or
     reasons = list(_reasons_to_refuse(case, bucket))
     if reasons:
         return Leftovers(refused=True, objects=(), findings=tuple(in_order(reasons)))
-    found, skipped, undated = [], 0, 0
-    for leftover in _candidates(case, bucket, include_orphans=include_orphans):
+    found, skipped, undated, unproven = [], 0, 0, 0
+    for leftover, is_proven in _candidates(case, bucket, include_orphans=include_orphans):
         mtime = leftover.found.mtime_ms
-        if mtime is None:
-            undated += 1
-        elif case.now_ms is None or case.now_ms - mtime < older_than_ms:
+        if mtime is not None and (case.now_ms is None or case.now_ms - mtime < older_than_ms):
             skipped += 1
-            continue
-        found.append(leftover)
+        elif not is_proven:
+            unproven += 1
+        else:
+            undated += mtime is None
+            found.append(leftover)
     findings = []
     if undated:
         text = f"the listing has no time for {undated} of the objects: they are in the list whatever their age"
         findings.append(note("object-age-unknown", bucket.listing.path, text))
+    if unproven:
+        text = (
+            f"{counted(unproven, 'object')} may be named by a record that was not read: where the metadata topic ends"
+            " is not known, and they are newer than what was read of it, or of no known age"
+        )
+        step = "Read the cluster with --from-cluster, or give an observation of it."
+        findings.append(note("object-may-have-a-record", bucket.listing.path, text, step))
     found.sort(key=lambda leftover: leftover.found.key)
-    return Leftovers(refused=False, objects=tuple(found), findings=tuple(findings), skipped=skipped, undated=undated)
+    return Leftovers(
+        refused=False, objects=tuple(found), findings=tuple(findings), skipped=skipped, undated=undated,
+        unproven=unproven,
+    )  # fmt: skip
 
 
 def _reasons_to_refuse(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
@@ -135,7 +150,8 @@ def _reasons_to_refuse(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
         )
 
 
-def _candidates(case: AuditCase, bucket: Bucket, *, include_orphans: bool) -> Iterator[Leftover]:
+def _candidates(case: AuditCase, bucket: Bucket, *, include_orphans: bool) -> Iterator[tuple[Leftover, bool]]:
+    """Each, and whether no record that was not read can clear it."""
     living = _ids_of_living_topics(case)
     gone = {
         segment.segment_id
@@ -144,19 +160,26 @@ def _candidates(case: AuditCase, bucket: Bucket, *, include_orphans: bool) -> It
         for segment in partition.log.segments()
     }
     for segment_id, found in bucket.of(sorted(gone - living)):
-        yield Leftover(found, segment_id, DELETED_TOPIC)
+        yield Leftover(found, segment_id, DELETED_TOPIC), True
     for segment_id, found in deleted_objects(case, bucket, known_ids(case)):
-        yield Leftover(found, segment_id, AFTER_DELETE_FINISHED)
+        yield Leftover(found, segment_id, AFTER_DELETE_FINISHED), True
     unknown, _ = unknown_objects(case, bucket)
     for of, found in unknown:
         if of is not None:
-            yield Leftover(found, of, UNKNOWN_OBJECT)
+            yield Leftover(found, of, UNKNOWN_OBJECT), case.reaches(_key_of(bucket, of, found), found.mtime_ms)
     if include_orphans:
         for partition in case.living():
             for segment in partition.segments:
                 if segment.state is COPYING and certain_orphan(partition, segment) is not None:
+                    ended = case.reaches(partition.key, segment.event_timestamp_ms + case.choices.copy_timeout_ms)
                     for segment_id, found in bucket.of([segment.segment_id]):
-                        yield Leftover(found, segment_id, ORPHAN)
+                        yield Leftover(found, segment_id, ORPHAN), ended
+
+
+def _key_of(bucket: Bucket, segment_id: bytes, found: StoredObject) -> PartitionKey | None:
+    """The user partition that a key names; None where the layout does not tell."""
+    name = next(name for name, other in bucket.segments[segment_id] if other is found)
+    return None if name.topic_id is None or name.partition is None else PartitionKey(name.topic_id, name.partition)
 
 
 def _ids_of_living_topics(case: AuditCase) -> set[bytes]:

@@ -314,7 +314,9 @@ def test_objects_of_each_kind(tmp_path: Path):
 def test_young_objects_and_orphans_are_left_out_unless_asked_for(tmp_path: Path):
     log = three().add(TOPIC.started(0, "x", 30, 39, broker=3))
     bucket = listed(tmp_path, objects(TOPIC, 0, "a", 0), objects(TOPIC, 0, "s", 50), objects(TOPIC, 0, "x", 30))
-    loaded = load(Request(observation=str(save_observation(tmp_path, cluster(), log)), bucket=bucket))
+    document = cluster()
+    document["metadata_topic"]["logs"] = [{"partition": 0, "end_offset": 7}]
+    loaded = load(Request(observation=str(save_observation(tmp_path, document, log)), bucket=bucket))
     week = left_over(loaded, older_than_ms=7 * 86_400_000, include_orphans=True)
     assert (week.objects, week.skipped) == ((), 10)
     now = left_over(loaded, older_than_ms=0, include_orphans=True)

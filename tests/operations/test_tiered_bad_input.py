@@ -7,10 +7,23 @@ from typing import Any
 
 import pytest
 
+from kafkactl.adapters.tiered import sources
+from kafkactl.adapters.tiered.sources import open_sources
 from kafkactl.errors import InputError
-from kafkactl.operations.tiered import Request, audit, foresee, left_over, load
-from tests.operations.test_tiered import TOPIC, cluster, ids, listed, objects, only, three
-from tests.tiered.logs import FINISHED, LogOf, Topic, partition_seen, save_observation
+from kafkactl.operations.tiered import Filters, Request, audit, foresee, history, left_over, load, segments
+from kafkactl.operations.tiered.pages import report
+from tests.operations.test_tiered import GONE, TOPIC, cluster, ids, listed, objects, only, three
+from tests.tiered.logs import (
+    BEGIN_MS,
+    FINISHED,
+    HOUR_MS,
+    LogOf,
+    Topic,
+    partition_seen,
+    save_broker,
+    save_observation,
+    save_replica,
+)
 
 SEEN = partition_seen(earliest=0, local=25, latest=50, bases=(25, 30, 40))
 WHOLE = "".join(objects(TOPIC, 0, name, start) for name, start in (("a", 0), ("b", 10), ("c", 20)))
@@ -68,6 +81,93 @@ def test_a_last_line_without_an_end_is_suspected_where_something_is_missing(tmp_
     reverse = "".join(f"{line}\n" for line in reversed(WHOLE.splitlines()[5:])).rstrip()
     answer = audited(tmp_path / "seen", three(), bucket=listed(tmp_path, reverse))
     assert ids(answer) == ["missing-object", "listing-may-be-truncated"]
+
+
+def many(folder: Path, listing: str) -> dict[str, Any]:
+    log, names = LogOf(0), "abcdefghijkl"
+    for at, name in enumerate(names):
+        log.add(TOPIC.copied(0, name, 10 * at, 10 * at + 9))
+    document = cluster(partition_seen(earliest=0, local=120, latest=130, bases=(120,)))
+    lines = {name: objects(TOPIC, 0, name, 10 * at) for at, name in enumerate(names)}
+    bucket = listed(folder, *(lines[name] for name in listing))
+    return audit(load(Request(observation=str(save_observation(folder / "seen", document, log)), bucket=bucket)))
+
+
+def test_a_listing_of_a_part_is_suspected(tmp_path: Path):
+    """In no order, and most segments are not in it."""
+    answer = many(tmp_path, "lb")
+    assert ids(answer) == ["missing-object", "listing-may-be-truncated"]
+    assert "of 10 of 12 complete segments" in only(answer, "listing-may-be-truncated")["message"]
+    found = only(answer, "missing-object")
+    assert "if the listing is whole" in found["message"] and found["next_step"].startswith("Make the listing again")
+
+
+def test_what_retention_may_have_deleted_meanwhile_is_told_apart(tmp_path: Path):
+    found = only(many(tmp_path, "lkjihgfedc"), "missing-object")
+    assert "unless retention deleted them after the metadata was read" in found["message"]
+    for listing in ("lkjihgfedb", "lkjihgfeda"):
+        assert only(many(tmp_path, listing), "missing-object")["message"].endswith("they cannot be read")
+
+
+def test_what_lies_below_the_log_start_may_be_missing(tmp_path: Path):
+    document = cluster(partition_seen(earliest=15, local=25, latest=50, bases=(25, 30, 40)))
+    place = str(save_observation(tmp_path / "seen", document, three()))
+    bucket = listed(tmp_path, objects(TOPIC, 0, "c", 20))
+    found = only(audit(load(Request(observation=place, bucket=bucket))), "missing-object")
+    assert [segment["start_offset"] for segment in found["evidence"]["segments"]] == [10]
+
+
+def dated(text: str, time: str) -> str:
+    """Objects with another time, or with none."""
+    return "".join(f"{line.rpartition(' ')[0]} {time}".strip() + "\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("copied", "end", "time", "count"),
+    [
+        (3, None, BEGIN_MS, 5),
+        (3, None, BEGIN_MS + 90_000, 0),
+        (3, None, "", 0),
+        (3, 6, BEGIN_MS + 90_000, 5),
+        (3, 6, "", 5),
+        (1, None, BEGIN_MS + 90_000, 0),
+        (1, None, "", 0),
+    ],
+)
+def test_objects_are_left_over_only_where_their_records_would_have_been_read(
+    tmp_path: Path, copied: int, end: int | None, time: object, count: int
+):
+    """By a short log whose end is not known, objects in use would seem to be left over."""
+    log = LogOf(0)
+    for start, name in ((0, "a"), (10, "b"), (20, "c"))[:copied]:
+        log.add(TOPIC.copied(0, name, start, start + 9))
+    document = cluster(SEEN)
+    document["metadata_topic"]["logs"] = [] if end is None else [{"partition": 0, "end_offset": end}]
+    place = str(save_observation(tmp_path / "seen", document, log))
+    bucket = listed(tmp_path, dated(WHOLE + objects(TOPIC, 0, "s", 50), str(time)))
+    found = left_over(load(Request(observation=place, bucket=bucket)), older_than_ms=0, include_orphans=False)
+    assert not found.refused
+    assert (len(found.objects), found.unproven) == (count, 20 - 5 * copied - count)
+    assert ("object-may-have-a-record" in [finding.id for finding in found.findings]) is bool(found.unproven)
+
+
+def test_a_copy_is_a_certain_orphan_only_where_records_reach_past_its_time(tmp_path: Path):
+    copying = TOPIC.started(0, "x", 30, 39, broker=3)
+    bucket = listed(tmp_path, WHOLE, objects(TOPIC, 0, "x", 30))
+    place = str(save_observation(tmp_path / "seen", cluster(SEEN), three().add(copying)))
+    for timeout_ms, count in ((HOUR_MS, 0), (1000, 5)):
+        loaded = load(Request(observation=place, bucket=bucket, copy_timeout_ms=timeout_ms))
+        found = left_over(loaded, older_than_ms=0, include_orphans=True)
+        assert (len(found.objects), found.unproven) == (count, 5 - count)
+
+
+def test_records_that_were_not_read_make_no_object_unreachable(tmp_path: Path):
+    """The base record lies in damaged bytes: brokers have it."""
+    log = three().add(TOPIC.copied(0, "d", 30, 39))
+    at = len(three().data) + 70
+    log.data = log.data[:at] + bytes(20) + log.data[at + 20 :]
+    answer = audited(tmp_path / "seen", log, bucket=listed(tmp_path, WHOLE, objects(TOPIC, 0, "d", 30)))
+    assert "damaged-metadata-log" in ids(answer) and "unreachable-object" not in ids(answer)
 
 
 # --- logs -----------------------------------------------------------------------------------------------------------
@@ -138,3 +238,51 @@ def test_records_of_unknown_versions(tmp_path: Path):
         assert "a release after those that kafkactl knows may read it" in found["message"]
     found = only(audited(tmp_path, three().add(good + b"\0")), "poison-record")
     assert "release after" not in found["message"]
+
+
+def test_a_partition_that_is_deleted_while_it_is_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A broker renames its folder first; one that is there and cannot be read is an error."""
+    broker = save_broker(tmp_path / "data", 1)
+    three().save(broker)
+    save_replica(broker, TOPIC, 0, epochs=((0, 0),), bases=(0,))
+    save_replica(broker, GONE, 0, epochs=((0, 0),), bases=(0,))
+    listed_segments = sources._segments
+
+    def segments_of(folder: Path) -> Any:
+        if folder.name == "gone-0" and folder.exists():
+            folder.rename(broker / "gone-0.deleted-delete")
+        return listed_segments(folder)
+
+    monkeypatch.setattr(sources, "_segments", segments_of)
+    assert set(open_sources([str(broker)]).logs) == {TOPIC.key(0)}
+    (broker / "orders-0" / "partition.metadata").unlink()
+    (broker / "orders-0" / "partition.metadata").mkdir()
+    assert open_sources([str(broker)]).logs == {}
+
+
+def test_an_empty_checkpoint_has_no_entries(tmp_path: Path):
+    """So a broker creates it, and reads it."""
+    broker = save_broker(tmp_path / "data", 1)
+    three().save(broker)
+    save_replica(broker, TOPIC, 0, epochs=(), bases=(0,))
+    for name in ("orders-0/leader-epoch-checkpoint", "log-start-offset-checkpoint"):
+        (broker / name).write_bytes(b"")
+    opened = open_sources([str(broker)])
+    assert opened.notes == ()
+    assert [log.leader_epochs for logs in opened.logs.values() for log in logs] == [()]
+
+
+def test_a_topic_or_partition_that_nothing_knows_is_an_error(tmp_path: Path):
+    place = str(save_observation(tmp_path, cluster(), three()))
+    loaded = load(Request(observation=place))
+    for filters in (
+        Filters(topics=("oders",)),
+        Filters(topics=("orders", "oders")),
+        Filters(partitions=(7,)),
+        Filters(topics=("orders",), partitions=(7,)),
+    ):
+        for verb in (audit, foresee, segments, lambda *asked: list(history(*asked)), report):
+            with pytest.raises(InputError) as caught:
+                verb(loaded, filters)
+            assert caught.value.id == "not-in-metadata-topic"
+    assert segments(loaded, Filters(states=("DELETE_SEGMENT_STARTED",))) == []

@@ -15,10 +15,10 @@ RELEASES = sorted(folder.name for folder in GOLDEN.iterdir())
 HOUR_MS = 3_600_000
 
 
-def loaded(release: str) -> Loaded:
+def loaded(release: str, **request: Any) -> Loaded:
     # Judged some time after the captures, when nothing is young any more.
     observed = json.loads((GOLDEN / release / "observation.json").read_text())
-    return load(Request(observation=str(GOLDEN / release), now_ms=observed["time_ms"] + HOUR_MS // 2))
+    return load(Request(observation=str(GOLDEN / release), now_ms=observed["time_ms"] + HOUR_MS // 2, **request))
 
 
 def answered(release: str) -> dict[str, dict[str, int]]:
@@ -64,7 +64,10 @@ def test_the_forecast_and_the_leftovers(release: str):
         assert candidate["log_start_offset"] == said["earliest"]
         assert candidate["next_segment_base_offset"] == candidate["next_upload_offset"] == said["earliest_local"]
     found = left_over(everything, older_than_ms=0, include_orphans=True)
-    assert {leftover.reason for leftover in found.objects} == {"leftover-of-deleted-topic", "orphan-copy"}
+    # Made of folders, which do not show where the metadata topic ends: the copy may have ended since.
+    assert ({leftover.reason for leftover in found.objects}, found.unproven) == ({"leftover-of-deleted-topic"}, 5)
+    later = left_over(loaded(release, copy_timeout_ms=1), older_than_ms=0, include_orphans=True)
+    assert {leftover.reason for leftover in later.objects} == {"leftover-of-deleted-topic", "orphan-copy"}
 
 
 @pytest.mark.parametrize("release", RELEASES)

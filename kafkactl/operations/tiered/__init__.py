@@ -87,8 +87,28 @@ class Filters:
 ALL = Filters()
 
 
+def check_filters(loaded: Loaded, filters: Filters) -> None:
+    """Raises InputError `not-in-metadata-topic` for a topic or partition that nothing of what was read knows: an answer
+    about nothing would look like that of a healthy one."""
+    if loaded.is_empty:
+        return
+    partitions = loaded.case.partitions
+    names = {name for partition in partitions for name in (partition.topic, partition.topic_id)}
+    missing = [f"topic {topic}" for topic in filters.topics if topic not in names]
+    if not missing and not any(map(filters.has, partitions)):
+        missing = [f"partition {partition}" for partition in filters.partitions]
+    if missing:
+        raise InputError(
+            f"{', '.join(missing)}: no record of the metadata topic, and no tiered topic of the cluster, is like that",
+            id="not-in-metadata-topic",
+            next_step="Check the name, or the id after a topic was created again. `kafkactl tiered audit -o json`"
+            " without filters lists all partitions.",
+        )
+
+
 def audit(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
-    """The answer of `tiered audit`."""
+    """The answer of `tiered audit`. Raises InputError `not-in-metadata-topic`, as all that take filters do."""
+    check_filters(loaded, filters)
     case = loaded.case
     partitions = [partition_status(partition) for partition in case.partitions if filters.has(partition)]
     found = [*loaded.findings, *(each for each in audit_findings(case) if filters.has_finding(each))]
@@ -149,6 +169,7 @@ def segments(loaded: Loaded, filters: Filters = ALL) -> list[dict[str, Any]]:
 
 def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[dict[str, Any]]:
     """The same one by one, in their order."""
+    check_filters(loaded, filters)
     for partition in loaded.case.partitions:
         if not filters.has(partition):
             continue
@@ -163,6 +184,7 @@ def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[dict[str, A
 
 def history(loaded: Loaded, filters: Filters = ALL) -> Iterator[dict[str, Any]]:
     """The records of `tiered history`, by metadata partition and offset. The logs are read again."""
+    check_filters(loaded, filters)
     scattered = loaded.case.ledger.scattered
     late: dict[tuple[int, int], str | None] = {}
     ledger = Ledger()
@@ -204,6 +226,7 @@ def foresee(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
             id="replicas-unknown",
             next_step="Give --metadata, --observation, the log directories of brokers, or --from-cluster.",
         )
+    check_filters(loaded, filters)
     forecasts = forecast(case, [partition for partition in case.partitions if filters.has(partition)])
     return {
         "partitions": [each.to_dict() for each in forecasts],

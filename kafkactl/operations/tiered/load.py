@@ -25,6 +25,7 @@ from kafkactl.tiered.layouts import AUTO, layout_of
 from kafkactl.tiered.ledger import MetadataLog
 from kafkactl.tiered.states import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
+from kafkactl.wording import counted
 
 
 @frozen
@@ -215,7 +216,7 @@ def _assumptions(case: AuditCase, notes: Sequence[str]) -> Iterator[str]:
     unknown = [partition for partition in case.partitions if partition.exists is None]
     if case.view.topics is not None and unknown:
         yield (
-            f"{len(unknown)} partitions are of topics younger than the end of the metadata log: they are taken to exist"
+            f"{counted(len(unknown), 'partition')} of topics younger than the end of the metadata log: taken to exist"
         )
     if case.bucket is not None and case.view_time_ms is None:
         yield "when the metadata logs were read is not known: no object is excused for being newer"
@@ -226,7 +227,7 @@ def _assumptions(case: AuditCase, notes: Sequence[str]) -> Iterator[str]:
         and (partition.leader is None or partition.replica_log.broker_id != partition.leader)
     ]
     if judged:
-        yield f"{len(judged)} partitions are judged by the log of another replica than their leader's"
+        yield f"{counted(len(judged), 'partition')} judged by the log of another replica than their leader's"
 
 
 # --- replicas of metadata partitions --------------------------------------------------------------------------------

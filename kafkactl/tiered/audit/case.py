@@ -79,6 +79,19 @@ class AuditCase:
         count = self.hash_partitions
         return None if count is None else metadata_partition_of(key, count)
 
+    def reaches(self, key: PartitionKey | None, time_ms: int | None) -> bool:
+        """Whether a record of a user partition that was written up to a time was read, if there is one.
+
+        So it is where the end of its metadata partition is known, or where a later record of that one was read. With
+        no partition, or where its metadata partition is not known, all of them must reach that far.
+        """
+        at = None if key is None else self.expected(key)
+        logs = self.ledger.logs
+        return all(
+            facts.log.expected_end is not None or (time_ms is not None and time_ms <= facts.newest_ms)
+            for facts in ([logs[at]] if at in logs else logs.values())
+        )
+
     @cached_property
     def incomplete(self) -> dict[int, tuple[int, int | None]]:
         """Metadata partitions that were not read to their known end: (end that was read, known end)."""

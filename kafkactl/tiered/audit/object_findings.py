@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkactl.findings import Finding, blocker, note, warning
@@ -17,6 +17,8 @@ from kafkactl.wording import counted, size_text
 
 UNKNOWN_OBJECT: Final = "unknown-object"
 AFTER_DELETE_FINISHED: Final = "object-after-delete-finished"
+_MANY: Final = 10  # complete segments without their log: from then on it is worth asking whether the listing is whole
+_LIST_AGAIN: Final = "Make the listing again, whole, and audit again before you restore anything."
 _KEEP: Final = "Delete none of them: their data is what is left of these segments."
 
 
@@ -33,15 +35,11 @@ def object_findings(case: AuditCase) -> Iterator[Finding]:
         )
         return
     lacking = [_lacking(partition, case.bucket) for partition in case.living() if partition.is_whole]
+    doubt = _doubt(lacking, case.bucket) if any(found.segments() for found in lacking) else ""
     for found in lacking:
-        yield from _missing(found)
-    if any(found.segments() for found in lacking) and _may_be_truncated(lacking, case.bucket):
-        yield warning(
-            "listing-may-be-truncated",
-            case.bucket.listing.path,
-            "its last line has no line end, or all that is missing lies behind its last key: it may have been cut",
-            "Make the listing again, whole, and audit again before you restore anything.",
-        )
+        yield from _missing(found, case.bucket, is_doubted=bool(doubt))
+    if doubt:
+        yield warning("listing-may-be-truncated", case.bucket.listing.path, doubt, _LIST_AGAIN)
     yield from _strangers(case, case.bucket)
 
 
@@ -72,6 +70,7 @@ class _Lacking(NamedTuple):
     """The segments of a partition by what is wrong with their objects."""
 
     partition: PartitionCase
+    judged: list[Segment]
     log: list[Segment]
     cut: list[Segment]
     indexless: list[Segment]
@@ -82,10 +81,14 @@ class _Lacking(NamedTuple):
 
 
 def _lacking(partition: PartitionCase, bucket: Bucket) -> _Lacking:
-    found = _Lacking(partition, [], [], [])
+    found = _Lacking(partition, [], [], [], [])
+    start = partition.log_start
     for segment in partition.segments:
         if segment.state is not COPIED or _finished_after(bucket, segment):
             continue
+        if start is not None and segment.end_offset < start:
+            continue  # nobody reads it, and its delete may be done
+        found.judged.append(segment)
         sizes = bucket.sizes(segment.segment_id)
         if LOG not in sizes:
             found.log.append(segment)
@@ -97,11 +100,16 @@ def _lacking(partition: PartitionCase, bucket: Bucket) -> _Lacking:
     return found
 
 
-def _missing(found: _Lacking) -> Iterator[Finding]:
+def _missing(found: _Lacking, bucket: Bucket, *, is_doubted: bool) -> Iterator[Finding]:
     partition = found.partition
     place, subject, case = place_of(partition), subject_of(partition), partition.case
     unread = "they cannot be read"
     restore = "Restore the objects from a version or copy of the store. Kafka does not notice that they are missing."
+    if is_doubted:
+        unread, restore = f"{unread} if the listing is whole", _LIST_AGAIN
+    elif _may_be_deleted_since(found, bucket):
+        unread = f"{unread}, unless retention deleted them after the metadata was read"
+        restore = f"Read the metadata and list the store again. {restore}"
     if found.log:
         text = f"{counted(len(found.log), 'segment')} without their log in the store: {unread}"
         yield blocker("missing-object", subject, text, restore, **place, **segment_evidence(case, found.log))
@@ -115,13 +123,29 @@ def _missing(found: _Lacking) -> Iterator[Finding]:
         )
 
 
-def _may_be_truncated(lacking: Iterable[_Lacking], bucket: Bucket) -> bool:
-    """Whether the listing ends as a cut one does: in the order of its keys, with all that is missing behind the last.
+def _may_be_deleted_since(found: _Lacking, bucket: Bucket) -> bool:
+    """Whether what is missing is what a retention pass deletes: the first segments, each with all its objects."""
+    is_first = found.judged[: len(found.log)] == found.log
+    return is_first and not any(bucket.count(segment.segment_id) for segment in found.log)
 
-    An empty or cut listing cannot be told from a whole one by anything else in it.
+
+def _doubt(lacking: Sequence[_Lacking], bucket: Bucket) -> str:
+    """Why the listing may not be whole; "" where nothing shows it.
+
+    A listing that is cut between two lines cannot be told from a whole one by anything else in it.
     """
     if not bucket.listing.ends_whole:
-        return True
+        return "its last line has no line end: it may have been cut"
+    if _ends_before(lacking, bucket):
+        return "all that is missing lies behind its last key: it may have been cut"
+    judged, missing = sum(len(found.judged) for found in lacking), sum(len(found.log) for found in lacking)
+    if missing >= _MANY and missing * 2 > judged:
+        return f"it has no log of {missing} of {judged} complete segments: it may have been cut, or be of a part"
+    return ""
+
+
+def _ends_before(lacking: Iterable[_Lacking], bucket: Bucket) -> bool:
+    """Whether the listing is in the order of its keys, with all that is missing behind the last."""
     last = bucket.last_key
     if last is None or bucket.layout is None:
         return False
@@ -165,7 +189,9 @@ def _strangers(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
         for _, found in bucket.segments.get(segment.segment_id, ())
     ]
     known = known_ids(case)
-    refused = [entry for entry in bucket.of(case.ledger.named - known) if entry[0] not in case.ledger.deleted_at]
+    # Where records were not read, the base record of an id may be one of them.
+    forgotten = set() if case.incomplete else case.ledger.named - known
+    refused = [entry for entry in bucket.of(forgotten) if entry[0] not in case.ledger.deleted_at]
     unreachable += refused
     if unreachable:
         yield blocker(

@@ -71,4 +71,4 @@ def test_a_topic_that_is_younger_than_the_log_was_not_deleted(
     log = metadata_log(tmp_path / "log", topics, end_ms=end_ms)
     run = kafkactl("tiered", "audit", source, "--metadata", log, "-o", "json")
     assert "leftover-of-deleted-topic" not in [finding["id"] for finding in run.json["findings"]]
-    assert any("1 partitions are of topics younger" in words for words in run.json["assumptions"])
+    assert any("1 partition of topics younger" in words for words in run.json["assumptions"])

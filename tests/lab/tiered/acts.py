@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kafkactl.errors import KafkactlError
-from kafkactl.operations.tiered import left_over, load
+from kafkactl.operations.tiered import left_over, load, observe
 from tests.lab.harness.errors import LabError
 from tests.lab.tiered.brokers import TieredCluster
 from tests.lab.tiered.election_scenes import PAUSED_SCENES, UNCLEAN_SCENES
@@ -56,9 +56,13 @@ def produce_more(stage: Stage, hands: Iterable[Hand], records: int = MORE) -> No
 
 
 def remove_leftovers(stage: Stage) -> None:
-    """Delete every object that `tiered leftovers` lists; raises LabError where it refuses to list any."""
+    """Delete every object that `tiered leftovers` lists; raises LabError where it refuses to list any.
+
+    The cluster is asked: by disks it is not known where the metadata topic ends, and less is listed.
+    """
     store = stage.cluster.disks.store
-    found = left_over(load(stage.cluster.request()), older_than_ms=0, include_orphans=True)
+    request = stage.cluster.request(sources=(), metadata=None, live=observe(stage.client))
+    found = left_over(load(request), older_than_ms=0, include_orphans=True)
     if found.refused:
         raise LabError(f"leftovers refuses: {[finding.id for finding in found.findings]}")
     for leftover in found.objects:
