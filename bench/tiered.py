@@ -4,7 +4,8 @@ python -m bench.tiered [SEGMENTS [SHAPE...]]       both engines in turn; shapes 
 python -m bench.tiered --listing SEGMENTS          five objects for each segment of a listing, read and joined
 
 Page cache warm, each engine in a process of its own, rounds interleaved, medians. What an audit says is compared with
-the generator's books. The ratio of one process is by processor time; of Spark the session is told apart.
+the generator's books. The ratio of one process is by processor time; of Spark the session is told apart. How far the
+rounds lie apart shows how busy the machine was.
 """
 
 from __future__ import annotations
@@ -122,11 +123,13 @@ def _side_by_side(shape: str, segments: int) -> str:
     lines = [
         f"{shape}: {expected.records:,} records, {expected.bytes:,} bytes, {expected.segments:,} segments that are not"
         f" deleted, {expected.partitions:,} partitions.\n",
-        "| work | wall s | CPU s | × CRC pass |\n|---|---|---|---|",
+        "| work | wall s | CPU s | CPU s, least to most | × CRC pass |\n|---|---|---|---|---|",
     ]
     for name, engine in works.items():
-        wall, cpu = (statistics.median(each[engine][f"{name}{unit}"] for each in rounds) for unit in ("", " CPU"))
-        lines.append(f"| {titles[name]} | {wall:.2f} | {cpu:.2f} | {cpu / crc:.1f} |")
+        wall = statistics.median(each[engine][name] for each in rounds)
+        took = sorted(each[engine][f"{name} CPU"] for each in rounds)
+        cpu = statistics.median(took)
+        lines.append(f"| {titles[name]} | {wall:.2f} | {cpu:.2f} | {took[0]:.2f} to {took[-1]:.2f} | {cpu / crc:.1f} |")
     ratio = statistics.median(each["local"]["audit CPU"] / each["local"]["CRC pass CPU"] for each in rounds)
     spark = statistics.median(each["spark"]["Spark"] / each["local"]["audit"] for each in rounds)
     memory = max(each["local"]["MiB"] for each in rounds)

@@ -104,9 +104,9 @@ def test_a_listing_of_a_part_is_suspected(tmp_path: Path):
 
 def test_what_retention_may_have_deleted_meanwhile_is_told_apart(tmp_path: Path):
     found = only(many(tmp_path, "lkjihgfedc"), "missing-object")
-    assert "unless retention deleted them after the metadata was read" in found["message"]
+    assert "unless retention deleted what is missing after the metadata" in found["message"]
     for listing in ("lkjihgfedb", "lkjihgfeda"):
-        assert only(many(tmp_path, listing), "missing-object")["message"].endswith("they cannot be read")
+        assert only(many(tmp_path, listing), "missing-object")["message"].endswith("the offsets cannot be read")
 
 
 def test_what_lies_below_the_log_start_may_be_missing(tmp_path: Path):

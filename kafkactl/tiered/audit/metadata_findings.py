@@ -27,6 +27,7 @@ _WORDS: Final = {
     AFTER_DELETE: "follows DELETE_PARTITION_FINISHED of its partition",
 }
 _MAY_BE_NEWER: Final = frozenset({"unsupported-frame-version", "unsupported-message-version", "unknown-record-type"})
+_OF_3_6: Final = "Brokers of Kafka 3.6 end their metadata consumer at such a record: replace them by a later release."
 _DO_NOT_RESTART: Final = (
     "Restart no broker that reads this metadata partition before it is repaired: a broker reads the record again. "
     "See docs/tiered.md."
@@ -283,7 +284,10 @@ def _lost(partition: PartitionCase) -> Iterator[Finding]:
 
 
 def _dropped(partition: PartitionCase) -> Iterator[Finding]:
-    for why, words in ((ILLEGAL, "an illegal state transition"), (WITHOUT_BASE, "no base record before it")):
+    for why, words, step in (
+        (ILLEGAL, "an illegal state transition", _OF_3_6),
+        (WITHOUT_BASE, "no base record before it", ""),
+    ):
         total = partition.log.drop_counts.get(why, 0)
         if not total:
             continue
@@ -301,6 +305,7 @@ def _dropped(partition: PartitionCase) -> Iterator[Finding]:
             why,
             subject_of(partition),
             f"{counted(total, 'record')} that brokers drop, for {words}",
+            step,
             **place_of(partition),
             metadata_partition=drops[0].metadata_partition if drops else partition.metadata_partition,
             records=records,

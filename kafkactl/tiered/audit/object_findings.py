@@ -103,21 +103,21 @@ def _lacking(partition: PartitionCase, bucket: Bucket) -> _Lacking:
 def _missing(found: _Lacking, bucket: Bucket, *, is_doubted: bool) -> Iterator[Finding]:
     partition = found.partition
     place, subject, case = place_of(partition), subject_of(partition), partition.case
-    unread = "they cannot be read"
+    unread = "the offsets cannot be read"
     restore = "Restore the objects from a version or copy of the store. Kafka does not notice that they are missing."
     if is_doubted:
         unread, restore = f"{unread} if the listing is whole", _LIST_AGAIN
     elif _may_be_deleted_since(found, bucket):
-        unread = f"{unread}, unless retention deleted them after the metadata was read"
+        unread = f"{unread}, unless retention deleted what is missing after the metadata was read"
         restore = f"Read the metadata and list the store again. {restore}"
     if found.log:
-        text = f"{counted(len(found.log), 'segment')} without their log in the store: {unread}"
+        text = f"{counted(len(found.log), 'segment')} whose log is not in the store: {unread}"
         yield blocker("missing-object", subject, text, restore, **place, **segment_evidence(case, found.log))
     if found.cut:
         text = f"{counted(len(found.cut), 'segment')} whose log in the store has another size than was copied"
         yield blocker("object-size-mismatch", subject, text, restore, **place, **segment_evidence(case, found.cut))
     if found.indexless:
-        text = f"{counted(len(found.indexless), 'segment')} without one of their index objects: {unread}"
+        text = f"{counted(len(found.indexless), 'segment')} of which an index object is not in the store: {unread}"
         yield blocker(
             "missing-index-object", subject, text, restore, **place, **segment_evidence(case, found.indexless)
         )
