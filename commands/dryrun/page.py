@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.commands.rendering.simulated import show_simulation
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def show_prediction(page: Page, payload: Mapping[str, Any]) -> None:
     page.findings(answer["findings"])
     for show in (_changes, _steps, _worst, _results, _features, _differences, _counts, _sizes):
         show(page, effects)
+    show_simulation(page, effects["simulation"])
     for text in answer["assumptions"]:
         page.line(Word(f"assumed: {text}", "dim"))
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from kafkactl.commands.models.shared import Answer, Error, Finding, Shape
+from kafkactl.commands.models.shared import Answer, Error, Finding, Shape, Simulation
 
 Verdict = Literal["ok", "degraded", "refused", "unavailable", "wedged", "unknown"]
 
@@ -250,6 +250,7 @@ class Effects(Shape):
     controller_load: Load | None
     batches: int | None = Field(description="In which a copy from ZooKeeper hands its records over, as Kafka counts.")
     seconds: float | None = Field(description="How long the copy would take, roughly.")
+    simulation: Simulation | None = Field(description="Of `controllers --simulate`.")
 
 
 class DryrunPrediction(Answer):

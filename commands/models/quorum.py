@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from kafkactl.commands.models.shared import Answer, Endpoint, Finding, Outcome, Shape
+from kafkactl.commands.models.shared import Answer, Endpoint, Finding, Outcome, Shape, Simulation
 
 
 class Replica(Shape):
@@ -118,3 +118,4 @@ class QuorumChange(Answer):
     interrupted: bool = Field(description="The operator stopped it (exit code 130).")
     journal: str | None = Field(description="Where the change is written down; null for a dry run.")
     forecast: list[QuorumForecast] = Field(description="Of `reassign`: now, and after each step to come.")
+    simulation: Simulation | None = Field(description="Of `reassign --dry-run --simulate`.")

@@ -74,3 +74,40 @@ class FeatureLevel(Shape):
 
 
 Outcome = Literal["done", "nothing-to-do", "planned", "refused", "failed", "partial", "unknown"]
+
+
+class Electing(Shape):
+    """How long the quorum is without a leader after its leader has ended in one way, in simulated runs."""
+
+    release: str = Field(description="Whose rules the simulated nodes followed.")
+    cause: Literal["host-lost", "process-killed", "graceful-stop"]
+    runs: int
+    elected: int = Field(description="Runs in which a leader was elected within a minute.")
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    longest_ms: float | None
+
+
+class SecondFailure(Shape):
+    """A step in whose middle the host of one more node is lost, at an event that is drawn from the seed."""
+
+    release: str
+    step: int
+    action: Literal["add", "remove", "lose"]
+    id: int | None = Field(description="Who is added or removed.")
+    failed: int | None = Field(description="The node that fails; null: no second failure.")
+    runs: int
+    goes_on: int = Field(description="Runs in which the quorum committed again with the node away.")
+    recovers: int = Field(description="Runs in which it did so only once the node was back with its disk.")
+    stuck: int = Field(description="Runs in which it did not.")
+    longest_gap_ms: float | None = Field(description="The longest time without a commit among those that went on.")
+
+
+class Simulation(Shape):
+    """What the simulator of quorums says (`--simulate`); equal runs and seed give equal answers."""
+
+    runs: int = Field(description="Of each row, with seeds from `seed` on.")
+    seed: int
+    elections: list[Electing]
+    second_failures: list[SecondFailure]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkactl.commands.rendering.page import Cell, Page, Word
+from kafkactl.commands.rendering.simulated import show_simulation
 
 Answer = Mapping[str, Any]
 _STATE_TONES = {"done": "good", "failed": "bad", "unknown": "warn", "skipped": "dim", "pending": "plain"}
@@ -29,6 +30,7 @@ def change_page(page: Page, answer: Answer, *, goal: str) -> None:
     page.table(("controller", "directory id"), _directories(answer["steps"]))
     for line in _expected(answer.get("forecast") or ()):
         page.line(line)
+    show_simulation(page, answer.get("simulation"))
     tell_rest(page, answer)
 
 

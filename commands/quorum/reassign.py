@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     "reassign",
     examples=(
         "kafkactl quorum reassign --target 1,2,3 --bootstrap-controller c1:9093 --dry-run",
+        "kafkactl quorum reassign --target 4,5,6 --bootstrap-controller c1:9093 --dry-run --simulate 20",
         "kafkactl quorum reassign --target 4,5,6 --bootstrap-controller c1:9093 --yes",
         "kafkactl quorum reassign --target 1,2,3 --zone 1=a --zone 2=b --zone 3=c --bootstrap-server b1:9092",
     ),
@@ -44,6 +45,16 @@ if TYPE_CHECKING:
 @click.option(
     "--zone", "zones", multiple=True, metavar="ID=ZONE", help="The zone of a controller, for the forecast; repeatable."
 )
+@click.option(
+    "--simulate",
+    type=click.IntRange(0, 10_000),
+    default=0,
+    metavar="N",
+    help="With --dry-run: also simulate the plan, that many times.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, metavar="N", help="The seed of the first of these runs."
+)
 @click.option("--watch", is_flag=True, help="Print every observation of the quorum to stderr.")
 @click.option("--replan", is_flag=True, help="Continue although another operator changed the voters meanwhile.")
 @override_options("--accept-zero-tolerance", "--allow-size", "--allow-unstable", "--node-will-be-stopped")
@@ -54,6 +65,8 @@ def command(
     *,
     target: str,
     zones: tuple[str, ...],
+    simulate: int,
+    seed: int,
     watch: bool,
     replan: bool,
     arguments: ChangeArguments,
@@ -70,12 +83,16 @@ def command(
     """
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.operations.quorum.change import reassignment, survivable
+    from kafkactl.operations.quorum.simulation import simulated_plan
 
+    if simulate and not dry_run:
+        raise click.UsageError("--simulate needs --dry-run.")
     placed = _zones(zones)
     goal = reassignment(target, overrides=overrides_in(overrides), max_lag=arguments.max_lag, replan=replan)
 
     def extras(result: ChangeResult) -> Mapping[str, Any]:
-        return {"forecast": survivable(result, placed)}
+        simulation = simulated_plan(result, runs=simulate, seed=seed) if simulate else None
+        return {"forecast": survivable(result, placed), "simulation": simulation}
 
     def ask(planned: ChangeResult) -> Finding | None:
         if not yes:

@@ -176,6 +176,43 @@ class Load(TypedDict):
     seconds_after: float
 
 
+class ElectionDict(TypedDict):
+    """How long a quorum is without a leader: as `simulator.study.Electing`."""
+
+    release: str
+    cause: str
+    runs: int
+    elected: int
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    longest_ms: float | None
+
+
+class SecondFailureDict(TypedDict):
+    """What a second failure did in the middle of a step: as `simulator.study.SecondFailure`."""
+
+    release: str
+    step: int
+    action: str
+    id: int | None
+    failed: int | None
+    runs: int
+    goes_on: int
+    recovers: int
+    stuck: int
+    longest_gap_ms: float | None
+
+
+class SimulationDict(TypedDict):
+    """What the simulator of quorums says: as `simulator.study.Study`."""
+
+    runs: int
+    seed: int
+    elections: list[ElectionDict]
+    second_failures: list[SecondFailureDict]
+
+
 class Effects(TypedDict, total=False):
     """What would change. A scenario gives the fields that it is about; in an answer all others are null or empty."""
 
@@ -207,6 +244,7 @@ class Effects(TypedDict, total=False):
     controller_load: Load | None
     batches: int | None
     seconds: float | None
+    simulation: SimulationDict | None
 
 
 class PredictionDict(TypedDict):

@@ -270,6 +270,7 @@ _NO_EFFECTS: Final[Effects] = {
     "controller_load": None,
     "batches": None,
     "seconds": None,
+    "simulation": None,
 }
 _NO_STEP: Final[Step] = {
     "number": None,

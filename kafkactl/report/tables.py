@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkactl.report.model import TONES, Cell, Table
+from kafkactl.report.simulated import ELECTIONS, FAILURES, Told, election_rows, failure_rows, seeds_of
 
 ROWS: Final = 100
 
 
 def tables(effects: Mapping[str, Any]) -> Iterator[Table]:
     """The tables that the effects of a scenario call for, none of them empty."""
-    makers = (_changes, _results, _features, _moves, _stranded, _differences, _appended, _state)
+    makers = (_changes, _results, _features, _moves, _stranded, _differences, _appended, _state, _elections, _failures)
     yield from (found for found in (make(effects) for make in makers) if found is not None and found.rows)
 
 
@@ -138,3 +139,18 @@ def _state(effects: Mapping[str, Any]) -> Table | None:
         return None
     rows = tuple((Cell(name.replace("_", " ")), Cell(f"{count:,}")) for name, count in effects["state"].items())
     return Table(title="The state in numbers", columns=("what", "count"), rows=rows)
+
+
+def _elections(effects: Mapping[str, Any]) -> Table | None:
+    found = effects.get("simulation")
+    return found and _told(f"How long an election takes, {seeds_of(found)}", ELECTIONS, election_rows(found))
+
+
+def _failures(effects: Mapping[str, Any]) -> Table | None:
+    found = effects.get("simulation")
+    return found and _told(f"A second failure in the middle, {seeds_of(found)}", FAILURES, failure_rows(found))
+
+
+def _told(title: str, columns: tuple[str, ...], told: Iterator[Told]) -> Table:
+    rows = tuple((Cell(row.cells[0]), *(Cell(text, row.tone) for text in row.cells[1:])) for row in told)
+    return Table(title=title, columns=columns, rows=rows)

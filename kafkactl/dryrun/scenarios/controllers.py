@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Final, TypeAlias
 
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.dryrun.fields import Kind, NodeIds, is_number, is_text
+from kafkactl.dryrun.controller.simulated import check_runs, with_simulation
+from kafkactl.dryrun.fields import Form, Kind, NodeIds, is_number, is_text
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Observed, Option, OptionsError, Reported, Scenario, ScenarioContext
 from kafkactl.errors import InputError
@@ -340,18 +341,22 @@ Wish = Annotated[
 ]
 
 
+Number = Annotated[int, Kind(words="a number", holds=is_number, form=Form.NUMBER)]
+
+
 @frozen
 class Input:
-    """What happens to the voters: `lose`, `add` or `remove`; `down` do not answer before.
+    """What happens: `lose`, `add` or `remove`; `down` do not answer before; `cluster_id` is that of the request.
 
-    `cluster_id` is the one that the request would carry.
-    """
+    `simulate` is the number of runs in the simulator of quorums, from `seed` on; 0: none."""
 
     down: NodeIds = ()
     lose: NodeIds | None = None
     add: Wish | None = None
     remove: Wish | None = None
     cluster_id: str | None = None
+    simulate: Number = 0
+    seed: Number = 0
 
 
 def play(context: ScenarioContext, asked: Input) -> Prediction:
@@ -368,11 +373,31 @@ def play(context: ScenarioContext, asked: Input) -> Prediction:
         own_cluster_id=own,
         observed=seen,
     )
-    return controllers(context.image, context.facts, event, context.loaded.voters)
+    check_runs(asked.simulate, asked.seed)
+    found = controllers(context.image, context.facts, event, context.loaded.voters)
+    if not asked.simulate:
+        return found
+    happens = found.verdict is not Verdict.REFUSED
+    return with_simulation(
+        found,
+        added=asked.add.node_id if asked.add is not None and happens else None,
+        removed=asked.remove.node_id if asked.remove is not None and happens else None,
+        lost=event.lose,
+        is_static=not context.image.kraft_version,
+        runs=asked.simulate,
+        seed=asked.seed,
+    )
 
 
 def _from_options(
-    *, down: tuple[int, ...], lose: tuple[int, ...] | None, add: str | None, remove: str | None, cluster_id: str | None
+    *,
+    down: tuple[int, ...],
+    lose: tuple[int, ...] | None,
+    add: str | None,
+    remove: str | None,
+    cluster_id: str | None,
+    simulate: int,
+    seed: int,
 ) -> Input:
     """Raises InputError `invalid-voter-change`, too."""
     if sum(given is not None for given in (lose, add, remove)) > 1:
@@ -383,6 +408,8 @@ def _from_options(
         add=None if add is None else parse_wish(add),
         remove=None if remove is None else parse_wish(remove),
         cluster_id=cluster_id,
+        simulate=simulate,
+        seed=seed,
     )
 
 
@@ -391,7 +418,8 @@ SCENARIO: Final = Scenario(
     help="""Whether the quorum lives on when voters are lost, added or removed.
 
     Kafka takes a change of voters that can never commit; here the verdict is wedged. With
-    --from-cluster, voters that are not seen to follow the live leader count as down.
+    --from-cluster, voters that are not seen to follow the live leader count as down. --simulate
+    says how long elections take, and what a second failure does in the middle of the event.
     """,
     about="Voters are lost, added or removed: does the quorum live on?",
     input=Input,
@@ -399,6 +427,7 @@ SCENARIO: Final = Scenario(
     examples=(
         "kafkactl dryrun controllers /disk1/__cluster_metadata-0 --lose 2,3",
         "kafkactl dryrun controllers /disk1/__cluster_metadata-0 --down 3 --remove 2",
+        "kafkactl dryrun controllers /disk1/__cluster_metadata-0 --lose 3 --simulate 20",
     ),
     options=(
         Option("down", "Controllers that do not answer now."),
@@ -406,8 +435,10 @@ SCENARIO: Final = Scenario(
         Option("add", "A voter that is added.", metavar="ID:DIR[@LISTENER://HOST:PORT]"),
         Option("remove", "A voter that is removed.", metavar="ID[:DIR]"),
         Option("cluster_id", "The cluster id that the request would carry.", metavar="ID"),
+        Option("simulate", "Also simulate the quorum, that many times.", metavar="N"),
+        Option("seed", "The seed of the first of these runs.", metavar="N"),
     ),
-    effects=("majority", "tolerates", "voters", "alive", "server_error"),
+    effects=("majority", "tolerates", "voters", "alive", "server_error", "simulation"),
     from_options=_from_options,
     report=Reported(place=4, inputs=lambda _: [Input()]),
     watches=lambda asked: frozenset() if asked.add is None else frozenset({asked.add.node_id}),

@@ -114,8 +114,8 @@ class QuorumChange:
         return tuple(self.result.findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer `quorum.change`, without a forecast."""
-        return {**self.result.to_dict(), "journal": self.journal, "forecast": []}
+        """The answer `quorum.change`, without a forecast and without a simulation."""
+        return {**self.result.to_dict(), "journal": self.journal, "forecast": [], "simulation": None}
 
 
 def plan_change(

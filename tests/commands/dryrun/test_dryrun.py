@@ -82,6 +82,7 @@ def test_the_worst(kafkactl: Kafkactl, log: Path) -> None:
         (["features", "--downgrade", "metadata.version=29"], {3}),
         (["features", "--upgrade", "group.version=1"], {3}),
         (["controllers", "--lose", "1001"], {0}),
+        (["controllers", "--lose", "1001", "--simulate", "1"], {0}),
         (["controllers", "--lose", "1001,1002"], {7}),
         (["controllers", "--down", "1002", "--remove", "1001"], {3}),
         (["growth", "--days", "10"], {0}),

@@ -151,6 +151,22 @@ def test_a_reassignment_forecasts(play):
     assert play(quorum, "reassign", "--target", "1", "--zone", "1", "--dry-run").code == 2
 
 
+def test_a_plan_is_simulated_where_it_is_asked_for(play):
+    quorum = PlayedQuorum(world=world("1 2 3", observers="4", leader=1))
+    flags = ("--allow-size", "--accept-zero-tolerance", "--dry-run")
+    run = play(quorum, "reassign", "--target", "2,3,4", *flags, "--simulate", "1", "--seed", "9", "-o", "json")
+    found = run.json["simulation"]
+    assert (run.code, found["runs"], found["seed"]) == (0, 1, 9)
+    assert {row["release"] for row in found["elections"]} == {"4.3"}
+    steps = [(step["number"], step["action"], step["id"]) for step in run.json["steps"] if step["action"] != "wait"]
+    assert sorted({(row["step"], row["action"], row["id"]) for row in found["second_failures"]}) == steps
+    assert all(row["goes_on"] == 1 for row in found["second_failures"])
+    shown = play(quorum, "reassign", "--target", "2,3,4", *flags, "--simulate", "1")
+    assert "simulated: 1 run each, from seed 0 on" in shown.stdout
+    assert play(quorum, "reassign", "--target", "2,3,4", *flags, "-o", "json").json["simulation"] is None
+    assert play(quorum, "reassign", "--target", "2,3,4", "--yes", "--simulate", "1").code == 2
+
+
 @pytest.mark.parametrize(("words", "code", "id"), [("1,x", 2, "invalid-target"), ("", 3, "empty-target")])
 def test_a_bad_target(play, words, code, id):
     run = play(PlayedQuorum(world=world("1 2 3")), "reassign", "--target", words, "--yes", "-o", "json")

@@ -17,6 +17,7 @@ from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import Severity
 from kafkactl.metadata.image.model import Controller, FeatureRange, Image
 from kafkactl.metadata.log.voters import Voter
+from kafkactl.operations.dryrun import context_of, predict
 from kafkactl.values import Endpoint
 from tests.dryrun.clusters import cluster, uuid
 
@@ -367,3 +368,32 @@ def test_3_9_writes_what_is_good_of_a_mixed_request() -> None:
     assert [feature["verdict"] for feature in found.effects["features"]] == ["ok", "refused"]
     assert found.verdict is Verdict.DEGRADED
     assert [record.data["Name"] for record in records_of(found.operations or (), facts.rules)] == ["metadata.version"]
+
+
+def asked(*voters: int, **inputs: object) -> Prediction:
+    image, facts = quorum(*voters)
+    context = context_of(image, release=facts.release)
+    return predict(context, "controllers", **inputs)
+
+
+def test_a_simulation_says_its_runs_and_seed() -> None:
+    found = asked(1, 2, 3, lose=[3], simulate=2, seed=5)
+    simulation = found.effects["simulation"]
+    assert simulation is not None
+    assert (simulation["runs"], simulation["seed"]) == (2, 5)
+    assert (found.input["simulate"], found.input["seed"]) == (2, 5)
+    assert {row["failed"] for row in simulation["second_failures"]} == {None, 1, 2}
+    assert [row["cause"] for row in simulation["elections"]] == ["host-lost", "process-killed", "graceful-stop"]
+    assert any(text.startswith("simulated:") for text in found.assumptions)
+    assert asked(1, 2, 3, lose=[3]).effects.get("simulation") is None
+
+
+def test_what_is_refused_or_unknown_is_not_played() -> None:
+    refused = asked(1, 2, 3, remove={"id": 9}, simulate=1).effects["simulation"]
+    assert refused is not None
+    assert refused["elections"]
+    assert not refused["second_failures"]
+    assert asked(1, 2, 3, down=[2, 3], lose=[1], simulate=1).effects["simulation"] is None
+    with pytest.raises(InputError) as caught:
+        asked(1, 2, 3, simulate=10_001)
+    assert caught.value.id == "invalid-simulation"

@@ -1,0 +1,116 @@
+"""What the simulator says of a change of the voters that a log cannot: times of elections, and a second failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.prediction import Prediction
+from kafkactl.errors import InputError
+from kafkactl.frozen import changed
+
+MOST_RUNS: Final = 10_000
+ASSUMED: Final = (
+    "simulated: links within one site (1 to 2 ms each way), empty logs, disks that sync at once; times are of the "
+    "right size and not exact (docs/simulate.md)"
+)
+
+
+def check_runs(runs: int, seed: int) -> None:
+    """Raises InputError `invalid-simulation` for more runs, or a seed, than can be."""
+    if runs > MOST_RUNS or seed >= 2**63:
+        raise InputError(
+            f"{runs} runs from seed {seed} on were asked for, expected at most {MOST_RUNS} and a seed below 2^63",
+            id="invalid-simulation",
+            next_step="Give another --simulate or --seed.",
+        )
+
+
+def with_simulation(
+    found: Prediction,
+    *,
+    added: int | None,
+    removed: int | None,
+    lost: Iterable[int],
+    is_static: bool,
+    runs: int,
+    seed: int,
+) -> Prediction:
+    """A prediction about voters with the field `simulation` and what is assumed for it; as it is if they are not known.
+
+    The event is what is `added`, `removed` or `lost`; nothing where nothing of it would be accepted. The field is null
+    where no majority is alive, for then nothing is elected and nothing begins.
+    """
+    voters, alive = found.effects.get("voters"), found.effects.get("alive")
+    if voters is None or alive is None:
+        return found
+    simulation = _simulated(
+        found.facts,
+        frozenset(voters["before"]),
+        frozenset(alive["before"]),
+        added=added,
+        removed=removed,
+        lost=lost,
+        is_static=is_static,
+        runs=runs,
+        seed=seed,
+    )
+    return changed(
+        found,
+        input={**found.input, "simulate": runs, "seed": seed},
+        effects={**found.effects, "simulation": simulation},
+        assumptions=(*found.assumptions, ASSUMED),
+    )
+
+
+def _simulated(
+    facts: Facts,
+    voters: frozenset[int],
+    alive: frozenset[int],
+    *,
+    added: int | None,
+    removed: int | None,
+    lost: Iterable[int],
+    is_static: bool,
+    runs: int,
+    seed: int,
+) -> Any:
+    from kafkactl.simulator.campaign import timeouts_of
+    from kafkactl.simulator.script import CONFIGS, MAX_VOTERS
+    from kafkactl.simulator.study import ADD, LOSE, REMOVE, VoterStep, study
+    from kafkactl.simulator.words import MAX_ID
+
+    if len(alive) <= len(voters) // 2 or len(voters) > MAX_VOTERS or max(voters) > MAX_ID:
+        return None
+    gone = tuple(sorted(set(lost) & voters))
+    action = ADD if added is not None else REMOVE if removed is not None else LOSE if gone else None
+    node = added if added is not None else removed
+    steps = [] if action is None else [
+        VoterStep(
+            number=1,
+            action=action,
+            voters=tuple(sorted(voters)),
+            node=node,
+            lost=gone,
+            down=voters - alive,
+            others=() if added is None else (added,),
+            leader=facts.leader_id if facts.leader_id in alive else None,
+        )
+    ]  # fmt: skip
+    return study(
+        tuple(sorted(voters)),
+        [facts.release.name],
+        steps,
+        runs=runs,
+        seed=seed,
+        down=voters - alive,
+        timeouts=timeouts_of(_timeouts(facts.static, CONFIGS)),
+        is_static=is_static,
+    ).to_dict()
+
+
+def _timeouts(static: Mapping[str, str], known: Iterable[str]) -> dict[str, int]:
+    """Those that the file sets to a number; what is none would stop the node, and is its default here."""
+    return {name: int(static[name]) for name in known if static.get(name, "").strip().isascii() and
+            static.get(name, "").strip().isdigit()}  # fmt: skip

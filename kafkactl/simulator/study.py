@@ -1,0 +1,364 @@
+"""What no table says of a quorum: how long an election takes, and what a second failure does in the middle of a step.
+
+Each answer is a count over runs with seeds of their own, and is the same on every machine for the same question, runs
+and seed. A second failure comes at an event that is drawn from the seed, between the request and the end of what it
+sets off; the world up to the request is made once a seed and copied for every failure.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from kafkactl.frozen import frozen
+from kafkactl.raft.profiles import DEFAULT_TIMEOUTS, Timeouts
+from kafkactl.raft.profiles import PROFILES as RELEASE_PROFILES
+from kafkactl.simulator.actions import Operator, carry_out
+from kafkactl.simulator.campaign import percentile
+from kafkactl.simulator.chance import Chance
+from kafkactl.simulator.profiles import step
+from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.run import is_able
+from kafkactl.simulator.script import RELEASES
+from kafkactl.simulator.views import failover_us
+from kafkactl.simulator.world import World
+
+_SECOND: Final = 1_000_000
+ELECTED_US: Final = 60 * _SECOND  # an election that takes longer is counted as none
+GOES_ON_US: Final = 30 * _SECOND  # how long the quorum may take to commit again with the failed node away
+RETURNS_US: Final = 60 * _SECOND  # and once it is back
+HOPELESS_US: Final = 10 * _SECOND  # the same where some voter set has no majority that runs
+STEP_US: Final = 5 * _SECOND  # what a step sets off is over by then: an election after a removal of the leader included
+_LOOK_US: Final = 100_000
+CAUSES: Final[Mapping[str, str]] = {"host-lost": "crash", "process-killed": "kill", "graceful-stop": "stop"}
+ADD, REMOVE, LOSE = "add", "remove", "lose"
+
+
+@frozen
+class Electing:
+    """How long a quorum is without a leader after its leader ended in one way; milliseconds, None where none came."""
+
+    release: str
+    cause: str
+    runs: int
+    elected: int
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    longest_ms: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `simulation.elections` of an answer."""
+        return {name: getattr(self, name) for name in _ELECTING}
+
+
+_ELECTING: Final = ("release", "cause", "runs", "elected", "p50_ms", "p90_ms", "p99_ms", "longest_ms")
+
+
+@frozen
+class VoterStep:
+    """A step to be tried: from which voters, who of them is down, what is asked for, and who leads.
+
+    `replaced` are voters whose disk is gone and whose node runs with an empty one. `node` is added or removed; with
+    `lose` the nodes of `lost` fail at once instead. `leader` None: whoever is elected.
+    """
+
+    number: int
+    action: str
+    voters: tuple[int, ...]
+    node: int | None = None
+    lost: tuple[int, ...] = ()
+    down: frozenset[int] = frozenset()
+    replaced: frozenset[int] = frozenset()
+    others: tuple[int, ...] = ()
+    leader: int | None = None
+
+    @property
+    def after(self) -> frozenset[int]:
+        """Who votes once the step is done."""
+        gone = {self.node} if self.action == REMOVE else set[int | None]()
+        come = {self.node} if self.action == ADD and self.node is not None else set[int]()
+        return frozenset(self.voters) - gone | come
+
+
+@frozen
+class SecondFailure:
+    """What became of a step in whose middle a node failed; `node` None: nothing failed besides.
+
+    Of `runs`, `goes_on` committed again with the node away, within GOES_ON_US; `recovers` only after it was back with
+    its disk; the rest did not. `longest_gap_ms` is the longest time without a commit among those that went on.
+    """
+
+    release: str
+    number: int
+    action: str
+    id: int | None
+    node: int | None
+    runs: int
+    goes_on: int
+    recovers: int
+    longest_gap_ms: float | None
+
+    @property
+    def stuck(self) -> int:
+        """Runs in which nothing was committed, not even with the node back."""
+        return self.runs - self.goes_on - self.recovers
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `simulation.second_failures` of an answer."""
+        return {
+            "release": self.release,
+            "step": self.number,
+            "action": self.action,
+            "id": self.id,
+            "failed": self.node,
+            "runs": self.runs,
+            "goes_on": self.goes_on,
+            "recovers": self.recovers,
+            "stuck": self.stuck,
+            "longest_gap_ms": self.longest_gap_ms,
+        }
+
+
+@frozen
+class Study:
+    """The answers to one question: for `runs` seeds from `seed` on."""
+
+    runs: int
+    seed: int
+    elections: tuple[Electing, ...]
+    failures: tuple[SecondFailure, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The field `simulation` of an answer."""
+        return {
+            "runs": self.runs,
+            "seed": self.seed,
+            "elections": [electing.to_dict() for electing in self.elections],
+            "second_failures": [failure.to_dict() for failure in self.failures],
+        }
+
+
+def simulated_release(name: str) -> str:
+    """The release whose rules stand for those of `name`: itself, or the newest known one before it.
+
+    >>> simulated_release("3.8"), simulated_release("4.3"), simulated_release("3.3")
+    ('3.7', '4.3', '3.7')
+    """
+    wanted = tuple(map(int, name.split(".")[:2]))
+    known = sorted(RELEASES, key=lambda release: tuple(map(int, release.split("."))))
+    return [known[0], *(release for release in known if tuple(map(int, release.split("."))) <= wanted)][-1]
+
+
+def study(
+    voters: Sequence[int],
+    releases: Iterable[str],
+    steps: Sequence[VoterStep] = (),
+    *,
+    runs: int,
+    seed: int = 0,
+    down: Iterable[int] = (),
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    is_static: bool = False,
+) -> Study:
+    """Elections of the voters that are not down, for each release, and a second failure in each step for the oldest.
+
+    `releases` are simulated as `simulated_release` says.
+    """
+    names = sorted({simulated_release(name) for name in releases}, key=list(RELEASES).index)
+
+    def quorum(release: str, ids: Sequence[int], others: Sequence[int] = ()) -> Quorum:
+        profile = RELEASE_PROFILES[RELEASES[release]]
+        static = is_static or not profile.directory_ids
+        return Quorum(voters=tuple(ids), observers=tuple(others), profile=profile, timeouts=timeouts, is_static=static)
+
+    away = frozenset(down) & frozenset(voters)
+    elections = [
+        electing(quorum(name, voters), name, cause, runs=runs, seed=seed, down=away)
+        for name in names
+        for cause in CAUSES
+        if len(voters) - len(away) > 1
+    ]
+    failures = [
+        failure
+        for wanted in steps
+        for failure in second_failures(
+            quorum(names[0], wanted.voters, wanted.others), wanted, names[0], runs=runs, seed=seed
+        )
+    ]
+    return Study(runs=runs, seed=seed, elections=tuple(elections), failures=tuple(failures))
+
+
+# --- elections ----------------------------------------------------------------------------------------------------
+
+
+def electing(quorum: Quorum, release: str, cause: str, *, runs: int, seed: int, down: frozenset[int]) -> Electing:
+    """How long the quorum is without a leader after its leader's host is lost, its process is killed or is stopped."""
+    times: list[int] = []
+    for each in range(seed, seed + runs):
+        operator = _settled(quorum, each, down=down)
+        if operator is None:
+            continue
+        world = operator.world
+        _pass(world, Chance(each, "faults").below(_SECOND))  # somewhere between two fetches
+        begun = world.now
+        carry_out(operator, step(CAUSES[cause], "leader"))
+        world.run_until(begun + ELECTED_US, _is_elected(world, begun))
+        found = failover_us(world, begun)
+        times += [] if found is None else [found]
+    p50, p90, p99, longest = (
+        None if (value := percentile(times, share)) is None else value / 1000 for share in (50, 90, 99, 100)
+    )
+    return Electing(
+        release=release, cause=cause, runs=runs, elected=len(times), p50_ms=p50, p90_ms=p90, p99_ms=p99,
+        longest_ms=longest,
+    )  # fmt: skip
+
+
+# --- a second failure ---------------------------------------------------------------------------------------------
+
+
+def second_failures(
+    quorum: Quorum, wanted: VoterStep, release: str, *, runs: int, seed: int
+) -> Iterator[SecondFailure]:
+    """A step without another failure, then with the host of each node lost that is alive and votes before or after."""
+    victims = sorted({*wanted.voters, *wanted.after} - wanted.down - set(wanted.lost) | wanted.replaced & wanted.after)
+    ends: dict[int | None, list[tuple[str, int]]] = {victim: [] for victim in (None, *victims)}
+    for each in range(seed, seed + runs):
+        begun = _begun(quorum, wanted, each)
+        if begun is None:
+            for found in ends.values():
+                found.append(("stuck", 0))
+            continue
+        saved, names = begun
+        events = _events_of(pickle.loads(saved), wanted, names)
+        chance = Chance(each, "faults")
+        for victim, found in ends.items():
+            at = chance.below(events)
+            found.append(_tried(pickle.loads(saved), wanted, names, victim, at))
+    for victim, found in ends.items():
+        gaps = [gap for end, gap in found if end == "goes_on"]
+        yield SecondFailure(
+            release=release,
+            number=wanted.number,
+            action=wanted.action,
+            id=wanted.node,
+            node=victim,
+            runs=runs,
+            goes_on=len(gaps),
+            recovers=sum(end == "recovers" for end, _ in found),
+            longest_gap_ms=max(gaps) / 1000 if gaps else None,
+        )
+
+
+def _begun(quorum: Quorum, wanted: VoterStep, seed: int) -> tuple[bytes, Mapping[int, int]] | None:
+    """The world just before the request, and the node that stands for each id; None where no leader comes.
+
+    All voters are alike but for who leads: the one that was elected takes the place of the one that is to lead.
+    """
+    operator = _settled(quorum, seed)
+    if operator is None:
+        return None
+    world = operator.world
+    leader = world.leader()
+    names = {node: node for node in quorum.nodes}
+    if leader is not None and wanted.leader in names:
+        names[wanted.leader], names[leader.id] = leader.id, wanted.leader
+    away = wanted.down | wanted.replaced
+    for node in sorted(away):
+        if node in names:
+            carry_out(operator, step("kill", names[node]))
+    # A node that led, and comes back blank before another is elected, is told that it leads, and ends itself.
+    if away and not _commits(operator, GOES_ON_US):
+        return None
+    for node in sorted(wanted.replaced):
+        carry_out(operator, step("wipe", names[node]))
+        carry_out(operator, step("start", names[node]))
+    if not _commits(operator, GOES_ON_US):
+        return None
+    _pass(world, 2 * _SECOND)
+    return pickle.dumps(operator), names
+
+
+def _ask(operator: Operator, wanted: VoterStep, names: Mapping[int, int]) -> None:
+    if wanted.action == LOSE:
+        for node in wanted.lost:
+            if node in names:
+                carry_out(operator, step("crash", names[node]))
+    elif wanted.node is not None:
+        carry_out(operator, step(wanted.action, names[wanted.node]))
+
+
+def _events_of(operator: Operator, wanted: VoterStep, names: Mapping[int, int]) -> int:
+    """How many events there are from the request on until it is answered and somebody leads."""
+    world = operator.world
+    begun = world.events
+    _ask(operator, wanted, names)
+
+    def is_over() -> bool:
+        leader = world.leader()
+        return not operator.waits and leader is not None and leader.process is not None and world.events > begun
+
+    world.run_until(world.now + STEP_US, is_over)
+    return max(1, world.events - begun)
+
+
+def _tried(
+    operator: Operator, wanted: VoterStep, names: Mapping[int, int], victim: int | None, at: int
+) -> tuple[str, int]:
+    """How a step ends, and the time without a commit, if the victim fails `at` events behind the request."""
+    world = operator.world
+    begun = world.events
+    _ask(operator, wanted, names)
+    if victim is not None:
+        world.run_until(world.now + STEP_US, lambda: world.events - begun >= at)
+        carry_out(operator, step("crash", names[victim]))
+    failed_us = world.now
+    if _commits(operator, GOES_ON_US):
+        return "goes_on", world.now - failed_us
+    if victim is not None:
+        carry_out(operator, step("start", names[victim]))
+        if _commits(operator, RETURNS_US):
+            return "recovers", 0
+    return "stuck", 0
+
+
+# --- the world ----------------------------------------------------------------------------------------------------
+
+
+def _settled(quorum: Quorum, seed: int, *, down: Iterable[int] = ()) -> Operator | None:
+    """A quorum that has committed, without those that are down; None where it cannot."""
+    operator = Operator(World(quorum, seed, traced=False))
+    for node in sorted(down):
+        carry_out(operator, step("kill", node))
+    if not _commits(operator, GOES_ON_US):
+        return None
+    _pass(operator.world, 3 * _SECOND)
+    return operator
+
+
+def _pass(world: World, time_us: int) -> None:
+    end = world.now + time_us
+    while world.now < end and not world.monitor.violations:
+        world.run_until(end)
+
+
+def _commits(operator: Operator, within_us: int) -> bool:
+    """Offer records until one that is offered from now on is committed."""
+    world = operator.world
+    end, before = world.now + within_us, len(world.appended) + world.committed
+    hopeless = world.now + min(within_us, HOPELESS_US)
+    while world.now < end and (world.now < hopeless or is_able(world)):
+        operator.append(1)
+        if world.run_until(min(end, world.now + _LOOK_US), _is_committed(world, before)):
+            return True
+    return False
+
+
+def _is_elected(world: World, since_us: int) -> Callable[[], bool]:
+    return lambda: failover_us(world, since_us) is not None
+
+
+def _is_committed(world: World, before: int) -> Callable[[], bool]:
+    return lambda: world.committed > before
