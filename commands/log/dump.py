@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
@@ -81,5 +82,6 @@ def command(
 def _print_all(stream: RecordStream, dump: RecordDump) -> bool:
     """Print all records; False where the reader has gone."""
     if stream.takes_text:
-        return all(stream.write(text) for text in dump.texts())
+        with closing(dump.encoded()) as parts:  # its processes end with it, however it ends
+            return all(stream.write_bytes(lines) for lines in parts)
     return all(stream.write_record(record) for record in dump.records())

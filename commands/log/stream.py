@@ -37,10 +37,14 @@ class RecordStream:
 
     def write(self, text: str) -> bool:
         """Print text that is safe to show; False when its reader has gone (`| head`)."""
+        return self.write_bytes(text.encode("utf-8"))
+
+    def write_bytes(self, data: bytes) -> bool:
+        """The same, in UTF-8 already."""
         from kafkactl.commands.rendering import output
 
         if not self._closed:
-            self._closed = not output.write_data(text)
+            self._closed = not output.write_bytes(data)
         return not self._closed
 
     def write_record(self, record: Mapping[str, Any]) -> bool:

@@ -174,8 +174,13 @@ def write_data(text: str) -> bool:
 
     Raises FailedError `output-not-written`.
     """
+    return write_bytes(text.encode("utf-8"))
+
+
+def write_bytes(data: bytes) -> bool:
+    """The same, in UTF-8 already."""
     try:
-        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         _silence(sys.stdout)

@@ -18,13 +18,14 @@ from typing import Any
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.dump.text import MAY_GIVE_UP, TextMaker, compact_json, record_json, text_maker
-from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
+from kafkactl.metadata.log.batch_runs import BatchRun, end_offset, walk_runs
 from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
 from kafkactl.metadata.log.keys import KeyFilter
 from kafkactl.protocol.batch_scan import Damage
-from kafkactl.protocol.compiled_runtime import IrregularError, longer_varint
+from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
 from kafkactl.protocol.json_form import to_json
+from kafkactl.protocol.plain_records import plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, Record, decode_header, decode_records
 from kafkactl.schema.definitions import control_record, message, metadata_record_names
 
@@ -34,6 +35,7 @@ _CONTROL_BIT = 0x20
 _USUAL_ATTRIBUTES = 0  # neither compressed, nor with the broker's time, nor of a producer's transaction
 _LINES_AT_ONCE = 8192
 _MOST_CHARACTERS = 256 * 1024 * 1024  # of the lines of a batch that are made at once, at the least
+_MOST_APART_BYTES = 64 * 1024 * 1024
 _LEAST_LINE = 128
 _MOST_PROBLEMS = 1000
 
@@ -86,6 +88,7 @@ class LineMaker:
         self.count = 0
         self.next_offset: int | None = None  # the offset that must come next; None where nobody knows
         self._in_checkpoint = False
+        self._damage_end = -1  # where the last damage of the file ended
         self._in_log = wanted
         self._in_snapshot = replace(wanted, from_offset=None, to_offset=None)  # its offsets are not the log's
         # Asked once: a log has many batches, and most of them few records.
@@ -105,6 +108,7 @@ class LineMaker:
         A segment follows the one before it where its name says so, so that what is missing between them is seen.
         """
         self._follow_tail()
+        self._damage_end = -1
         if kind == "checkpoint":
             self.next_offset, self._in_checkpoint = 0, True
         else:
@@ -118,8 +122,12 @@ class LineMaker:
 
     def lines(self, pieces: Iterable[bytes], *, file: str) -> Iterator[str]:
         """The lines of one file, some thousand at a time, each with its line feed. Raises only what `pieces` raise."""
-        for entries in self._texts(pieces, file):
-            self.count += len(entries)
+        for found in walk_runs(pieces, file=file):
+            yield from self.lines_of(found, file=file)
+
+    def lines_of(self, found: BatchRun | Damage, *, file: str) -> Iterator[str]:
+        """The lines of what comes next in a file (`walk_runs`)."""
+        for entries in self._texts(found, file):
             for start in range(0, len(entries), _LINES_AT_ONCE):  # a batch may have many
                 yield "".join(entries[start : start + _LINES_AT_ONCE])
 
@@ -127,39 +135,61 @@ class LineMaker:
         """The same as values, for whoever prints them in another form."""
         from json import loads
 
-        for entries in self._texts(pieces, file):
-            self.count += len(entries)
-            yield from map(loads, entries)
+        for found in walk_runs(pieces, file=file):
+            for entries in self._texts(found, file):
+                yield from map(loads, entries)
+
+    def made_apart(self, run: BatchRun, next_offset: int | None, *, file: str) -> list[bytes] | None:
+        """The lines of a run whose turn has not come, in UTF-8, for `pass_over`; this maker is of no other use then.
+
+        `next_offset` is the one that must come next. None where something is wrong with the run, or its lines are
+        too long to be held: then they are to be made in their turn.
+        """
+        self.tail, self.next_offset, self.problem_count, held = None, next_offset, 0, 0
+        parts = []
+        for text in self.lines_of(run, file=file):
+            parts.append(text.encode())
+            held += len(parts[-1])
+            if held > _MOST_APART_BYTES:
+                return None
+        return None if self.problem_count else parts
+
+    def pass_over(self, run: BatchRun, lines: Iterable[bytes]) -> None:
+        """The lines of this run, the next in its file, are those that were made apart."""
+        self._follow_tail()
+        self.count += sum(part.count(b"\n") for part in lines)
+        self.next_offset = end_offset(run)
 
     # --- batches ----------------------------------------------------------------------------------------------
 
-    def _texts(self, pieces: Iterable[bytes], file: str) -> Iterator[list[str]]:
+    def _texts(self, found: BatchRun | Damage, file: str) -> Iterator[list[str]]:
+        self._follow_tail()
+        if isinstance(found, Damage):
+            if found.position != self._damage_end and found.may_be_tail and not self._in_checkpoint:
+                self.tail = found.error
+            elif found.position != self._damage_end:
+                self._remember(found.error)
+            self._damage_end, self.next_offset = found.end, None
+            return
         tail = f'}},"file":{compact_json(_text(file))}}}\n'
         out: list[str] = []
-        damage_end = -1
-        for found in walk_runs(pieces, file=file):
-            self._follow_tail()
-            if isinstance(found, Damage):
-                if found.position != damage_end and found.may_be_tail and not self._in_checkpoint:
-                    self.tail = found.error
-                elif found.position != damage_end:
-                    self._remember(found.error)
-                damage_end, self.next_offset = found.end, None
+        for position in found.positions:
+            batch = self._batch(found, position, file, tail)
+            if isinstance(batch, list):
+                out += batch
+                if len(out) >= _LINES_AT_ONCE:
+                    self.count += len(out)
+                    yield out
+                    out = []
                 continue
-            for position in found.positions:
-                batch = self._batch(found, position, file, tail)
-                if isinstance(batch, list):
-                    out += batch
-                    if len(out) >= _LINES_AT_ONCE:
-                        yield out
-                        out = []
-                    continue
-                for text in batch:
-                    out.append(text)
-                    if len(out) >= _LINES_AT_ONCE:
-                        yield out
-                        out = []
+            for text in batch:
+                out.append(text)
+                if len(out) >= _LINES_AT_ONCE:
+                    self.count += len(out)
+                    yield out
+                    out = []
         if out:
+            self.count += len(out)
             yield out
 
     def _follow_tail(self) -> None:
@@ -191,7 +221,7 @@ class LineMaker:
             told = self.problem_count, len(self.problems)
             try:
                 return self._usual(run, position, count, base_offset, (head, tail, file))
-            except (IrregularError, IndexError):
+            except IrregularError:
                 self.problem_count = told[0]
                 del self.problems[told[1] :]
         return self._careful_batch(run, position, file)
@@ -200,59 +230,27 @@ class LineMaker:
         text = f"the batch begins with offset {offset}; expected {self.next_offset}"
         self._remember(DecodeError(text, id="offset-gap", offset=position, path="RecordBatch", file=file))
 
-    def _usual(  # noqa: PLR0912 - numbers of two bytes are read in place
+    def _usual(
         self, run: BatchRun, position: int, count: int, base_offset: int, texts: tuple[str, str, str]
     ) -> list[str]:
-        """The lines of a usual batch; raises IrregularError, IndexError where its records are framed otherwise.
+        """The lines of a usual batch; raises IrregularError where its records are framed otherwise.
 
         One loop without calls but the one that makes the text: a log has millions of records.
         """
         data, makers = run.data, self._makers
-        p = position + HEADER_BYTES
         end = position + LENGTH_END + int.from_bytes(data[position + 8 : position + LENGTH_END], "big")
         head, tail, file = texts
         middle = head + ',"kind":"record",'
         lines: list[str] = []
         add = lines.append
-        for _ in range(count):
-            length = data[p]
-            p += 1
-            if length > 127:
-                if data[p] < 128:
-                    length += (data[p] - 1) << 7
-                    p += 1
-                else:
-                    length, p = longer_varint(data, p, length)
-            start, offset = p, data[p + 2]
-            if data[p + 1] or data[p] > 127:
-                raise IrregularError
-            p += 3
-            if offset > 127:
-                offset, p = longer_varint(data, p, offset)
-            size = data[p + 1]
-            if data[p] != 1:
-                raise IrregularError
-            p += 2
-            if size > 127:
-                if data[p] < 128:
-                    size += (data[p] - 1) << 7
-                    p += 1
-                else:
-                    size, p = longer_varint(data, p, size)
-            stop = p + (size >> 1)
-            if data[stop] or (size | offset) & 1 or (stop + 1 - start) << 1 != length:
-                raise IrregularError
-            offset = base_offset + (offset >> 1)
-            make = makers[data[p : p + 3]]
+        for delta, start, stop in plain_spans(data, position + HEADER_BYTES, end, count):
+            make = makers[data[start : start + 3]]
             if make is not None:
                 try:
-                    add(f'{{"offset":{offset}{middle}{make(data, p + 3, stop)}{tail}')
+                    add(f'{{"offset":{base_offset + delta}{middle}{make(data, start + 3, stop)}{tail}')
                 except MAY_GIVE_UP:
-                    text = self._careful_text(data[p:stop], run.base + p, file)
-                    add(f'{{"offset":{offset}{head}{text}{tail[1:]}')
-            p = stop + 1
-        if p != end:
-            raise IrregularError
+                    text = self._careful_text(data[start:stop], run.base + start, file)
+                    add(f'{{"offset":{base_offset + delta}{head}{text}{tail[1:]}')
         return lines
 
     # --- the careful way --------------------------------------------------------------------------------------

@@ -75,6 +75,11 @@ def _is_wrong(data: bytes, at: int) -> bool:
     return not _LEAST <= length <= MOST_BATCH_BYTES or at + LENGTH_END + length <= len(data)
 
 
+def end_offset(run: BatchRun) -> int:
+    """The offset behind a run's last batch."""
+    return _end_offset(run.data, run.positions[-1])
+
+
 def _end_offset(data: bytes, position: int) -> int:
     base_offset, last_delta = _OFFSETS.unpack_from(data, position)
     return int(base_offset + last_delta + 1)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafkactl.adapters.processes import done_ahead, useful_processes
 from kafkactl.errors import InputError
 from kafkactl.metadata.dump.findings import dump_findings, empty_log, torn_tail
 from kafkactl.metadata.dump.lines import LineMaker, Wanted, record_type_names
+from kafkactl.metadata.log.batch_runs import BatchRun, end_offset, walk_runs
 from kafkactl.metadata.log.keys import Key, KeyFilter
-from kafkactl.operations.log.places import LogPlace, log_files
+from kafkactl.operations.log.places import LogPlace, client_of_place, log_files
+from kafkactl.protocol.batch_scan import Damage
 from kafkactl.wording import did_you_mean
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
+
+_FIRST_BYTES: Final = 256 * 1024
+_STRETCH_BYTES: Final = 3 * 1024 * 1024
 
 
 class RecordDump:
@@ -45,6 +53,37 @@ class RecordDump:
                 self._is_empty = False
                 yield text
 
+    def encoded(self, processes: int | None = None) -> Iterator[bytes]:
+        """The same in UTF-8, made by several processes (default: as many as are of use here), which are forked.
+
+        For programs of their own, not for those that have threads. Same lines, same order, same findings.
+        """
+        count = useful_processes() if processes is None else processes
+        if count < 2 or client_of_place(self._place) is not None:
+            yield from (text.encode() for text in self.texts())
+            return
+        for file, pieces in self._files():
+            for part in self._made(file, pieces, count):
+                self._is_empty = False
+                yield part
+
+    def _made(self, file: str, pieces: Iterable[bytes], processes: int) -> Iterator[bytes]:
+        maker = self._maker
+        stretches = _stretches(walk_runs(pieces, file=file), maker.next_offset)
+        for stretch in itertools.islice(stretches, 1):  # here, for what it needs is then there for all
+            yield from (text.encode() for text in maker.lines_of(stretch.found, file=file))
+
+        def work(stretch: _Stretch) -> list[bytes] | None:
+            found = stretch.found
+            return None if isinstance(found, Damage) else maker.made_apart(found, stretch.next_offset, file=file)
+
+        for stretch, made in done_ahead(stretches, work, processes, alone=_is_damage):
+            if made is None or isinstance(stretch.found, Damage):
+                yield from (text.encode() for text in maker.lines_of(stretch.found, file=file))
+            else:
+                maker.pass_over(stretch.found, made)
+                yield from made
+
     def _files(self) -> Iterator[tuple[str, Iterable[bytes]]]:
         wanted = self._wanted
         folder: PurePath | None = None
@@ -74,6 +113,33 @@ class RecordDump:
         if self._is_empty:
             found.append(empty_log(", ".join(self._read) or "without segments", what="record in what was read"))
         return found
+
+
+class _Stretch(NamedTuple):
+    """A part of a run, or damage; `next_offset` is the one that must come next before it."""
+
+    found: BatchRun | Damage
+    next_offset: int | None
+
+
+def _is_damage(stretch: _Stretch) -> bool:
+    return isinstance(stretch.found, Damage)
+
+
+def _stretches(found: Iterable[BatchRun | Damage], next_offset: int | None) -> Iterator[_Stretch]:
+    """The same in smaller parts, of which the first is the smallest."""
+    most = _FIRST_BYTES
+    for run in found:
+        if isinstance(run, Damage):
+            yield _Stretch(run, next_offset)
+            next_offset = None
+            continue
+        at, places = 0, run.positions
+        while at < len(places):
+            end = max(bisect_left(places, places[at] + most, at), at + 1)
+            part = BatchRun(run.data, run.base, places[at:end])
+            yield _Stretch(part, next_offset)
+            at, next_offset, most = end, end_offset(part), _STRETCH_BYTES
 
 
 def dump_records(

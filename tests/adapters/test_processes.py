@@ -1,0 +1,114 @@
+"""Pieces done by children come back in order, whatever becomes of a child; none stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from kafkactl.adapters import processes
+from kafkactl.adapters.processes import done_ahead, useful_processes
+
+LONG = b"x" * 300_000  # more than a pipe holds
+
+
+def never(_piece):
+    return False
+
+
+def doubled(piece):
+    return [str(piece).encode(), LONG, b"!" * piece]
+
+
+def test_pieces_come_in_their_order_with_all_that_was_made():
+    found = list(done_ahead(range(7), doubled, 3, alone=never))
+    assert [piece for piece, _ in found] == list(range(7))
+    assert [b"".join(made) for _, made in found] == [b"".join(doubled(piece)) for piece in range(7)]
+    no_child_is_left()
+
+
+def test_a_piece_that_is_left_to_the_parent_has_no_child():
+    parents = []
+
+    def work(piece):
+        parents.append(piece)  # in the child: nobody sees it
+        return [str(os.getpid()).encode()] if piece != 1 else None
+
+    found = dict(done_ahead(range(4), work, 2, alone=lambda piece: piece == 2))
+    assert found[1] is None and found[2] is None and not parents
+    pids = {int(b"".join(found[piece])) for piece in (0, 3)}
+    assert len(pids) == 2 and os.getpid() not in pids
+
+
+def raise_error(_piece):
+    raise ValueError("a bug, which the parent meets, too")
+
+
+def die(_piece):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Cut(bytes):
+    """Says that it is longer than what is sent of it."""
+
+    def __len__(self):
+        return super().__len__() + 1
+
+
+@pytest.mark.parametrize("fail", [raise_error, die])
+def test_a_child_that_fails_leaves_its_piece_to_the_parent(fail):
+    found = dict(done_ahead(range(3), lambda piece: fail(piece) if piece == 1 else [b"made"], 2, alone=never))
+    assert found == {0: [b"made"], 1: None, 2: [b"made"]}
+    no_child_is_left()
+
+
+def test_half_an_answer_is_none():
+    found = dict(done_ahead(range(2), lambda piece: [Cut(LONG) if piece else b"made"], 2, alone=never))
+    assert found == {0: [b"made"], 1: None}
+
+
+def test_what_the_pieces_raise_comes_after_what_was_begun():
+    def pieces():
+        yield 1
+        yield 2
+        raise OSError("no more")
+
+    found = []
+    with pytest.raises(OSError, match="no more"):
+        for piece, made in done_ahead(pieces(), lambda piece: [bytes([piece])], 4, alone=never):
+            found.append((piece, made))
+    assert found == [(1, [b"\1"]), (2, [b"\2"])]
+
+
+def test_whoever_stops_listening_leaves_no_child_behind():
+    def work(piece):
+        time.sleep(600 if piece else 0)
+        return [b"made"]
+
+    going = done_ahead(range(4), work, 3, alone=never)
+    assert next(going) == (0, [b"made"])
+    going.close()
+    no_child_is_left()
+
+
+def test_a_system_without_room_for_a_process(monkeypatch):
+    def refuse():
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(processes.os, "fork", refuse)
+    assert list(done_ahead(range(2), doubled, 2, alone=never)) == [(0, None), (1, None)]
+
+
+def test_a_process_with_threads_is_not_forked(monkeypatch):
+    monkeypatch.setattr(processes.os, "sched_getaffinity", lambda _: set(range(64)))
+    monkeypatch.setattr(processes.threading, "active_count", lambda: 1)
+    assert useful_processes() == (4 if processes.sys.platform == "linux" else 1)
+    monkeypatch.setattr(processes.threading, "active_count", lambda: 2)
+    assert useful_processes() == 1
+
+
+def no_child_is_left():
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)

@@ -1,0 +1,144 @@
+"""Records made by several processes are those that one process makes: same bytes, same findings, same errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kafkactl.errors import FailedError
+from kafkactl.operations.log import records
+from kafkactl.operations.log.records import dump_records
+from kafkactl.protocol.record_batch import decode_batches, encode_batch
+from tests.commands.captured import unpacked
+
+SEGMENT = "00000000000000000000.log"
+
+
+@pytest.fixture(autouse=True)
+def small_stretches(monkeypatch):
+    monkeypatch.setattr(records, "_FIRST_BYTES", 300)
+    monkeypatch.setattr(records, "_STRETCH_BYTES", 900)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return unpacked("4.4.0", tmp_path)
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
+
+
+def without_a_batch(data: bytes) -> bytes:
+    headers = [batch.header for batch in decode_batches(data)]
+    gone = headers[len(headers) // 2]
+    return data[: gone.position] + data[gone.position + gone.size_bytes :]
+
+
+def with_undecodable(data: bytes) -> bytes:
+    """A record that no release knows, in the middle, in a batch whose CRC is right."""
+    batches = list(decode_batches(data))
+    odd = batches[len(batches) // 2].header
+    epoch, time_ms = odd.partition_leader_epoch, odd.base_timestamp_ms
+    made = encode_batch(
+        [(None, b"\1\x7f\0nothing")], base_offset=odd.base_offset, partition_leader_epoch=epoch, timestamp_ms=time_ms
+    )
+    return data[: odd.position] + made + data[odd.position + odd.size_bytes :]
+
+
+CHANGES = {
+    "whole": lambda data: data,
+    "torn": lambda data: data[:-3],
+    "flipped early": lambda data: flipped(data, 100),
+    "flipped": lambda data: flipped(data, len(data) // 2),
+    "flipped twice": lambda data: flipped(flipped(data, len(data) // 3), 2 * len(data) // 3),
+    "a batch missing": without_a_batch,
+    "undecodable": with_undecodable,
+    "twice": lambda data: data + data,
+}
+ASKED = [{}, {"types": ["TopicRecord", "PartitionRecord"]}, {"from_offset": 20, "to_offset": 60}, {"checkpoints": True}]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("asked", ASKED)
+def test_the_same_lines_and_findings(log: Path, change: str, asked: dict):
+    segment = log / SEGMENT
+    segment.write_bytes(CHANGES[change](segment.read_bytes()))
+    alone, together = dump_records(log, **asked), dump_records(log, **asked)
+    expected = "".join(alone.texts()).encode()
+    assert b"".join(together.encoded(3)) == expected
+    assert together.findings == alone.findings
+
+
+def test_most_of_it_was_made_by_others(log: Path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(records.LineMaker, "pass_over", _counted(records.LineMaker.pass_over, seen))
+    assert list(dump_records(log).encoded(2))
+    assert len(seen) > 5
+
+
+def _counted(method, seen):
+    def counted(self, run, lines):
+        seen.append(run)
+        return method(self, run, lines)
+
+    return counted
+
+
+def test_a_file_that_goes_away_raises_after_the_lines_before(log: Path, monkeypatch):
+    whole = b"".join(dump_records(log).encoded(1))
+
+    def pieces(name):
+        yield (log / SEGMENT).read_bytes()[:5000]
+        raise FailedError("gone", id="input-file-unreadable")
+
+    monkeypatch.setattr("kafkactl.adapters.logs.source.read_pieces", pieces)
+    found = []
+    with pytest.raises(FailedError):
+        found.extend(dump_records(log).encoded(2))
+    assert found and whole.startswith(b"".join(found))
+
+
+RUN = """
+import sys
+from kafkactl.operations.log import records
+from kafkactl.adapters import processes
+records._FIRST_BYTES, records._STRETCH_BYTES = 300, 900
+records.useful_processes = lambda: 3
+from kafkactl.__main__ import run
+run()
+"""
+
+
+def started(*words: str, **more) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, "-c", RUN, *words], start_new_session=True, **more)
+
+
+def test_a_reader_that_goes_away_changes_nothing(log: Path):
+    with started("log", "dump", str(log), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        child.stdout.read(1)
+        child.stdout.close()
+        assert child.stderr.read() == b""
+    assert child.returncode == 0
+
+
+def test_ctrl_c_ends_it_and_every_child(log: Path):
+    """The pipe is not read, so that it hangs in writing; the signal goes to the whole group, as a terminal sends it."""
+    data = (log / SEGMENT).read_bytes()
+    (log / SEGMENT).write_bytes(data * 40)
+    with started("log", "dump", str(log), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        child.stdout.read(1)
+        time.sleep(0.3)
+        os.killpg(child.pid, signal.SIGINT)
+        error = child.stderr.read().decode()
+        child.stdout.read()
+    assert child.returncode == 130
+    assert "Traceback" not in error
+    with pytest.raises(ProcessLookupError):
+        os.killpg(child.pid, 0)
