@@ -19,9 +19,11 @@ from typing import Any
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.frame import decode_record
-from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
+from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES, MOST_BATCH_RECORDS
+from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
 from kafkactl.protocol.crc32c import crc32c
+from kafkactl.protocol.plain_records import Span, plain_spans
 from kafkactl.protocol.record_batch import (
     CRC_END,
     CRC_START,
@@ -268,6 +270,12 @@ class Contents:
         """Take in a batch. What does not decode is kept as `undecodable` (the first of them); nothing raises."""
         header = batch.header
         self.batches += 1
+        spans = _plain(batch)
+        if spans:
+            self._add_plain(batch, spans, file)
+            self.end_offset = header.last_offset + 1
+            self.last_epoch = header.partition_leader_epoch
+            return
         try:
             records = decode_records(batch.data, header, file=file, base=header.position)
         except DecodeError as error:
@@ -285,6 +293,22 @@ class Contents:
                 self._add_data(record, file)
         self.end_offset = header.last_offset + 1
         self.last_epoch = header.partition_leader_epoch
+
+    def _add_plain(self, batch: FoundBatch, spans: list[Span], file: str) -> None:
+        """The data records of a usual batch. Most are about partitions and like others, so that none is decoded."""
+        data, header, sound = batch.data, batch.header, self.sound
+        counts: dict[bytes, int] = {}
+        for delta, start, stop in spans:
+            frame = data[start : start + 3]
+            if stop - start < _IDS_END or frame + data[start + _IDS_END : stop] not in sound or not self.decode_all:
+                self._add_data(_plain_record(header, data, delta, start, stop), file)
+            elif frame in counts:
+                counts[frame] += 1
+            else:
+                counts[frame] = 1
+                self.first_offsets.setdefault((frame[1], frame[2]), header.base_offset + delta)
+        for frame, count in counts.items():
+            self.kinds[frame[1], frame[2]] += count
 
     def _remember(self, error: DecodeError, offset: int, control: bool, *, whole_batch: bool = False) -> None:
         if self.undecodable is None:
@@ -367,6 +391,32 @@ class Contents:
             self.open_transaction = offset
         elif api_key in (END_TRANSACTION, ABORT_TRANSACTION):
             self.open_transaction = None
+
+
+def _plain(batch: FoundBatch) -> list[Span] | None:
+    """Where the values of a usual data batch stand; None for any other batch."""
+    header = batch.header
+    if header.attributes or header.record_count > MOST_BATCH_RECORDS:
+        return None
+    try:
+        return plain_spans(batch.data, HEADER_BYTES, len(batch.data), header.record_count)
+    except IrregularError:
+        return None
+
+
+def _plain_record(header: BatchHeader, data: bytes, delta: int, start: int, stop: int) -> Record:
+    place = header.position + start
+    return Record(
+        offset=header.base_offset + delta,
+        timestamp_ms=header.base_timestamp_ms,
+        key=None,
+        value=data[start:stop],
+        headers=(),
+        attributes=0,
+        position=place,
+        key_position=place,
+        value_position=place,
+    )
 
 
 def _kind(value: bytes) -> tuple[int, int] | None:

@@ -15,6 +15,7 @@ Value = TypeVar("Value")
 
 INT_BITS: Final = 32
 LONG_BITS: Final = 64
+_INTS: Final = 1 << INT_BITS - 1
 _MAX_DEPTH: Final = 1000  # Jackson's StreamReadConstraints
 
 
@@ -47,7 +48,8 @@ def parse_json(data: bytes | None) -> object:
         value, _ = _DECODER.raw_decode(text)
     except (ValueError, RecursionError):
         raise NotJsonError("it is not JSON") from None
-    if _depth_over(value):
+    # A value is no deeper than it has brackets; few znodes have so many.
+    if text.count("[") + text.count("{") > _MAX_DEPTH and _depth_over(value):
         raise NotJsonError(f"its JSON is nested deeper than {_MAX_DEPTH}")
     return value
 
@@ -110,7 +112,12 @@ def as_long(value: object, what: str) -> int:
 
 def as_ints(value: object, what: str) -> tuple[int, ...]:
     """An array of whole numbers of 32 bits, else BrokenError."""
-    return tuple(as_int(number, f"an entry of {what}") for number in as_list(value, what))
+    found = as_list(value, what)
+    return tuple([number if type(number) is int and -_INTS <= number < _INTS else _no_int(what) for number in found])
+
+
+def _no_int(what: str) -> NoReturn:
+    raise BrokenError(f"an entry of {what} is not a {INT_BITS}-bit whole number")
 
 
 def _whole(value: object, what: str, bits: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -53,7 +53,7 @@ class RecordDump:
                 self._is_empty = False
                 yield text
 
-    def encoded(self, processes: int | None = None) -> Iterator[bytes]:
+    def encoded(self, processes: int | None = None) -> Generator[bytes, None, None]:
         """The same in UTF-8, made by several processes (default: as many as are of use here), which are forked.
 
         For programs of their own, not for those that have threads. Same lines, same order, same findings.
