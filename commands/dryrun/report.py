@@ -9,9 +9,9 @@ from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
 from kafkactl.commands.dryrun.run import CODES, Common, payload_of, scenario_options
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.rendering.output import plain_values
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.report.model import TONES
+from kafkactl.shown import plain_values
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.detail_tables import Table

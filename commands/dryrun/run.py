@@ -15,7 +15,7 @@ from kafkactl.commands.framework.connection import ConnectionArguments, connecti
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Choice
 from kafkactl.commands.log.options import FROM_CLUSTER, from_cluster_option, past_damage_option
-from kafkactl.commands.rendering.output import plain_values
+from kafkactl.shown import plain_values
 
 if TYPE_CHECKING:
     from kafkactl.operations.dryrun import Observed, Prediction, Scenario, Verdict

@@ -11,7 +11,8 @@ from kafkactl.commands.dryrun.page import show_prediction
 from kafkactl.commands.dryrun.run import CODES, Common, engine_of, saved_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.settings import current_settings
-from kafkactl.commands.rendering.output import emit, plain_values, say
+from kafkactl.commands.rendering.output import emit, say
+from kafkactl.shown import plain_values
 
 if TYPE_CHECKING:
     from kafkactl.operations.dryrun.copy import PredictedCopy

@@ -14,6 +14,7 @@ from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.output import Render
+from kafkactl.shown import plain_values
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
@@ -195,5 +196,5 @@ def show_plan(render: Render, result: ChangeResult, extras: Mapping[str, Any]) -
     from kafkactl.commands.rendering.page import Page
 
     page = Page()
-    render(page, output.plain_values({"kind": KIND, **result.to_dict(), "journal": None, **extras}))
+    render(page, plain_values({"kind": KIND, **result.to_dict(), "journal": None, **extras}))
     output.talk_page(page)

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from enum import Enum
 from typing import Any, NoReturn, Protocol, TextIO, TypeVar, cast
 
 import click
@@ -24,7 +23,7 @@ from kafkactl.commands.framework.settings import PROMETHEUS, SCHEMA_VERSION, Set
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.errors import FailedError
-from kafkactl.shown import escaped_yaml, is_unsafe, json_text, visible
+from kafkactl.shown import escaped_yaml, is_unsafe, json_text, plain_values, visible
 
 
 class Answer(Protocol):
@@ -105,21 +104,6 @@ def detail(text: str) -> None:
     """Talk that only `--verbose` wants to hear."""
     if current_settings().verbose:
         say(text, "dim")
-
-
-def plain_values(value: Any) -> Any:
-    """The value in JSON's types: enums by their value, tuples as lists, objects by their `to_dict()`."""
-    if value is None or isinstance(value, bool) or type(value) in (str, int, float):
-        return value
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {str(key): plain_values(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_values(item) for item in value]
-    if hasattr(value, "to_dict"):
-        return plain_values(value.to_dict())
-    raise TypeError(f"{type(value).__name__} has no place in an answer")
 
 
 def _each(answer: Mapping[str, Any], listing: str) -> list[dict[str, Any]]:

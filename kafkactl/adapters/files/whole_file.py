@@ -5,21 +5,33 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_whole(
     path: Path, data: bytes, *, mode: int, exclusive: bool = False, owner: tuple[int, int] | None = None
 ) -> None:
-    """Put `data` at `path`, in place of what stood there; `exclusive`: only where nothing stands.
+    """Put `data` at `path`, as `whole_file` does. Raises OSError, for `exclusive` FileExistsError."""
+    with whole_file(path, mode=mode, exclusive=exclusive, owner=owner) as file:
+        file.write(data)
 
-    The temporary file has mode 0600 until it has `mode`. `owner` (uid, gid) is set where this user may set it, through
-    the open file: a name could lead elsewhere by then. Raises OSError, for `exclusive` FileExistsError.
+
+@contextlib.contextmanager
+def whole_file(
+    path: Path, *, mode: int, exclusive: bool = False, owner: tuple[int, int] | None = None
+) -> Iterator[BinaryIO]:
+    """A file to write to that is at `path` when the body ends, in place of what stood there; not where it fails.
+
+    `exclusive`: only where nothing stands. The temporary file has mode 0600 until it has `mode`. `owner` (uid, gid) is
+    set where this user may set it, through the open file: a name could lead elsewhere by then. Raises OSError, for
+    `exclusive` FileExistsError.
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.", suffix=".tmp")
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
             file.flush()
             if owner is not None and owner != (os.geteuid(), os.getegid()):
                 with contextlib.suppress(PermissionError):
