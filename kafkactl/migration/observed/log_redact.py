@@ -2,11 +2,13 @@
 
 The law: offsets, epochs, times and every record stay; SCRAM keys and the values of password configurations become
 `<redacted>`. What cannot be read, and so could be anything, is blanked, and stays unreadable in the same place. Ids of
-delegation tokens stay, as in a saved ZooKeeper tree. A batch in which nothing has to be hidden keeps its very bytes.
+delegation tokens stay, as in a saved ZooKeeper tree, unless `Replacements` are given. A batch in which nothing has to
+be hidden keeps its very bytes.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -32,25 +34,44 @@ from kafkactl.schema.definitions import message
 REDACTED_BYTES: Final = REDACTED.encode()
 """What stands in place of salt and keys of a SCRAM credential."""
 _CONFIG, _SCRAM = 4, 11  # api keys of the records that may hold secrets
+_TOKENS: Final = frozenset({10, 26})  # of those that name a delegation token
 _SAFE: Final = frozenset(range(30)) - {_CONFIG, _SCRAM}
 _SCRAM_FIELDS: Final = ("Salt", "StoredKey", "ServerKey")
 _FRAME_BYTES: Final = 3  # frame, api key and version; without what follows no record can be read
 
 
-def redact_runs(runs: Iterable[BatchRun | Damage]) -> Iterator[bytes]:
+SCRAM, CONFIG, TOKEN, UNREADABLE = "scram_credentials", "config_values", "delegation_token_ids", "unreadable_bytes"
+
+
+class Replacements:
+    """Replaces ids of delegation tokens as well, each by a number of its own, and counts what was replaced.
+
+    A value of this class is given for all files that belong together: a token has the same number in all of them.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._tokens: dict[str, str] = {}
+
+    def token(self, id: str) -> str:
+        """What stands for the id of a token."""
+        return self._tokens.setdefault(id, f"{REDACTED[:-1]}-{len(self._tokens) + 1}>")
+
+
+def redact_runs(runs: Iterable[BatchRun | Damage], replacements: Replacements | None = None) -> Iterator[bytes]:
     """The bytes of a file in pieces, in their order, without secrets. Takes what `walk_runs` gives."""
     for run in runs:
         if isinstance(run, Damage):
-            yield _blank(run.end - run.position, is_cut=run.error.id == "truncated-batch")
+            yield _blank(run.end - run.position, is_cut=run.error.id == "truncated-batch", replacements=replacements)
             continue
         for at in run.positions:
             length = int.from_bytes(run.data[at + LENGTH_END - 4 : at + LENGTH_END], "big")
-            yield redact_batch(run.data[at : at + LENGTH_END + length])
+            yield redact_batch(run.data[at : at + LENGTH_END + length], replacements)
 
 
-def redact_batch(data: bytes) -> bytes:
+def redact_batch(data: bytes, replacements: Replacements | None = None) -> bytes:
     """One whole and sound batch without secrets."""
-    if _is_safe(data):
+    if _is_safe(data, _SAFE if replacements is None else _SAFE - _TOKENS):
         return data
     try:
         header = decode_header(data, 0)
@@ -58,25 +79,23 @@ def redact_batch(data: bytes) -> bytes:
             return data
         records = decode_records(data, header)
     except DecodeError:
-        return _blank(len(data))
-    values = [_value(record) for record in records]
+        return _blank(len(data), replacements=replacements)
+    values = [_value(record, replacements) for record in records]
     if all(record.key is None and record.value is value for record, value in zip(records, values, strict=True)):
         return data
-    return _encoded(header, records, values) or _blank(len(data))
+    return _encoded(header, records, values) or _blank(len(data), replacements=replacements)
 
 
-def _is_safe(data: bytes) -> bool:
-    """Whether none of its records is of a type that may hold a secret; False where that is not seen at once."""
+def _is_safe(data: bytes, safe: frozenset[int]) -> bool:
+    """Whether all of its records are of types that hold no secret; False where that is not seen at once."""
     _, length, _, attributes, delta, _, _, count = BATCH_HEAD.unpack_from(data, 0)
     if attributes & UNUSUAL_BITS or delta != count - 1:
         return False
     places = framed(data, HEADER_BYTES, LENGTH_END + length, count)
-    return places is not None and all(
-        data[start] == FRAME_VERSION and data[start + 1] in _SAFE for start in places[::2]
-    )
+    return places is not None and all(data[start] == FRAME_VERSION and data[start + 1] in safe for start in places[::2])
 
 
-def _value(record: Record) -> bytes:
+def _value(record: Record, replacements: Replacements | None) -> bytes:
     """What stands for the value of a record; the same object where nothing has to be hidden."""
     value = record.value or b""
     if record.key is not None or record.value is None:
@@ -84,25 +103,36 @@ def _value(record: Record) -> bytes:
     try:
         found = decode_record(value)
     except DecodeError:
-        return value[:_FRAME_BYTES]
-    hidden = _hidden(found)
+        return _without_rest(value, replacements)
+    hidden, what = _hidden(found, replacements)
     if hidden is None:
         return value
     try:
-        return encode_record(message(found.type), found.version, hidden)
+        encoded = encode_record(message(found.type), found.version, hidden)
     except EncodeError:
-        return value[:_FRAME_BYTES]
+        return _without_rest(value, replacements)
+    if replacements is not None:
+        replacements.counts[what] += 1
+    return encoded
 
 
-def _hidden(record: MetadataRecord) -> dict[str, object] | None:
-    """The data of a record without its secrets; None where it has none."""
+def _without_rest(value: bytes, replacements: Replacements | None) -> bytes:
+    if replacements is not None:
+        replacements.counts[UNREADABLE] += max(0, len(value) - _FRAME_BYTES)
+    return value[:_FRAME_BYTES]
+
+
+def _hidden(record: MetadataRecord, replacements: Replacements | None) -> tuple[dict[str, object] | None, str]:
+    """The data of a record without its secrets, None where it has none; and what it is that was hidden."""
     data = record.data
     if record.api_key == _SCRAM:
-        return {**data, **dict.fromkeys(_SCRAM_FIELDS, REDACTED_BYTES)}
+        return {**data, **dict.fromkeys(_SCRAM_FIELDS, REDACTED_BYTES)}, SCRAM
+    if record.api_key in _TOKENS and replacements is not None:
+        return {**data, "TokenId": replacements.token(data["TokenId"])}, TOKEN
     if record.api_key != _CONFIG:
-        return None
+        return None, ""
     shown = shown_config(data["ResourceType"], data["Name"], data["Value"])
-    return None if shown == data["Value"] else {**data, "Value": shown}
+    return None if shown == data["Value"] else {**data, "Value": shown}, CONFIG
 
 
 def _encoded(header: BatchHeader, records: tuple[Record, ...], values: list[bytes]) -> bytes | None:
@@ -117,8 +147,10 @@ def _encoded(header: BatchHeader, records: tuple[Record, ...], values: list[byte
     )
 
 
-def _blank(size: int, *, is_cut: bool = False) -> bytes:
+def _blank(size: int, *, is_cut: bool = False, replacements: Replacements | None = None) -> bytes:
     """As many bytes that say nothing, and look like a batch whose CRC is wrong, or the beginning of one that is cut."""
+    if replacements is not None:
+        replacements.counts[UNREADABLE] += size
     head = bytearray(max(size, HEADER_BYTES))
     length = max(size - LENGTH_END, HEADER_BYTES - LENGTH_END) + is_cut
     head[LENGTH_END - 4 : LENGTH_END] = length.to_bytes(4, "big")
