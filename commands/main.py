@@ -25,6 +25,7 @@ COMMANDS = {
     "dryrun": Entry("kafkactl.commands.dryrun", "command", "Predict the effect of failures and changes."),
     "tiered": Entry("kafkactl.commands.tiered", "command", "Audit tiered storage by its metadata topic (KIP-405)."),
     "simulate": Entry("kafkactl.commands.simulate", "command", "Simulate a quorum in virtual time, with faults."),
+    "bundle": Entry("kafkactl.commands.bundle", "command", "Gather a support bundle, without secrets."),
     "migrate": Entry("kafkactl.commands.migrate", "command", "Migrate from ZooKeeper to KRaft, or roll back."),
     "explain": Entry("kafkactl.commands.explain", "command", "Explain an error or finding."),
     "schema": Entry("kafkactl.commands.schema", "command", "Print the JSON Schema of an answer."),

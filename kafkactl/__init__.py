@@ -22,6 +22,7 @@ __all__ = [
     "Outcome",
     "Severity",
     "__version__",
+    "bundle",
     "connect",
     "dryrun",
     "features",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from kafkactl import dryrun, features, quorum, storage, tiered
+    from kafkactl import bundle, dryrun, features, quorum, storage, tiered
     from kafkactl.errors import KafkactlError
     from kafkactl.findings import Finding, Outcome, Severity
     from kafkactl.operations import log, migrate, nodes
@@ -49,7 +50,7 @@ else:
         },
         {
             # Packages that exist, whose own `__getattr__` has the operations, next to what is private in them …
-            **{name: f"{__name__}.{name}" for name in ("dryrun", "features", "quorum", "storage", "tiered")},
+            **{name: f"{__name__}.{name}" for name in ("bundle", "dryrun", "features", "quorum", "storage", "tiered")},
             # … and modules of operations under names that are not packages.
             **{name: f"{__name__}.operations.{name}" for name in ("log", "migrate", "nodes")},
         },

@@ -121,8 +121,10 @@ class LogImage(Provenance):
     kind: Literal["log.image"]
     sha256: str = Field(description="Of the canonical binary form of the state, secrets included.")
     counts: dict[str, int]
-    image: dict[str, Any] = Field(
-        description="The state; keys and order are always the same for equal states, fields as in Kafka's JSON."
+    features: dict[str, int] = Field(default_factory=dict, description="Finalized levels; only where `image` is null.")
+    image: dict[str, Any] | None = Field(
+        description="The state; keys and order are always the same for equal states, fields as in Kafka's JSON. Null in"
+        " a support bundle without its log."
     )
     findings: list[Finding]
 

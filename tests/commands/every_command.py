@@ -88,6 +88,10 @@ LINES: Mapping[str, Sequence[str]] = {
     "migrate observe": (f"{FOLDER} --out {{new}}",),
     "migrate run": (f"{FOLDER} --dry-run",),
     "migrate finalize": (f"{FOLDER} --dry-run",),
+    "bundle": (
+        "--out {new} -c {config} --log-dir {log} --include-log --observation {observation} --tiered {text}",
+        f"--out {{new}}-live {LIVE}",
+    ),
     "explain": ("{text}", "crc-mismatch"),
     "schema": ("{text}", "--list"),
     "completion": ("{text}", "bash"),

@@ -15,8 +15,8 @@ from kafkactl.commands.framework.leaf import LeafCommand
 from scripts import make_reference
 from tests.repository.tree import ROOT, parsed
 
-GROUPS = ("features", "log", "migrate", "nodes", "quorum", "storage")
-OWN_GETATTR = ("features", "quorum", "storage")
+GROUPS = ("bundle", "features", "log", "migrate", "nodes", "quorum", "storage")
+OWN_GETATTR = ("bundle", "features", "quorum", "storage")
 
 
 # What commands may import besides their own framework: the use cases, the drawing of reports, and base values.

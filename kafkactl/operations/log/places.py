@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
 
 FilePath: TypeAlias = str | os.PathLike[str]
-LogPlace: TypeAlias = "FilePath | Sequence[FilePath] | Client"
-"""A folder with a metadata log (or a log directory that has one), a segment, a checkpoint, several of these, or a
-client of a live cluster, whose active controller gives its log."""
+LogPlace: TypeAlias = "FilePath | Sequence[FilePath] | LogSource | Client"
+"""A folder with a metadata log (or a log directory that has one), a segment, a checkpoint, several of these, a log of a
+bundle, or a client of a live cluster, whose active controller gives its log."""
 
 
 def client_of_place(place: LogPlace) -> Client | None:
     """The live cluster, where the place is one."""
-    return None if isinstance(place, str | os.PathLike | Sequence) else place
+    return None if isinstance(place, str | os.PathLike | Sequence | LogSource) else place
 
 
 def opened_sources(place: LogPlace) -> list[LogSource]:
     """The logs that paths name, each path once. Raises InputError for the first that is not a metadata log."""
+    if isinstance(place, LogSource):
+        return [place]
     assert isinstance(place, str | os.PathLike | Sequence)
     paths = [place] if isinstance(place, str | os.PathLike) else place
     return [open_source(path) for path in dict.fromkeys(os.fspath(path) for path in paths)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.adapters.logs.check import read_node_log
@@ -89,6 +89,11 @@ def verify_logs(
 
         with saved_log(client) as folder:
             logs.append(changed(read_node_log(folder), path=client_name))
+    return compare_logs(logs)
+
+
+def compare_logs(logs: Sequence[NodeLog]) -> LogVerification:
+    """What is to be said of logs that were read."""
     ranked = log_compare.ranking(logs) if len(logs) > 1 and log_compare.may_agree(logs) else []
     return LogVerification(
         logs=tuple(logs),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafkactl.commands.models.quorum import QuorumDescribe
 from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
 from kafkactl.commands.quorum.page import kafka_page, quorum_page
-from kafkactl.commands.rendering.output import plain_values
+from kafkactl.shown import plain_values
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.plain import render
 from kafkactl.commands.rendering.terminal import show

@@ -1,0 +1,148 @@
+"""`kafkactl bundle`: everything that helps to judge a cluster from afar, without its secrets, in one archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.connection import (
+    ConnectionArguments,
+    connection_options,
+    open_client,
+    title_of_cluster,
+)
+from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import kafka_version_option
+from kafkactl.commands.rendering.output import detail, emit
+from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.wording import size_text
+
+if TYPE_CHECKING:
+    from kafkactl.operations.bundle.sources import Sources
+
+_TONES = {"done": "good", "partial": "warn", "unknown": "bad"}
+_SHARE_OF_TIME = 0.2
+
+
+@leaf_command(
+    "bundle",
+    examples=(
+        "kafkactl bundle --out support.zip -c /etc/kafka/server.properties",
+        "kafkactl bundle --out support.zip --bootstrap-controller c1:9093 --command-config admin.properties",
+        "kafkactl bundle --out support.zip --log-dir /mnt/c1 --log-dir /mnt/c2 --include-log",
+    ),
+    codes=(
+        exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.PARTLY_DONE,
+        exit_codes.UNKNOWN,
+    ),
+    timeout="1h",
+)  # fmt: skip
+@click.option("--out", required=True, metavar="FILE", type=click.Path(), help="The archive to write.")
+@click.option("--force", is_flag=True, help="Replace the file if there is one.")
+@click.option(
+    "-c", "--config", "configs", multiple=True, metavar="FILE", type=click.Path(),
+    help="The configuration of a node on this host: its directories and its metadata log are read. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--log-dir", "log_dirs", multiple=True, metavar="DIR", type=click.Path(),
+    help="Also read this metadata log directory. Repeatable.",
+)  # fmt: skip
+@click.option("--inventory", metavar="FILE", type=click.Path(), help="The inventory of a migration to observe.")
+@click.option("--observation", metavar="DIR", type=click.Path(), help="A saved observation of a migration.")
+@click.option(
+    "--tiered", multiple=True, metavar="DIR", type=click.Path(),
+    help="A log directory of a broker with tiered storage, for its audit. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--include-log", is_flag=True,
+    help="Add the metadata logs themselves, with SCRAM keys, token ids and secret settings replaced.",
+)  # fmt: skip
+@kafka_version_option
+@connection_options
+def command(*, out: str, force: bool, include_log: bool, connection: ConnectionArguments, **named: Any) -> None:
+    """Write a support bundle: one archive with what helps to judge a cluster from afar, without secrets.
+
+    It contains versions, configurations without secrets and comments, the state of log directories, counts and
+    anomalies of metadata logs, the answers of a live cluster, and an index page (index.html). A part that cannot
+    be gathered is listed with the reason, and the exit code is 5; it is 6 if no part could be gathered, and no file
+    is written. Without an address only files are read, unless nothing else is named: then the current context is used.
+    """
+    from kafkactl.commands.framework.settings import current_settings
+    from kafkactl.operations.bundle.create import create_bundle
+
+    if named["inventory"] is not None and named["observation"] is not None:
+        raise click.UsageError("--inventory and --observation exclude each other.")
+    with _sources(connection, named) as sources:
+        result = create_bundle(
+            out,
+            sources,
+            include_log=include_log,
+            force=force,
+            timeout_ms=_SHARE_OF_TIME * current_settings().timeout_ms,
+            on_note=lambda text: detail(f"gathering {text}"),
+        )
+    emit("bundle", result.to_dict(), render=_show, exit_code=result.outcome.exit_code)
+
+
+@contextmanager
+def _sources(connection: ConnectionArguments, named: Mapping[str, Any]) -> Iterator[Sources]:
+    """What is named; a cluster where an address or a context is, or nothing else."""
+    from kafkactl.commands.framework.deadline import ends_clean
+    from kafkactl.frozen import changed
+    from kafkactl.operations.bundle.sources import Sources
+
+    sources = Sources(
+        configs=named["configs"],
+        logs=named["log_dirs"],
+        inventory=_inventory(named["inventory"]),
+        observation=named["observation"],
+        tiered=_tiered(named["tiered"], named["log_dirs"]),
+        kafka_version=named["kafka_version"],
+    )
+    if not (any(connection[:2]) or connection.context or sources.wanted.is_nothing):
+        yield sources
+        return
+    with ends_clean(), open_client(connection) as client:
+        yield changed(sources, client=client, client_name=title_of_cluster(connection))
+
+
+def _inventory(path: str | None) -> Any:
+    from kafkactl.commands.migrate.options import read_inventory
+
+    return None if path is None else read_inventory(path)
+
+
+def _tiered(folders: tuple[str, ...], logs: tuple[str, ...]) -> Any:
+    from kafkactl.operations.tiered import Request
+
+    return Request(sources=folders, metadata=logs[0] if logs else None) if folders else None
+
+
+def _show(page: Page, answer: Mapping[str, Any]) -> None:
+    parts = answer["parts"]
+    gathered = [part for part in parts if part["error"] is None]
+    file = answer["file"]
+    heading = (
+        "Nothing was gathered, and no file was written" if file is None else f"{file}: {size_text(answer['size'])}"
+    )
+    page.heading(heading, _TONES[answer["outcome"]])
+    page.fields(
+        (
+            ("cluster", answer["cluster_id"]),
+            ("parts", f"{len(gathered)} of {len(parts)} gathered"),
+            ("metadata logs", "included, secrets replaced" if answer["logs"] else "not included"),
+            ("sha256", answer["sha256"]),
+        )
+    )
+    page.table(
+        ("part", "state", "about"),
+        (
+            (part["name"], Word(part["state"], "good" if part["error"] is None else "bad"), part["about"])
+            for part in parts
+        ),
+    )
+    page.findings(answer["findings"])

@@ -1,0 +1,226 @@
+"""The one reader of bundles: an archive of a stranger's, opened with a bound on everything that it says of itself.
+
+The law: before a member is read its directory is judged whole (`members.check_entries`), and while it is read its bytes
+are counted and their SHA-256 is held against the manifest. Nothing of an archive becomes a path of this machine but by
+`extract`, into a folder of this user's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Final
+
+from kafkactl.adapters.files.input_files import open_regular, unreadable_input
+from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, LogSource
+from kafkactl.bundle.manifest import Manifest, Member, SavedLog, parse_manifest
+from kafkactl.bundle.members import (
+    MANIFEST,
+    MOST_BYTES,
+    MOST_DOCUMENT_BYTES,
+    MOST_MEMBERS,
+    Entry,
+    check_entries,
+    hostile,
+)
+from kafkactl.errors import FailedError, InputError
+from kafkactl.storage.verify.log import parse_snapshot_name
+
+# The end of the directory, without a comment and on one disk: signature, disks, entries, size and offset of the
+# directory, length of the comment (APPNOTE.TXT 4.3.16). A bundle always ends with it.
+_END: Final = struct.Struct("<4s4H2LH")
+_END_SIGNATURE: Final = b"PK\5\6"
+_END64_SIGNATURE: Final = b"PK\6\7"
+_END64_BYTES: Final = 20
+_MOST_DIRECTORY_BYTES: Final = 4 * 1024 * 1024
+_PIECE_BYTES: Final = 1024 * 1024
+_ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
+_FLAWS: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.error)
+
+
+@contextmanager
+def open_bundle(path: str) -> Iterator[OpenBundle]:
+    """A bundle while the context lasts.
+
+    Raises InputError: `input-file-unreadable`; `not-a-bundle` for another file or one that is cut, `hostile-bundle`,
+    `invalid-bundle`, `bundle-too-new`, `damaged-bundle`.
+    """
+    try:
+        descriptor = open_regular(path)
+    except OSError as error:
+        raise unreadable_input(Path(path), "the bundle", error.strerror or str(error)) from error
+    with os.fdopen(descriptor, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        _check_end(file, size, path)
+        try:
+            archive = zipfile.ZipFile(file)
+        except (*_FLAWS, ValueError, OSError) as error:
+            raise _no_bundle(path, "its directory cannot be read") from error
+        with archive:
+            yield _opened(archive, size, path)
+
+
+def _opened(archive: zipfile.ZipFile, size: int, path: str) -> OpenBundle:
+    entries = {entry.filename: entry for entry in archive.filelist}
+    check_entries([_entry(entry) for entry in archive.filelist], size, file=path)
+    if MANIFEST not in entries:
+        raise _no_bundle(path, f"the archive has no {MANIFEST}")
+    data = b"".join(_checked_pieces(archive, entries[MANIFEST], path, MOST_DOCUMENT_BYTES))
+    manifest = parse_manifest(data, file=path)
+    known = {member.path: member for member in manifest.members}
+    strange = sorted((set(entries) ^ set(known)) - {MANIFEST})
+    if strange or MANIFEST in known:
+        raise _damaged(path, f"its members are not those of its manifest: {', '.join(strange[:3]) or MANIFEST}")
+    return OpenBundle(path, archive, manifest, known)
+
+
+def _entry(entry: zipfile.ZipInfo) -> Entry:
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    is_plain = (
+        kind in (0, stat.S_IFREG)
+        and not entry.is_dir()
+        and not entry.flag_bits & _ENCRYPTED
+        and entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    )
+    # `orig_filename` is what stands there; the library cuts a name at a zero byte.
+    return Entry(
+        name=entry.orig_filename,
+        size=entry.file_size,
+        compressed_size=entry.compress_size,
+        offset=entry.header_offset,
+        is_plain=is_plain,
+    )
+
+
+def _check_end(file: BinaryIO, size: int, path: str) -> None:
+    """Look at the end of the archive before the library makes an object of every entry that it names."""
+    file.seek(max(0, size - _END.size - _END64_BYTES))
+    tail = file.read(_END.size + _END64_BYTES)
+    if len(tail) < _END.size or not tail[-_END.size :].startswith(_END_SIGNATURE):
+        raise _no_bundle(path, "the file is not a ZIP archive as kafkactl writes it, or its end is missing")
+    _, _, _, _, entries, directory_bytes, _, comment_bytes = _END.unpack(tail[-_END.size :])
+    if comment_bytes or tail[: -_END.size].startswith(_END64_SIGNATURE):
+        raise _no_bundle(path, "the file is not a ZIP archive as kafkactl writes it")
+    if entries > MOST_MEMBERS or directory_bytes > _MOST_DIRECTORY_BYTES:
+        raise hostile(path, f"its central directory has {entries} members in {directory_bytes} bytes")
+
+
+class OpenBundle:
+    """A bundle that is open. `path` is how the operator named it."""
+
+    def __init__(self, path: str, archive: zipfile.ZipFile, manifest: Manifest, members: dict[str, Member]) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._archive = archive
+        self._members = members
+
+    def document(self, name: str) -> dict[str, Any] | None:
+        """The answer in a member; None where there is no such member.
+
+        Raises InputError `damaged-bundle`, `invalid-bundle`.
+        """
+        member = self._members.get(name)
+        if member is None:
+            return None
+        if member.size > MOST_DOCUMENT_BYTES:
+            raise hostile(self.path, f"{name} has {member.size} bytes, at most {MOST_DOCUMENT_BYTES} are read")
+        try:
+            found = json.loads(b"".join(self.pieces(name)))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{name} in the bundle {self.path} is not valid JSON", id="invalid-bundle") from error
+        if not isinstance(found, dict):
+            raise InputError(f"{name} in the bundle {self.path} is not a JSON object", id="invalid-bundle")
+        return found
+
+    def names(self, folder: str) -> list[str]:
+        """The members below a folder, sorted."""
+        return sorted(name for name in self._members if name.startswith(f"{folder}/"))
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """The bytes of a member. Raises InputError `damaged-bundle`, at the end for bytes that are not its own."""
+        member = self._members[name]
+        digest, size = hashlib.sha256(), 0
+        for piece in _checked_pieces(self._archive, self._archive.getinfo(name), self.path, MOST_BYTES):
+            digest.update(piece)
+            size += len(piece)
+            yield piece
+        if (size, digest.hexdigest()) != (member.size, member.sha256):
+            raise _damaged(self.path, f"{name} is not what the manifest says: its SHA-256 is another")
+
+    def check(self) -> None:
+        """Read every member and hold it against the manifest. Raises InputError `damaged-bundle`."""
+        for name in self._members:
+            for _ in self.pieces(name):
+                pass
+
+    def log_source(self, log: SavedLog) -> LogSource:
+        """A metadata log in the bundle, read from the archive piece by piece."""
+        segments, checkpoints = [], []
+        for name in self.names(log.folder):
+            file = PurePosixPath(name).name
+            snapshot = parse_snapshot_name(file)
+            if file.endswith(".log") and file[:-4].isdigit():
+                segments.append(self._file(name, SEGMENT, int(file[:-4]), None))
+            elif snapshot is not None:
+                checkpoints.append(self._file(name, CHECKPOINT, *snapshot))
+        return LogSource(
+            name=f"{self.path}:{log.folder}",
+            segments=tuple(segments),
+            checkpoints=tuple(checkpoints),
+            is_folder=True,
+            cluster_id=log.cluster_id,
+        )
+
+    def _file(self, name: str, kind: str, offset: int, epoch: int | None) -> LogFile:
+        return LogFile(
+            name=f"{self.path}:{name}", kind=kind, base_offset=offset, epoch=epoch, pieces=lambda: self.pieces(name)
+        )
+
+    def extract(self, folder: str, to: Path) -> Path:
+        """Write what is below a folder of the bundle below `to`, which is this user's own; the path of the folder.
+
+        Raises InputError `damaged-bundle`, FailedError `bundle-not-unpacked`.
+        """
+        names = self.names(folder)
+        try:
+            for name in names:
+                place = to.joinpath(*name.split("/"))
+                place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                    file.writelines(self.pieces(name))
+        except OSError as error:
+            raise FailedError(
+                f"{to}: the bundle {self.path} cannot be unpacked there: {error.strerror or error}",
+                id="bundle-not-unpacked",
+            ) from error
+        return to.joinpath(*folder.split("/"))
+
+
+def _checked_pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str, most_bytes: int) -> Iterator[bytes]:
+    """The bytes of an entry, which the library ends where the directory says and holds against their CRC."""
+    if entry.file_size > most_bytes:
+        raise hostile(path, f"{entry.filename} has {entry.file_size} bytes, at most {most_bytes} are read")
+    try:
+        with archive.open(entry) as member:
+            while piece := member.read(_PIECE_BYTES):
+                yield piece
+    except _FLAWS as error:
+        raise _damaged(path, f"{entry.filename} cannot be unpacked") from error
+    except OSError as error:
+        raise unreadable_input(Path(path), "the bundle", error.strerror or str(error)) from error
+
+
+def _no_bundle(path: str, why: str) -> InputError:
+    return InputError(f"{path} is not a bundle: {why}", id="not-a-bundle")
+
+
+def _damaged(path: str, why: str) -> InputError:
+    return InputError(f"the bundle {path} is damaged: {why}", id="damaged-bundle")

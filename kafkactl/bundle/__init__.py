@@ -1,0 +1,12 @@
+"""What a support bundle is made of: its parts, the law of its members, and its manifest. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkactl.lazy import lazy_api
+
+if TYPE_CHECKING:
+    from kafkactl.operations.bundle import *  # noqa: F403
+else:
+    __getattr__ = lazy_api(__name__, "kafkactl.operations.bundle")

@@ -1,0 +1,235 @@
+"""`manifest.json` of a bundle: what was gathered, what was not and why, and the SHA-256 of every member."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any, Final, TypeVar
+
+from kafkactl.bundle.members import MANIFEST, is_member_name
+from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
+
+KIND: Final = "bundle.manifest"
+SCHEMA_VERSION: Final = 1
+GATHERED, FAILED = "gathered", "failed"
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+Value = TypeVar("Value")
+
+
+@frozen
+class Member:
+    """A file in the archive."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@frozen
+class PartError:
+    """Why a part was not gathered: the error that ended it."""
+
+    id: str
+    message: str
+    next_step: str
+
+
+@frozen
+class PartResult:
+    """A part and what became of it. `exit_code` is the one that the command of the same name would have ended with."""
+
+    name: str
+    about: str
+    members: tuple[str, ...] = ()
+    exit_code: int | None = None
+    error: PartError | None = None
+
+    @property
+    def is_gathered(self) -> bool:
+        """Whether it is in the bundle."""
+        return self.error is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the manifest and in the answer `bundle`."""
+        error = self.error
+        return {
+            "name": self.name,
+            "about": self.about,
+            "state": GATHERED if error is None else FAILED,
+            "exit_code": self.exit_code,
+            "members": list(self.members),
+            "error": None
+            if error is None
+            else {"id": error.id, "message": error.message, "next_step": error.next_step},
+        }
+
+
+@frozen
+class SavedLog:
+    """A metadata log in the bundle, in `folder`. `replaced` counts what is not as the node has it, by what it is."""
+
+    number: int
+    source: str
+    folder: str
+    cluster_id: str | None
+    replaced: Mapping[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the manifest and in the answer `bundle`."""
+        return {
+            "number": self.number,
+            "source": self.source,
+            "folder": self.folder,
+            "cluster_id": self.cluster_id,
+            "replaced": dict(self.replaced),
+        }
+
+
+@frozen
+class Manifest:
+    """What a bundle says of itself. `created_ms` is in milliseconds since the epoch; `cluster_id` is None where nothing
+    told it, or several parts told different ones."""
+
+    kafkactl_version: str
+    created_ms: int
+    cluster_id: str | None
+    parts: tuple[PartResult, ...]
+    logs: tuple[SavedLog, ...] = ()
+    members: tuple[Member, ...] = ()
+
+    def part(self, name: str) -> PartResult | None:
+        """The part with this name."""
+        return next((part for part in self.parts if part.name == name), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The file as JSON values."""
+        return {
+            "kind": KIND,
+            "schema_version": SCHEMA_VERSION,
+            "kafkactl_version": self.kafkactl_version,
+            "created_ms": self.created_ms,
+            "cluster_id": self.cluster_id,
+            "parts": [part.to_dict() for part in self.parts],
+            "logs": [log.to_dict() for log in self.logs],
+            "members": [{"path": member.path, "size": member.size, "sha256": member.sha256} for member in self.members],
+        }
+
+
+def render_manifest(manifest: Manifest) -> bytes:
+    """The bytes of the file; equal manifests give equal bytes."""
+    return json.dumps(manifest.to_dict(), indent=1, ensure_ascii=True).encode() + b"\n"
+
+
+def parse_manifest(data: bytes, *, file: str) -> Manifest:
+    """The manifest of the bundle `file`. Raises InputError `invalid-bundle`, `bundle-too-new`."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _invalid(file, "is not valid JSON") from error
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise _invalid(file, f"is of another kind than {KIND}")
+    version = document.get("schema_version")
+    if type(version) is int and version > SCHEMA_VERSION:
+        raise InputError(
+            f"the bundle {file} has the schema version {version}, and this kafkactl reads up to {SCHEMA_VERSION}",
+            id="bundle-too-new",
+        )
+    if version != SCHEMA_VERSION:
+        raise _invalid(file, "has no schema version")
+    try:
+        return _manifest(document)
+    except _WrongShapeError as error:
+        raise _invalid(file, str(error)) from error
+
+
+def _invalid(file: str, why: str) -> InputError:
+    return InputError(f"{MANIFEST} in the bundle {file} {why}", id="invalid-bundle")
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+
+
+class _WrongShapeError(Exception):
+    """A value of another type than the manifest has there."""
+
+
+def _manifest(found: Mapping[str, Any]) -> Manifest:
+    return Manifest(
+        kafkactl_version=_text(found, "kafkactl_version"),
+        created_ms=_number(found, "created_ms"),
+        cluster_id=_text_or_none(found, "cluster_id"),
+        parts=_each(found, "parts", _part),
+        logs=_each(found, "logs", _log),
+        members=_each(found, "members", _member),
+    )
+
+
+def _part(found: Mapping[str, Any]) -> PartResult:
+    error = found.get("error")
+    code = found.get("exit_code")
+    if not (error is None or isinstance(error, dict)) or not (code is None or type(code) is int):
+        raise _WrongShapeError("has a part whose error is not an object or whose exit code is not a number")
+    return PartResult(
+        name=_text(found, "name"),
+        about=_text(found, "about"),
+        members=tuple(_names(found)),
+        exit_code=code,
+        error=None
+        if error is None
+        else PartError(id=_text(error, "id"), message=_text(error, "message"), next_step=_text(error, "next_step")),
+    )
+
+
+def _names(found: Mapping[str, Any]) -> list[str]:
+    names = found.get("members")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _WrongShapeError("has a part whose members are not names")
+    return names
+
+
+def _log(found: Mapping[str, Any]) -> SavedLog:
+    replaced = found.get("replaced")
+    if not isinstance(replaced, dict) or not all(type(count) is int for count in replaced.values()):
+        raise _WrongShapeError("has a log that does not say what was replaced in it")
+    return SavedLog(
+        number=_number(found, "number"),
+        source=_text(found, "source"),
+        folder=_text(found, "folder"),
+        cluster_id=_text_or_none(found, "cluster_id"),
+        replaced=replaced,
+    )
+
+
+def _member(found: Mapping[str, Any]) -> Member:
+    path, sha256 = _text(found, "path"), _text(found, "sha256")
+    if not is_member_name(path) or not _SHA256.fullmatch(sha256):
+        raise _WrongShapeError("names a member without a path or SHA-256 of such a member")
+    return Member(path=path, size=_number(found, "size"), sha256=sha256)
+
+
+def _each(found: Mapping[str, Any], name: str, make: Callable[[Mapping[str, Any]], Value]) -> tuple[Value, ...]:
+    values = found.get(name)
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        raise _WrongShapeError(f"has no list of objects {name}")
+    return tuple(map(make, values))
+
+
+def _text(found: Mapping[str, Any], name: str) -> str:
+    value = found.get(name)
+    if not isinstance(value, str):
+        raise _WrongShapeError(f"has no text {name}")
+    return value
+
+
+def _text_or_none(found: Mapping[str, Any], name: str) -> str | None:
+    return None if found.get(name) is None else _text(found, name)
+
+
+def _number(found: Mapping[str, Any], name: str) -> int:
+    value = found.get(name)
+    if type(value) is not int or value < 0:
+        raise _WrongShapeError(f"has no number {name}")
+    return value

@@ -1,0 +1,101 @@
+"""The law of an archive: which members a bundle may have. The writer and the reader are held to the same one.
+
+A bundle is read by people who did not make it. Names lead to no other folder, nothing but regular files is in it, no
+two members share bytes, and what it comes to when it is unpacked has a bound that is known before the first byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kafkactl.errors import InputError
+from kafkactl.frozen import frozen
+
+MANIFEST: Final = "manifest.json"
+INDEX: Final = "index.html"
+MOST_MEMBERS: Final = 10_000
+MOST_DOCUMENT_BYTES: Final = 64 * 1024 * 1024  # of a member that is read whole
+MOST_MEMBER_BYTES: Final = 2**31 - 1  # of one file, and of the archive, as ZIP without extensions counts them
+MOST_BYTES: Final = 4 * 1024 * 1024 * 1024
+MOST_RATIO: Final = 200  # batches of a metadata log, each with a checksum of its own, come to 30 at most
+FREE_BYTES: Final = 64 * 1024 * 1024  # below this the ratio does not matter
+_LONGEST_NAME: Final = 240
+_DEEPEST: Final = 8
+_WORD: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+@frozen
+class Entry:
+    """What the directory of an archive says of a member. `offset` is where its header begins, in bytes."""
+
+    name: str
+    size: int
+    compressed_size: int
+    offset: int
+    is_plain: bool  # a regular file, not encrypted, stored or deflated
+
+
+def is_member_name(name: str) -> bool:
+    """Whether a member may have this name.
+
+    >>> is_member_name("logs/1/__cluster_metadata-0/00000000000000000000.log"), is_member_name("../etc/passwd")
+    (True, False)
+    """
+    words = name.split("/")
+    return len(name) <= _LONGEST_NAME and len(words) <= _DEEPEST and all(map(_WORD.fullmatch, words))
+
+
+def too_large(sizes: Iterable[int], archive_bytes: int) -> str | None:
+    """Why members of these sizes are more than an archive of this size may come to; None where they are not."""
+    total = sum(sizes)
+    if total > MOST_BYTES:
+        return f"its members have {total} bytes uncompressed, and the limit is {MOST_BYTES}"
+    if total > FREE_BYTES and total > MOST_RATIO * archive_bytes:
+        return f"its members have {total} bytes uncompressed, over {MOST_RATIO} times the archive ({archive_bytes})"
+    return None
+
+
+def check_entries(entries: Sequence[Entry], archive_bytes: int, *, file: str) -> None:
+    """Refuse an archive that kafkactl would not have written. Raises InputError `hostile-bundle`."""
+    why = _trouble(entries, archive_bytes)
+    if why is not None:
+        raise hostile(file, why)
+
+
+def hostile(file: str, why: str) -> InputError:
+    """The error for an archive that is refused as a whole."""
+    return InputError(f"{file} was not read: {why}", id="hostile-bundle")
+
+
+def _trouble(entries: Sequence[Entry], archive_bytes: int) -> str | None:
+    if len(entries) > MOST_MEMBERS:
+        return f"the archive has {len(entries)} members, and the limit is {MOST_MEMBERS}"
+    for entry in entries:
+        if not is_member_name(entry.name):
+            return f"the name {entry.name[:_LONGEST_NAME]!r} is not one that a member of a bundle may have"
+        if not entry.is_plain:
+            return f"the member {entry.name} is a link, a folder, encrypted, or compressed in another way than deflate"
+    why = _clashing_names([entry.name for entry in entries])
+    if why is None and _shares_bytes(entries, archive_bytes):
+        why = "the members overlap, or are outside of the archive"
+    return why or too_large((entry.size for entry in entries), archive_bytes)
+
+
+def _clashing_names(paths: Sequence[str]) -> str | None:
+    """Why the members could not lie in one folder side by side."""
+    names = set(paths)
+    if len(names) < len(paths):
+        return "two members have the same name"
+    folders = {"/".join(name.split("/")[:depth]) for name in names for depth in range(1, name.count("/") + 1)}
+    return f"{min(names & folders)} is a member and the folder of another" if names & folders else None
+
+
+def _shares_bytes(entries: Sequence[Entry], archive_bytes: int) -> bool:
+    """Whether compressed data is counted twice (how small archives come to petabytes), or lies outside."""
+    placed = sorted(entries, key=lambda entry: entry.offset)
+    ends = [entry.offset + entry.compressed_size for entry in placed]
+    behind = [*(entry.offset for entry in placed[1:]), archive_bytes]
+    is_outside = any(entry.offset < 0 for entry in placed)
+    return is_outside or any(end > later for end, later in zip(ends, behind, strict=True))

@@ -1,0 +1,259 @@
+"""Gather the parts of a bundle one by one: what one of them fails with is written down, and the next is gathered."""
+
+from __future__ import annotations
+
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkactl._version import __version__
+from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.bundle.manifest import PartError, PartResult
+from kafkactl.bundle.parts import Part, PartKind
+from kafkactl.errors import KafkactlError
+from kafkactl.metadata.image.redact import redacted_text
+from kafkactl.migration.observed.redact import redact_config
+from kafkactl.operations.bundle.logs import PROBLEMS, SOUND, Logs
+from kafkactl.operations.storage.node_files import release_of
+from kafkactl.remedies import remedy_of
+from kafkactl.shown import json_text, plain_values
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.bundle.writing import StagedMembers
+    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.operations.bundle.sources import Sources
+
+ANSWERS: Final = "answers"
+MIGRATION: Final = "migration"
+TIERED: Final = "tiered"
+_ANSWER_VERSION: Final = 1
+_OUT_OF_TIME: Final = "timed-out"
+_PIECE_BYTES: Final = 1024 * 1024
+_LIBRARIES: Final = ("click", "google-crc32c", "kazoo", "numpy", "pyarrow", "pydantic", "pyspark", "rich")
+
+
+class Gatherer:
+    """Parts become members of `staged`. `results` says what became of each, `cluster_ids` and `findings` (by the name
+    of the part) what they told."""
+
+    def __init__(self, sources: Sources, staged: StagedMembers, *, include_log: bool, timeout_ms: float) -> None:
+        self._sources = sources
+        self._staged = staged
+        self._include_log = include_log
+        self._timeout_ms = timeout_ms
+        self.logs = Logs(sources, release_of(sources.kafka_version), staged, include=include_log)
+        self.results: list[PartResult] = []
+        self.cluster_ids: set[str] = set()
+        self.findings: dict[str, list[dict[str, Any]]] = {}
+        self._late: PartError | None = None
+
+    def gather(self, part: Part) -> None:
+        """Gather a part. What it raises becomes its result; an interruption by the operator ends everything."""
+        if self._late is not None and part.kind is not PartKind.VERSIONS:
+            self.results.append(PartResult(name=part.name, about=part.about, error=self._late))
+            return
+        before = {member.path for member in self._staged.members}
+        logs = len(self.logs.saved)
+        try:
+            code = _WAYS[part.kind](self, part)
+        except Exception as error:  # a part that fails never ends the bundle
+            self._staged.drop(self._new(before))
+            self.findings.pop(part.name, None)
+            del self.logs.saved[logs:]
+            found = _error_of(error)
+            self._late = found if found.id == _OUT_OF_TIME else None
+            self.results.append(PartResult(name=part.name, about=part.about, error=found))
+        else:
+            members = tuple(self._new(before))
+            self.results.append(PartResult(name=part.name, about=part.about, members=members, exit_code=code))
+
+    def _new(self, before: set[str]) -> list[str]:
+        return [member.path for member in self._staged.members if member.path not in before]
+
+    def _answer(self, part: Part, payload: Mapping[str, Any], kind: str | None = None, name: str | None = None) -> None:
+        """Keep the answer of a part, which is of the kind `kind` (default: the part's word)."""
+        kind, name = kind or part.kind.word, name or part.name
+        answer = {"kind": kind, "schema_version": _ANSWER_VERSION, **plain_values(payload)}
+        cluster_id = answer.get("cluster_id")
+        if isinstance(cluster_id, str):
+            self.cluster_ids.add(cluster_id)
+        self.findings.setdefault(part.name, []).extend(answer.get("findings", ()))
+        self._staged.add(f"{ANSWERS}/{name}.json", (json_text(answer, indent=1).encode() + b"\n",))
+
+    # --- a node of this host ------------------------------------------------------------------------------------------
+
+    def config(self, part: Part) -> int:
+        """The configuration without secrets."""
+        assert part.source is not None
+        data = read_input(Path(part.source), "the configuration", InputKind.NODE_CONFIG)
+        text = redact_config(data.decode("utf-8", "replace"))
+        self._staged.add(f"configs/{part.number}.properties", (text.encode(),))
+        return SOUND
+
+    def storage_info(self, part: Part) -> int:
+        """What stands on the directories."""
+        from kafkactl.operations.storage.reading import node_info
+
+        assert part.source is not None
+        found = node_info(part.source, kafka_version=self._sources.kafka_version)
+        self._answer(part, found.to_dict())
+        return PROBLEMS if found.has_problems else SOUND
+
+    def storage_verify(self, part: Part) -> int:
+        """Whether the node starts on them."""
+        from kafkactl.operations.storage.reading import verify_node
+
+        assert part.source is not None
+        found = verify_node(part.source, kafka_version=self._sources.kafka_version)
+        self._answer(part, found.to_dict())
+        return PROBLEMS if found.has_problems else SOUND
+
+    # --- metadata logs ------------------------------------------------------------------------------------------------
+
+    def log(self, part: Part) -> int:
+        """What a log comes to, and the log itself where it is wanted."""
+        codes = [SOUND]
+        for kind, name, payload, code in self.logs.answers(part):
+            self._answer(part, payload, kind, name)
+            codes.append(code)
+        opened = self.logs.opened[-1].source.cluster_id
+        self.cluster_ids |= set() if opened is None else {opened}
+        return max(codes)
+
+    def log_verify(self, part: Part) -> int:
+        """Whether all logs are whole, and agree."""
+        found, code = self.logs.verify()
+        self._answer(part, found.to_dict())
+        return code
+
+    # --- a live cluster -----------------------------------------------------------------------------------------------
+
+    def quorum(self, part: Part) -> int:
+        """The quorum as its nodes show it."""
+        from kafkactl.operations.quorum.observation import describe
+
+        found = describe(self._client)
+        self._answer(part, found.to_dict())
+        return PROBLEMS if found.is_broken else SOUND
+
+    def features(self, part: Part) -> int:
+        """Feature levels as all nodes show them."""
+        from kafkactl.operations.features.cluster import describe
+
+        self._answer(part, describe(self._client).to_dict())
+        return SOUND
+
+    def nodes(self, part: Part) -> int:
+        """The nodes that are registered, vote or answer."""
+        from kafkactl.operations.nodes.list import list_nodes
+
+        found = list_nodes(self._client)
+        self._answer(part, found.to_dict())
+        return SOUND
+
+    @property
+    def _client(self) -> Client:
+        assert self._sources.client is not None
+        return self._sources.client
+
+    # --- a migration, tiered storage, this host -----------------------------------------------------------------------
+
+    def migration(self, part: Part) -> int:
+        """An observation, made now or saved earlier, without secrets."""
+        from kafkactl.adapters.migration.save import save_observation
+        from kafkactl.adapters.migration.saved import load_captured, observation_from
+        from kafkactl.operations.migrate.observing import SavedObservation, capture
+
+        if self._sources.observation is not None:
+            captured = load_captured(self._sources.observation)
+        else:
+            assert self._sources.inventory is not None
+            captured = capture(self._sources.inventory, timeout_ms=self._timeout_ms)
+        with tempfile.TemporaryDirectory() as scratch:
+            save_observation(f"{scratch}/{MIGRATION}", captured)
+            self._take_folder(Path(scratch) / MIGRATION, MIGRATION)
+        seen = SavedObservation(observation=observation_from(captured), folder=MIGRATION, include_secrets=False)
+        self._answer(part, seen.to_dict())
+        return SOUND
+
+    def tiered(self, part: Part) -> int:
+        """The audit, and with the logs what it was made from."""
+        from kafkactl.operations.tiered import audit, load, save
+
+        assert self._sources.tiered is not None
+        loaded = load(self._sources.tiered)
+        answer = audit(loaded)
+        self._answer(part, {"html": None, **answer, "details": None})
+        if self._include_log:
+            with tempfile.TemporaryDirectory() as scratch:
+                save(loaded, f"{scratch}/{TIERED}")
+                self._take_folder(Path(scratch) / TIERED, TIERED)
+        return PROBLEMS if any(finding.severity == "blocker" for finding in answer["findings"]) else SOUND
+
+    def versions(self, part: Part) -> int:
+        """What this host runs, and what was seen of Kafka."""
+        payload = {**_this_host(), "kafka_releases": sorted(self.logs.releases)}
+        self._answer(part, payload, "bundle.versions")
+        return SOUND
+
+    def _take_folder(self, folder: Path, name: str) -> None:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            self._staged.add(f"{name}/{path.relative_to(folder).as_posix()}", _pieces(path))
+
+
+_WAYS: Final[Mapping[PartKind, Callable[[Gatherer, Part], int]]] = {
+    PartKind.VERSIONS: Gatherer.versions,
+    PartKind.CONFIG: Gatherer.config,
+    PartKind.STORAGE_INFO: Gatherer.storage_info,
+    PartKind.STORAGE_VERIFY: Gatherer.storage_verify,
+    PartKind.LOG: Gatherer.log,
+    PartKind.LOG_VERIFY: Gatherer.log_verify,
+    PartKind.QUORUM: Gatherer.quorum,
+    PartKind.FEATURES: Gatherer.features,
+    PartKind.NODES: Gatherer.nodes,
+    PartKind.MIGRATION: Gatherer.migration,
+    PartKind.TIERED: Gatherer.tiered,
+}
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            yield piece
+
+
+def _error_of(error: Exception) -> PartError:
+    """What is told of an error. The words of one that is not kafkactl's own may hold anything, and are not."""
+    match error:
+        case KafkactlError():
+            return PartError(id=error.id, message=redacted_text(error.message), next_step=redacted_text(error.advice))
+        case _:
+            id = "internal-error"
+            return PartError(id=id, message=f"kafkactl failed: {type(error).__name__}", next_step=remedy_of(id))
+
+
+def _this_host() -> dict[str, Any]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    packages = {}
+    for name in _LIBRARIES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    system = os.uname()
+    try:
+        distribution = platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        distribution = None
+    return {
+        "kafkactl": __version__,
+        "python": platform.python_version(),
+        "os": f"{system.sysname} {system.release}",
+        "distribution": distribution,
+        "machine": system.machine,
+        "packages": packages,
+    }

@@ -1,0 +1,41 @@
+"""What a bundle is gathered from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkactl.bundle.parts import Wanted
+from kafkactl.frozen import frozen
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.client import Client
+    from kafkactl.migration.inventory import Inventory
+    from kafkactl.operations.tiered.load import Request
+
+
+@frozen
+class Sources:
+    """What the operator named. `configs` are server.properties of nodes on this host, `logs` further metadata logs,
+    `client` a live cluster, which is called `client_name`; of a migration either its `inventory` or a folder with an
+    `observation`; `tiered` what `kafkactl tiered` reads.
+    """
+
+    configs: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
+    client: Client | None = None
+    client_name: str = "cluster"
+    inventory: Inventory | None = None
+    observation: str | None = None
+    tiered: Request | None = None
+    kafka_version: str | None = None
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the parts are planned from."""
+        return Wanted(
+            configs=self.configs,
+            logs=self.logs,
+            has_cluster=self.client is not None,
+            has_migration=self.inventory is not None or self.observation is not None,
+            has_tiered=self.tiered is not None,
+        )

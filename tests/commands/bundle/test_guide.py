@@ -1,0 +1,78 @@
+"""docs/bundle.md is run: every `kafkactl` line of its code blocks, on a node of this host.
+
+Lines that ask a live cluster are given one that does not answer.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkactl.adapters.migration.save import save_observation
+from kafkactl.tiered.states import REMOTE_LOG_METADATA
+from kafkactl.values import Uuid
+from tests.commands import test_secrets_hidden as planted
+from tests.conftest import Run
+from tests.repository.tree import ROOT
+from tests.tiered.logs import LogOf, Topic, metadata_log
+
+PAGE = (ROOT / "docs" / "bundle.md").read_text(encoding="utf-8")
+LINES = [
+    line
+    for block in re.findall(r"(?sm)^```\n(.*?)^```", PAGE)
+    for line in block.splitlines()
+    if line.startswith("kafkactl ")
+]
+TOPIC = Topic("orders", 1)
+UNREACHED = {"quorum.describe", "features.describe", "nodes.list", "migrate.observe"}
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folders and files that the page names, below the folder of the test."""
+    LogOf(0).add(TOPIC.copied(3, "a", 0, 9)).save(tmp_path / "data/kafka")
+    topics = [(REMOTE_LOG_METADATA, Uuid(b"\x55" * 16)), (TOPIC.name, TOPIC.id)]
+    metadata_log(tmp_path / "data/kafka/__cluster_metadata-0", topics)
+    for place in ("mnt/copy-of-node-2", "disk"):
+        planted.written_log(tmp_path / place)
+    etc = tmp_path / "etc/kafka"
+    etc.mkdir(parents=True)
+    (etc / "server.properties").write_text(
+        f"process.roles=controller\nnode.id=1\nlisteners=C://h:1\ncontroller.listener.names=C\nlog.dirs={tmp_path}/disk\n"
+        "controller.quorum.voters=1@h:1\n"
+    )
+    (tmp_path / "admin.properties").write_text("security.protocol=PLAINTEXT\n")
+    (tmp_path / "migration.toml").write_text(
+        '[zookeeper]\nconnect = "127.0.0.1:1/kafka"\n[hooks]\ntemplate = "manual"\n'
+        + "".join(
+            f'[[nodes]]\nid = {id}\nrole = "{role}"\naddress = "127.0.0.1:{id}"\nconfig = "/etc/{id}"\n'
+            for id, role in ((1, "broker"), (3001, "controller"))
+        )
+    )
+    save_observation(str(tmp_path / "observation"), planted.captured(tmp_path / "captured"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_there_are_lines_for_every_source() -> None:
+    assert len(LINES) >= 8
+
+
+@pytest.mark.parametrize("line", dict.fromkeys(LINES))
+def test_a_line_of_the_guide_works(kafkactl: Callable[..., Run], world: Path, line: str) -> None:
+    words = [re.sub(r"^/(etc|mnt|data)/", rf"{world}/\1/", word) for word in shlex.split(line)[1:]]
+    is_live = "--bootstrap-controller" in words or "--inventory" in words
+    if "--bootstrap-controller" in words:
+        words[words.index("--bootstrap-controller") + 1] = "127.0.0.1:1"
+    run = kafkactl(*words, "--timeout", "1m", "-o", "json")
+    file = world / words[words.index("--out") + 1]
+    if not is_live:
+        assert (run.code, file.is_file()) == (0, True), run.stdout + run.stderr
+        return
+    failed = {part["name"].partition("-")[0] for part in run.json["parts"] if part["error"]}
+    assert failed <= UNREACHED | {"log", "log.verify"}
+    assert (run.code, file.is_file()) == ((5, True) if "-c" in words else (6, False))
