@@ -119,7 +119,9 @@ class LogImage(Provenance):
     """`log image`."""
 
     kind: Literal["log.image"]
-    sha256: str = Field(description="Of the canonical binary form of the state, secrets included.")
+    sha256: str = Field(
+        description="Of the canonical binary form of the state, secrets included; in a support bundle, without them."
+    )
     counts: dict[str, int]
     features: dict[str, int] = Field(default_factory=dict, description="Finalized levels; only where `image` is null.")
     image: dict[str, Any] | None = Field(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.logs.check import read_node_log
-from kafkactl.adapters.logs.source import LogSource, log_folder, open_source
+from kafkactl.adapters.logs.source import LogFile, LogSource, log_folder, open_source
 from kafkactl.bundle.manifest import SavedLog
 from kafkactl.bundle.parts import Part
 from kafkactl.errors import InputError
@@ -17,6 +17,7 @@ from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import METADATA_LOG, METADATA_VERSION
+from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.migration.observed.log_redact import Replacements, redact_runs
@@ -73,8 +74,15 @@ class Logs:
         log = self._open(part)
         loaded = load_image(log.source)
         self.releases |= set(_releases(loaded.image))
-        features = {"features": dict(loaded.image.features), "image": None}
-        shown = {**image_summary(loaded), **features, "findings": loaded.findings}
+        # With all else known, a checksum over secrets would be a way to try guesses of them.
+        sha256 = image_sha256(load_image(self._redacted(log.source)).image)
+        shown = {
+            **image_summary(loaded),
+            "sha256": sha256,
+            "features": dict(loaded.image.features),
+            "image": None,
+            "findings": loaded.findings,
+        }
         yield _IMAGE, f"{_IMAGE}-{log.number}", shown, _code(loaded.findings)
         found = lint(load_image(log.source, whole=True))
         yield _LINT, f"{_LINT}-{log.number}", found.to_dict(), _code(found.findings)
@@ -118,13 +126,26 @@ class Logs:
         place = str(Path(node.metadata_log_dir) / METADATA_LOG)
         return place, place
 
+    def _redacted(self, source: LogSource) -> LogSource:
+        """The same log without its secrets, made while it is read."""
+
+        def without_secrets(file: LogFile) -> LogFile:
+            return changed(
+                file, pieces=lambda: redact_runs(walk_runs(file.pieces(), file=file.name), self._replacements)
+            )
+
+        return changed(
+            source,
+            segments=tuple(map(without_secrets, source.segments)),
+            checkpoints=tuple(map(without_secrets, source.checkpoints)),
+        )
+
     def _save(self, log: OpenedLog) -> SavedLog:
         """The log itself, without what is secret in it; which of its bytes were replaced is counted."""
         before = self._replacements.counts.copy()
         root = f"logs/{log.number}"
-        for file in log.source.files(checkpoints=True):
-            name = f"{root}/{METADATA_LOG}/{PurePosixPath(file.name).name}"
-            self._staged.add(name, redact_runs(walk_runs(file.pieces(), file=file.name), self._replacements))
+        for file in self._redacted(log.source).files(checkpoints=True):
+            self._staged.add(f"{root}/{METADATA_LOG}/{PurePosixPath(file.name).name}", file.pieces())
         folder = Path(log_folder(log.path) or Path(log.path).parent)
         for small, kind, name in (
             (folder / QUORUM_STATE, InputKind.QUORUM_STATE, f"{root}/{METADATA_LOG}/{QUORUM_STATE}"),
