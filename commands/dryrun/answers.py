@@ -7,20 +7,16 @@ answered does not take the others with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
-
-import click
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import until_the_end
 from kafkactl.commands.framework.settings import SCHEMA_VERSION
 from kafkactl.commands.rendering.output import Render, detail, emit, say
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.report.model import TONES
-
-T = TypeVar("T")
 
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.run import Common
@@ -127,7 +123,11 @@ def _places(common: Common) -> dict[str, str]:
     if engine is None or engine.name != "spark":
         found = plain_paths(common.sources)
     else:
-        found = _kept(fetched(engine.master, common.sources))
+        found = until_the_end(fetched(engine.master, common.sources))
+    if common.bundle is not None:
+        from kafkactl.operations.bundle.reading import unpacked_logs
+
+        found = {**found, **until_the_end(unpacked_logs(common.bundle))}
     return {**_live(common), **found} if common.from_cluster else found
 
 
@@ -137,17 +137,8 @@ def _live(common: Common) -> dict[str, str]:
     from kafkactl.operations.dryrun.live import saved_log
 
     with open_client(common.connection) as client:
-        folder = _kept(saved_log(client))
+        folder = until_the_end(saved_log(client))
     return {title_of_cluster(common.connection): folder}
-
-
-def _kept(fetched: AbstractContextManager[T]) -> T:
-    """What is fetched stays on this machine until the command ends, however it ends."""
-    from kafkactl.commands.framework.deadline import ends_clean
-
-    context = click.get_current_context()
-    context.with_resource(ends_clean())
-    return context.with_resource(fetched)
 
 
 def _engine(common: Common, clusters: Sequence[Cluster]) -> Engine:

@@ -11,6 +11,7 @@ from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
 from kafkactl.commands.dryrun.page import show_prediction
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import BUNDLE, bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Choice
@@ -65,6 +66,7 @@ class Common(NamedTuple):
     html: str | None
     from_cluster: bool = False
     past_damage: bool = False
+    bundle: str | None = None
 
     @property
     def context(self) -> str | None:
@@ -129,27 +131,26 @@ _CONTEXT = click.option(
 )
 
 
-def _source_argument(*, required: bool) -> Callable[[Any], Any]:
-    metavar = "SOURCE..." if required else "[SOURCE]..."
-    return click.argument("sources", metavar=metavar, nargs=-1, required=required, type=click.Path())
+def _source_argument() -> Callable[[Any], Any]:
+    return click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
 
 
 def _common(**given: Any) -> Common:
     common = Common(**given)
-    if not common.sources and not common.from_cluster:
-        raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
+    if not (common.sources or common.from_cluster or common.bundle):
+        raise click.UsageError(f"Give a SOURCE, {FROM_CLUSTER}, or {BUNDLE}.")
     return common
 
 
 def scenario_options(function: Function) -> Function:
     """SOURCE... or a live cluster, and what every scenario takes; it arrives as `Common` under the name `common`."""
-    where = connection_options, _source_argument(required=False), from_cluster_option, past_damage_option
+    where = connection_options, _source_argument(), from_cluster_option, bundle_option, past_damage_option
     return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
 
 
 def saved_options(function: Function) -> Function:
-    """The same for a scenario of what is no metadata log: a SOURCE has to be named."""
-    where = option_group("connection", ConnectionArguments, _CONTEXT), _source_argument(required=True)
+    """The same for a scenario of what is no metadata log: a SOURCE or a bundle has to be named."""
+    where = option_group("connection", ConnectionArguments, _CONTEXT), _source_argument(), bundle_option
     return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
 
 

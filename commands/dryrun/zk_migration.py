@@ -9,6 +9,7 @@ import click
 
 from kafkactl.commands.dryrun.page import show_prediction
 from kafkactl.commands.dryrun.run import CODES, Common, engine_of, saved_options
+from kafkactl.commands.framework.bundles import until_the_end
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.output import emit, say
@@ -37,18 +38,19 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     and its password.encoder.secret is tried on the encrypted passwords; without it, that of the
     controllers' files in the observation. Nothing is written.
     """
+    from kafkactl.operations.bundle.reading import unpacked_observation
     from kafkactl.operations.dryrun.copy import predict_copy
     from kafkactl.operations.dryrun.outputs import answer_of, check_details, check_html
 
-    if len(common.sources) > 1:
-        raise click.UsageError("Give one SOURCE: a ZooKeeper, or a saved tree.")
+    if len(common.sources) + (common.bundle is not None) > 1:
+        raise click.UsageError("Give one SOURCE: a ZooKeeper, a saved tree, or --bundle.")
     if common.after:
         raise click.UsageError("--after simulates scenarios on a metadata log; there is none before the migration.")
     engine = engine_of(common)
     check_html(common.html)
     check_details(common.details, [""])
     copy = predict_copy(
-        common.sources[0],
+        common.sources[0] if common.bundle is None else until_the_end(unpacked_observation(common.bundle)),
         chroot=chroot,
         release=common.kafka_version,
         config=common.config,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import (
@@ -43,6 +44,7 @@ _HELP = "ls [PATH]   cd PATH   cat PATH   tree [PATH]   find [PATH] TEXT   pwd  
 )  # fmt: skip
 @click.argument("words", metavar="[SOURCE] [PATH]", nargs=-1)
 @from_cluster_option
+@bundle_option
 @point_options
 @show_secrets_option
 @connection_options
@@ -50,6 +52,7 @@ def command(
     *,
     words: tuple[str, ...],
     from_cluster: bool,
+    bundle: str | None,
     at: int | None,
     at_time: int | None,
     show_secrets: bool,
@@ -64,12 +67,12 @@ def command(
     from kafkactl.operations.log.image import load_image
     from kafkactl.operations.log.tree import Folder, absolute_path, browse, find
 
-    most = 1 if from_cluster else 2
+    most = 1 if from_cluster or bundle is not None else 2
     if not most - 1 <= len(words) <= most:
-        raise click.UsageError(f"Give a SOURCE or {FROM_CLUSTER}, and perhaps a PATH in its tree.")
+        raise click.UsageError(f"Give a SOURCE, {FROM_CLUSTER} or --bundle, and perhaps a PATH in its tree.")
     sources, path = words[: most - 1], (words[most - 1 :] or (None,))[0]
     check_point(at, at_time)
-    with log_place(sources, connection, from_cluster=from_cluster) as place:
+    with log_place(sources, connection, from_cluster=from_cluster, bundle=bundle) as place:
         loaded = load_image(place, at=at, at_time_ms=at_time, past_damage=True)
     root = browse(loaded, show_secrets=show_secrets)
     code = code_of(loaded.findings)

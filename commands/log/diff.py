@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import (
@@ -43,6 +44,7 @@ _TONES = {"added": "good", "removed": "bad", "changed": "warn"}
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="[B]", required=False)
 @from_cluster_option
+@bundle_option
 @past_damage_option
 @show_secrets_option
 @connection_options
@@ -51,21 +53,22 @@ def command(
     before: str,
     after: str | None,
     from_cluster: bool,
+    bundle: str | None,
     past_damage: bool,
     show_secrets: bool,
     connection: ConnectionArguments,
 ) -> None:
-    """Compare the state of A with that of B, or with a live cluster (--from-cluster).
+    """Compare the state of A with that of B, of a live cluster (--from-cluster), or of a bundle (--bundle).
 
     A and B are sources; SOURCE@OFFSET selects the state after that record. Entities that are only
     in B are shown as added. Differences are data: the exit code is 0 whether there are any or not.
     """
     from kafkactl.operations.log.difference import compare_images
 
-    if (after is None) != from_cluster:
-        raise click.UsageError("Give B, or --from-cluster.")
-    left = _loaded(before, connection, past_damage=past_damage)
-    right = _loaded(after, connection, past_damage=past_damage)
+    if [after is not None, from_cluster, bundle is not None].count(True) != 1:
+        raise click.UsageError("Give B, --from-cluster, or --bundle.")
+    left = _loaded(before, connection, None, past_damage=past_damage)
+    right = _loaded(after, connection, bundle, past_damage=past_damage)
     compared = compare_images(left, right)
     emit(
         "log.diff",
@@ -76,11 +79,11 @@ def command(
     )
 
 
-def _loaded(text: str | None, connection: ConnectionArguments, *, past_damage: bool) -> LoadedImage:
+def _loaded(text: str | None, connection: ConnectionArguments, bundle: str | None, *, past_damage: bool) -> LoadedImage:
     from kafkactl.operations.log.image import load_image
 
     if text is None:
-        with log_place((), connection, from_cluster=True) as place:
+        with log_place((), connection, from_cluster=bundle is None, bundle=bundle) as place:
             return load_image(place, past_damage=past_damage)
     path, offset = text, None
     match = re.fullmatch(r"(.+)@(\d+)", text)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import code_of, from_cluster_option, log_place, show_secrets_option
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
 @from_cluster_option
+@bundle_option
 @click.option("--type", "types", multiple=True, metavar="T", help="Only records of this type, such as TopicRecord.")
 @click.option("--key", metavar="K", help="Only records about this topic, id, broker, user … (by its bare name).")
 @click.option("--from", "from_offset", type=click.IntRange(min=0), metavar="OFFSET", help="From this offset on.")
@@ -42,6 +44,7 @@ def command(
     *,
     sources: tuple[str, ...],
     from_cluster: bool,
+    bundle: str | None,
     types: tuple[str, ...],
     key: str | None,
     from_offset: int | None,
@@ -63,7 +66,7 @@ def command(
 
     with (
         shown_progress("Reading the log", writes=True),
-        log_place(sources, connection, from_cluster=from_cluster) as place,
+        log_place(sources, connection, from_cluster=from_cluster, bundle=bundle) as place,
     ):
         dump = dump_records(
             place,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import code_of, from_cluster_option, log_place, show_secrets_option
@@ -25,6 +26,7 @@ from kafkactl.commands.rendering.progress import shown_progress
 )  # fmt: skip
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
 @from_cluster_option
+@bundle_option
 @click.option("--topic", metavar="T", help="A topic, by name or id: itself, its partitions, its configuration.")
 @click.option("--partition", type=click.IntRange(min=0), metavar="P", help="Only this partition of the topic.")
 @click.option(
@@ -41,6 +43,7 @@ def command(
     *,
     sources: tuple[str, ...],
     from_cluster: bool,
+    bundle: str | None,
     partition: int | None,
     show_secrets: bool,
     connection: ConnectionArguments,
@@ -58,7 +61,7 @@ def command(
     subject, name = _subject(keys, partition)
     with (
         shown_progress("Reading the log", writes=True),
-        log_place(sources, connection, from_cluster=from_cluster) as place,
+        log_place(sources, connection, from_cluster=from_cluster, bundle=bundle) as place,
     ):
         history = record_history(place, subject, name, partition=partition)
         stream = RecordStream("log.history")

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import (
     check_point,
     code_of,
+    code_of_answer,
     from_cluster_option,
     log_place,
     past_damage_option,
     point_options,
     show_secrets_option,
+    stored_without_log,
 )
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.progress import shown_progress
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
 @from_cluster_option
+@bundle_option
 @point_options
 @past_damage_option
 @show_secrets_option
@@ -48,6 +52,7 @@ def command(
     *,
     sources: tuple[str, ...],
     from_cluster: bool,
+    bundle: str | None,
     at: int | None,
     at_time: int | None,
     past_damage: bool,
@@ -60,13 +65,18 @@ def command(
     json everything is sorted: equal states give equal bytes, and the SHA-256 (of the state with its
     secrets) shows whether two nodes have the same state. A damaged batch ends the log, as it does for a
     starting Kafka node (--past-damage continues after it). The exit code is 7 if a record could not be
-    read or is inconsistent, so that the state is unreliable.
+    read or is inconsistent, so that the state is unreliable. A bundle without its log has only the counts.
     """
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.operations.log.image import image_summary, image_to_dict, load_image
 
     check_point(at, at_time)
-    with shown_progress("Replaying the log"), log_place(sources, connection, from_cluster=from_cluster) as place:
+    if bundle is not None and not sources and at is None and at_time is None:
+        _emit_stored(bundle)
+    with (
+        shown_progress("Replaying the log"),
+        log_place(sources, connection, from_cluster=from_cluster, bundle=bundle) as place,
+    ):
         loaded = load_image(place, at=at, at_time_ms=at_time, past_damage=past_damage)
     code = code_of(loaded.findings)
     head = image_summary(loaded)
@@ -82,6 +92,15 @@ def command(
     from kafkactl.commands.rendering.output import emit
 
     emit("log.image", payload, render=_show, exit_code=code)
+
+
+def _emit_stored(path: str) -> None:
+    """Print the counts that a bundle without its log has; nothing where the log is there."""
+    answer = stored_without_log(path, "log.image")
+    if answer is not None:
+        from kafkactl.commands.rendering.output import emit
+
+        emit("log.image", answer, render=_show, exit_code=code_of_answer(answer))
 
 
 def _stream(

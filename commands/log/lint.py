@@ -8,15 +8,18 @@ from typing import Any
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import (
     check_point,
     code_of,
+    code_of_answer,
     from_cluster_option,
     log_place,
     past_damage_option,
     point_options,
+    stored_without_log,
 )
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
@@ -34,6 +37,7 @@ from kafkactl.commands.rendering.progress import shown_progress
 )  # fmt: skip
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
 @from_cluster_option
+@bundle_option
 @point_options
 @past_damage_option
 @connection_options
@@ -41,6 +45,7 @@ def command(
     *,
     sources: tuple[str, ...],
     from_cluster: bool,
+    bundle: str | None,
     at: int | None,
     at_time: int | None,
     past_damage: bool,
@@ -55,7 +60,14 @@ def command(
     from kafkactl.operations.log.image import lint, load_image
 
     check_point(at, at_time)
-    with shown_progress("Reading the log"), log_place(sources, connection, from_cluster=from_cluster) as place:
+    if bundle is not None and not sources and at is None and at_time is None:
+        answer = stored_without_log(bundle, "log.lint")
+        if answer is not None:
+            emit("log.lint", answer, render=_show, exit_code=code_of_answer(answer), listing="findings")
+    with (
+        shown_progress("Reading the log"),
+        log_place(sources, connection, from_cluster=from_cluster, bundle=bundle) as place,
+    ):
         loaded = load_image(place, at=at, at_time_ms=at_time, whole=True, past_damage=past_damage)
     found = lint(loaded)
     emit("log.lint", found.to_dict(), render=_show, exit_code=code_of(found.findings), listing="findings")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import BUNDLE
 from kafkactl.commands.framework.connection import ConnectionArguments, open_client
 
 if TYPE_CHECKING:
@@ -74,22 +75,47 @@ def code_of(findings: Iterable[Finding]) -> int:
     return exit_codes.UNKNOWN if says_empty(found) else exit_codes.DONE
 
 
+def code_of_answer(answer: Mapping[str, Any]) -> int:
+    """The same for an answer that was kept."""
+    found = answer["findings"]
+    if any(finding["severity"] == "blocker" for finding in found):
+        return exit_codes.PROBLEMS_FOUND
+    return exit_codes.UNKNOWN if any(finding["id"] == "empty-metadata-log" for finding in found) else exit_codes.DONE
+
+
+def stored_without_log(path: str, kind: str) -> dict[str, Any] | None:
+    """What a bundle that does not contain its log says of it; None where it does: the log says more."""
+    from kafkactl.commands.framework.bundles import checked
+    from kafkactl.operations.bundle.reading import open_bundle, stored_log_answer
+
+    with open_bundle(path) as bundle:
+        return None if bundle.manifest.logs else checked(bundle, stored_log_answer(bundle, kind), kind)
+
+
 def show_secrets_option(function: Function) -> Function:
     """`--show-secrets`: parameter `show_secrets`."""
     text = "Show SCRAM keys, tokens, passwords and configurations that Kafka does not define instead of hiding them."
     return click.option("--show-secrets", is_flag=True, help=text)(function)
 
 
-def check_sources(sources: tuple[str, ...], from_cluster: bool) -> None:
-    """Raise UsageError unless there is either a SOURCE or a cluster."""
-    if bool(sources) == from_cluster:
-        raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
+def check_sources(sources: tuple[str, ...], from_cluster: bool, bundle: str | None = None) -> None:
+    """Raise UsageError unless there is either a SOURCE, a cluster or a bundle."""
+    if [bool(sources), from_cluster, bundle is not None].count(True) != 1:
+        raise click.UsageError(f"Give a SOURCE, {FROM_CLUSTER}, or {BUNDLE}.")
 
 
 @contextmanager
-def log_place(sources: tuple[str, ...], connection: ConnectionArguments, *, from_cluster: bool) -> Iterator[LogPlace]:
-    """Where the log is read from: the sources, or the live cluster. Raises UsageError unless it is one of them."""
-    check_sources(sources, from_cluster)
+def log_place(
+    sources: tuple[str, ...], connection: ConnectionArguments, *, from_cluster: bool, bundle: str | None = None
+) -> Iterator[LogPlace]:
+    """Where the log is read from: the sources, the live cluster or a bundle. Raises UsageError unless it is one."""
+    check_sources(sources, from_cluster, bundle)
+    if bundle is not None:
+        from kafkactl.operations.bundle.reading import bundle_log, open_bundle
+
+        with open_bundle(bundle) as opened:
+            yield bundle_log(opened)
+        return
     if not from_cluster:
         yield sources
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import bundle_option, stored
 from kafkactl.commands.framework.connection import (
     ConnectionArguments,
     connection_options,
@@ -15,7 +16,7 @@ from kafkactl.commands.framework.connection import (
     title_of_cluster,
 )
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.log.options import FROM_CLUSTER, from_cluster_option
+from kafkactl.commands.log.options import FROM_CLUSTER, check_sources, from_cluster_option
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.rendering.progress import shown_progress
@@ -45,18 +46,26 @@ if TYPE_CHECKING:
 )
 @click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
 @from_cluster_option
+@bundle_option
 @connection_options
-def command(*, sources: tuple[str, ...], from_cluster: bool, connection: ConnectionArguments) -> None:
+def command(
+    *, sources: tuple[str, ...], from_cluster: bool, bundle: str | None, connection: ConnectionArguments
+) -> None:
     """Read every byte of a metadata log and report its problems.
 
     Problems are damage, missing offsets, undecodable records, broken snapshots, and what a restart
     would silently truncate. Several SOURCEs are the logs of several nodes of one cluster: they are
     compared batch by batch, each up to its first damage, and ranked: the best disk is the one whose
     valid part ends at the highest epoch and offset. With --from-cluster the log of the active
-    controller is one of them. Exit code 6 if there was no record to check.
+    controller is one of them. Exit code 6 if there was no record to check. With --bundle the answer is the one
+    that was saved when the bundle was made: it is about the nodes' own bytes.
     """
+    if bundle is not None:
+        check_sources(sources, from_cluster, bundle)
+        answer, code = stored(bundle, "log.verify")
+        emit("log.verify", answer, render=_show, exit_code=code, listing="sources")
     if not sources and not from_cluster:
-        raise click.UsageError(f"Give a SOURCE, or {FROM_CLUSTER}.")
+        raise click.UsageError(f"Give a SOURCE, {FROM_CLUSTER}, or --bundle.")
     with shown_progress("Reading the log"):
         verified = _verified(sources, connection, from_cluster)
     code = exit_codes.UNKNOWN if verified.is_empty else exit_codes.DONE

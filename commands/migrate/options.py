@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from kafkactl.commands.framework.bundles import bundle_option, until_the_end
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import ConnectionOption
 
@@ -48,8 +49,27 @@ def inventory_option(function: Function) -> Function:
 def observation_options(function: Function) -> Function:
     """Decorator: `--inventory FILE` and `--observation DIR`; the function gets the parameter `source`."""
     text = "A saved observation in place of the cluster (migrate observe)."
-    options = inventory_option, _option("--observation", "DIR", text)
-    return option_group("source", ObservationArguments, *options)(function)
+    options = inventory_option, _option("--observation", "DIR", text), bundle_option
+    return option_group("source", _Named, *options, make=_source)(function)
+
+
+class _Named(NamedTuple):
+    """The options as they were given."""
+
+    inventory: str | None = None
+    observation: str | None = None
+    bundle: str | None = None
+
+
+def _source(*, bundle: str | None = None, **named: str | None) -> ObservationArguments:
+    """The observation in a bundle is unpacked, and from then on an observation like any other."""
+    if bundle is None:
+        return ObservationArguments(**named)
+    if any(named.values()):
+        raise click.UsageError("--bundle contains an observation: it is used without --inventory and --observation.")
+    from kafkactl.operations.bundle.reading import unpacked_observation
+
+    return ObservationArguments(observation=until_the_end(unpacked_observation(bundle)))
 
 
 def open_observation(source: ObservationArguments) -> Observation:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import bundle_option, stored
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Duration
@@ -41,6 +42,7 @@ _LEAST_PATIENCE_MS = 3_000.0
     "--log-dir", "log_dirs", multiple=True, metavar="DIR",
     help="Also read this metadata log directory; several are those of several nodes. Without an address only these.",
 )  # fmt: skip
+@bundle_option
 @click.option("--watch", is_flag=True, help="Update continuously, until Ctrl-C or --timeout.")
 @click.option(
     "--interval", "interval_ms", type=Duration(), default="2s", show_default=True, metavar="TIME",
@@ -53,6 +55,7 @@ def command(
     replication: bool,
     human_readable: bool,
     log_dirs: tuple[str, ...],
+    bundle: str | None,
     watch: bool,
     interval_ms: int,
     connection: ConnectionArguments,
@@ -61,13 +64,18 @@ def command(
 
     Every controller is queried, and the endpoints in the voter set are tested. Without a leader the
     answer is derived from the controllers and the directories of --log-dir, and the exit code is 7;
-    it is also 7 if nothing can be committed.
+    it is also 7 if nothing can be committed. With --bundle the answer is the one that was saved.
     """
     if status and replication:
         raise click.UsageError("--status and --replication exclude each other.")
     if human_readable and not replication:
         raise click.UsageError("--human-readable goes with --replication.")
     render = _render(status=status, replication=replication, human_readable=human_readable)
+    if bundle is not None:
+        if log_dirs or watch or any(connection):
+            raise click.UsageError("--bundle is used alone: it contains the answer of a cluster.")
+        payload, code = stored(bundle, KIND)
+        emit(KIND, payload, render=render, exit_code=code)
     with _opened(connection, log_dirs, patience_ms=_patience_ms(watch=watch)) as quorum:
 
         def answer() -> tuple[dict[str, Any], int]:

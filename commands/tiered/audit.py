@@ -19,6 +19,8 @@ from kafkactl.commands.tiered.options import (
     html_option,
     loaded,
     partition_options,
+    says_empty,
+    stored_audit,
     written_details,
 )
 from kafkactl.commands.tiered.shown import heading, partition_groups, shown_findings, totals_line
@@ -51,6 +53,10 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
     from kafkactl.operations.tiered.pages import check_html, report, write_html
 
     check_html(html)
+    kept = None if html is not None or inputs.details is not None or any(wanted) else stored_audit(inputs)
+    if kept is not None:
+        code = code_of(kept["findings"], fail_on=fail_on, is_empty=says_empty(kept["findings"]))
+        emit("tiered.audit", kept, render=_show, exit_code=code, listing="findings")
     everything = loaded(inputs)
     filters = filters_of(wanted)
     answer = {"html": html, **audit(everything, filters), "details": written_details(inputs, everything, filters)}

@@ -9,6 +9,7 @@ import click
 
 from kafkactl.commands.dryrun.run import ENGINE_OPTIONS, check_master
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import bundle_option, stored, until_the_end
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Choice, Duration
@@ -31,6 +32,7 @@ class Inputs(NamedTuple):
 
     sources: tuple[str, ...]
     observation: str | None
+    bundle: str | None
     metadata: str | None
     metadata_partitions: int | None
     copy_timeout_ms: int
@@ -57,6 +59,7 @@ class Wanted(NamedTuple):
 _INPUTS = (
     click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path()),
     click.option("--observation", metavar="DIR", type=click.Path(), help="A saved observation, instead of a cluster."),
+    bundle_option,
     click.option(
         "--metadata",
         metavar="LOG",
@@ -158,18 +161,20 @@ def html_option(function: Function) -> Function:
 
 def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     """Everything that the options name. Raises UsageError where they name nothing."""
+    from kafkactl.frozen import changed
+    from kafkactl.operations.bundle.reading import unpacked_tiered
     from kafkactl.operations.tiered import Request, load
     from kafkactl.operations.tiered.details import check_details
 
-    if not inputs.sources and inputs.observation is None and not inputs.from_cluster:
-        raise click.UsageError(f"Give a SOURCE, --observation, or {FROM_CLUSTER}.")
-    if inputs.observation is not None and inputs.from_cluster:
-        raise click.UsageError(f"Give --observation or {FROM_CLUSTER}, not both.")
+    if not (inputs.sources or inputs.observation is not None or inputs.from_cluster or inputs.bundle is not None):
+        raise click.UsageError(f"Give a SOURCE, --observation, {FROM_CLUSTER}, or --bundle.")
+    if [inputs.observation is not None, inputs.from_cluster, inputs.bundle is not None].count(True) > 1:
+        raise click.UsageError(f"Give --observation, {FROM_CLUSTER} or --bundle, not several of them.")
     check_master(inputs.engine, inputs.master)
     check_details(inputs.details)
     request = Request(
         sources=inputs.sources,
-        observation=inputs.observation,
+        observation=inputs.observation if inputs.bundle is None else until_the_end(unpacked_tiered(inputs.bundle)),
         metadata=inputs.metadata,
         bucket=inputs.bucket,
         columns=tuple(name.strip() for name in inputs.columns.split(",")) if inputs.columns else (),
@@ -184,9 +189,27 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     )
     with shown_progress("Reading the metadata topic"):
         found = load(request, keep_deleted=keep_deleted)
+    if inputs.bundle is not None:
+        found = changed(found, paths=(*inputs.sources, inputs.bundle))
     if found.engine.why:
         detail(found.engine.why)
     return found
+
+
+def stored_audit(inputs: Inputs) -> dict[str, Any] | None:
+    """The audit in a bundle that does not contain what it was made from; None where it does, or none is named."""
+    if inputs.bundle is None or inputs.sources or inputs.observation is not None or inputs.from_cluster:
+        return None
+    from kafkactl.operations.bundle.reading import has_tiered_records
+
+    return None if has_tiered_records(inputs.bundle) else stored(inputs.bundle, "tiered.audit")[0]
+
+
+def says_empty(findings: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether there was no record to judge when an audit was made."""
+    from kafkactl.operations.tiered import EMPTY
+
+    return any(finding["id"] == EMPTY for finding in findings)
 
 
 def _context_master(inputs: Inputs) -> str | None:

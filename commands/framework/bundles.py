@@ -1,0 +1,71 @@
+"""`--bundle FILE`: a support bundle in place of disks or a cluster.
+
+@leaf_command("lint", ...)
+@bundle_option
+def command(*, bundle: str | None) -> None: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from kafkactl.operations.bundle.reading import OpenBundle
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Held = TypeVar("Held")
+BUNDLE = "--bundle"
+
+
+def bundle_option(function: Function) -> Function:
+    """`--bundle FILE`: parameter `bundle`."""
+    text = "Read from a support bundle (kafkactl bundle) instead."
+    return click.option(BUNDLE, metavar="FILE", type=click.Path(), help=text)(function)
+
+
+def until_the_end(context: AbstractContextManager[Held]) -> Held:
+    """What a context gives, kept until the command ends; what it left on this machine then goes."""
+    from kafkactl.commands.framework.deadline import ends_clean
+
+    scope = click.get_current_context()
+    scope.with_resource(ends_clean())
+    return scope.with_resource(context)
+
+
+def stored(path: str, part: str) -> tuple[dict[str, Any], int]:
+    """The answer of a part of a bundle, as its command printed it, and the exit code of that command.
+
+    Raises as `open_bundle`, InputError `bundle-without-part`, and `invalid-bundle` for an answer of another shape.
+    """
+    from kafkactl.operations.bundle.reading import open_bundle, stored_answer
+
+    with open_bundle(path) as bundle:
+        answer, code = stored_answer(bundle, part)
+        return checked(bundle, answer, part), code
+
+
+def checked(bundle: OpenBundle, answer: dict[str, Any], kind: str) -> dict[str, Any]:
+    """The fields of an answer in a bundle, which has the shape that is published for its kind.
+
+    Raises InputError `invalid-bundle`, `bundle-too-new`.
+    """
+    from pydantic import ValidationError
+
+    from kafkactl.commands.framework.settings import SCHEMA_VERSION
+    from kafkactl.commands.models import kinds
+    from kafkactl.errors import InputError
+
+    version = answer.get("schema_version")
+    if type(version) is int and version > SCHEMA_VERSION:
+        text = f"the bundle {bundle.path} has {kind} in schema version {version}; this kafkactl reads {SCHEMA_VERSION}"
+        raise InputError(text, id="bundle-too-new")
+    try:
+        kinds()[kind].model_validate(answer, strict=True)
+    except (ValidationError, RecursionError) as error:
+        text = f"the answer {kind} in the bundle {bundle.path} does not have its published structure"
+        raise InputError(text, id="invalid-bundle") from error
+    return {name: value for name, value in answer.items() if name not in ("kind", "schema_version")}
