@@ -16,7 +16,6 @@ from kafkactl.frozen import frozen
 MANIFEST: Final = "manifest.json"
 INDEX: Final = "index.html"
 MOST_MEMBERS: Final = 10_000
-MOST_DOCUMENT_BYTES: Final = 64 * 1024 * 1024  # of a member that is read whole
 MOST_MEMBER_BYTES: Final = 2**31 - 1  # of one file, and of the archive, as ZIP without extensions counts them
 MOST_BYTES: Final = 4 * 1024 * 1024 * 1024
 MOST_RATIO: Final = 200  # batches of a metadata log, each with a checksum of its own, come to 30 at most

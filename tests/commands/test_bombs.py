@@ -7,17 +7,21 @@ a bound fails the test and not the machine.
 from __future__ import annotations
 
 import gzip
+import hashlib
+import io
 import json
 import os
 import resource
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from kafkactl.bundle.manifest import Manifest, Member, PartResult, render_manifest
 from tests.commands.test_bounded_inputs import CODE, MOST_BYTES, SEGMENT
 from tests.commands.test_path_options import Things
 from tests.protocol.batches import batch, gzipped, record
@@ -61,6 +65,19 @@ def wide(count: int) -> bytes:
     return b"{" + b",".join(b'"%d":[]' % number for number in range(count)) + b"}"
 
 
+def zip_of(*members: tuple[str, bytes], manifest: bytes | None = None) -> bytes:
+    """A bundle as a stranger makes it, whose manifest names the members."""
+    named = [Member(path=name, size=len(data), sha256=hashlib.sha256(data).hexdigest()) for name, data in members]
+    part = PartResult(name="quorum.describe", about="x", members=tuple(name for name, _ in members))
+    whole = Manifest(kafkactl_version="1", created_ms=5, cluster_id=None, parts=(part,), members=tuple(named))
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in (("manifest.json", manifest or render_manifest(whole)), *members):
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+QUORUM = "answers/quorum.describe.json"
 LOG, TREE = f"log/__cluster_metadata-0/{SEGMENT}", "zk.jsonl.gz"
 FOLDER = "{folder}/log"
 OBSERVED = "observation/observation.json"
@@ -115,6 +132,13 @@ BOMBS = [
     Bomb("server.properties", lambda: b"a\n" * 4_000_000, "storage verify -c {}", 2, "input-file-unreadable"),
     Bomb("client.properties", lambda: b"a\r" * 4_000_000,
          "quorum describe --bootstrap-controller 127.0.0.1:1 --command-config {}", 2, "unreadable-client-config"),
+    Bomb("a.zip", lambda: zip_of(("a", bytes(1 << 28))), "quorum describe --bundle {}", 2, "hostile-bundle"),
+    Bomb("a.zip", lambda: zip_of(manifest=wide(3_000_000)), "log verify --bundle {}", 2, "hostile-bundle"),
+    Bomb("a.zip", lambda: zip_of(manifest=b"[" * 1_900_000), "log verify --bundle {}", 2, "invalid-bundle"),
+    Bomb("a.zip", lambda: zip_of((QUORUM, wide(900_000))), "quorum describe --bundle {}", 2, "invalid-bundle"),
+    Bomb("a.zip", lambda: zip_of((QUORUM, wide(3_000_000))), "quorum describe --bundle {}", 2, "hostile-bundle"),
+    Bomb("a.zip", lambda: zip_of(*((f"n{number}", b"") for number in range(11_000))), "log image --bundle {}", 2,
+         "hostile-bundle"),
 ]  # fmt: skip
 LONG = (2, 5, 6, 7)  # as many records as there may be are read: for `make lab`
 

@@ -19,13 +19,12 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
 
-from kafkactl.adapters.files.input_files import open_regular, unreadable_input
+from kafkactl.adapters.files.input_files import InputKind, check_parts, open_regular, unreadable_input
 from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.bundle.manifest import Manifest, Member, SavedLog, parse_manifest
 from kafkactl.bundle.members import (
     MANIFEST,
     MOST_BYTES,
-    MOST_DOCUMENT_BYTES,
     MOST_MEMBERS,
     Entry,
     check_entries,
@@ -73,7 +72,8 @@ def _opened(archive: zipfile.ZipFile, size: int, path: str) -> OpenBundle:
     check_entries([_entry(entry) for entry in archive.filelist], size, file=path)
     if MANIFEST not in entries:
         raise _no_bundle(path, f"the archive has no {MANIFEST}")
-    data = b"".join(_checked_pieces(archive, entries[MANIFEST], path, MOST_DOCUMENT_BYTES))
+    data = b"".join(_checked_pieces(archive, entries[MANIFEST], path, InputKind.DOCUMENT.most_bytes))
+    _check_values(data, MANIFEST, path)
     manifest = parse_manifest(data, file=path)
     known = {member.path: member for member in manifest.members}
     strange = sorted((set(entries) ^ set(known)) - {MANIFEST})
@@ -130,10 +130,13 @@ class OpenBundle:
         member = self._members.get(name)
         if member is None:
             return None
-        if member.size > MOST_DOCUMENT_BYTES:
-            raise hostile(self.path, f"{name} has {member.size} bytes, at most {MOST_DOCUMENT_BYTES} are read")
+        most_bytes = InputKind.DOCUMENT.most_bytes
+        if member.size > most_bytes:
+            raise hostile(self.path, f"{name} has {member.size} bytes, and the limit is {most_bytes}")
+        data = b"".join(self.pieces(name))
+        _check_values(data, name, self.path)
         try:
-            found = json.loads(b"".join(self.pieces(name)))
+            found = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{name} in the bundle {self.path} is not valid JSON", id="invalid-bundle") from error
         if not isinstance(found, dict):
@@ -207,7 +210,7 @@ class OpenBundle:
 def _checked_pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str, most_bytes: int) -> Iterator[bytes]:
     """The bytes of an entry, which the library ends where the directory says and holds against their CRC."""
     if entry.file_size > most_bytes:
-        raise hostile(path, f"{entry.filename} has {entry.file_size} bytes, at most {most_bytes} are read")
+        raise hostile(path, f"{entry.filename} has {entry.file_size} bytes, and the limit is {most_bytes}")
     try:
         with archive.open(entry) as member:
             while piece := member.read(_PIECE_BYTES):
@@ -216,6 +219,14 @@ def _checked_pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str,
         raise _damaged(path, f"{entry.filename} cannot be unpacked") from error
     except OSError as error:
         raise unreadable_input(Path(path), "the bundle", error.strerror or str(error)) from error
+
+
+def _check_values(data: bytes, name: str, path: str) -> None:
+    """Each value takes a hundred times the memory of its text."""
+    try:
+        check_parts(data, InputKind.DOCUMENT, path)
+    except OSError as error:
+        raise hostile(path, f"{name}: {error.strerror}") from error
 
 
 def _no_bundle(path: str, why: str) -> InputError:

@@ -129,11 +129,12 @@ def read_open(descriptor: int, kind: InputKind, path: str) -> bytes:
         words = f"longer than the {kind.most_bytes} bytes that are read of {kind.words}"
         raise OSError(errno.EFBIG, words, path)
     data = b"".join(parts)
-    _check_parts(data, kind, path)
+    check_parts(data, kind, path)
     return data
 
 
-def _check_parts(data: bytes, kind: InputKind, path: str) -> None:
+def check_parts(data: bytes, kind: InputKind, path: str) -> None:
+    """Raise OSError where a text would come to more values than are made of its kind."""
     count = sum(data.count(part) for part in kind.parts)
     if count > kind.most_parts:
         signs = "commas and brackets" if kind.parts == _OF_JSON else "lines, commas, dots and brackets"
