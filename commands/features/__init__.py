@@ -10,6 +10,7 @@ from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
 VERBS = {
     "describe": Entry("kafkactl.commands.features.describe", "command", "Levels of the cluster, ranges of every node."),
     "plan": Entry("kafkactl.commands.features.plan", "command", "Preview a change, and what blocks it."),
+    "apply": Entry("kafkactl.commands.features.apply", "command", "Carry out a plan file, if nothing changed since."),
     "upgrade": Entry("kafkactl.commands.features.upgrade", "command", "Raise levels; proved on every node."),
     "downgrade": Entry("kafkactl.commands.features.downgrade", "command", "Lower levels, where that is possible."),
     "disable": Entry("kafkactl.commands.features.disable", "command", "Turn features off."),

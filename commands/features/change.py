@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Answer = Mapping[str, Any]
 # The command's own time limit leaves some time to say what is known.
-_SHARE_OF_TIME = 0.8
+SHARE_OF_TIME = 0.8
 _HEADINGS = {
     "done": ("Done", "good"),
     "nothing-to-do": ("Nothing to do: the levels are what was asked for", "good"),
@@ -33,12 +33,26 @@ def change(request: FeatureRequest, *, dry_run: bool, connection: ConnectionArgu
     """Carry out a change, or plan it and ask the controller for its dry run, and print the answer."""
     with open_client(connection) as client:
         found = _planned(client, request) if dry_run else _changed(client, request, connection)
+    answer(found)
+
+
+def save(request: FeatureRequest, out: str, *, overwrite: bool, connection: ConnectionArguments) -> NoReturn:
+    """Plan a change into a file, and print the answer."""
+    from kafkactl.operations.features.plan_files import save_plan
+
+    with open_client(connection) as client:
+        found = save_plan(client, request, out, overwrite=overwrite)
+    answer(found)
+
+
+def answer(found: FeatureChange) -> NoReturn:
+    """Print what was planned or done, first in the words of Kafka's tool, and end."""
     lines = found.lines
 
     def show(page: Page, shown: Answer) -> None:
         for line in lines:
             page.line(line)
-        _show(page, shown, server_asked=bool(lines))
+        show_change(page, shown, server_asked=bool(lines))
 
     if (failed := found.failure_line) is not None:
         say(failed, "bad")
@@ -56,11 +70,11 @@ def _changed(client: Client, request: FeatureRequest, connection: ConnectionArgu
     from kafkactl.operations.features.cluster import change_levels
 
     guard_cluster(client, connection)
-    timeout_ms = _SHARE_OF_TIME * current_settings().timeout_ms
-    return change_levels(client, request, timeout_ms=timeout_ms, on_note=_tell)
+    timeout_ms = SHARE_OF_TIME * current_settings().timeout_ms
+    return change_levels(client, request, timeout_ms=timeout_ms, on_note=tell)
 
 
-def _tell(text: str) -> None:
+def tell(text: str) -> None:
     """Progress: on a terminal always, else for those who ask for more."""
     if sys.stderr.isatty():
         say(text, "dim")
@@ -71,7 +85,8 @@ def _tell(text: str) -> None:
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
-def _show(page: Page, answer: Answer, *, server_asked: bool) -> None:
+def show_change(page: Page, answer: Answer, *, server_asked: bool) -> None:
+    """Changes, their effects, the steps, what the controller says, the proof, and findings."""
     text, tone = _HEADINGS[answer["outcome"]]
     page.heading(text, tone)
     page.table(("feature", "from", "to", "kind", "undo"), _changes(answer["changes"]))
@@ -79,6 +94,7 @@ def _show(page: Page, answer: Answer, *, server_asked: bool) -> None:
         page.groups(
             (Word(f"{change['name']}:", "strong"), _brings(change)) for change in answer["changes"] if _brings(change)
         )
+    page.fields((("plan", answer["out"]), ("sha256", answer["plan_sha256"])))
     if len(answer["steps"]) > 1:
         page.table(("step", "one request for"), _steps(answer["steps"]))
     if server_asked and answer["results_of"] == "dry-run":

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from kafkactl.commands.features.change import change
+from kafkactl.commands.features.change import change, save
 from kafkactl.commands.features.options import CHANGE_CODES, level_options, min_insync_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import Choice
+from kafkactl.commands.framework.options import Choice, plan_file_options
 
 
 @leaf_command(
@@ -16,6 +16,7 @@ from kafkactl.commands.framework.options import Choice
     examples=(
         "kafkactl features plan --bootstrap-server b1:9092 --release-version 4.3",
         "kafkactl features plan downgrade --bootstrap-server b1:9092 --metadata 4.0-IV1",
+        "kafkactl features plan --bootstrap-server b1:9092 --release-version 4.3 --out plan.json",
         "kafkactl features plan disable --bootstrap-server b1:9092 --feature share.version -o json",
     ),
     codes=CHANGE_CODES,
@@ -29,6 +30,7 @@ from kafkactl.commands.framework.options import Choice
     help="With --release-version: raise kraft.version too, which makes the quorum dynamic permanently.",
 )  # fmt: skip
 @min_insync_option
+@plan_file_options
 @connection_options
 def command(
     *,
@@ -39,11 +41,14 @@ def command(
     unsafe: bool,
     convert_quorum: bool,
     accepted_min_insync: int | None,
+    out: str | None,
+    overwrite: bool,
     connection: ConnectionArguments,
 ) -> None:
-    """Preview an upgrade, downgrade or disable, and what blocks it. Nothing is written.
+    """Preview an upgrade, downgrade or disable, and what blocks it. Nothing is changed in the cluster.
 
-    The same as that command with --dry-run.
+    The same as that command with --dry-run. With --out the plan is also written to a file, which
+    `kafkactl features apply` carries out later, if the cluster is then still as it was.
     """
     from kafkactl.operations.features.cluster import feature_request
 
@@ -56,4 +61,6 @@ def command(
         convert_quorum=convert_quorum,
         accepted_min_insync=accepted_min_insync,
     )
-    change(request, dry_run=True, connection=connection)
+    if out is None:
+        change(request, dry_run=True, connection=connection)
+    save(request, out, overwrite=overwrite, connection=connection)

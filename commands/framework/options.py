@@ -57,6 +57,17 @@ class ConnectionOption(click.Option):
     """An option of every command that speaks with a cluster; shown in a section of its own."""
 
 
+def plan_file_options(function: Function) -> Function:
+    """`--out` and `--overwrite`: where a plan is written; parameters `out` and `overwrite`."""
+    options = (
+        click.option("--out", metavar="FILE", help="Write the plan to FILE, readable by its owner only; see `apply`."),
+        click.option("--overwrite", is_flag=True, help="Overwrite an existing plan file."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 def common_options(timeout: str, output: str = "table", *, has_metrics: bool = False) -> Callable[[Function], Function]:
     """What every leaf command takes. `leaf_command` applies it; the values end up in `Settings`."""
     formats = (*FORMATS, PROMETHEUS) if has_metrics else FORMATS

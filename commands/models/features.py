@@ -135,7 +135,7 @@ class Prediction(Shape):
 
 
 class FeaturesChange(Answer):
-    """`features upgrade`, `downgrade`, `disable` and `plan`."""
+    """`features upgrade`, `downgrade`, `disable`, `plan` and `apply`."""
 
     kind: Literal["features.change"]
     outcome: Outcome
@@ -147,3 +147,5 @@ class FeaturesChange(Answer):
     results_of: Literal["change", "dry-run"] = Field(description="dry-run: nothing was sent but to be validated.")
     predictions: list[Prediction]
     proof: list[NodeProof]
+    out: str | None = Field(description="The plan file that was written; null: none.")
+    plan_sha256: str | None = Field(description="Of the plan file that was written or applied.")

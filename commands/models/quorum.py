@@ -105,7 +105,7 @@ class QuorumForecast(Shape):
 
 
 class QuorumChange(Answer):
-    """`quorum add-controller`, `remove-controller`, `reassign` and `convert`."""
+    """`quorum add-controller`, `remove-controller`, `reassign`, `apply` and `convert`."""
 
     kind: Literal["quorum.change"]
     outcome: Outcome
@@ -117,5 +117,7 @@ class QuorumChange(Answer):
     may_happen: list[str] = Field(description="What can still take effect if the outcome is unknown.")
     interrupted: bool = Field(description="The operator stopped it (exit code 130).")
     journal: str | None = Field(description="Where the change is written down; null for a dry run.")
+    out: str | None = Field(description="The plan file that was written; null: none.")
+    plan_sha256: str | None = Field(description="Of the plan file that was written or applied.")
     forecast: list[QuorumForecast] = Field(description="Of `reassign`: now, and after each step to come.")
     simulation: Simulation | None = Field(description="Of `reassign --dry-run --simulate`.")

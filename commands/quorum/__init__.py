@@ -18,6 +18,7 @@ VERBS = {
     "reassign": Entry(
         "kafkactl.commands.quorum.reassign", "command", "Change the voters, one at a time, in the safest order."
     ),
+    "apply": Entry("kafkactl.commands.quorum.apply", "command", "Carry out a plan file, if nothing changed since."),
     "convert": Entry("kafkactl.commands.quorum.convert", "command", "Make a static quorum dynamic, permanently."),
     "recover": Entry(
         "kafkactl.commands.quorum.recover.run", "command", "Start again from what is left of a lost majority."

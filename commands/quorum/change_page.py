@@ -48,6 +48,8 @@ def _facts(answer: Answer) -> list[tuple[str, Cell]]:
     return [
         ("cluster", answer["cluster_id"]),
         ("voters", _ids(before) if before == after else f"{_ids(before)}, now {_ids(after)}"),
+        ("plan", answer["out"]),
+        ("sha256", answer["plan_sha256"]),
         ("stopped", "by the operator" if answer["interrupted"] else None),
     ]
 

@@ -19,11 +19,13 @@ from kafkactl.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
+    from kafkactl.operations.quorum.change import QuorumChange
     from kafkactl.quorum.change.ports import ChangeResult, Event, Goal
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Ask = Callable[["ChangeResult"], "Finding | None"]
 Extras = Callable[["ChangeResult"], Mapping[str, Any]]
+Save = Callable[["QuorumChange"], "QuorumChange"]
 
 KIND = "quorum.change"
 CODES = (
@@ -109,9 +111,11 @@ def perform(
     watch: bool = False,
     cluster_id: str | None = None,
     extras: Extras = lambda _: {},
+    save: Save = lambda found: found,
 ) -> NoReturn:
     """Plan; ask where the command asks; carry out; answer.
 
+    `save` is given the change before it is shown, and gives it back with the plan file that belongs to it.
     `extras` are more fields of the answer. `watch` tells of every look. `cluster_id`: of which cluster it must be.
     """
     from kafkactl.operations.quorum.change import CALL_MS, change_voters, plan_change, wait_policy
@@ -138,7 +142,7 @@ def perform(
             finally:
                 talk.clear()
     exit_code = exit_codes.INTERRUPTED if found.result.interrupted else found.outcome.exit_code
-    output.emit(KIND, {**found.to_dict(), **extras(found.result)}, render=render, exit_code=exit_code)
+    output.emit(KIND, {**save(found).to_dict(), **extras(found.result)}, render=render, exit_code=exit_code)
 
 
 # --- what is told on the way ------------------------------------------------------------------------------------------
@@ -195,6 +199,6 @@ def show_plan(render: Render, result: ChangeResult, extras: Mapping[str, Any]) -
     """The plan on stderr, before the question whether to go on."""
     from kafkactl.commands.rendering.page import Page
 
-    page = Page()
-    render(page, plain_values({"kind": KIND, **result.to_dict(), "journal": None, **extras}))
+    page, files = Page(), dict.fromkeys(("journal", "out", "plan_sha256"))
+    render(page, plain_values({"kind": KIND, **result.to_dict(), **files, **extras}))
     output.talk_page(page)

@@ -9,7 +9,7 @@ import click
 
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import writing_options
+from kafkactl.commands.framework.options import plan_file_options, writing_options
 from kafkactl.commands.quorum.change_page import change_page
 from kafkactl.commands.quorum.change_run import (
     CODES,
@@ -24,6 +24,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
+    from kafkactl.operations.quorum.change import QuorumChange
     from kafkactl.quorum.change.ports import ChangeResult
 
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         "kafkactl quorum reassign --target 1,2,3 --bootstrap-controller c1:9093 --dry-run",
         "kafkactl quorum reassign --target 4,5,6 --bootstrap-controller c1:9093 --dry-run --simulate 20",
         "kafkactl quorum reassign --target 4,5,6 --bootstrap-controller c1:9093 --yes",
+        "kafkactl quorum reassign --target 4,5,6 --bootstrap-controller c1:9093 --out plan.json",
         "kafkactl quorum reassign --target 1,2,3 --zone 1=a --zone 2=b --zone 3=c --bootstrap-server b1:9092",
     ),
     codes=CODES,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 )
 @click.option("--watch", is_flag=True, help="Print every observation of the quorum to stderr.")
 @click.option("--replan", is_flag=True, help="Continue although another operator changed the voters meanwhile.")
+@plan_file_options
 @override_options("--accept-zero-tolerance", "--allow-size", "--allow-unstable", "--node-will-be-stopped")
 @change_options(adds=True)
 @connection_options
@@ -69,6 +72,8 @@ def command(
     seed: int,
     watch: bool,
     replan: bool,
+    out: str | None,
+    overwrite: bool,
     arguments: ChangeArguments,
     connection: ConnectionArguments,
     dry_run: bool,
@@ -80,15 +85,22 @@ def command(
     Each step is planned from a new observation: new voters must catch up first, dead ones are
     removed first, the leader last, and no step is executed that would leave no living majority.
     Run the same command again to resume.
+
+    With --out nothing is changed: the plan is written to a file, which `kafkactl quorum apply` carries
+    out later, if the voters are then still the same.
     """
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.operations.quorum.change import reassignment, survivable
+    from kafkactl.operations.quorum.plan_files import check_out, save_plan
     from kafkactl.operations.quorum.simulation import simulated_plan
 
     if simulate and not dry_run:
         raise click.UsageError("--simulate needs --dry-run.")
     placed = _zones(zones)
-    goal = reassignment(target, overrides=overrides_in(overrides), max_lag=arguments.max_lag, replan=replan)
+    flags = overrides_in(overrides)
+    goal = reassignment(target, overrides=flags, max_lag=arguments.max_lag, replan=replan)
+    if out is not None:
+        check_out(out, overwrite=overwrite)
 
     def extras(result: ChangeResult) -> Mapping[str, Any]:
         simulation = simulated_plan(result, runs=simulate, seed=seed) if simulate else None
@@ -102,7 +114,15 @@ def command(
     def render(page: Page, answer: Mapping[str, Any]) -> None:
         change_page(page, answer, goal=f"voters {target}")
 
-    perform(goal, connection, arguments, render=render, dry_run=dry_run, ask=ask, watch=watch, extras=extras)
+    def save(found: QuorumChange) -> QuorumChange:
+        if out is None:
+            return found
+        return save_plan(found, out, overrides=flags, max_lag=arguments.max_lag, overwrite=overwrite)
+
+    only_plan = dry_run or out is not None
+    perform(
+        goal, connection, arguments, render=render, dry_run=only_plan, ask=ask, watch=watch, extras=extras, save=save
+    )
 
 
 def _zones(words: tuple[str, ...]) -> dict[int, str]:

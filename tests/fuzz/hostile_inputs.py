@@ -24,6 +24,7 @@ from kafkactl.adapters.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
 from kafkactl.adapters.zookeeper.settings import zookeeper_settings
 from kafkactl.change.clock import Deadline
 from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal
+from kafkactl.change.plan_document import checksum
 from kafkactl.errors import KafkactlError
 from kafkactl.migration.driver.journal import remembered
 from kafkactl.operations.exposure import client_exposure, zookeeper_exposure
@@ -33,7 +34,6 @@ from kafkactl.protocol.text.client_properties import read_client_properties
 from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.quorum.change.journal import remembered as remembered_change
-from kafkactl.storage.fleet.plan_file import _checksum
 from kafkactl.storage.fleet.receipts import Receipt, Reformat, parse_receipt, render_receipt
 from tests.fuzz.talkers import HttpTalker, ZooKeeperTalker, data, names
 
@@ -272,7 +272,7 @@ def resealed(said: bytes) -> bytes:
     """A plan with a checksum that fits, where it is one still."""
     with suppress(ValueError, TypeError, AttributeError, RecursionError, KeyError):
         document: Mapping[str, Any] = json.loads(said)
-        return json.dumps({**document, "plan_sha256": _checksum(document)}).encode()
+        return json.dumps({**document, "plan_sha256": checksum(document)}).encode()
     return said
 
 

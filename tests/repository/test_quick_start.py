@@ -1,77 +1,29 @@
-"""The quick start is run: every command of its console blocks, in order, and what it prints is compared.
-
-`…` in the page stands for any text; blanks are not counted. Lines that begin with `> ` go on with the command.
-"""
+"""Pages that are run as a reader would run them, without a cluster or against a played one."""
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
+from tests.fakes.quorum import FakeQuorum
+from tests.repository.console_pages import check_page
 from tests.repository.tree import ROOT
 
-PAGE = ROOT / "docs" / "quick-start.md"
-MARK = "=== next command ==="
+DOCS = ROOT / "docs"
 
 
 @pytest.mark.slow
 def test_the_quick_start_prints_what_it_says(tmp_path):
-    steps = _steps()
-    assert len(steps) >= 8
-    script = f"\nrc=$?; echo '{MARK}'; (exit $rc)\n".join(command for command, _ in steps)
-    run = subprocess.run(
-        ["bash", "-c", script],
-        cwd=tmp_path / _made(tmp_path / "work"),
-        env=_environment(tmp_path),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    printed = run.stdout.split(f"{MARK}\n")
-    assert len(printed) == len(steps), run.stdout
-    for (command, expected), actual in zip(steps, printed, strict=True):
-        assert re.fullmatch(_pattern(expected), _squeezed(actual), re.DOTALL), f"$ {command}\n{actual}"
+    check_page(DOCS / "quick-start.md", tmp_path, at_least=8)
 
 
-def _steps() -> list[tuple[str, str]]:
-    """Commands and what they print, over all console blocks."""
-    steps: list[tuple[str, str]] = []
-    for block in re.findall(r"(?s)```console\n(.*?)```", PAGE.read_text(encoding="utf-8")):
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                steps.append((line[2:], ""))
-            elif line.startswith(">") and not steps[-1][1]:
-                steps[-1] = (f"{steps[-1][0]}\n{line[2:]}", "")
-            else:
-                steps[-1] = (steps[-1][0], f"{steps[-1][1]}{line}\n")
-    return steps
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    """A PATH on which `kafkactl` is this tree, and a terminal that is none."""
-    program = _made(folder / "bin") / "kafkactl"
-    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m kafkactl "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("KAFKACTL_", "FORCE_COLOR"))}
-    return kept | {"PATH": f"{program.parent}:{kept['PATH']}", "LC_ALL": "C.UTF-8", "HOME": str(folder)}
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
-
-
-def _squeezed(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip()
-
-
-def _pattern(expected: str) -> str:
-    return ".*?".join(re.escape(part) for part in re.split(r" ?… ?", _squeezed(expected)))
+@pytest.mark.slow
+def test_the_page_on_plan_files(tmp_path):
+    with FakeQuorum(controllers=4, voters=(1, 2, 3)) as quorum:
+        servers = ",".join(map(str, quorum.addresses))
+        check_page(DOCS / "plan-files.md", tmp_path, environment={"KAFKACTL_BOOTSTRAP_CONTROLLER": servers})
+    assert quorum.effects == [
+        ("UpdateFeatures", (("metadata.version", 27),)),
+        ("add", 4),
+        ("remove", 3),
+        ("UpdateFeatures", (("transaction.version", 1),)),
+    ]

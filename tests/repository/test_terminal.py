@@ -18,7 +18,7 @@ RAW_JSON = {
     "kafkactl/metadata/image/digest.py",
     "kafkactl/metadata/image/json.py",
     "kafkactl/metadata/log/quorum_state.py",
-    "kafkactl/storage/fleet/plan_file.py",
+    "kafkactl/change/plan_document.py",
     "kafkactl/storage/fleet/receipts.py",
     "kafkactl/adapters/files/contexts_edit.py",  # a text of TOML
 }

@@ -10,8 +10,8 @@ from pathlib import Path
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.adapters.files.input_files import InputKind, read_input, unreadable_input
 from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.change.plan_document import PLAN_FILE_MODE
 from kafkactl.errors import FailedError, InputError, RefusedError
-from kafkactl.storage.fleet.plan_file import PLAN_FILE_MODE
 from kafkactl.storage.fleet.receipts import Receipt, parse_receipt, receipt_name, render_receipt
 
 _RECEIPT_MODE = 0o644

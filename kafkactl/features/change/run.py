@@ -22,6 +22,7 @@ from kafkactl.features.change.results import FeatureResult, check_dry_run, not_s
 from kafkactl.features.cluster.state import FeatureState, Role
 from kafkactl.features.plan.change import UpgradeType, upgrade_type
 from kafkactl.features.plan.plan import FeaturePlan, FeatureStep, check_unmoved, plan_change
+from kafkactl.features.plan.plan_file import FeaturePlanFile, as_planned
 from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.features.plan.request import FeatureRequest
 from kafkactl.findings import Finding, Outcome, blockers
@@ -121,8 +122,10 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         deadline: Deadline,
         policy: FeatureWaitPolicy,
         tell: ProgressCallback,
+        planned: FeaturePlanFile | None = None,
     ) -> None:
         self.port, self.request, self.policy, self.tell = port, request, policy, tell
+        self.planned = planned
         self.first_plan: FeaturePlan | None = None
         self.dry_run: DryRun | None = None
         self.not_sent_error: UnreachableError | None = None
@@ -137,8 +140,8 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         return self._latest
 
     def plan(self, seen: FeatureState) -> FeaturePlan:
-        """What is left of the request."""
-        plan = plan_change(seen, self.request)
+        """What is left of the request, refused where a plan file says something else."""
+        plan = as_planned(plan_change(seen, self.request), self.planned)
         self.first_plan = self.first_plan or plan
         return plan
 

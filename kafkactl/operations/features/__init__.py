@@ -13,21 +13,26 @@ __all__ = [
     "FeatureChange",
     "FeatureDependencies",
     "FeatureDescription",
+    "FeaturePlanFile",
     "FeatureRequest",
     "LevelProof",
     "VersionMapping",
+    "apply_plan",
     "change_levels",
     "describe",
     "feature_dependencies",
     "feature_request",
     "level_name",
+    "load_plan",
     "plan_change",
+    "save_plan",
     "verify_levels",
     "version_mapping",
 ]
 
 if TYPE_CHECKING:
     from kafkactl.features.catalog.consequences import level_name
+    from kafkactl.features.plan.plan_file import FeaturePlanFile
     from kafkactl.features.plan.request import FeatureRequest
     from kafkactl.operations.features.cluster import (
         FeatureChange,
@@ -45,16 +50,19 @@ if TYPE_CHECKING:
         feature_dependencies,
         version_mapping,
     )
+    from kafkactl.operations.features.plan_files import apply_plan, load_plan, save_plan
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             "kafkactl.features.catalog.consequences": ("level_name",),
+            "kafkactl.features.plan.plan_file": ("FeaturePlanFile",),
             "kafkactl.features.plan.request": ("FeatureRequest",),
             f"{__name__}.cluster": (
                 "FeatureChange", "FeatureDescription", "LevelProof", "change_levels", "describe", "feature_request",
                 "plan_change", "verify_levels",
             ),
+            f"{__name__}.plan_files": ("apply_plan", "load_plan", "save_plan"),
             f"{__name__}.levels": ("FeatureDependencies", "VersionMapping", "feature_dependencies", "version_mapping"),
         },
     )  # fmt: skip

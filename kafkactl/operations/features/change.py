@@ -25,6 +25,7 @@ from kafkactl.features.change.run import DryRun, FeatureJourney, FeatureWaitPoli
 from kafkactl.features.cluster.state import FeatureState
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.plan import FeaturePlan
+from kafkactl.features.plan.plan_file import FeaturePlanFile
 from kafkactl.features.plan.request import FeatureRequest
 from kafkactl.findings import Finding, Outcome, blockers
 from kafkactl.frozen import frozen
@@ -64,18 +65,24 @@ def validate(client: Client, plan: FeaturePlan, state: FeatureState) -> DryRun:
 
 
 def change_features(
-    client: Client, request: FeatureRequest, *, deadline: Deadline, tell: ProgressCallback
+    client: Client,
+    request: FeatureRequest,
+    *,
+    deadline: Deadline,
+    tell: ProgressCallback,
+    planned: FeaturePlanFile | None = None,
 ) -> ChangeRun:
     """Observe, plan, ask the controller for its dry run, and, where nothing stands in the way, change and prove.
 
-    `tell` gets an event for everything that is done. Raises UnreachableError where nothing was sent yet and the
-    cluster cannot be asked; after that what is not known is part of the answer.
+    `tell` gets an event for everything that is done. No step is taken that is not in `planned`.
+    Raises UnreachableError where nothing was sent yet and the cluster cannot be asked; after that what is not known
+    is part of the answer.
     """
     policy = FeatureWaitPolicy(
         look_every_ms=int(_POLL_MS), settle_ms=SETTLE_MS, grace_ms=_GRACE_MS, proof_ms=PROOF_MS
     )  # fmt: skip
     port = LiveFeatures(client)
-    journey = FeatureJourney(port, request, deadline=deadline, policy=policy, tell=tell)
+    journey = FeatureJourney(port, request, deadline=deadline, policy=policy, tell=tell, planned=planned)
     end = Engine(journey, RunJournal(), clock=client.clock, policy=policy).to_the_end()
     if end.interrupted:
         raise KeyboardInterrupt

@@ -18,6 +18,7 @@ from kafkactl.features.cluster.describe import describe_features, description, k
 from kafkactl.features.cluster.state import FeatureState
 from kafkactl.features.plan import plan as planning
 from kafkactl.features.plan.plan import FeaturePlan
+from kafkactl.features.plan.plan_file import FeaturePlanFile, as_planned
 from kafkactl.features.plan.request import FeatureRequest, Operation, parse_request
 from kafkactl.findings import Finding, Outcome, blocker, warning
 from kafkactl.frozen import frozen
@@ -123,7 +124,8 @@ def feature_request(
 class FeatureChange:
     """A change of levels: as it was planned, and, unless `is_dry_run`, what came of it.
 
-    `results` are the controller's answers, of its own dry run where nothing was sent.
+    `results` are the controller's answers, of its own dry run where nothing was sent. `out` is the plan file that was
+    written, `plan_sha256` the checksum of the one that was written or applied.
     """
 
     plan: FeaturePlan
@@ -134,6 +136,8 @@ class FeatureChange:
     predictions: Mapping[str, bool | None] = field(default_factory=dict)
     notes: tuple[Finding, ...] = ()
     is_dry_run: bool = False
+    out: str | None = None
+    plan_sha256: str | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -154,7 +158,7 @@ class FeatureChange:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer `features.change`."""
-        return change_answer(
+        answer = change_answer(
             self.plan,
             results=self.results,
             resolved=self.resolved,
@@ -163,15 +167,17 @@ class FeatureChange:
             findings=self.notes,
             dry_run=self.is_dry_run,
         )
+        return {**answer, "out": self.out, "plan_sha256": self.plan_sha256}
 
 
-def plan_change(client: Client, request: FeatureRequest) -> FeatureChange:
-    """Plan a change, and ask the active controller for its own dry run. Nothing is written.
+def plan_change(client: Client, request: FeatureRequest, *, planned: FeaturePlanFile | None = None) -> FeatureChange:
+    """Plan a change, and ask the active controller for its own dry run. Nothing is changed in the cluster.
 
-    Everything that stands in the way is in the result. Raises UnreachableError where the cluster cannot be observed.
+    Everything that stands in the way is in the result; where a plan file is given (`planned`), also what is otherwise
+    than it says. Raises UnreachableError where the cluster cannot be observed.
     """
     view = look_for(client, request)
-    plan = planning.plan_change(view.state, request)
+    plan = as_planned(planning.plan_change(view.state, request), planned)
     asked = DryRun(results=(), predictions={})
     if view.state.active_controller is not None and any(change.moves for change in plan.changes):
         asked = validate(client, plan, view.state)
@@ -186,15 +192,21 @@ def plan_change(client: Client, request: FeatureRequest) -> FeatureChange:
 
 
 def change_levels(
-    client: Client, request: FeatureRequest, *, timeout_ms: float = 120_000.0, on_note: NoteCallback = ignore_note
+    client: Client,
+    request: FeatureRequest,
+    *,
+    timeout_ms: float = 120_000.0,
+    on_note: NoteCallback = ignore_note,
+    planned: FeaturePlanFile | None = None,
 ) -> FeatureChange:
     """Change levels: observe, plan, ask for the controller's dry run, send, and prove the levels on every node.
 
-    Nothing is sent while anything stands in the way. `on_note` gets a line for every step. Raises UnreachableError
-    where nothing was sent yet and the cluster cannot be asked; after that, what is not known is part of the result.
+    Nothing is sent while anything stands in the way, or is otherwise than a plan file (`planned`) says.
+    `on_note` gets a line for every step. Raises UnreachableError where nothing was sent yet and the cluster cannot
+    be asked; after that, what is not known is part of the result.
     """
     until = Deadline.after(timeout_ms, client.clock)
-    run = change_features(client, request, deadline=until, tell=lambda event: on_note(event.text))
+    run = change_features(client, request, deadline=until, tell=lambda event: on_note(event.text), planned=planned)
     return FeatureChange(
         plan=run.plan,
         request=request,

@@ -13,14 +13,18 @@ __all__ = [
     "Candidate",
     "QuorumChange",
     "QuorumDescription",
+    "QuorumPlanFile",
     "QuorumWatch",
     "addition",
     "change_voters",
     "conversion",
     "describe",
+    "load_plan",
     "plan_change",
+    "planned_goal",
     "reassignment",
     "removal",
+    "save_plan",
     "survivable",
     "wait_policy",
 ]
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
         wait_policy,
     )
     from kafkactl.operations.quorum.observation import QuorumDescription, QuorumWatch, describe
+    from kafkactl.operations.quorum.plan_files import load_plan, planned_goal, save_plan
+    from kafkactl.quorum.plan_file import QuorumPlanFile
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -47,6 +53,8 @@ else:
                 "Candidate", "QuorumChange", "addition", "change_voters", "conversion", "plan_change", "reassignment",
                 "removal", "survivable", "wait_policy",
             ),
+            f"{__name__}.plan_files": ("load_plan", "planned_goal", "save_plan"),
+            "kafkactl.quorum.plan_file": ("QuorumPlanFile",),
             f"{__name__}.observation": ("QuorumDescription", "QuorumWatch", "describe"),
         },
     )  # fmt: skip

@@ -98,10 +98,15 @@ def wait_policy(
 
 @frozen
 class QuorumChange:
-    """A change that was planned, refused or carried out. `journal` is the file that records it, None for none."""
+    """A change that was planned, refused or carried out. `journal` is the file that records it, None for none.
+
+    `out` is the plan file that was written, `plan_sha256` the checksum of the one that was written or applied.
+    """
 
     result: ChangeResult
     journal: str | None = None
+    out: str | None = None
+    plan_sha256: str | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -115,7 +120,8 @@ class QuorumChange:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer `quorum.change`, without a forecast and without a simulation."""
-        return {**self.result.to_dict(), "journal": self.journal, "forecast": [], "simulation": None}
+        files = {"journal": self.journal, "out": self.out, "plan_sha256": self.plan_sha256}
+        return {**self.result.to_dict(), **files, "forecast": [], "simulation": None}
 
 
 def plan_change(

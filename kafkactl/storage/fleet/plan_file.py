@@ -16,17 +16,29 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import json
-import re
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-from kafkactl.errors import InputError, RefusedError
+from kafkactl.change.plan_document import (
+    CHECKSUM,
+    checked,
+    levels_in,
+    list_in,
+    not_a_plan,
+    number_in,
+    read_document,
+    render_document,
+    sealed,
+    table_in,
+    tables_in,
+    text_in,
+    texts_in,
+)
+from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome, Severity
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.shown import escaped
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,
@@ -43,13 +55,11 @@ from kafkactl.values import Endpoint, Uuid
 
 KIND = "storage.plan"
 SCHEMA_VERSION = 1
-PLAN_FILE_MODE = 0o600
 
 # A plan names no other file than these: one that does was not made by `storage plan`.
 _PLANNED_NAMES = frozenset({META_PROPERTIES, BOOTSTRAP_CHECKPOINT, f"{METADATA_LOG}/{FIRST_CHECKPOINT}"})
 _PLANNED_MODES = (None, SNAPSHOT_MODE, KEYS_MODE)
-_UNFIT = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
-_Value = TypeVar("_Value")
+_MADE_BY = "kafkactl storage plan INVENTORY --out plan.json"
 
 
 @frozen
@@ -119,26 +129,14 @@ def node_format_plan(plan: FleetPlan, node: PlannedNode) -> FormatPlan:
 
 def render_plan(plan: FleetPlan) -> bytes:
     """The plan file: JSON with sorted keys, its checksum included."""
-    return (escaped(json.dumps(_sealed(plan), indent=1, sort_keys=True, ensure_ascii=False)) + "\n").encode("utf-8")
+    return render_document(_document(plan))
 
 
 def shown_plan(plan: FleetPlan) -> dict[str, Any]:
     """The plan as it is shown (`storage.plan`): the file without `contents`, which may hold SCRAM keys."""
-    document = _sealed(plan)
+    document = sealed(_document(plan))
     del document["contents"]
     return document
-
-
-def _sealed(plan: FleetPlan) -> dict[str, Any]:
-    document = _document(plan)
-    return {**document, "plan_sha256": _checksum(document)}
-
-
-def _checksum(document: Mapping[str, Any]) -> str:
-    """Over the canonical JSON of everything but the checksum itself: sorted keys, no blanks, UTF-8."""
-    rest = {key: value for key, value in document.items() if key != "plan_sha256"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _document(plan: FleetPlan) -> dict[str, Any]:
@@ -219,114 +217,37 @@ def parse_plan(data: bytes, *, file: str) -> tuple[FleetPlan, str]:
     Raises InputError `not-a-plan-file` (not JSON, not a plan, a plan of another version) and RefusedError
     `plan-file-edited` where the checksum does not fit the rest.
     """
-    document = _load(data, file)
-    if document.get("kind") != KIND:
-        raise _not_a_plan(file, f'expected "kind": "{KIND}", found {document.get("kind")!r}')
-    if document.get("schema_version") != SCHEMA_VERSION:
-        raise _not_a_plan(file, f"schema_version is {document.get('schema_version')!r}, this kafkactl knows 1")
-    expected = _checksum(document)
-    if document.get("plan_sha256") != expected:
-        raise RefusedError(
-            f"{file} was changed after it was planned: its checksum is {expected}, "
-            f"and plan_sha256 says {document.get('plan_sha256')}",
-            id="plan-file-edited",
-        )
+    document = read_document(data, file=file, kind=KIND, schema_version=SCHEMA_VERSION, made_by=_MADE_BY)
     try:
-        return _plan_from(document), expected
+        return _plan_from(document), text_in(document, CHECKSUM)
     except (KeyError, TypeError, ValueError, AttributeError, InputError, binascii.Error) as error:
-        raise _not_a_plan(file, f"{type(error).__name__}: {error}") from None
-
-
-def _load(data: bytes, file: str) -> dict[str, Any]:
-    try:
-        document = json.loads(data.decode("utf-8"), object_pairs_hook=_without_duplicates)
-    except UnicodeDecodeError as error:
-        raise _not_a_plan(file, f"byte {error.start} is not UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        raise _not_a_plan(file, str(error)) from None
-    if not isinstance(document, dict):
-        raise _not_a_plan(file, "expected a JSON object")
-    return document
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) != len(pairs):
-        met: set[str] = set()
-        twice = next(name for name, _ in pairs if name in met or met.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {twice!r} stands twice in one object")
-    return table
-
-
-def _not_a_plan(file: str, why: str) -> InputError:
-    return InputError(
-        f"{file} is not a plan of kafkactl: {why}",
-        id="not-a-plan-file",
-        next_step="Make one with `kafkactl storage plan INVENTORY --out plan.json`.",
-    )
+        raise not_a_plan(file, f"{type(error).__name__}: {error}", _MADE_BY) from None
 
 
 def _plan_from(document: Mapping[str, Any]) -> FleetPlan:
-    contents = {digest: _content(digest, text) for digest, text in _table(document, "contents").items()}
-    version = _table(document, "metadata_version")
+    contents = {digest: _content(digest, text) for digest, text in table_in(document, "contents").items()}
+    version = table_in(document, "metadata_version")
     return FleetPlan(
         outcome=Outcome(document["outcome"]),
-        cluster_id=_text(document, "cluster_id"),
-        kafka_version=_text(document, "kafka_version"),
-        release_version=None if document["release_version"] is None else _text(document, "release_version"),
-        requested_features=_texts(document, "requested_features"),
-        metadata_version_level=_number(version, "level"),
-        metadata_version_name=_text(version, "name"),
-        kraft_version=_number(document, "kraft_version"),
-        features={name: _number(_table(document, "features"), name) for name in _table(document, "features")},
-        mode=_text(document, "mode"),
-        voters=tuple(_voter_from(voter) for voter in _tables(document, "voters")),
-        static_voters=tuple(_checked(voter, int, "static_voters") for voter in _list(document, "static_voters")),
-        created_ms=_number(document, "created_ms"),
-        nodes=tuple(_node_from(node, contents) for node in _tables(document, "nodes")),
-        findings=tuple(_finding_from(finding) for finding in _tables(document, "findings")),
+        cluster_id=text_in(document, "cluster_id"),
+        kafka_version=text_in(document, "kafka_version"),
+        release_version=None if document["release_version"] is None else text_in(document, "release_version"),
+        requested_features=texts_in(document, "requested_features"),
+        metadata_version_level=number_in(version, "level"),
+        metadata_version_name=text_in(version, "name"),
+        kraft_version=number_in(document, "kraft_version"),
+        features=levels_in(document, "features"),
+        mode=text_in(document, "mode"),
+        voters=tuple(_voter_from(voter) for voter in tables_in(document, "voters")),
+        static_voters=tuple(checked(voter, int, "static_voters") for voter in list_in(document, "static_voters")),
+        created_ms=number_in(document, "created_ms"),
+        nodes=tuple(_node_from(node, contents) for node in tables_in(document, "nodes")),
+        findings=tuple(_finding_from(finding) for finding in tables_in(document, "findings")),
     )
 
 
-# --- values of a plan, whose types anybody may have changed ---
-
-
-def _checked(value: Any, type_: type[_Value], key: str) -> _Value:
-    if not isinstance(value, type_) or isinstance(value, bool):
-        raise ValueError(f"{key} is {type(value).__name__}, expected is {type_.__name__}")
-    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-        raise ValueError(f"{key} is a number of more than 64 bits")
-    if isinstance(value, str) and _UNFIT.search(value):
-        raise ValueError(f"{key} holds a control character or half a character")
-    return value
-
-
-def _text(document: Mapping[str, Any], key: str) -> str:
-    return _checked(document[key], str, key)
-
-
-def _number(document: Mapping[str, Any], key: str) -> int:
-    return _checked(document[key], int, key)
-
-
-def _table(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return _checked(document[key], dict, key)
-
-
-def _list(document: Mapping[str, Any], key: str) -> list[Any]:
-    return _checked(document[key], list, key)
-
-
-def _tables(document: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    return [_checked(item, dict, key) for item in _list(document, key)]
-
-
-def _texts(document: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(_checked(item, str, key) for item in _list(document, key))
-
-
 def _content(digest: str, text: Any) -> bytes:
-    content = base64.b64decode(_checked(text, str, "contents"), validate=True)
+    content = base64.b64decode(checked(text, str, "contents"), validate=True)
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(f"the content named {digest} has another checksum")
     return content
@@ -334,30 +255,32 @@ def _content(digest: str, text: Any) -> bytes:
 
 def _voter_from(document: Mapping[str, Any]) -> Voter:
     return Voter(
-        node_id=_number(document, "id"),
-        directory_id=Uuid.parse(_text(document, "directory_id")),
+        node_id=number_in(document, "id"),
+        directory_id=Uuid.parse(text_in(document, "directory_id")),
         endpoints=tuple(
-            Endpoint(listener=_text(endpoint, "listener"), host=_text(endpoint, "host"), port=_number(endpoint, "port"))
-            for endpoint in _tables(document, "endpoints")
+            Endpoint(
+                listener=text_in(endpoint, "listener"), host=text_in(endpoint, "host"), port=number_in(endpoint, "port")
+            )
+            for endpoint in tables_in(document, "endpoints")
         ),
     )
 
 
 def _node_from(document: Mapping[str, Any], contents: Mapping[str, bytes]) -> PlannedNode:
     files: dict[str, list[PlannedFile]] = {}
-    for file in _tables(document, "files"):
-        files.setdefault(_text(file, "directory"), []).append(_file_from(file, contents))
-    directories = tuple(_directory_from(item, files) for item in _tables(document, "directories"))
-    values = _table(document, "config_values")
+    for file in tables_in(document, "files"):
+        files.setdefault(text_in(file, "directory"), []).append(_file_from(file, contents))
+    directories = tuple(_directory_from(item, files) for item in tables_in(document, "directories"))
+    values = table_in(document, "config_values")
     node = PlannedNode(
-        id=_number(document, "id"),
-        host=_text(document, "host"),
-        roles=_texts(document, "roles"),
-        kafka_version=_text(document, "kafka_version"),
-        config=_text(document, "config"),
-        config_values={key: _text(values, key) for key in values},
-        voter_mode=VoterMode(_text(document, "voter_mode")),
-        mounts=_texts(document, "mounts"),
+        id=number_in(document, "id"),
+        host=text_in(document, "host"),
+        roles=texts_in(document, "roles"),
+        kafka_version=text_in(document, "kafka_version"),
+        config=text_in(document, "config"),
+        config_values={key: text_in(values, key) for key in values},
+        voter_mode=VoterMode(text_in(document, "voter_mode")),
+        mounts=texts_in(document, "mounts"),
         directories=directories,
     )
     if other := sorted(set(files) - {directory.path for directory in directories}):
@@ -366,33 +289,35 @@ def _node_from(document: Mapping[str, Any], contents: Mapping[str, bytes]) -> Pl
 
 
 def _directory_from(document: Mapping[str, Any], files: Mapping[str, Iterable[PlannedFile]]) -> PlannedDirectory:
-    directory_id, path = document["directory_id"], _text(document, "path")
+    directory_id, path = document["directory_id"], text_in(document, "path")
     return PlannedDirectory(
         path=path,
-        role=_text(document, "role"),
-        directory_id=Uuid.parse(_text(document, "directory_id")) if directory_id is not None else None,
+        role=text_in(document, "role"),
+        directory_id=Uuid.parse(text_in(document, "directory_id")) if directory_id is not None else None,
         action=Action.FORMAT,
         files=tuple(files.get(path, ())),
     )
 
 
 def _file_from(document: Mapping[str, Any], contents: Mapping[str, bytes]) -> PlannedFile:
-    name, mode = _text(document, "name"), document["mode"]
+    name, mode = text_in(document, "name"), document["mode"]
     if name not in _PLANNED_NAMES:
         raise ValueError(f"{name!r} is not a file that formatting writes")
     if mode not in _PLANNED_MODES:
         raise ValueError(f"{name} has the mode {mode!r}, which formatting gives to no file")
     return PlannedFile(
-        name=name, content=contents[_text(document, "sha256")], mode=None if mode is None else _number(document, "mode")
+        name=name,
+        content=contents[text_in(document, "sha256")],
+        mode=None if mode is None else number_in(document, "mode"),
     )
 
 
 def _finding_from(document: Mapping[str, Any]) -> Finding:
     return Finding(
-        id=_text(document, "id"),
+        id=text_in(document, "id"),
         severity=Severity(document["severity"]),
         subject=str(document["subject"]),
         message=str(document["message"]),
-        evidence=_table(document, "evidence"),
+        evidence=table_in(document, "evidence"),
         next_step=str(document["next_step"]),
     )

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from kafkactl.change.plan_document import checksum
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
-from kafkactl.storage.fleet.plan_file import _checksum
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.storage.fleet.fleets import FleetBuilder
 
@@ -42,7 +42,7 @@ def planned(kafkactl, tmp_path, **inventory) -> FleetOnDisk:
 def forge(fleet: FleetOnDisk, change: Callable[[Document], None]) -> None:
     document = fleet.planned()
     change(document)
-    document["plan_sha256"] = _checksum(document)
+    document["plan_sha256"] = checksum(document)
     fleet.plan.write_text(json.dumps(document), encoding="utf-8")
 
 

@@ -1,0 +1,75 @@
+"""Pages of docs/ that are run: every command of their console blocks, in order, and what it prints is compared.
+
+`…` in a page stands for any text; blanks are not counted. Lines that begin with `> ` go on with the command.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.repository.tree import ROOT
+
+MARK = "=== next command ==="
+
+
+def check_page(page: Path, folder: Path, *, environment: Mapping[str, str] | None = None, at_least: int = 3) -> None:
+    """Run the commands of a page in a new folder under `folder`; each has to print what the page says."""
+    steps = _steps(page)
+    assert len(steps) >= at_least
+    script = f"\nrc=$?; echo '{MARK}'; (exit $rc)\n".join(command for command, _ in steps)
+    run = subprocess.run(
+        ["bash", "-c", script],
+        cwd=_made(folder / "work"),
+        env={**user_environment(folder), **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    printed = run.stdout.split(f"{MARK}\n")
+    assert len(printed) == len(steps), run.stdout
+    for (command, expected), actual in zip(steps, printed, strict=True):
+        assert re.fullmatch(_pattern(expected), _squeezed(actual), re.DOTALL), f"$ {command}\n{actual}"
+
+
+def _steps(page: Path) -> list[tuple[str, str]]:
+    """Commands and what they print, over all console blocks."""
+    steps: list[tuple[str, str]] = []
+    for block in re.findall(r"(?s)```console\n(.*?)```", page.read_text(encoding="utf-8")):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                steps.append((line[2:], ""))
+            elif line.startswith(">") and not steps[-1][1]:
+                steps[-1] = (f"{steps[-1][0]}\n{line[2:]}", "")
+            else:
+                steps[-1] = (steps[-1][0], f"{steps[-1][1]}{line}\n")
+    return steps
+
+
+def user_environment(folder: Path) -> dict[str, str]:
+    """A PATH on which `kafkactl` is this tree, and a terminal that is none."""
+    program = _made(folder / "bin") / "kafkactl"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m kafkactl "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("KAFKACTL_", "FORCE_COLOR"))}
+    return kept | {"PATH": f"{program.parent}:{kept['PATH']}", "LC_ALL": "C.UTF-8", "HOME": str(folder)}
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _pattern(expected: str) -> str:
+    return ".*?".join(re.escape(part) for part in re.split(r" ?… ?", _squeezed(expected)))
