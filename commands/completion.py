@@ -8,6 +8,7 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
+from kafkactl.commands.framework.completing import register
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice
 from kafkactl.commands.rendering import output
@@ -26,6 +27,7 @@ from kafkactl.commands.rendering.page import Page
 @click.argument("shell", type=Choice(("bash", "zsh", "fish")))
 def command(shell: str) -> None:
     """Print the completion script for SHELL."""
+    register()
     family = get_completion_class(shell)
     assert family is not None, "click knows the three shells of the choice"
     root = click.get_current_context().find_root()

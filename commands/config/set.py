@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import unasked_writing_options
 
@@ -16,7 +17,7 @@ from kafkactl.commands.framework.options import unasked_writing_options
     ),
     codes=(0, 1, 2, 3),
 )
-@click.argument("name")
+@click.argument("name", shell_complete=completing.contexts)
 @click.option("--bootstrap-server", metavar="HOST:PORT,…", help="Brokers to connect to first; replaces controllers.")
 @click.option(
     "--bootstrap-controller", metavar="HOST:PORT,…", help="Controllers to connect to first, instead of brokers."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice, unasked_writing_options
 
@@ -15,7 +16,7 @@ _KEYS = ("bootstrap-server", "bootstrap-controller", "command-config", "cluster-
     examples=("kafkactl config unset prod cluster-id",),
     codes=(0, 1, 2, 3),
 )
-@click.argument("name")
+@click.argument("name", shell_complete=completing.contexts)
 @click.argument("key", nargs=-1, required=True, type=Choice(_KEYS))
 @unasked_writing_options
 def command(name: str, key: tuple[str, ...], dry_run: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import unasked_writing_options
 
@@ -13,7 +14,7 @@ from kafkactl.commands.framework.options import unasked_writing_options
     examples=("kafkactl config use prod",),
     codes=(0, 1, 2, 3),
 )
-@click.argument("name")
+@click.argument("name", shell_complete=completing.contexts)
 @unasked_writing_options
 def command(name: str, dry_run: bool) -> None:
     """Select the current context, used if no node and no context is named."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
@@ -17,7 +18,7 @@ from kafkactl.commands.rendering.page import Page
     examples=("kafkactl config view", "kafkactl config view prod -o json"),
     codes=(0, 2),
 )
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.contexts)
 def command(name: str | None) -> None:
     """Show every context, or one.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework import completing, exit_codes
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
@@ -28,7 +28,11 @@ Answer = Mapping[str, Any]
     codes=(exit_codes.DONE, exit_codes.USAGE, exit_codes.UNREACHABLE, exit_codes.INTERRUPTED),
 )
 @click.option(
-    "--node-id", type=click.IntRange(min=0), metavar="ID", help="Show only this node's response. [default: all nodes]"
+    "--node-id",
+    shell_complete=completing.nodes,
+    type=click.IntRange(min=0),
+    metavar="ID",
+    help="Show only this node's response. [default: all nodes]",
 )
 @connection_options
 def command(*, node_id: int | None, connection: ConnectionArguments) -> None:

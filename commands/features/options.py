@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework import completing, exit_codes
 
 CHANGE_CODES = (
     exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
@@ -27,12 +27,19 @@ def min_insync_option(function: Function) -> Function:
 def level_options(function: Function) -> Function:
     """`--metadata`, `--feature`, `--release-version`: parameters `metadata`, `features`, `release_version`."""
     options = (
-        click.option("--metadata", metavar="VERSION", help="Level of metadata.version: a release (4.3) or its name."),
         click.option(
-            "--feature", "features", multiple=True, metavar="NAME=LEVEL", help="A feature and its level; repeatable."
+            "--metadata", metavar="VERSION", shell_complete=completing.releases,
+            help="Level of metadata.version: a release (4.3) or its name.",
         ),
-        click.option("--release-version", metavar="VERSION", help="The levels of a release, except kraft.version."),
-    )
+        click.option(
+            "--feature", "features", multiple=True, metavar="NAME=LEVEL", shell_complete=completing.feature_levels,
+            help="A feature and its level; repeatable.",
+        ),
+        click.option(
+            "--release-version", metavar="VERSION", shell_complete=completing.releases,
+            help="The levels of a release, except kraft.version.",
+        ),
+    )  # fmt: skip
     for option in reversed(options):
         function = option(function)
     return function

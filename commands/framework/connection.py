@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 from click.core import ParameterSource
 
+from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import ConnectionOption
 
@@ -107,20 +108,29 @@ def _options() -> tuple[Callable[[Any], Any], ...]:
         _option("--bootstrap-server", "HOST:PORT,…", "Brokers to connect to first."),
         _option("--bootstrap-controller", "HOST:PORT,…", "Controllers to connect to first, instead of brokers."),
         _option("--command-config", "FILE", "Client properties: security, login, time-outs; as Kafka's tools read it."),
-        _option("--context", "NAME", "A context of `kafkactl config`, instead of the current one."),
+        _option(
+            "--context",
+            "NAME",
+            "A context of `kafkactl config`, instead of the current one.",
+            shell_complete=completing.contexts,
+        ),
     )
 
 
-def _option(name: str, metavar: str, text: str) -> Callable[[Any], Any]:
+def _option(name: str, metavar: str, text: str, **more: Any) -> Callable[[Any], Any]:
     variable = "KAFKACTL_" + name.removeprefix("--").replace("-", "_").upper()
-    return click.option(name, cls=ConnectionOption, metavar=metavar, envvar=variable, help=text)
+    return click.option(name, cls=ConnectionOption, metavar=metavar, envvar=variable, help=text, **more)
 
 
 def _gathered(**_given: str | None) -> ConnectionArguments:
-    """The options of this command and of the groups around it, each from its nearest place."""
+    return connection_in(click.get_current_context())
+
+
+def connection_in(ctx: click.Context) -> ConnectionArguments:
+    """The connection options of this command and of the groups around it, each from its nearest place."""
     typed: dict[str, str] = {}
     environment: dict[str, str] = {}
-    scope: click.Context | None = click.get_current_context()
+    scope: click.Context | None = ctx
     while scope is not None:
         for name in ConnectionArguments._fields:
             if value := scope.params.get(name):

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.connection import (
     ConnectionArguments,
     connection_options,
@@ -38,7 +39,10 @@ _TITLES = {
     timeout="60s",
 )
 @connection_options
-@click.option("--id", "node_id", type=click.IntRange(min=0), required=True, metavar="N", help="The node's id.")
+@click.option(
+    "--id", "node_id", type=click.IntRange(min=0), required=True, metavar="N", shell_complete=completing.nodes,
+    help="The node's id.",
+)  # fmt: skip
 @click.option("--role", type=Choice(("broker", "controller")), help="Required if both are registered under this id.")
 @click.option(
     "--stopped", is_flag=True,

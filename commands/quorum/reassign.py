@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import plan_file_options, writing_options
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     timeout="1h",
 )
 @click.option(
-    "--target", required=True, metavar="IDS",
+    "--target", required=True, metavar="IDS", shell_complete=completing.controller_list,
     help="The intended voters: 1,2,3; to select a directory, 3@DIRECTORY_ID.",
 )  # fmt: skip
 @click.option(

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import unasked_writing_options
@@ -31,7 +32,10 @@ from kafkactl.commands.rendering.page import Page
     codes=CODES,
     timeout="10m",
 )
-@click.option("-i", "--controller-id", required=True, type=click.IntRange(min=0), metavar="ID", help="The voter's id.")
+@click.option(
+    "-i", "--controller-id", required=True, type=click.IntRange(min=0), metavar="ID", help="The voter's id.",
+    shell_complete=completing.controllers,
+)  # fmt: skip
 @click.option(
     "-d", "--controller-directory-id", required=True, metavar="DIR", help="Its directory id, as `describe` shows it."
 )

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kafkactl.commands.framework import completing
+
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
     from kafkactl.operations.storage.request import FormatRequest, GuardOverrides, Owner
@@ -34,9 +36,13 @@ def kafka_options(function: Function) -> Function:
             "-N", "--no-initial-controllers", is_flag=True,
             help="This node joins a dynamic quorum whose first voters are formatted elsewhere.",
         ),
-        click.option("-r", "--release-version", metavar="RELEASE", help="The release whose metadata.version to set."),
         click.option(
-            "-f", "--feature", "features", multiple=True, metavar="NAME=LEVEL", help="A feature level; repeatable."
+            "-r", "--release-version", metavar="RELEASE", shell_complete=completing.releases,
+            help="The release whose metadata.version to set.",
+        ),
+        click.option(
+            "-f", "--feature", "features", multiple=True, metavar="NAME=LEVEL", help="A feature level; repeatable.",
+            shell_complete=completing.feature_levels,
         ),
         click.option(
             "-S", "--add-scram", multiple=True, metavar="SCRAM",

@@ -17,6 +17,11 @@ def test_the_quick_start_prints_what_it_says(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_page_on_completion(tmp_path):
+    check_page(DOCS / "completion.md", tmp_path)
+
+
+@pytest.mark.slow
 def test_the_page_on_plan_files(tmp_path):
     with FakeQuorum(controllers=4, voters=(1, 2, 3)) as quorum:
         servers = ",".join(map(str, quorum.addresses))
