@@ -61,6 +61,7 @@ demo: setup
 
 docs: setup
 	$(BIN)/python -m scripts.make_reference
+	$(BIN)/python -m scripts.make_man
 	$(BIN)/python -m scripts.make_api
 	$(BIN)/python -m scripts.make_layers
 	$(BIN)/python -m scripts.make_states

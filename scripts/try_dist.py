@@ -93,7 +93,19 @@ def try_wheel(wheel: Path, folder: Path, *, installed_dependencies: bool = False
         if field is not None and field not in json.loads(run.stdout):
             raise TrialError(f"kafkactl {words}: no {field!r} in the answer: {run.stdout[:500]}")
         yield f"kafkactl {words}"
+    if shutil.which("man") is not None:
+        yield _manual(program.parent, folder)
     yield f"all explanations and schemas: {_run([python, '-c', EACH], folder).stdout.strip()}"
+
+
+def _manual(programs: Path, folder: Path) -> str:
+    """Look a page up as a user does whose PATH has the folder of the program, and no other setting."""
+    environment = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(folder), "LC_ALL": "C.UTF-8", "MANWIDTH": "80"}
+    words = ["man", "--pager=cat", "kafkactl-storage-format"]
+    run = subprocess.run(words, capture_output=True, text=True, cwd=folder, env=environment, check=False)
+    if run.returncode or "Format" not in run.stdout or "EXIT STATUS" not in run.stdout:
+        raise TrialError(f"{' '.join(words)} ended with {run.returncode}:\n{run.stdout[:500]}{run.stderr}")
+    return " ".join(words)
 
 
 def _environment(place: Path, *, installed_dependencies: bool) -> Path:

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import tomli
 
+from kafkactl._version import __version__
 from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.models import kinds
 from kafkactl.schema.explanations import explanations
-from scripts import make_reference, try_dist
+from scripts import make_man, make_reference, try_dist
 from tests.repository.tree import ROOT, product_files, shown
 
 MAPPED = {"commands": "kafkactl/commands", "schemas": "kafkactl/schemas"}
@@ -78,7 +79,9 @@ def test_the_wheel_holds_every_file_and_nothing_else(dist):
         for path in (ROOT / "schemas").rglob("*")
         if path.is_file() and path.suffix not in (".py", ".pyc")
     }
-    assert names == code | data | {"kafkactl/py.typed"}
+    place = f"kafkactl-{__version__}.data/data/share/man/man1"
+    manual = {f"{place}/{path.name}" for path in make_man.FOLDER.iterdir()}
+    assert names == code | data | manual | {"kafkactl/py.typed"}
     assert license_text
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from tests.fakes.quorum import FakeQuorum
@@ -14,6 +16,14 @@ DOCS = ROOT / "docs"
 @pytest.mark.slow
 def test_the_quick_start_prints_what_it_says(tmp_path):
     check_page(DOCS / "quick-start.md", tmp_path, at_least=8)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed (Debian: apt-get install man-db)")
+def test_the_page_on_man_pages(tmp_path):
+    (tmp_path / "man").mkdir()
+    (tmp_path / "man" / "man1").symlink_to(DOCS / "man")
+    check_page(DOCS / "man-pages.md", tmp_path, environment={"MANPATH": str(tmp_path / "man"), "MANPAGER": "cat"})
 
 
 @pytest.mark.slow
