@@ -76,7 +76,7 @@ def test_links_lead_somewhere(path):
 def test_every_command_line_in_the_docs_is_one(path):
     lines = [line for line in _command_lines(path) if line.split()[1] not in COMING]
     lines = [line for line in lines if not (COMING_VERBS and line.startswith(COMING_VERBS))]
-    wrong = [f"{line}: {trouble}" for line in lines if (trouble := _trouble(line))]
+    wrong = [f"{line}: {trouble}" for line in lines if (trouble := trouble_of(line))]
     assert not wrong
 
 
@@ -89,7 +89,7 @@ def test_every_command_has_help_examples_and_its_own_name(name):
     assert command.examples
     for example in command.examples:
         assert example.startswith(f"{name} ") or example == name
-        assert not _trouble(example), _trouble(example)
+        assert not trouble_of(example), trouble_of(example)
     assert command.codes and command.codes[0] == 0
     for param in command.params:
         assert not isinstance(param, click.Option) or param.hidden or param.help, f"{name} {param.opts}"
@@ -137,7 +137,7 @@ def _command_lines(path: Path) -> Iterator[str]:
     yield from re.findall(r"`(kafkactl [a-z][^`\n]*)`", text)
 
 
-def _trouble(line: str) -> str:
+def trouble_of(line: str) -> str:
     """What is wrong with a command line: no such command, or an option it does not have. Empty if nothing is."""
     words = [word for word in re.split(r"\s[|>;&#]", line)[0].split() if word not in ("[", "]")]
     try:
