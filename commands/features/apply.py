@@ -56,8 +56,9 @@ def command(*, plan_file: str, confirm: str | None, dry_run: bool, yes: bool, co
 def _asked(found: FeatureChange, plan_file: str, *, confirm: str | None, yes: bool) -> Finding | None:
     from kafkactl.commands.framework.confirmation import confirm as agreed
     from kafkactl.commands.framework.confirmation import confirm_cluster_id
-    from kafkactl.commands.rendering.output import plain_values, talk_page
+    from kafkactl.commands.rendering.output import talk_page
     from kafkactl.commands.rendering.page import Page
+    from kafkactl.shown import plain_values
 
     if confirm is None and not yes:
         page = Page()
