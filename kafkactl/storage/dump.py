@@ -78,7 +78,7 @@ def dump_file(path: str, data: bytes, *, show_secrets: bool = False) -> DumpedFi
 
 
 def file_type(path: str, data: bytes) -> str | None:
-    """Which type of file this is: by its name, else by its content; None where neither tells."""
+    """Which type of file this is: by its name, else by its content; None where neither shows it."""
     name = path.rpartition("/")[2]
     if name in (META_PROPERTIES, QUORUM_STATE):
         return name

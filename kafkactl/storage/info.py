@@ -168,7 +168,7 @@ def _describe(directory: ObservedDirectory, config: InfoConfig, release: Release
     return DirectoryInfo(path=path, role=role, state=state, metadata=metadata, error=error)
 
 
-# What stands at the path -> what that makes of the log directory.
+# What is at the path -> what that makes of the log directory.
 _STATES = {
     DirectoryState.MISSING: InfoState.MISSING,
     DirectoryState.NOT_A_DIRECTORY: InfoState.NOT_A_DIRECTORY,
@@ -200,7 +200,7 @@ def _as_written(content: bytes, path: str) -> Mapping[str, str]:
     """3.3 to 3.6: every key of the file; only the version is looked at."""
     written = dict(parse_properties(content, file=path).mapping)
     if written.get(VERSION, "0") not in ("0", "1"):
-        # Kafka: "Unsupported version for PATH: 2", and it goes on with the next directory.
+        # Kafka: "Unsupported version for PATH: 2", and it continues with the next directory.
         raise DecodeError(
             f"Unsupported version for {path}: {written[VERSION]}",
             id="unknown-meta-properties-version",
@@ -236,7 +236,7 @@ def _problems(directories: Sequence[DirectoryInfo], first: Mapping[str, str] | N
 
 
 def _sentence(directory: DirectoryInfo, release: Release) -> str | None:
-    """What is wrong with this directory by itself."""
+    """What is wrong with this directory alone."""
     meta = f"{directory.path}/{META_PROPERTIES}"
     if directory.state is InfoState.UNREADABLE and not release.meta_properties_compared:
         return directory.error
@@ -249,7 +249,7 @@ def _sentence(directory: DirectoryInfo, release: Release) -> str | None:
 
 
 def _difference(directory: DirectoryInfo, first: Mapping[str, str], release: Release) -> Iterator[str]:
-    """What is wrong with this directory beside the first one that could be read."""
+    """What is wrong with this directory compared with the first one that could be read."""
     mine = directory.metadata
     if not release.meta_properties_compared:
         if mine != first:

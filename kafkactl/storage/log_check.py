@@ -235,7 +235,7 @@ def _epochs_that_fall(node: NodeLog) -> Iterator[Finding]:
 
 
 def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
-    """What leader-epoch-checkpoint says of the log: by it a leader tells followers where to cut theirs (KIP-101).
+    """What leader-epoch-checkpoint says of the log: with it a leader shows followers where to cut theirs (KIP-101).
 
     An entry at or behind the end is dropped by a start, and what it lacks at its end is added from the batches
     (`LeaderEpochFileCache`, `LogSegment.recover`). When snapshots are cleaned the log begins at the oldest one that is

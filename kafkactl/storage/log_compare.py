@@ -41,7 +41,7 @@ def ranking(nodes: Sequence[NodeLog]) -> list[NodeLog]:
 
 
 def may_agree(nodes: Sequence[NodeLog]) -> bool:
-    """Whether the logs are held against each other: those of different clusters have nothing to differ in."""
+    """Whether the logs are compared: those of different clusters have nothing to differ in."""
     return len({node.cluster_id for node in nodes if node.cluster_id is not None}) < 2
 
 
@@ -57,7 +57,7 @@ def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
 
 
 class Compared(Protocol):
-    """A log that is held against others."""
+    """A log that is compared with others."""
 
     @property
     def path(self) -> str:
@@ -144,7 +144,7 @@ def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
 
 
 def _empty(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
-    """A log without a record says nothing; beside logs of the same cluster it is a voter that lost everything."""
+    """A log without a record says nothing; next to logs of the same cluster it is a voter that lost everything."""
     others = [node for node in nodes if not node.is_empty]
     for node in nodes:
         if node.is_empty and others:

@@ -157,7 +157,7 @@ class DirectoryEntry:
 
 
 class DirectoryState(StrEnum):
-    """What stands at a log directory's path."""
+    """What is at a log directory's path."""
 
     MISSING = "missing"
     DIRECTORY = "directory"
@@ -174,7 +174,7 @@ class ObservedDirectory:
     missing). `metadata_log` lists `__cluster_metadata-0` (None: absent), `metadata_files` holds the contents of its
     0-0 checkpoint and quorum-state, `offset_checkpoints` those of a broker's recovery points, log starts and cleaned
     offsets, by name. `locked_by_process` is True where a running node holds `.lock`, and `lock_holder_pid` then says
-    which process, where the system tells.
+    which process, where the system shows it.
     """
 
     path: str
@@ -297,7 +297,7 @@ class FormatPlan:
 
 
 class Progress(StrEnum):
-    """How far a directory has come in an apply: what stands on the disk, as far as is known."""
+    """How far a directory has come in an apply: what is on the disk, as far as is known."""
 
     DONE = "done"  # written, synced and read back
     UNCHANGED = "unchanged"  # was to be left alone, or held the planned bytes already

@@ -23,7 +23,7 @@ _STEP: Final = "`kafkactl log verify` shows what a restart would truncate; check
 def dump_findings(problems: Sequence[DecodeError], count: int, tail: DecodeError | None = None) -> list[Finding]:
     """A finding for each problem, and one for those that were not kept (`count` is how many there were).
 
-    `tail` is what the log ends with where that is no whole batch: told, and no problem.
+    `tail` is what the log ends with where that is not a whole batch: reported, but not a problem.
     """
     findings = [_finding(error) for error in problems]
     if count > len(problems):
@@ -40,7 +40,7 @@ def dump_findings(problems: Sequence[DecodeError], count: int, tail: DecodeError
 
 
 def torn_tail(error: DecodeError) -> Finding:
-    """The end of a log that is no batch: one that is being written, or room that was never written to."""
+    """The end of a log that is not a batch: one that is being written, or room that was never written to."""
     message = f"The file ends in the middle of a batch, at byte {error.offset}: a running node may be writing it."
     if error.id == "zero-tail":
         message = f"From byte {error.offset} on: {error.reason}. A start cuts them off."
@@ -54,7 +54,7 @@ def torn_tail(error: DecodeError) -> Finding:
 
 
 def cut_checkpoint(file: str) -> Finding:
-    """A snapshot without its last record: nobody knows how much of the state is missing."""
+    """A snapshot without its last record: it is unknown how much of the state is missing."""
     return Finding(
         id="checkpoint-truncated",
         severity=Severity.BLOCKER,
@@ -97,7 +97,7 @@ def log_cut(
     """The first bad batch of a log, at which a node of Kafka ends it; `offset` is the one that was due there.
 
     `records` that can still be read after it, up to `last_offset`, are not in the state. `snapshot_end` is the end
-    offset of the snapshot that stands for what was at the cut, None where none does. `wanted` is the offset whose state
+    offset of the snapshot that replaces what was at the cut, None where none does. `wanted` is the offset whose state
     was asked for, None for the end.
     """
     beyond = last_offset is not None and (snapshot_end is None or last_offset >= snapshot_end)
@@ -133,7 +133,7 @@ def log_cut(
 
 
 def covered_damage(error: DecodeError, offset: int) -> Finding:
-    """Bytes that are no sound batch, where the snapshot at that offset stands for all that was in them."""
+    """Bytes that are not a sound batch, where the snapshot at that offset replaces all that was in them."""
     return Finding(
         id="undecodable-record",
         severity=Severity.WARNING,
@@ -160,7 +160,7 @@ def gap_finding(file: str, first: int, behind: int, *, then: str) -> Finding:
 
 
 def covered_gap(gap: Finding, offset: int) -> Finding:
-    """The same where the snapshot at that offset stands for what is missing."""
+    """The same where the snapshot at that offset replaces what is missing."""
     text = _gap(gap.evidence["first"], gap.evidence["behind"])
     message = f"{text}. The snapshot at {offset} covers them: this state is that of the snapshot and of what follows."
     return changed(gap, severity=Severity.WARNING, message=message)

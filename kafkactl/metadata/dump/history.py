@@ -1,7 +1,7 @@
 """Every record that made a key what it is, and whether it counts.
 
 A record in a transaction (KIP-868) counts when the transaction ends, and never if it is aborted; what is known of it is
-therefore only told once the transaction is closed, or the log is at its end.
+therefore only reported once the transaction is closed, or the log is at its end.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Event:
 class History:
     """Follows a key through a log; `problems` are what could not be read, which may have been about it.
 
-    `tail` is what the log ends with where that is no whole batch, which harms nobody as long as nothing follows.
+    `tail` is what the log ends with where that is not a whole batch, which is harmless as long as nothing follows.
     `gaps` are the places where records are missing, or stand there twice: file, the offset that was due, that found.
     `records` counts the metadata records that were read, about the key or not.
     """

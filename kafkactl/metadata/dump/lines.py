@@ -73,9 +73,9 @@ def record_type_names() -> tuple[str, ...]:
 
 
 class LineMaker:
-    """Turns files into lines; `problems` collects what could not be read (the first thousand), `count` records told.
+    """Turns files into lines; `problems` collects what could not be read (the first thousand), `count` records shown.
 
-    `tail` is what the log ends with where that is no whole batch, which harms nobody as long as nothing follows;
+    `tail` is what the log ends with where that is not a whole batch, which is harmless as long as nothing follows;
     `tails` are those of the logs before it.
     With `hide` secrets are left out of the lines.
     """
@@ -86,7 +86,7 @@ class LineMaker:
         self.tail: DecodeError | None = None
         self.tails: list[DecodeError] = []
         self.count = 0
-        self.next_offset: int | None = None  # the offset that must come next; None where nobody knows
+        self.next_offset: int | None = None  # the offset that must come next; None where it is unknown
         self._in_checkpoint = False
         self._damage_end = -1  # where the last damage of the file ended
         self._in_log = wanted
@@ -132,7 +132,7 @@ class LineMaker:
                 yield "".join(entries[start : start + _LINES_AT_ONCE])
 
     def objects(self, pieces: Iterable[bytes], *, file: str) -> Iterator[dict[str, Any]]:
-        """The same as values, for whoever prints them in another form."""
+        """The same as values, for printing them in another form."""
         from json import loads
 
         for found in walk_runs(pieces, file=file):
@@ -269,7 +269,7 @@ class LineMaker:
                 yield f'{start},"timestamp_ms":{record.timestamp_ms}{told},"file":{compact_json(_text(file))}}}\n'
 
     def _control(self, record: Record, file: str) -> str | None:
-        """What stands in the line of a control record behind its time; None if it is not asked for."""
+        """The text of a control record's line after its time; None if it is not asked for."""
         try:
             found = decode_control_record(
                 record.key, record.value, file=file, key_base=record.key_position, value_base=record.value_position
@@ -304,7 +304,7 @@ class LineMaker:
         try:
             return key.matches(decode_record(value))
         except DecodeError:
-            return False  # nobody can say what it is about
+            return False  # what it is about is unknown
 
     def _careful_text(self, value: bytes, base: int, file: str) -> str:
         try:
@@ -331,7 +331,7 @@ def control_json(record: ControlRecord) -> dict[str, Any]:
 
 
 def _text(file: str) -> str:
-    """A path as JSON can carry it: names may hold bytes that are no text (PEP 383)."""
+    """A path as JSON can carry it: names may hold bytes that are not text (PEP 383)."""
     return file.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

@@ -1,6 +1,6 @@
 """Python source of a function that turns the bytes of a record straight into its JSON text.
 
-For a dump nobody needs the values in between. The generated function knows the usual: it reads runs of fixed fields
+A dump does not need the values in between. The generated function knows the usual: it reads runs of fixed fields
 at once, takes the text of what returns again and again (topic ids, lists of replicas, the tagged fields of a change)
 from a memory of texts by bytes, and gives up on anything else, so that the reference codec has the last word on all
 that is rare or wrong. `dump_text.py` holds the two equal; a property test proves it over all records and versions.
@@ -102,7 +102,7 @@ def _give_up_if(out: SourceLines, condition: str) -> None:
         out.add("raise IrregularError")
 
 
-# --- fields: each gives the expression that stands in the braces of the text --------------------------------------
+# --- fields: each gives the expression in the braces of the text --------------------------------------
 
 
 def _fields(out: SourceLines, fields: Sequence[FieldSpec], form: Form) -> dict[str, str]:

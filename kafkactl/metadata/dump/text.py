@@ -60,7 +60,7 @@ def compact_json(value: Any) -> str:
 def text_maker(spec: MessageSpec, version: int, *, hide: bool, lead: str = "") -> TextMaker:
     """A function of data, begin and end of a message: its JSON without the braces, behind `lead`.
 
-    It raises one of MAY_GIVE_UP where the message is rare in form or wrong; which of the two, the codec tells.
+    It raises one of MAY_GIVE_UP where the message is rare in form or wrong; which of the two, the codec decides.
     """
     source = text_source(spec, version, hide=hide, lead=lead)
     tails = _Memory(_function(tail_source(spec, version), "tail", spec, version))

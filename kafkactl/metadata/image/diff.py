@@ -1,7 +1,7 @@
 """What differs between two images, as a list of values.
 
 Keys and fields are those of the canonical form (`image_json`). SCRAM credentials and values of configurations stand in
-it as they are in the log, so whoever shows it redacts it.
+it as they are in the log, so it is redacted before it is shown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Difference:
     """One thing that the second image has (`added`), that only the first has (`removed`), or that is not the same.
 
     `part` is that of `image_json` (`partitions` apart from `topics`), `key` names the thing within it (`foo-3`, `4`,
-    `topic foo`), `record` is the Kafka record that tells it. `before` and `after` hold the fields that differ, as JSON
+    `topic foo`), `record` is the Kafka record that has it. `before` and `after` hold the fields that differ, as JSON
     values; of what is only on one side, all fields.
     """
 

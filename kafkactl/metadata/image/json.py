@@ -2,7 +2,7 @@
 
 Fields have the names and kinds that they have in Kafka's JSON of records (uuids as text, bytes as base64); the parts
 around them are ours. Everything is sorted: topics by name, other things by their keys, lists of replicas as they are.
-Secrets are in it as they are in the log; whoever shows it withholds them. `image_text` gives it piece by piece, for the
+Secrets are in it as they are in the log; they are withheld when shown. `image_text` gives it in pieces, because the
 image of a large cluster takes hundreds of megabytes as text.
 """
 

@@ -1,6 +1,6 @@
-"""Lint: what in an image does not fit together, or will surprise somebody.
+"""Lint: what in an image does not fit together, or is unexpected.
 
-A finding is about one kind of trouble; its evidence names the first subjects and counts the rest, for what is wrong
+A finding is about one kind of trouble; its evidence names the first subjects and counts the rest, because what is wrong
 with one partition is often wrong with thousands. Rules that a controller of Kafka keeps when it writes are warnings
 when broken; nothing here stops a node from starting (that is for `replay`, which says what cannot be loaded).
 """
@@ -179,7 +179,7 @@ def _brokers(image: Image, state: PartitionState) -> Iterator[_Words]:
 
 
 def _directories(image: Image, state: PartitionState) -> Iterator[_Words]:
-    """A replica is offline where its directory is lost, or is none of those that its broker told of (KIP-858)."""
+    """A replica is offline where its directory is lost, or is none of those that its broker reported (KIP-858)."""
     replicas, raw = state[REPLICAS_AT], state[DIRECTORIES_AT]
     for at, replica in enumerate(replicas):
         broker = image.brokers.get(replica)

@@ -89,14 +89,14 @@ LAST_KNOWN_ELR_AT: Final = 10
 
 
 def partition_of(state: PartitionState) -> Partition:
-    """The partition that a state stands for."""
+    """The partition of a state."""
     raw = state[DIRECTORIES_AT]
     directories = tuple(Uuid(raw[at : at + 16]) for at in range(0, len(raw), 16))
     return Partition._make((*state[:DIRECTORIES_AT], directories, *state[DIRECTORIES_AT + 1 :]))
 
 
 def state_of(partition: Partition) -> PartitionState:
-    """The state that stands for a partition."""
+    """The state of a partition."""
     raw = b"".join(uuid.raw for uuid in partition.directories)
     return (*partition[:DIRECTORIES_AT], raw, *partition[DIRECTORIES_AT + 1 :])  # type: ignore[return-value]
 
@@ -150,7 +150,7 @@ class Topic:
 
 
 class PackedTopics(Mapping[Uuid, Topic]):
-    """Topics that are made when somebody asks for one, and that answer before that what is asked of all of them."""
+    """Topics that are made when they are asked for, and that answer before that what is asked of all of them."""
 
     @abstractmethod
     def partition_count(self) -> int:

@@ -1,4 +1,4 @@
-"""What the image keeps of a node's registration, one row a field: where it stands in its record, and from which level.
+"""What the image keeps of a node's registration, one row a field: its place in the record, and from which level.
 
 Replay, snapshots, the canonical JSON and the records of a dry run all follow from these rows. A field of another
 version of the record is a row here, an attribute with a default in `model.Broker` or `model.Controller`, and the level
@@ -19,7 +19,7 @@ class NodeField(NamedTuple):
     """A field of a registration: the attribute in the image, the name in the record.
 
     `read` makes the value of the image from that of the record, `write` the other way round. `part` is what
-    record_versions.toml calls it where some levels cannot hold it, `absent` the value of the image that stands for
+    record_versions.toml calls it where some levels cannot hold it, `absent` the value of the image that means
     nothing there.
     """
 

@@ -34,8 +34,8 @@ ELR_LEVEL: Final = 23  # 4.0-IV1: PartitionRecord has had the fields since
 class Level(NamedTuple):
     """For whom records are written: the level of metadata.version, and what else changes their content.
 
-    `writes_zk_state`: Kafka up to 3.9 tells the ZooKeeper migration's state and a FeatureLevelRecord of kraft.version
-    if there was one; 4.0 and later forget both. `writes_elr`: eligible leader replicas are told only where their
+    `writes_zk_state`: Kafka up to 3.9 writes the ZooKeeper migration's state and a FeatureLevelRecord of kraft.version
+    if there was one; 4.0 and later forget both. `writes_elr`: eligible leader replicas are written only where their
     feature is on (`PartitionRegistration.toRecord`).
     """
 
@@ -51,7 +51,7 @@ class Level(NamedTuple):
 def level_of(image: Image, metadata_version: int | None = None, *, before_4_0: bool | None = None) -> Level | None:
     """The level at which an image is written: its own, or `metadata_version`; None where neither is known.
 
-    `before_4_0` says whether Kafka 3.x writes; by default the level tells.
+    `before_4_0` says whether Kafka 3.x writes; by default the level decides.
     """
     level = image.metadata_version if metadata_version is None else metadata_version
     if level is None:

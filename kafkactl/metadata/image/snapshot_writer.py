@@ -1,7 +1,7 @@
 """An image as a snapshot: the bytes of a checkpoint that Kafka's loader reads.
 
 Nothing here writes to a disk, and nothing should ever write into a directory of a node: a snapshot goes to a new
-place, and is read back and compared before anybody relies on it. Layout: `raft/.../RecordsSnapshotWriter.java`,
+place, and is read back and compared before it is relied on. Layout: `raft/.../RecordsSnapshotWriter.java`,
 KIP-630, KIP-853.
 """
 

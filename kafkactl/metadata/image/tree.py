@@ -1,7 +1,7 @@
-"""The image as a tree of folders and files, in the shape of kafka-metadata-shell's, made where somebody looks.
+"""The image as a tree of folders and files, in the shape of kafka-metadata-shell's, made on demand.
 
 Names are those of `shell` and `image/node/*.java` where Kafka has such a node; the files hold JSON with the field names
-of the records. Secrets are left out unless the tree is told otherwise.
+of the records. Secrets are left out unless the tree is made with them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The sound batches of a log that arrives in pieces, and the damage between them, at the speed of the checksum.
 
-A run is a stretch of bytes with the places of the batches in it; whoever reads on unpacks the headers itself. Unlike
-`log_scan.walk_batches`, which ends where a starting node would cut the log, the walk goes on behind damage, for what
+A run is a stretch of bytes with the places of the batches in it; the reader unpacks the headers. Unlike
+`log_scan.walk_batches`, which ends where a starting node would cut the log, the walk continues after damage: what
 lies there can still be read. Memory: a piece and what a single batch may take.
 """
 
@@ -68,7 +68,7 @@ def _sound(data: bytes, base: int) -> tuple[BatchRun, int]:
 
 
 def _is_wrong(data: bytes, at: int) -> bool:
-    """Whether what stands there is more than a batch whose rest has not arrived."""
+    """Whether the bytes there are more than a batch whose rest has not arrived."""
     if len(data) - at < LENGTH_END:
         return False
     length = int.from_bytes(data[at + 8 : at + LENGTH_END], "big", signed=True)

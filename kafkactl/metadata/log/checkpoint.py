@@ -2,7 +2,7 @@
 
 All have one shape (`raft/.../RecordsSnapshotWriter.java`, KIP-630, KIP-853): a control batch with the snapshot header,
 then perhaps KRaftVersion and Voters; data batches; a control batch with the footer. Offsets run from 0 in each file.
-Reading tells everything that is wrong and everything that can be read, for an operator with a damaged file wants both.
+Reading gives everything that is wrong and everything that can be read: for a damaged file an operator needs both.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SnapshotHeader:
 
 @frozen
 class Checkpoint:
-    """What a checkpoint holds. `None` stands for what is not in it (a static quorum has no voters in its snapshots).
+    """What a checkpoint holds. `None` means that it is not in it (a static quorum has no voters in its snapshots).
 
     `problems` lists all that is wrong, in the order of the file; `records` are those that could be read, with their
     offsets. `epoch` is the leader epoch of the first batch.
@@ -115,7 +115,7 @@ class _Reading:
 
     def take_damage(self, error: DecodeError) -> None:
         self.problems.append(error)
-        self._next_offset = None  # what stood there cannot be known
+        self._next_offset = None  # the offsets of the bytes skipped are unknown
 
     def take_batch(self, batch: BatchHeader) -> None:
         self._check_place(batch)

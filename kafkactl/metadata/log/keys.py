@@ -1,6 +1,6 @@
 """What a record is about: the topic, broker, user … that it creates, changes or removes.
 
-Records name topics and ACLs by id once they exist; whoever follows a key has to remember which ids are its own.
+Records name topics and ACLs by id once they exist; to follow a key one has to remember which ids are its own.
 `KeyFilter` does, so it has to see the records in the order of the log.
 """
 
@@ -87,7 +87,7 @@ _SPECIAL: dict[str, Callable[[Mapping[str, Any]], Iterator[Identity]]] = {
 class Key:
     """A key that records are about: any of these sorts (None: whatever bears the name), and its name.
 
-    `partition` leaves only the records of that partition, besides those of its topic.
+    `partition` leaves only the records of that partition, in addition to those of its topic.
     """
 
     sorts: frozenset[str] | None
@@ -96,7 +96,7 @@ class Key:
 
 
 class KeyFilter:
-    """Tells the records that are about a key. Feed it every record of the log, in order."""
+    """Finds the records that are about a key. Feed it every record of the log, in order."""
 
     def __init__(self, key: Key) -> None:
         self.key = key

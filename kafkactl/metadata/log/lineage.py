@@ -19,7 +19,7 @@ _HEADER = struct.Struct(">q4xixI2xi")  # base offset, leader epoch, CRC, last of
 
 @dataclass(slots=True)
 class BatchIndex:
-    """The batches of one node's log, 20 bytes each: what tells them apart. Offsets ascend."""
+    """The batches of one node's log, 20 bytes each: their identity. Offsets ascend."""
 
     base_offsets: array[int] = field(default_factory=lambda: array("q"))
     epochs: array[int] = field(default_factory=lambda: array("i"))
@@ -70,7 +70,7 @@ def index_of(runs: Iterable[object]) -> BatchIndex:
 
 @frozen
 class Divergence:
-    """Two logs part at `offset`: what stands there in each, `None` for an epoch where a log has no batch with it."""
+    """Two logs part at `offset`: the batch there in each, `None` for an epoch where a log has no batch with it."""
 
     offset: int
     epoch: int | None

@@ -27,7 +27,7 @@ _INT64 = range(-(2**63), 2**63)
 
 @frozen
 class QuorumStateFile:
-    """An election as a node remembers it. -1 stands for no leader and for no vote.
+    """An election as a node remembers it. -1 means no leader and for no vote.
 
     `cluster_id`, `applied_offset` and `current_voters` exist in data version 0 only, `voted_directory_id` in 1 only
     (zero where unknown).
@@ -101,14 +101,14 @@ def _parsed(data: bytes, file: str | None) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(name)  # NaN and Infinity are JSON to Python and to nobody else
+    raise ValueError(name)  # NaN and Infinity are JSON to Python and to no other reader
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _data_version(fields: _Fields, *, any_version: bool) -> int:
-    """The data version; like Java's `shortValue`: 0 for what is no number, else the low 16 bits of an int."""
+    """The data version; like Java's `shortValue`: 0 for what is not a number, else the low 16 bits of an int."""
     if _DATA_VERSION not in fields.values:
         raise fields.error(f"there is no {_DATA_VERSION}", "quorum-state-without-version", _DATA_VERSION)
     value = fields.values[_DATA_VERSION]

@@ -1,4 +1,4 @@
-"""Who is registered, as the metadata log tells it: brokers, controllers, what they support, what they host.
+"""Who is registered, by the metadata log: brokers, controllers, what they support, what they host.
 
 No request shows the registrations of controllers, and none shows the ranges of a dead broker; a feature change is
 judged by both (`FeatureControlManager`, KAFKA-20295). So the log is read: `RegistrationLog` takes records in their
@@ -72,7 +72,7 @@ class Registrations:
 
 
 class RegistrationLog:
-    """Takes the records of a metadata log and tells who is registered.
+    """Takes the records of a metadata log and gives who is registered.
 
     Only records whose api key is in `READ_KEYS` need be given; others are ignored.
     """

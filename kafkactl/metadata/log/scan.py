@@ -89,7 +89,7 @@ class Stop:
 
 @frozen
 class FoundBatch:
-    """A batch and its bytes; `problem` is set where the CRC is wrong and the walk was told to go on."""
+    """A batch and its bytes; `problem` is set where the CRC is wrong and the walk continues all the same."""
 
     header: BatchHeader
     data: bytes

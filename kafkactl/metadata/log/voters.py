@@ -22,12 +22,12 @@ class Voter:
 
 
 def voters_data(voters: Sequence[Voter]) -> Message:
-    """The VotersRecord that tells of these voters, in this order."""
+    """The VotersRecord of these voters, in this order."""
     return {"Version": 0, "Voters": [_voter_data(voter) for voter in voters]}
 
 
 def voters_of(data: Message) -> tuple[Voter, ...]:
-    """The voters that a VotersRecord tells of, in its order."""
+    """The voters of a VotersRecord, in its order."""
     return tuple(_voter_of(voter) for voter in data["Voters"])
 
 

@@ -89,7 +89,7 @@ def no_collection() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            # What was made counts as old: to look it through once is a waste, too. A caller's own frozen objects stay
+            # What was made is treated as old: one pass over it is a waste, too. A caller's own frozen objects stay
             # frozen; to count them takes as long as there are many, so it is asked only where much was made.
             if gc.get_count()[0] > _MANY_OBJECTS and not gc.get_freeze_count():
                 gc.freeze()
@@ -101,7 +101,7 @@ class BatchReplaying(Replaying):
     """A replay that goes on, and takes whole batches, too.
 
     `on_gap` is called with the offset that was expected and the one that was found where batches do not follow on each
-    other (or on `first_offset`); by default that is a finding. `is_over` tells that `end_offset` was reached.
+    other (or on `first_offset`); by default that is a finding. `is_over`: `end_offset` was reached.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class BatchReplaying(Replaying):
         self._known = _Known(self.state)
 
     def take_damage(self, damage: Damage) -> None:
-        """Bytes that are no sound batch."""
+        """Bytes that are not a sound batch."""
         text = (
             f"bytes {damage.position} to {damage.end} cannot be read ({damage.error.id}): what they say is missing,"
             " and a node of Kafka ends the log here; what can be read after them was applied"
@@ -150,7 +150,7 @@ class BatchReplaying(Replaying):
             self.state.note("leader-epoch-regression", Severity.BLOCKER, "metadata log", text)
 
     def _note_negative(self, offset: int) -> None:
-        """No log of Kafka has such an offset, so no snapshot stands for the batch either."""
+        """No log of Kafka has such an offset, so no snapshot replaces the batch either."""
         text = f"a batch begins with offset {offset}; offsets begin with 0, and its records are not in this state"
         self.state.note("offset-gap", Severity.BLOCKER, "metadata log", text)
 
@@ -229,7 +229,7 @@ class BatchReplaying(Replaying):
             self.counts["NoOpRecord"] += no_ops
 
     def _is_plain(self) -> bool:
-        """Whether records take effect at once, and none stands before the first level of metadata.version."""
+        """Whether records take effect at once, and none precedes the first level of metadata.version."""
         return self.transaction is None and METADATA_VERSION in self.state.features
 
     def _take_partition(self, data: bytes, start: int, end: int) -> bool:
@@ -362,7 +362,7 @@ class _Known:
         return patch
 
     def partition(self, data: bytes, start: int, end: int) -> PartitionState | None:
-        """The state that a PartitionRecord tells; None where it takes the careful way."""
+        """The state of a PartitionRecord; None where it takes the careful way."""
         whole = data[start + 2 : start + 3] + data[start + _HEAD_END : end]
         found = self._wholes.get(whole)
         if found is None:

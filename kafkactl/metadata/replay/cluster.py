@@ -29,7 +29,7 @@ def register_broker(state: State, data: Message) -> None:
 
 
 def unregister_broker(state: State, data: Message) -> None:
-    """UnregisterBrokerRecord. Kafka's image looks at nothing but the id; its controller wants the epoch to be right."""
+    """UnregisterBrokerRecord. Kafka's image looks at nothing but the id; its controller requires the right epoch."""
     id, epoch = data["BrokerId"], data["BrokerEpoch"]
     held = state.brokers.pop(id, None)
     if held is not None:
@@ -60,7 +60,7 @@ def unfence_broker(state: State, data: Message) -> None:
 def change_broker(state: State, data: Message) -> None:
     """BrokerRegistrationChangeRecord: 0, an empty list and null leave things as they are.
 
-    The flag of a controlled shutdown can be set but not taken back (`BrokerRegistrationInControlledShutdownChange`);
+    The flag of a controlled shutdown can be set but not cleared (`BrokerRegistrationInControlledShutdownChange`);
     directories change only to some, cordoned ones also to none.
     """
     held = _registered(state, data["BrokerId"], data["BrokerEpoch"], "BrokerRegistrationChangeRecord")

@@ -77,7 +77,7 @@ class FastReplaying(BatchReplaying):
         return topics
 
     def _settle(self) -> None:
-        """Put what the columns hold into the state, and begin anew with them."""
+        """Put what the columns hold into the state, and start again with them."""
         if self._columns is not None:
             self._columns.table.flush()
             self._columns = None

@@ -81,7 +81,7 @@ class Leader:
 
 @frozen
 class Replay:
-    """What a replay found. `counts` tells how often each type of record was met, control records by `ControlType`.
+    """What a replay found. `counts` has how often each type of record was met, control records by `ControlType`.
 
     `position` is None where there were no records; `leader` is None without a LeaderChange among them. `departed` are
     the brokers that these records unregistered and did not register again, as they were last registered; `starting`

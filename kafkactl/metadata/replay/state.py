@@ -139,9 +139,9 @@ class State:
         return self._directories.setdefault(raw, raw)
 
     def image(self, transaction: OpenTransaction | None, topics: Mapping[Uuid, Topic] | None = None) -> Image:
-        """The state as a value. It can be gone on from; what the value holds is then copied before it changes.
+        """The state as a value. A replay can continue from it; what the value holds is then copied before it changes.
 
-        `topics` are the state's, where somebody has them as a value already.
+        `topics` are the state's, where they are a value already.
         """
         if topics is None:
             topics = {(id := Uuid(raw)): _frozen_topic(id, topic) for raw, topic in self.topics.items()}

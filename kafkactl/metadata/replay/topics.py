@@ -52,7 +52,7 @@ def add_partition(state: State, data: Message) -> None:
 
 
 def registered(state: State, data: Message, topic: str) -> PartitionState:
-    """The partition that a PartitionRecord tells of."""
+    """The partition of a PartitionRecord."""
     replicas = state.ids(data["Replicas"])
     _check_recovery_state(data["LeaderRecoveryState"], topic, data["PartitionId"])
     return (

@@ -59,7 +59,7 @@ class ProblemFound(Exception):  # noqa: N818 - not an error of the program: a wa
 
 
 class Unusable(Exception):  # noqa: N818
-    """A value that a rule needs is wrong or unknown itself, and that has been told already."""
+    """A value that a rule needs is wrong or unknown itself, and that has been reported already."""
 
 
 @frozen

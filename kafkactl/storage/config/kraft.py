@@ -153,7 +153,7 @@ def _no_quorum(view: ConfigView) -> Problem:
 
 
 def check_membership(view: ConfigView) -> Iterator[Problem]:
-    """A broker is no voter; a controller is one, where the quorum is static."""
+    """A broker is not a voter; a controller is one, where the quorum is static."""
     node_id, ids = view.get("node.id"), ", ".join(map(str, sorted(view.voter_ids)))
     if view.is_broker_only and node_id in view.voter_ids:
         words = (
@@ -197,7 +197,7 @@ def check_broker_only_listeners(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_controller_only_listeners(view: ConfigView) -> Iterator[Problem]:
-    """A controller that is no broker has controllers' listeners only, and advertises none before 3.9."""
+    """A controller that is not a broker has controllers' listeners only, and advertises none before 3.9."""
     if set(view.roles) != {"controller"}:
         return
     if not view.since(ADVERTISES_CONTROLLERS):
@@ -225,7 +225,7 @@ def check_controller_only_listeners(view: ConfigView) -> Iterator[Problem]:
 
 
 def check_advertised_controllers(view: ConfigView) -> Iterator[Problem]:
-    """Before 3.9, clients of a broker were told of whatever is in advertised.listeners, so no controller may be."""
+    """Before 3.9, clients of a broker got everything in advertised.listeners, so no controller may be."""
     if view.since(ADVERTISES_CONTROLLERS) or "broker" not in view.roles:
         return
     if any(listener.name in view.controller_listener_names for listener in view.advertised_broker_listeners):

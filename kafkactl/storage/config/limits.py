@@ -187,7 +187,7 @@ def _in_ms(view: ConfigView, key: str, *, hours: str) -> int:
 
 
 def _retention_ms(view: ConfigView) -> int:
-    """Every negative number stands for unlimited."""
+    """Every negative number means unlimited."""
     value: int | None = view.get("log.retention.ms")
     if value is None and (minutes := view.get("log.retention.minutes")) is not None:
         value = minutes * 60_000

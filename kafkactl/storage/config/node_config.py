@@ -55,7 +55,7 @@ class ConfigError(InputError):
         self.findings = findings
 
     def to_dict(self) -> dict[str, Any]:
-        """The error object, and beside it every reason in the shape of findings."""
+        """The error object, with every reason in the shape of findings."""
         return super().to_dict() | {"findings": [finding.to_dict() for finding in self.findings]}
 
 
@@ -66,7 +66,7 @@ class NodeConfig:
     `log_dirs` are unique, in the order of the file; `all_directories` adds the metadata log directory where it
     stands apart. Paths are compared as text, as Kafka does. A listener's host is "" where none is written.
     `controller_protocol` is the security protocol of the first of `controller_listener_names`, over which this node
-    speaks with the controllers; None where there is none. `advertised_listeners` is what others are told, controllers'
+    connects to the controllers; None where there is none. `advertised_listeners` is what others get, controllers'
     listeners included. `properties` is the whole file, secrets included, and stays out of the repr. `warnings` are
     findings that stop nothing.
     """
@@ -112,7 +112,7 @@ class NodeConfig:
 def read_node_config(data: bytes, *, file: str, release: Release, resolve: Resolve | None = None) -> NodeConfig:
     """Read a file as the storage tool of `release` would.
 
-    `resolve` answers for config providers (adapters/files/config_providers.py); without it nobody does. Raises
+    `resolve` answers for config providers (adapters/files/config_providers.py); without it they have no answer. Raises
     ConfigError (exit code 2), whose id is that of its first finding.
     """
     try:
@@ -216,7 +216,7 @@ def _error(file: str, findings: list[Finding], warnings: Iterable[Finding] = ())
 
 
 def _as_written(problems: Iterable[Problem], properties: Properties) -> list[Problem]:
-    """Problems in terms of the file: one of two ids that is a copy of the other is not told of, where `${…}` stands in
+    """Problems in terms of the file: one of two ids that is a copy of the other is left out, where `${…}` is in
     a value that Kafka takes literally, the next step says so, and none shows a value that looks like a secret."""
     told = []
     for problem in problems:

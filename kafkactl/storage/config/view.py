@@ -1,7 +1,7 @@
 """What follows from the values of a node's configuration: roles, listeners, who is advertised as what.
 
 The law: everything here is computed as `KafkaConfig` computes it; a rule that asks for something that cannot be
-computed gets `ProblemFound` (told once) or `Unusable` (told already). Source: core `KafkaConfig`, server
+computed gets `ProblemFound` (reported once) or `Unusable` (reported already). Source: core `KafkaConfig`, server
 `AbstractKafkaConfig`.
 """
 
@@ -30,7 +30,7 @@ CONTROLLER = "controller"
 INTER_BROKER_LISTENER = "inter.broker.listener.name"
 INTER_BROKER_PROTOCOL = "security.inter.broker.protocol"
 
-# Since which version a rule holds that no key of the configuration tells of.
+# Since which version a rule holds that no key of the configuration shows.
 ADVERTISES_CONTROLLERS = KafkaVersion(3, 9, 0)  # advertised.listeners may name controller listeners
 PORT_SHARED_BY_IP_VERSIONS = KafkaVersion(3, 6, 0)  # one listener on IPv4 and one on IPv6 may have the same port
 CONTROLLER_NAMES_TRIMMED = KafkaVersion(4, 1, 0)
@@ -169,7 +169,7 @@ class ConfigView:
 
     @cached_property
     def advertised_broker_listeners(self) -> tuple[Listener, ...]:
-        """What clients and other brokers are told. Up to 3.8 a controller listener among them is not left out."""
+        """What clients and other brokers get. Up to 3.8 a controller listener among them is not left out."""
         names = self.controller_listener_names
         if self.written_advertised is not None and not self.since(ADVERTISES_CONTROLLERS):
             return self.written_advertised
@@ -178,7 +178,7 @@ class ConfigView:
 
     @cached_property
     def advertised_controller_listeners(self) -> tuple[Listener, ...]:
-        """What the quorum is told, in the order of controller.listener.names: advertised, else as it listens.
+        """What the quorum gets, in the order of controller.listener.names: advertised, else as it listens.
 
         The host 0.0.0.0 of a listener that is not advertised becomes None, as if nothing were written.
         """

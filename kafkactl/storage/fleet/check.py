@@ -1,6 +1,6 @@
 """Check a plan against one host, right before it is applied there.
 
-What this file guards: the world may have moved since the plan was made, and the plan may have been made by anybody. The
+What this file guards: the world may have moved since the plan was made, and the plan may be from any program. The
 host's configuration must say what it said then, the plan only what planning makes (plan_check), the disks must be blank
 or hold exactly what was planned, and a disk that was formatted before must not be blank by accident. All nodes that are
 applied together are checked first; one blocker, and nothing is written at all.
@@ -48,7 +48,7 @@ class NodeHere:
 
 @frozen
 class ApplyRequest:
-    """What the operator says beside the plan. `reformats` are (node id, directory) pairs to be formatted again."""
+    """What the operator adds to the plan. `reformats` are (node id, directory) pairs to be formatted again."""
 
     overrides: GuardOverrides = field(default_factory=GuardOverrides)
     reformats: frozenset[tuple[int, str]] = frozenset()

@@ -1,7 +1,7 @@
 """The fleet as its operator writes it down: one TOML file that says which nodes there will be.
 
 What this file guards: a word that is misspelt must not be silently without effect (`scram_fle` would give a
-cluster without users), so every unknown key is an error, and all errors of the file are told at once.
+cluster without users), so every unknown key is an error, and all errors of the file are reported at once.
 
     cluster_id = "new"                # or the id of the cluster
     kafka_version = "4.3.1"           # the binary that will start on these disks (default: the newest known)

@@ -1,4 +1,4 @@
-"""Tables of an inventory: keys with readers, unknown keys told with what was probably meant, all problems at once.
+"""Tables of an inventory: keys with readers, unknown keys reported with what was probably meant, all problems at once.
 
 What this guards: a word that is misspelt must not be silently without effect, so every unknown key is a problem.
 """
@@ -104,7 +104,7 @@ def parse_toml(data: bytes, file: str) -> TomlTable:
 
 
 def invalid(file: str, problems: Iterable[str], next_step: str) -> InventoryError:
-    """The error that tells all problems of an inventory."""
+    """The error with all problems of an inventory."""
     every = tuple(problems)
     return InventoryError(
         f"{file}: " + "; ".join(every),

@@ -53,7 +53,7 @@ class Fleet:
 
     @property
     def is_static(self) -> bool:
-        """A static quorum, by what most nodes say; `mixed-quorum-mode` tells where they disagree."""
+        """A static quorum, by what most nodes say; `mixed-quorum-mode` reports where they disagree."""
         deciding = self.controllers or self.nodes
         return 2 * sum(node.is_static for node in deciding) > len(deciding)
 

@@ -2,7 +2,7 @@
 
 What this file guards: what must be equal on all nodes is computed once, and what must be unique is drawn once. Each
 node is then planned by the planner of a single format as if its disks were blank: whether they are is seen by `apply`
-on the host, where the disks can be seen. Every problem of every node is told; a fleet with one blocker has no plan.
+on the host, where the disks can be seen. Every problem of every node is reported; a fleet with one blocker has no plan.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ class _Shared:
 
 
 def _parsed_id(entry: InventoryNode) -> Uuid | None:
-    """The id that the inventory fixes; a text that is none is told by a rule of fleet_rules."""
+    """The id that the inventory fixes; a text that is not an id is reported by a rule of fleet_rules."""
     if entry.directory_id is None:
         return None
     try:
@@ -298,7 +298,7 @@ def _levels_fit_binaries(fleet: Fleet, level: int, features: Mapping[str, int]) 
 
 
 def of_node(node_id: int, finding: Finding) -> Finding:
-    """A finding of one node, told of the fleet; what is about the fleet as a whole stays so."""
+    """A finding of one node, as one of the fleet; what is about the fleet as a whole stays so."""
     subject = f"node {node_id}"
     if finding.subject in (subject, FLEET) or finding.subject.startswith(f"{subject},"):
         return finding
@@ -306,7 +306,7 @@ def of_node(node_id: int, finding: Finding) -> Finding:
 
 
 def together(findings: Iterable[tuple[int, Finding]]) -> list[Finding]:
-    """What several nodes say is told once, with the nodes as evidence: in the same words, or, where it stops nothing,
+    """What several nodes say is given once, with the nodes as evidence: in the same words, or, where it stops nothing,
     in nearly the same."""
     groups: dict[tuple[str, str], list[tuple[int, Finding]]] = {}
     for node_id, finding in findings:

@@ -1,6 +1,6 @@
 """Check that a plan file says only what `storage plan` makes: nothing else is written as root.
 
-A plan is trusted input only as far as its author is: its checksum is computed without a key, by anybody. So every file
+A plan is trusted input only as far as its author is: its checksum is computed without a key. So every file
 in it is made once more from what the plan declares (cluster id, ids of nodes and directories, voters, levels, time) and
 from the node's own configuration, and compared: directories, names, modes and bytes. The only bytes that this cannot
 make again are the keys of SCRAM users. They are read from the planned checkpoint, checked as `storage plan` would check

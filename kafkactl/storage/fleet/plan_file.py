@@ -7,7 +7,7 @@ refused.
 
 The contents of the files lie in the plan once each (`contents`, by their sha256), because a fleet's bootstrap
 files are equal. Where SCRAM users were asked for, those bytes hold derived keys, which are worth as much as
-passwords to somebody who can guess: the file is written with mode 0600, and what is shown of a plan leaves
+passwords to an attacker who can guess: the file is written with mode 0600, and what is shown of a plan leaves
 `contents` out. Plans without keys would need every password on every host instead.
 """
 

@@ -71,7 +71,7 @@ def first_voters(
 ) -> tuple[DynamicVoter, ...] | None:
     """The voters of the first voter set; None where the flags name none.
 
-    Raises InputError where the text of --initial-controllers, or the listener behind --standalone, is no voter.
+    Raises InputError where the text of --initial-controllers, or the listener behind --standalone, is not a voter.
     """
     if not release.voter_flags:
         return None
@@ -133,7 +133,7 @@ def _warn_of_own_voter(voters: Sequence[DynamicVoter], config: NodeConfig) -> It
         )
         return
     endpoint = config.controller_endpoint()
-    # Names may differ for good reasons (a host without advertised listener); the port may not.
+    # Names may differ for valid reasons (a host without advertised listener); the port may not.
     if endpoint is None:
         return
     if (endpoint.host and endpoint.host != own.host) or endpoint.port != own.port:

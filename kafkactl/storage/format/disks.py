@@ -1,4 +1,4 @@
-"""What stands on the disks against what was asked for: formatted already, by whom, or not readable at all.
+"""The disks compared with what was asked for: formatted already, by whom, or not readable at all.
 
 Kafka sorts the directories of a node into three classes by their meta.properties alone: absent (empty), readable
 (formatted), anything else (error). Source: MetaPropertiesEnsemble.Loader and verify, Formatter.doFormat; up to 3.6

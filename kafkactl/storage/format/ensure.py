@@ -1,9 +1,9 @@
 """Ensure: format what was never formatted, leave what is as asked, and refuse what is anything else.
 
-What this file guards: an entry point that runs at every start must not paper over a difference. So what stands on a
+What this file guards: an entry point that runs at every start must not paper over a difference. So what is on a
 formatted disk is compared, value by value, with what this very format would have written, had it drawn the ids and
 salts that are on the disk. Once the node has started, the disk is no longer the place where features, users and voters
-are decided: a difference there is told, and nothing is refused for it.
+are decided: a difference there is reported, and nothing is refused because of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kafkactl.storage.model import (
 )
 from kafkactl.values import Uuid
 
-# What `format -g` says of directories that differ; here the differences are told one by one, and refuse.
+# What `format -g` says of directories that differ; here the differences are reported one by one, and refuse.
 _SUPERSEDED = "formatted-directory-differs"
 
 
@@ -126,7 +126,7 @@ class _DiskSource:
 def check_formatted(expected: FormatPlan, observed: ObservedNode) -> Iterator[Finding]:
     """Every difference between formatted directories and what `expected` (a plan for blank disks) would have written.
 
-    Directories without meta.properties are not looked at, and those with an unreadable one are told elsewhere.
+    Directories without meta.properties are not looked at, and those with an unreadable one are reported elsewhere.
     """
     by_path = {directory.path: directory for directory in observed.directories}
     for planned in expected.directories:

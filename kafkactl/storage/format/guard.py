@@ -97,7 +97,7 @@ def _is_leftover_of_first_checkpoint(entry: DirectoryEntry) -> bool:
 
 
 def data_entries(directory: ObservedDirectory) -> list[DirectoryEntry]:
-    """What lies in the directory besides lost+found and leftovers of a format."""
+    """What lies in the directory other than lost+found and leftovers of a format."""
     return [entry for entry in directory.entries if entry.name != LOST_AND_FOUND and not is_leftover(directory, entry)]
 
 
@@ -255,7 +255,7 @@ def _warn_of_foreign_directories(directory: ObservedDirectory, overrides: GuardO
     """A broker that starts here ends with "is not in the form of topic-partition" (LogManager.scala)."""
     for name in foreign_directories(directory):
         if name != LOST_AND_FOUND and directory.path not in overrides.allow_not_blank:
-            continue  # told as directory-not-blank
+            continue  # reported as directory-not-blank
         yield _finding(
             "foreign-directory-stops-start",
             directory,
@@ -276,7 +276,7 @@ def _check_lost_disk(
 
 
 def _is_half_done(directory: ObservedDirectory) -> bool:
-    """True where an interrupted format has left its traces: that is no lost disk."""
+    """True where an interrupted format has left its traces: that is not a lost disk."""
     return any(is_leftover(directory, entry) for entry in directory.entries if entry.name != KAFKACTL_LOCK)
 
 

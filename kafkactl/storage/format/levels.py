@@ -210,7 +210,7 @@ def _by_level(level: int, release: Release, unstable: bool, findings: list[Findi
 
 
 def _unstable_level(found: MetadataVersion, release: Release) -> Finding:
-    # 4.2 words the refusal of a text anew, and keeps the old one for a level.
+    # 4.2 has new words for the refusal of a text, and keeps the old one for a level.
     words = f"metadata.version {found.name} is not yet stable."
     if release.feature_flag != "all":
         words = in_kafkas_words(release, release.words_unstable, found.name, unstable=False, level=found.name)

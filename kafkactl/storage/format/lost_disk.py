@@ -34,7 +34,7 @@ _PAIR = 2
 
 @frozen
 class LostDisk:
-    """The node whose metadata disk is blank beside formatted ones, what the operator said and what was seen."""
+    """The node whose metadata disk is blank while others are formatted, what the operator said and what was seen."""
 
     node_id: int
     cluster_id: str

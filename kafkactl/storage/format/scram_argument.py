@@ -157,7 +157,7 @@ def _old_components(text: str) -> tuple[dict[str, str], bool]:
 def _mechanism(name: str) -> ScramMechanism:
     mechanism = MECHANISMS.get(name)
     if mechanism is None:
-        # What stands there may be a secret typed at the wrong place, so only what looks like a mechanism is shown.
+        # The text there may be a secret typed at the wrong place, so only what looks like a mechanism is shown.
         shown = f" {name}" if re.fullmatch(r"(?i)scram[-_a-z0-9]{0,20}", name) else ""
         _refuse(
             "unsupported-scram-mechanism",

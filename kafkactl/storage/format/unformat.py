@@ -1,7 +1,7 @@
 """Unformat: take a format back, where it is proved that no node ever started from it.
 
 What is guarded: a directory that a node has used holds data or votes, however empty it looks. So the proof is not
-"no data was found" but "nothing was found besides what a format writes": a node's first start leaves a `.lock`, a
+"no data was found" but "nothing was found other than what a format writes": a node's first start leaves a `.lock`, a
 quorum-state, log segments or recovery checkpoints in every directory it uses. One foreign name, and the directory
 stays. lost+found stays too, and proves nothing.
 

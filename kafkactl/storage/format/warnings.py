@@ -115,7 +115,7 @@ def _differs(disk: ClassifiedDirectory, what: str, stored: object, asked: object
 
 
 def check_owner(request: FormatRequest, empty: Sequence[ObservedDirectory], node: ObservedNode) -> Iterator[Finding]:
-    """Files belong to whoever runs this: most often root, who does not run Kafka."""
+    """Files belong to the user who runs this: most often root, who does not run Kafka."""
     owner = request.owner
     if owner is not None and node.process_uid not in {0, owner.uid}:
         yield blocker(

@@ -1,6 +1,6 @@
 """Which records found a new cluster: those of bootstrap.checkpoint, those of the 0-0 checkpoint, or a default.
 
-Up to 4.3 a node of any role reads bootstrap.checkpoint from its metadata directory, checks no CRC, and dies of what
+Up to 4.3 a node of any role reads bootstrap.checkpoint from its metadata directory, checks no CRC, and exits on what
 does not parse (`BootstrapDirectory`, `BatchFileReader`); without the file it takes a default. 4.4 reads the file too if
 it is there, and lets the data records of the 0-0 checkpoint override it (`QuorumController.handleLoadBootstrap`). The
 records count only for the controller that becomes the first leader of an empty metadata log.
@@ -52,7 +52,7 @@ class BootstrapRecords:
 
 @frozen
 class _File:
-    """bootstrap.checkpoint as the node's reader sees it: records, or the words it dies with."""
+    """bootstrap.checkpoint as the node's reader sees it: records, or the error it exits with."""
 
     contents: Contents
     fatal: str | None
@@ -233,7 +233,7 @@ def _founding_rules(situation: Situation, read: FileRead | None) -> Iterator[Tro
 
 
 def _ignored_contents(situation: Situation) -> Contents | None:
-    """Records of a 0-0 checkpoint that nobody reads in this release: 4.4 disks under 4.3, or before 3.6."""
+    """Records of a 0-0 checkpoint that this release does not read: 4.4 disks under 4.3, or before 3.6."""
     first = situation.log.first_checkpoint
     if situation.release.layout >= 4 or first is None or first.contents is None or not first.contents.features:
         return None

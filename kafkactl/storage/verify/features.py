@@ -63,7 +63,7 @@ def _unsupported(situation: Situation, changes: Iterable[FeatureChange]) -> Feat
 
 
 def _levels_in_log(situation: Situation) -> Iterator[Trouble]:
-    """Every record is replayed, not only the last of each feature; a snapshot stands for all before it."""
+    """Every record is replayed, not only the last of each feature; a snapshot replaces all before it."""
     snapshot = loaded_snapshot(situation)
     since = 0 if snapshot is None else snapshot.offset
     bad = _unsupported(situation, [feature for feature in situation.log.contents.features if feature.offset >= since])

@@ -85,7 +85,7 @@ def _small_files(situation: Situation) -> Iterator[Trouble]:
 
 
 def _partition_metadata(found: FileRead) -> Iterator[Trouble]:
-    """Two lines, `version: 0` and `topic_id: …`; what stands before the colons is not looked at."""
+    """Two lines, `version: 0` and `topic_id: …`; the text before the colons is not looked at."""
     problem = _partition_metadata_problem(found.content or b"")
     if problem is not None:
         yield stops(

@@ -1,4 +1,4 @@
-"""What does not change a start and still wants a look: leftovers, owners, modes, readable secrets, unequal copies."""
+"""What does not change a start but matters: leftovers, owners, modes, readable secrets, unequal copies."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _as_root(situation: Situation) -> Iterator[Trouble]:
 
 
 def _owners(situation: Situation) -> Iterator[Trouble]:
-    """Files of another owner than their directory: somebody formatted as root, most often."""
+    """Files of another owner than their directory: most often the format was run as root."""
     for directory in situation.directories:
         seen = directory.observed
         reads = [seen.meta_properties, seen.bootstrap_checkpoint, *seen.metadata_files.values()]

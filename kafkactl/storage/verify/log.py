@@ -1,4 +1,4 @@
-"""What stands in `__cluster_metadata-0`, as a value: segments, snapshots, and the small files beside them."""
+"""The content of `__cluster_metadata-0`, as a value: segments, snapshots, and the small files next to them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class MetadataLogFacts:
     """The metadata log of one node. `state`: missing, directory, not-a-directory or unreadable (`error` says why).
 
     `contents` is the fold over all that a recovery would leave; `stop` and `dropped_segments` say what it would not.
-    `passed_over` are names of segments that are no regular files, each with what it is.
+    `passed_over` are names of segments that are not regular files, each with what it is.
     `unreadable` are files of the log that the system refuses to read or, opened as a node opens them, to write, each
     with its words; `write_error` says why nothing can be made in the folder. `mixed_offsets` says that offsets do not
     ascend, so that what a recovery would do is not known.

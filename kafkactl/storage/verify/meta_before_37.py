@@ -49,7 +49,7 @@ def compared_with_each_other(situation: Situation) -> Iterator[Trouble]:
 
 
 def _is_malformed(directory: DirectoryFacts) -> bool:
-    """A bad escape is no I/O error to Java, and no release up to 3.6 catches it."""
+    """A bad escape is not an I/O error to Java, and no release up to 3.6 catches it."""
     return (directory.problem or "").startswith("Malformed")
 
 

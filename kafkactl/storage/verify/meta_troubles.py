@@ -10,7 +10,7 @@ COPY_STEP = "Compare the file with the meta.properties of the node's other direc
 
 
 def meta_path(path: str) -> str:
-    """The path of a directory's meta.properties as it stands in Kafka's messages."""
+    """The path of a directory's meta.properties as in Kafka's messages."""
     return f"{path.rstrip('/') or '/'}/{META_PROPERTIES}"
 
 

@@ -64,7 +64,7 @@ DIES_IN_RAFT = "Got exception while starting SharedServer"
 
 @frozen
 class Failure:
-    """Why a node does not start. `message` holds what stands in its log; `waits`: it does not end, nor say why."""
+    """Why a node does not start. `message` is the text in its log; `waits`: it does not end, nor say why."""
 
     phase: Phase
     message: str
@@ -77,7 +77,7 @@ class Failure:
 
 @frozen
 class Loss:
-    """What a start would silently drop or make anew. `what` is a stable word."""
+    """What a start would silently drop or create again. `what` is a stable word."""
 
     what: str
     subject: str
@@ -92,7 +92,7 @@ class Loss:
 class Trouble:
     """What one rule has found: a finding, and what it means for the start.
 
-    `unknown` marks what cannot be told from the disks alone: the finding says what is missing.
+    `unknown` marks what cannot be known from the disks alone: the finding says what is missing.
     """
 
     finding: Finding
@@ -162,7 +162,7 @@ class Situation:
     def takes_first_checkpoint_as_snapshot(self) -> bool:
         """Whether a 0-0 checkpoint is loaded like any other snapshot: 3.6 to 4.2 do.
 
-        Before, nobody looks at it; 4.3 keeps it from the state machines, and 4.4 founds a cluster with it (KIP-1170).
+        Before, it is not read; 4.3 keeps it from the state machines, and 4.4 founds a cluster with it (KIP-1170).
         """
         return self.rules.first_checkpoint_is_snapshot
 
@@ -239,7 +239,7 @@ def stops(
     waits: bool = False,
     **evidence: Any,
 ) -> Trouble:
-    """A trouble that keeps the node from starting; `says` is what stands in the node's log."""
+    """A trouble that keeps the node from starting; `says` is the text in the node's log."""
     return Trouble(
         finding=finding(id, Severity.BLOCKER, subject, message, next_step=next_step, **evidence),
         failure=Failure(phase=phase, message=says, waits=waits),

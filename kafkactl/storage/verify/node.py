@@ -1,4 +1,4 @@
-"""Will this node start on these disks, and what would it lose? A start played in the mind, from the files alone.
+"""Will this node start on these disks, and what would it lose? A simulated start, from the files alone.
 
 The rules follow a node of the given release from the first file that it opens to the registration of the broker. Each
 says what it finds; the first in the order of a start that ends or blocks it is the expected failure. Other nodes are
@@ -117,7 +117,7 @@ def _answer(situation: Situation, troubles: list[Trouble], warnings: Iterable[Fi
 
 
 def _ends_untouched(failures: Sequence[Failure]) -> bool:
-    """Whether the node is gone before it opens its metadata log: such a start drops nothing and makes nothing anew."""
+    """Whether the node is gone before it opens its metadata log: such a start drops and creates nothing."""
     return bool(failures) and failures[0].phase < Phase.METADATA_LOG
 
 

@@ -54,7 +54,7 @@ def _directory(situation: Situation, directory: DirectoryFacts) -> Iterator[Trou
 
 
 def _cannot_make(directory: DirectoryFacts, name: str) -> Trouble:
-    """The files are made at once where they are missing, and that error is caught by nobody."""
+    """The files are made at once where they are missing, and that error is not caught."""
     seen = directory.observed
     return stops(
         "directory-not-writable",
@@ -97,14 +97,14 @@ def _ending(situation: Situation, directory: DirectoryFacts) -> str | None:
 
 
 def gives_up(directory: DirectoryFacts) -> bool:
-    """Whether a broker goes on without this directory."""
+    """Whether a broker continues without this directory."""
     seen = directory.observed
     broken = any(_problem(read) is not None for read in seen.offset_checkpoints.values())
     return directory.kind is not DirectoryClass.GOOD or not seen.writable or broken
 
 
 def _problem(read: FileRead) -> str | None:
-    """An I/O error puts the directory offline; any other error of the reader makes a broker go on from offset 0."""
+    """An I/O error puts the directory offline; any other error of the reader makes a broker continue from offset 0."""
     if read.content is None:
         return read.error or "unreadable"
     found = checkpoint_problem(read.content, parts=3)

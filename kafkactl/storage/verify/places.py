@@ -210,7 +210,7 @@ def _is_known_name(situation: Situation, name: str) -> bool:
 def partition_of(name: str, *, stray_known: bool = True) -> tuple[str, int] | None:
     """Topic and partition of a folder in a log directory; None where a broker would not take it for one.
 
-    Besides `topic-partition` there are `topic-partition.id-delete`, `-future` and, since 3.6.1, `-stray`; the number is
+    `topic-partition`, and also `topic-partition.id-delete`, `-future` and, since 3.6.1, `-stray`; the number is
     read by Java's parseInt, so `t--1` and `t-+1` pass (`LocalLog.parseTopicPartitionName`).
     """
     if "-" not in name:
@@ -226,7 +226,7 @@ def partition_of(name: str, *, stray_known: bool = True) -> tuple[str, int] | No
 
 
 def _same_partition_twice(situation: Situation) -> Iterator[Trouble]:
-    """The same replica in two directories; a future replica beside the current one is the one exception."""
+    """The same replica in two directories; a future replica next to the current one is the one exception."""
     seen: dict[tuple[tuple[str, int], bool], str] = {}
     for path in dict.fromkeys(situation.config.log_dirs):
         directory = situation.directory(path)

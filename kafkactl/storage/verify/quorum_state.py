@@ -120,7 +120,7 @@ def _newer_quorum_state(situation: Situation, read: FileRead, state: QuorumState
 
 
 def _voted_alone(situation: Situation, read: FileRead, state: QuorumStateFile) -> Iterator[Trouble]:
-    """A node alone in its quorum that ended between its vote and its election cannot go on from there before 4.0."""
+    """A node alone in its quorum that ended between its vote and its election cannot continue from there before 4.0."""
     own = situation.config.node_id
     meta = situation.metadata_directory.meta
     directory = meta.directory_id if meta is not None else None

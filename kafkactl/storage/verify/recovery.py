@@ -112,7 +112,7 @@ def _whole_log(subject: str) -> Loss:
 
 
 def _gaps(situation: Situation) -> Iterator[Trouble]:
-    """Nobody notices missing offsets: a start goes on behind them, and a follower fetches only from its end on."""
+    """Missing offsets are not noticed: a start continues after them, and a follower fetches only from its end on."""
     snapshot = loaded_snapshot(situation)
     since = 0 if snapshot is None else snapshot.offset
     gaps = [gap for segment in situation.log.segments for gap in segment.gaps if gap[1] > since]
@@ -161,7 +161,7 @@ def _is_plain_record(contents: Contents) -> bool:
 
 
 def _record_versions(situation: Situation) -> Iterator[Trouble]:
-    """The first record whose type or version is beyond this release; a broker alone dies of it too."""
+    """The first record whose type or version is beyond this release; a broker alone exits on it too."""
     kinds = sorted(situation.log.contents.first_offsets.items(), key=lambda item: item[1])
     known = situation.release_record_types
     for (api_key, version), offset in kinds:

@@ -2,7 +2,7 @@
 
 From 3.8 on a node reads the newest snapshot and the whole log before anything else, for the voters in them
 (`KafkaRaftClient.initialize`, `KRaftControlRecordStateMachine`); before, both are read once there is a leader. A wrong
-CRC is fatal, a batch that is cut is the end of the file. Sources beside these: `KafkaMetadataLog`/`KafkaRaftLog`,
+CRC is fatal, a batch that is cut is the end of the file. Further sources: `KafkaMetadataLog`/`KafkaRaftLog`,
 `RecordsIterator`, `RecordsSnapshotReader`, `MetadataLoader`.
 """
 
@@ -88,7 +88,7 @@ def _cannot_open(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
 
 
 def _fatal_in_snapshot(snapshot: SnapshotFacts) -> str | None:
-    """The words that a reader dies with; None for a file that it reads, or that is cut (`_cut_snapshot`)."""
+    """The words that a reader exits with; None for a file that it reads, or that is cut (`_cut_snapshot`)."""
     assert snapshot.contents is not None
     if snapshot.crc_problem is not None:
         return "Record is corrupt (stored crc = "

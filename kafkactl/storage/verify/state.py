@@ -1,6 +1,6 @@
 """What a node of this release holds in memory once it has loaded snapshot and log: its levels, or nothing at all.
 
-A snapshot stands for everything before its offset; records of the log count from there on.
+A snapshot replaces everything before its offset; records of the log count from there on.
 """
 
 from __future__ import annotations

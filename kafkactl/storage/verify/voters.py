@@ -1,7 +1,7 @@
 """Who votes, as far as this node knows, and whether there can be a leader.
 
-The voters of the log or of a snapshot win over those of the configuration (`VoterSetHistory`). A node that is no voter
-waits for a leader for ever and logs no error; it looks for one at the bootstrap servers.
+The voters of the log or of a snapshot override those of the config (`VoterSetHistory`). A node that is not a voter
+waits for a leader indefinitely and logs no error; it looks for one at the bootstrap servers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def last_voters(situation: Situation) -> tuple[VoterSeen, ...] | None:
 
 
 def other_voters(situation: Situation) -> list[int]:
-    """The ids of the voters beside this node."""
+    """The ids of the voters other than this node."""
     voters = last_voters(situation)
     if voters is not None:
         ids = [voter.node_id for voter in voters]
@@ -44,7 +44,7 @@ def other_voters(situation: Situation) -> list[int]:
 
 
 def has_a_vote(situation: Situation) -> bool:
-    """Whether this node, on this disk, is a voter as far as it knows: nobody else is ever elected."""
+    """Whether this node, on this disk, is a voter as far as it knows: no other node is ever elected."""
     voters = last_voters(situation)
     if voters is None:
         return any(voter.node_id == situation.config.node_id for voter in situation.config.static_voters)
@@ -99,7 +99,7 @@ def _needs_others(situation: Situation, who: list[str]) -> Trouble:
 
 
 def _no_voters(situation: Situation) -> Iterator[Trouble]:
-    """A dynamic quorum whose voters this node does not know: it asks the bootstrap servers for ever."""
+    """A dynamic quorum whose voters this node does not know: it asks the bootstrap servers indefinitely."""
     elsewhere = _bootstrap_servers_elsewhere(situation)
     ignored = situation.log.first_checkpoint
     cut = ignored is not None and ignored.stop is not None

@@ -1,4 +1,4 @@
-"""Bytes by columns: numbers read at many places of a piece at once, and numbers given to what stands at many places.
+"""Bytes by columns: numbers read at many places of a piece at once, and numbers given to the bytes at many places.
 
 Loaded by `replay_fast` where numpy is there and a log is large enough.
 """
@@ -17,7 +17,7 @@ _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _FOLDED: Final = np.uint64(32)
 _MASKS: Final = np.array([(1 << 64) - 1, *((1 << 8 * size) - 1 for size in range(1, 8))], np.uint64)
 _MOST_WORDS: Final = 32  # longer ones are looked up one by one
-_NOTHING: Final = (1 << 64) - 1  # extra of the entry that stands for none
+_NOTHING: Final = (1 << 64) - 1  # extra of the entry for none
 
 
 class Window:
@@ -36,7 +36,7 @@ class Window:
         )
 
     def of(self, size: int) -> Array:
-        """The same of so many bytes at each place, as they stand; no place may be less than that before the end."""
+        """The same of so many bytes at each place, unchanged; no place may be less than that before the end."""
         return np.ndarray((len(self.u1) - size + 1,), f"V{size}", buffer=self.u1.data, strides=(1,))
 
     def show(self, data: bytes) -> None:
@@ -118,7 +118,7 @@ class ByteNumbers:
 
 
 class _OfWords:
-    """A hash table of byte strings that take the same number of words of 8 bytes; entry 0 stands for none."""
+    """A hash table of byte strings that take the same number of words of 8 bytes; entry 0 means none."""
 
     def __init__(self, count: int) -> None:
         self._bits = 10

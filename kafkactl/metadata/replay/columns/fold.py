@@ -82,7 +82,7 @@ class Stretch(NamedTuple):
         return [at for at, _, _ in self.others.of({CLEAR_ELR})] if CLEAR_ELR in self.others.keys else []
 
     def counts(self) -> Counter[str]:
-        """How many records were met, beside the others that take effect."""
+        """How many records were met, in addition to the others that take effect."""
         aborted = zip(self.others.records, self.others.aborted, strict=True)
         counts = Counter(item.type for item, is_aborted in aborted if is_aborted)  # type: ignore[union-attr]
         counts["PartitionRecord"] += self.partitions
@@ -91,7 +91,7 @@ class Stretch(NamedTuple):
         return +counts
 
     def withheld(self, window: Window, found: Records, abort: int, offset: int) -> list[tuple[int, bytes]]:
-        """The records that the abort at a place takes away; `offset` is that of the stretch."""
+        """The records that the abort at a place removes; `offset` is that of the stretch."""
         begin = next(first for first, last in self.aborted if last == abort)
         return [(offset + at, window.data[int(found.start[at]) : int(found.end[at])]) for at in range(begin + 1, abort)]
 
@@ -110,7 +110,7 @@ class Made(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """PartitionChangeRecords. `at` is that of `tagged.Given`, `gives` tells which of its rows have anything."""
+    """PartitionChangeRecords. `at` is that of `tagged.Given`, `gives` marks which of its rows have anything."""
 
     place: Array
     row: Array
@@ -135,7 +135,7 @@ class ColumnFold:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many rows are of partitions that are gone that it is time to begin anew."""
+        """Whether so many rows are of partitions that are gone that it is time to start again."""
         table = self.table
         live = int(table.present.sum()) if table.used > _MOST_FREE else table.used
         return table.used > 3 * live + _MOST_FREE

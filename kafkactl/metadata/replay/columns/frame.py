@@ -1,4 +1,4 @@
-"""Batches and the records in them by columns: the n-th record of every batch is read at once, for all batches together.
+"""Batches and the records in them by columns: the n-th records of all batches are read at once.
 
 What is usual is what `replay_batches.framed` calls so; the two agree on every batch.
 """
@@ -79,7 +79,7 @@ class Records(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """Batches with what is in them. `row` is that of a batch's first record in `records`, `is_usual` tells which have
+    """Batches with what is in them. `row` is that of a batch's first record in `records`, `is_usual` marks which have
     any there; `breaks` are the batches that do not follow on the one before, or are not usual."""
 
     heads: Heads
@@ -89,7 +89,7 @@ class Batches(NamedTuple):
     breaks: list[int]
 
     def between(self, first: int, behind: int) -> Records:
-        """The records of usual batches that stand beside each other."""
+        """The records of usual batches next to each other."""
         begin = int(self.row[first])
         end = int(self.row[behind - 1] + self.heads.counts[behind - 1])
         return Records(self.records.start[begin:end], self.records.end[begin:end], self.row[first:behind] - begin)
@@ -126,7 +126,7 @@ def records(window: Window, taken: Heads) -> tuple[Records, Array]:
 
 
 def _one(window: Window, taken: Heads, found: Records, index: int) -> bool:
-    """A batch by itself."""
+    """A single batch."""
     count, row = int(taken.counts[index]), int(found.first[index])
     places = framed(window.data, int(taken.at[index]) + HEADER_BYTES, int(taken.end[index]), count)
     if not places:

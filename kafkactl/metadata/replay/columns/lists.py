@@ -32,7 +32,7 @@ _PINNED: Final = int(UNKNOWN[-1]) + 1 + DIRECTORIES * _MOST_UNKNOWN
 
 
 class Lists:
-    """The array: `words` up to `used`. What stands there does not change, so that another may hold on to it."""
+    """The array: `words` up to `used`. Its words do not change, so that another may keep it."""
 
     def __init__(self) -> None:
         self.words: Array = np.zeros(_LEAST_ROOM, np.int32)
@@ -40,7 +40,7 @@ class Lists:
         self.used = _PINNED
 
     def add(self, window: Window, at: Array, width: int = IDS) -> Array:
-        """Lists as they stand in records, each with the byte of its count (plus 1) at these places; returns theirs."""
+        """Lists as they are in records, each with the byte of its count (plus 1) at these places; returns theirs."""
         counts = window.u1[at]
         places = np.zeros(len(at), np.int32)
         for count in np.flatnonzero(np.bincount(counts, minlength=2)[2:]).tolist():
@@ -81,7 +81,7 @@ class Lists:
     def _append(self, taken: Array) -> int:
         first, self.used = self.used, self.used + len(taken)
         if self.used > len(self.words):
-            self.words.resize(self.used + self.used // 4, refcheck=False)  # in place: whoever holds it sees no change
+            self.words.resize(self.used + self.used // 4, refcheck=False)  # in place: its holders see no change
         self.words[first : self.used] = taken
         return first
 

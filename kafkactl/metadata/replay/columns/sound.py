@@ -1,6 +1,6 @@
 """Which partitions are sound for sure, by columns: the others are for `lint` to judge, one by one.
 
-Sound: there is a leader, it is in the ISR, the ISR is among the replicas, none of them stands there twice, all are on
+Sound: there is a leader, it is in the ISR, the ISR is among the replicas, none of them is there twice, all are on
 registered brokers and in directories that these have, and nothing of a reassignment, an ELR or a recovery is left.
 """
 

@@ -16,7 +16,7 @@ from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers
 from kafkactl.metadata.replay.columns.topics import DIRECTORIES, LISTS, PLAIN, ColumnTopics, Rows
 from kafkactl.metadata.replay.state import State
 
-_FLUSHED_AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tuples
+_FLUSHED_AT_ONCE: Final = 20_000  # rows: their copies while they become tuples
 _LEAST_WORDS: Final = 6 << 20  # fewer are not worth to look which of them are still needed
 _FORMS: Final[Mapping[str, type[Any]]] = {
     **dict.fromkeys((*LISTS, DIRECTORIES, "leader"), np.int32),
@@ -28,7 +28,7 @@ _FORMS: Final[Mapping[str, type[Any]]] = {
 
 
 class PartitionTable:
-    """The table. Columns are attributes by name; `present` tells which rows are partitions."""
+    """The table. Columns are attributes by name; `present` marks which rows are partitions."""
 
     replicas: Array
     isr: Array
@@ -201,7 +201,7 @@ class PartitionTable:
             first, begin = behind, end
 
     def _into_state(self, topics: list[int], bases: list[int], ends: list[int], rows: Array) -> None:
-        """Some topics with the rows that they have; `ends` tells where those of each end."""
+        """Some topics with the rows that they have; `ends` has the end of each one's rows."""
         numbers, states, begin = rows.tolist(), self.states(rows), 0
         for topic, base, end in zip(topics, bases, ends, strict=True):
             held = self._state.topics[self._raws[topic]]

@@ -1,4 +1,4 @@
-"""What partition records say behind their ids, by columns: where each field stands, for all records at once.
+"""What partition records say behind their ids, by columns: the place of each field in all records at once.
 
 The n-th tagged field of every record is read together. What is read so is what Kafka writes, without exception; a
 record that is written in another way (or wrong) is irregular, and the codec decides what it says.
@@ -35,7 +35,7 @@ _TWO_BYTES: Final = 0x80  # a varint from here on takes two bytes
 
 
 class _Form(NamedTuple):
-    """By tag: the field, what an element of a list takes, what is to be taken away from that, and the first version.
+    """By tag: the field, what an element of a list takes, what is to be subtracted from it, and the first version.
 
     A list of n elements is one byte and n of them, and its count is written as n + 1; a number is of one size.
     """
@@ -159,7 +159,7 @@ class _Tags(NamedTuple):
 def _read(window: Window, tags: _Tags, word: Array | None, form: _Form, at: Array) -> Array:
     """Where tagged fields stand, into `at`; returns which records are irregular.
 
-    `word` is what stands at `tags.place`, where that is known.
+    `word` is the word at `tags.place`, where that is known.
     """
     place, end, version, count = tags
     total = len(place)

@@ -1,4 +1,4 @@
-"""The topics of an image while their partitions are columns still: tuples are made when somebody asks for a topic.
+"""The topics of an image while their partitions are columns still: tuples are made when a topic is asked for.
 
 What a command asks first, how many partitions there are and what their canonical text is, the columns tell themselves,
 in a fraction of the time.
@@ -55,7 +55,7 @@ PLAIN: Final = {
 }
 DIRECTORIES: Final = "directories"
 _NAMES: Final = {at: name for name, at in (LISTS | PLAIN).items()}
-_AT_ONCE: Final = 20_000  # rows: what stands beside them while they become tuples
+_AT_ONCE: Final = 20_000  # rows: their copies while they become tuples
 
 
 class Rows:
@@ -173,7 +173,7 @@ class ColumnTopics(PackedTopics):
 
     def _elements(self, places: Array, width: int) -> Iterator[bytes]:
         yield self._rows.words[places].astype("<i4").tobytes()
-        form = "<i4" if width == IDS else np.int32  # directory ids are bytes as they stand
+        form = "<i4" if width == IDS else np.int32  # directory ids are bytes unchanged
         for first in range(0, len(places), _AT_ONCE):
             _, words = elements(self._rows.words, places[first : first + _AT_ONCE], width)
             yield words.astype(form).tobytes()
