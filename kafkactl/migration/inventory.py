@@ -1,7 +1,7 @@
 """The cluster that is migrated as its operator writes it down: one TOML file, shown in docs/migration-inventory.md.
 
-The law: a word that is misspelt, a node that stands twice, a hook that uses what nobody gives is an error, and all
-errors of the file are told at once. What the file says is never believed about a running cluster: it names nodes, and
+The law: a word that is misspelt, a node that is listed twice, a hook that uses what is not given is an error, and all
+errors of the file are reported at once. What the file says of a running cluster is never believed: it names nodes, and
 checks compare it with what is observed.
 """
 
@@ -44,7 +44,7 @@ _YEAR_HOURS: Final = 8_760
 @frozen
 class Hooks:
     """How a node is touched. `commands` are those of the template with the inventory's own in their place, by verb; a
-    verb that is not there is asked of the operator. `variables` are what commands may use besides the contract.
+    verb that is not there is asked of the operator. `variables` are what commands may use in addition to the contract.
     """
 
     template: str = MANUAL
@@ -288,7 +288,7 @@ def _normal(directory: str) -> str:
 def _hooks(
     shared: Mapping[str, Any], own: Mapping[str, Any], where: str, problems: list[str], *, complete: bool
 ) -> Hooks:
-    """The hooks of a node: its own words before those of all. What is wrong with the shared ones is told once, when
+    """The hooks of a node: its own words before those of all. What is wrong with the shared ones is reported once, when
     they are read without a node (`complete` false)."""
     told: list[str] = [] if complete else problems
     base = read_table(shared, _HOOK_KEYS, where, told, other_words=_OTHER_WORDS)

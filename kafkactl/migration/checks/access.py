@@ -45,7 +45,7 @@ _WRITTEN_BY_CONTROLLERS: Final = (
 _SERVER_LIMIT: Final = 0xFFFFF  # jute.maxbuffer of a ZooKeeper server where it is not set
 _CLIENT_LIMIT: Final = 4 << 20  # the same of Kafka's client (KafkaZkClient)
 _PART: Final = 0.8
-_CHILD_BYTES: Final = 4  # beside its name
+_CHILD_BYTES: Final = 4  # next to its name
 
 
 def _authorizers(case: CheckCase) -> Said:
@@ -364,7 +364,7 @@ def _token_key_of(node: NodeSeen) -> str | None:
 
 
 def _sizes(case: CheckCase) -> Said:
-    """C-18. What the controllers read and write in one piece fits jute.maxbuffer, which is no part of any file."""
+    """C-18. What the controllers read and write in one piece fits jute.maxbuffer, which is not in any file."""
     tree = case.observation.tree
     if tree is None:
         yield Unknown("the ZooKeeper tree was not observed")

@@ -26,11 +26,11 @@ from kafkactl.migration.zktree.values import KafkaTree
 class Stage(StrEnum):
     """Where a migration is, as far as it decides which checks apply. `states` are those of the driver (5.1)."""
 
-    BEFORE = "before"  # M0 to M2: no KRaft controller is in office
+    BEFORE = "before"  # M0 to M2: no KRaft controller is active
     QUORUM = "quorum"  # M3, M4, M4L: a quorum waits for the brokers
     COPY = "copy"  # M5: KRaft holds /controller and the copy is not committed
     DUAL = "dual"  # M6 to M9: KRaft decides and ZooKeeper is written, too
-    FINAL = "final"  # M10, M11: there is no way back
+    FINAL = "final"  # M10, M11: no rollback is possible
     BURNT = "burnt"  # the quorum was started without the flag
 
 
@@ -63,7 +63,7 @@ class CheckCase:
     """An observation, the evidence in it, the values of its tree, its newest log, and the stage. None: not observed.
 
     `last_gate`: exactly one broker has not entered, so that its restart starts the copy (M4L). `known_brokers` are the
-    ids of all brokers that anybody names. Before the copy the controllers of `observation` have the files that they
+    ids of all brokers that any source names. Before the copy the controllers of `observation` have the files that they
     will be started with; `planned` says which files those are, and has the brokers' as well.
     """
 
@@ -97,7 +97,7 @@ class CheckCase:
         """The finalized level of the quorum: of the log, else of a controller's answer."""
         if self.image is not None and self.image.metadata_version is not None:
             return self.image.metadata_version
-        if self.evidence.leads is False:  # a controller without a leader has a default, which is no level of the quorum
+        if self.evidence.leads is False:  # without a leader it is a default, not a level of the quorum
             return None
         levels = (
             controller.api_versions.finalized_features.get(METADATA_VERSION)
@@ -135,7 +135,7 @@ class CheckCase:
 
     @property
     def is_seen_before_copy(self) -> bool:
-        """Whether something tells that the copy is not done, and not only that nothing tells of it."""
+        """Whether something shows that the copy is not done, which is more than that nothing shows it."""
         if self.state is not None:
             return self.state == ZkMigrationState.PRE_MIGRATION
         return self.tree is not None and self.tree.controller is not None and not self.claimed
@@ -202,7 +202,7 @@ def _stage(observation: Observation, tree: KafkaTree | None, state: int | None) 
         return Stage.BEFORE if down and _left_behind(observation, tree) else Stage.QUORUM
     copied = tree is not None and tree.migration is not None and tree.migration.metadata_offset > 0
     if copied and tree is not None and tree.controller is None and not _shows_controller(observation):
-        return Stage.DUAL  # a copy was made, and nothing tells of a way back
+        return Stage.DUAL  # a copy was made, and nothing shows a rollback
     answering = any(
         controller.api_versions is not None and controller.api_versions.zk_migration_ready for controller in controllers
     )
@@ -210,7 +210,7 @@ def _stage(observation: Observation, tree: KafkaTree | None, state: int | None) 
 
 
 def _shows_controller(observation: Observation) -> bool:
-    """Whether it is seen that nobody holds `/controller`, or that somebody does."""
+    """Whether `/controller` is known to be held, or known not to be held."""
     tree = observation.tree
     return tree is not None and ("/controller" in tree.znodes or "/controller_epoch" in tree.znodes)
 

@@ -1,4 +1,4 @@
-"""C-37, C-38, C-50 to C-60: what stands in ZooKeeper can be copied, and nothing of an earlier attempt is in the way.
+"""C-37, C-38, C-50 to C-60: what is in ZooKeeper can be copied, and nothing of an earlier attempt is in the way.
 
 Most of it the reading of the tree has said already (tree_*.py); here it gets its number and its stages. What the driver
 does with `/migration` and `/controller` in each state was measured on 3.9.2.
@@ -84,7 +84,7 @@ _FORWARD_ONLY: Final = frozenset({"stale-migration-znode"})
 
 
 def _tree(case: CheckCase) -> Said:
-    """Everything that the tree says by itself."""
+    """Everything that the tree alone shows."""
     if case.tree is None:
         yield Unknown("the ZooKeeper tree was not observed: whether all of it can be copied is not known")
         return
@@ -99,7 +99,7 @@ def _tree(case: CheckCase) -> Said:
         if finding.id == "replica-on-absent-broker" and is_holder_unseen:
             continue  # after the copy brokers leave ZooKeeper one by one
         if finding.id == "controller-epoch-behind-states" and case.claimed:
-            continue  # the forecast tells it, with the quorum's epoch
+            continue  # the forecast reports it, with the quorum's epoch
         if finding.id == "partition-state-contradiction" and case.stage is Stage.DUAL:
             continue  # a topic and its states are not written at one moment, and KRaft decides
         if finding.id == "config-of-absent-broker" and _is_registered(case, finding.subject):
@@ -113,7 +113,7 @@ def _is_registered(case: CheckCase, path: str) -> bool:
 
 
 def _epochs(case: CheckCase) -> Said:
-    """C-38, KAFKA-20488. What a rollback would need of /controller_epoch, told while there is time."""
+    """C-38, KAFKA-20488. What a rollback would need of /controller_epoch, reported while there is time."""
     tree = case.tree
     if tree is None or tree.controller_epoch is None:
         yield Unknown("/controller_epoch was not observed")
@@ -215,7 +215,7 @@ def _copy(case: CheckCase) -> Said:
         )
     elif case.tree is not None and (case.tree.migration is None or case.tree.migration.metadata_offset <= 0):
         holder, quorum = case.tree.controller, case.quorum
-        # Nobody claims before a broker has registered.
+        # No controller claims before a broker has registered.
         if holder is not None and quorum is not None and log.registrations and _is_own(holder, quorum):
             yield blocker(
                 "claim-interrupted",
@@ -255,7 +255,7 @@ def _persistent_controller(case: CheckCase) -> Iterator[Finding]:
 
 
 def _names(case: CheckCase) -> Iterator[Finding]:
-    """C-54. In dual write KRaft writes under the escaped name; another spelling would then stand beside it."""
+    """C-54. In dual write KRaft writes under the escaped name; another spelling would then be next to it."""
     tree = case.observation.tree
     odd = [] if tree is None else [path for path, name in _entity_names(tree) if _sanitized(name) not in (name, None)]
     if odd:

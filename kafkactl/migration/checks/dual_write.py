@@ -64,14 +64,14 @@ def _driver(case: CheckCase) -> Said:
 
 
 def _end_of_log(case: CheckCase) -> int | None:
-    """The offset of the last record: as the leader told it beside everything else, or of the log that was fetched."""
+    """The offset of the last record: as the leader reported it with everything else, or of the log that was fetched."""
     if case.quorum is not None and case.quorum.high_watermark is not None:
         return case.quorum.high_watermark - 1
     return None if case.log is None else case.log.last_offset
 
 
 def _is_stuck(case: CheckCase) -> bool:
-    """Whether /migration stands still: far behind, and not written for longer than twenty no-ops take."""
+    """Whether /migration does not advance: far behind, and not written for longer than twenty no-ops take."""
     migration = None if case.tree is None else case.tree.migration
     end = _end_of_log(case)
     age_ms = case.evidence.dual_write.age_ms
@@ -97,7 +97,7 @@ def _lag_metric(case: CheckCase) -> Iterator[Finding]:
 
 
 def _client_metrics(case: CheckCase) -> Said:
-    """D4: accepted by everybody; at the next start of a controller its driver is stuck for ever."""
+    """D4: accepted everywhere; at the next start of a controller its driver is stuck indefinitely."""
     image = _whole(case)
     if image is None:
         seen = "not observed" if case.image is None else "observed and some of its records cannot be read"
@@ -115,7 +115,7 @@ def _client_metrics(case: CheckCase) -> Said:
 
 
 def _whole(case: CheckCase) -> Image | None:
-    """The image; None where records of its log are missing, for then nothing follows from what it does not have."""
+    """The image; None where records of its log are missing, because then nothing follows from what it does not have."""
     return None if case.log is None or blockers(case.log.findings) else case.image
 
 

@@ -1,6 +1,6 @@
 """C-31 to C-39: is the cluster well enough to be restarted broker by broker?
 
-Before the copy ZooKeeper's tree tells, from the copy on the image does.
+Before the copy ZooKeeper's tree decides, from the copy on the image.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _one_controller(case: CheckCase) -> Said:
 
 
 def _split_brain(case: CheckCase) -> Iterator[Finding]:
-    """C-31, measured: a broker takes /controller within 10 ms of its deletion, whoever leads the quorum."""
+    """C-31, measured: a broker takes /controller within 10 ms of its deletion, whichever node leads the quorum."""
     holder = None if case.tree is None else case.tree.controller
     if case.stage is not Stage.DUAL or holder is None or holder.is_kraft or case.controllers_down:
         return
@@ -240,7 +240,7 @@ def _short_of_replicas(case: CheckCase, short: list[_Part]) -> Finding:
 
 
 def _living(case: CheckCase) -> set[int]:
-    """Brokers that answer, or that nobody asked and that are registered."""
+    """Brokers that answer, or that were not asked and that are registered."""
     silent = silent_brokers(case.observation)
     present = set() if case.tree is None else set(case.tree.brokers) | _hidden_brokers(case.tree.hidden)
     if case.log is not None and case.stage in (Stage.DUAL, Stage.FINAL):
@@ -251,7 +251,7 @@ def _living(case: CheckCase) -> set[int]:
 def _moves(case: CheckCase) -> Iterator[Finding]:
     """C-34. Nothing is being moved, before the copy above all.
 
-    A reassignment in progress is migrated, and may complete only when its brokers run on KRaft: so it is no blocker
+    A reassignment in progress is migrated, and may complete only when its brokers run on KRaft: so it is not a blocker
     after the copy, and can be accepted before it.
     """
     parts = _parts(case) or []

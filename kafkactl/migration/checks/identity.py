@@ -63,7 +63,7 @@ def _cluster_id(case: CheckCase) -> Said:
 
 
 def _strangers(case: CheckCase) -> Said:
-    """C-01, of what was observed: the log of one cluster beside the znodes of another."""
+    """C-01, of what was observed: the log of one cluster and the znodes of another."""
     yield from different_clusters(case.evidence)
 
 
@@ -130,7 +130,7 @@ def _versions(case: CheckCase) -> Said:
     """C-03. One release everywhere, new enough; and which known faults it has."""
     versions = [(node, version_of(node)) for node in case.observation.nodes]
     known = [(node, version) for node, version in versions if version is not None]
-    # Before its first start nobody can tell which version a controller will run.
+    # Before its first start the version that a controller will run is unknown.
     asked = case.brokers if case.stage is Stage.BEFORE else case.observation.nodes
     silent = [node.name for node in asked if version_of(node) is None]
     if silent:
@@ -145,7 +145,7 @@ def _versions(case: CheckCase) -> Said:
             versions=[str(version) for version in told],
         )
     for version in told:
-        # Where the patch is not known, only what every patch lacks is told.
+        # Where the patch is not known, only what every patch lacks is reported.
         at = (version.major, version.minor, _ANY_PATCH if version.patch is None else version.patch)
         nodes = [node.name for node, running in known if running == version]
         if at < _OLDEST or version.major > 3:
@@ -366,7 +366,7 @@ def _voter_ids(text: str) -> frozenset[int]:
 
 
 def _used_disks(case: CheckCase) -> Iterator[Finding]:
-    """C-08. A quorum that was in office before must not be started for a new attempt."""
+    """C-08. A quorum that was active before must not be started for a new attempt."""
     for id, log in case.observation.logs.items():
         used = [word for word, found in (
             ("the copy of an earlier attempt", log.copy_begin is not None or (log.migration_state or 0) == 1),

@@ -1,4 +1,4 @@
-"""C-30, C-40 to C-42, and strays: what machines and people know, and an observation only sometimes tells."""
+"""C-30, C-40 to C-42, and strays: what machines and people know, and an observation only sometimes shows."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def _plugins(case: CheckCase) -> Iterator[Finding]:
 
 
 def _files(case: CheckCase) -> Iterator[Finding]:
-    """C-21. Files are read as Java reads them; what Kafka would not load is told before a restart finds out."""
+    """C-21. Files are read as Java reads them; what Kafka would not load is reported before a restart finds out."""
     from kafkactl.storage.config.node_config import ConfigError, read_node_config
 
     for node in case.observation.nodes:

@@ -25,7 +25,7 @@ _NODE: Final = re.compile(r"\b(?:broker|controller) \d+\b")
 
 @functools.cache
 def meanings() -> Mapping[str, tuple[str, ...]]:
-    """By number the ids of findings that it stands for, and the titles of questions, which begin with `? `."""
+    """By number the ids of findings that it means, and the titles of questions, which begin with `? `."""
     import tomli
 
     table = tomli.loads(read_data("migration_checks.toml").decode("utf-8"))["numbers"]
@@ -59,7 +59,7 @@ def number_of_finding(id: str, check: str | None = None) -> str | None:
 
 
 def ids_of(word: str) -> tuple[str, ...]:
-    """The ids that a number, or the number of a check with all its findings, stands for; empty for another word."""
+    """The ids that a number, or the number of a check with all its findings, means; empty for another word."""
     numbers = [number for number in meanings() if word in (number, check_of(number))]
     said = [text for number in numbers for text in meanings()[number]]
     return tuple(dict.fromkeys(UNKNOWN_ID if text.startswith(_QUESTION) else text for text in said))

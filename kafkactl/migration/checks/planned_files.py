@@ -1,7 +1,7 @@
-"""The files that nodes will be started with: those that `run` puts in their place before the first start.
+"""The files that nodes will be started with: those that `run` installs before the first start.
 
 Before the quorum is up, an ordinary controller file lacks the flag, the brokers' ZooKeeper and their listener. The
-driver renders all of that into it before anything is formatted or started, so a check of the file as it stands would
+driver renders all of that into it before anything is formatted or started, so a check of the file unchanged would
 report what the first steps cure. What rendering cannot cure stays a finding, of the check or of the rendering itself.
 """
 
@@ -127,7 +127,7 @@ def _brokers(
 
 
 def _shared(facts: ClusterFacts, observation: Observation) -> Iterator[Finding]:
-    """What the files do not say together; not where one of them was not observed, for that one may say it."""
+    """What the files do not say together; not where one of them was not observed, because that one may say it."""
     if all(node.config is not None for node in observation.nodes):
         yield from blockers(facts.findings)
 

@@ -139,7 +139,7 @@ def _with_number(finding: Finding, check: str) -> Finding:
 
 
 def _place(finding: Finding) -> tuple[int, str]:
-    """Blockers first, then what warns, what is unknown, what only tells; within each by number."""
+    """Blockers first, then what warns, what is unknown, what only informs; within each by number."""
     kind = 2 if finding.id == UNKNOWN_ID else _WEIGHT[finding.severity]
     return kind, str(finding.evidence["check"])
 

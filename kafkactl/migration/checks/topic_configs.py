@@ -1,6 +1,6 @@
 """C-51: configs of topics that Kafka 3.9 does not know, or whose values it cannot read (schemas/topic_configs.toml).
 
-They are copied as they stand, for a config is text to the copy; it is the broker that fails at them later.
+They are copied unchanged, as a config is text to the copy; it is the broker that fails at them later.
 """
 
 from __future__ import annotations

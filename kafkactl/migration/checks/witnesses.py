@@ -57,7 +57,7 @@ class Witnesses:
 
 
 def witnesses_of(case: CheckCase) -> tuple[Witnesses, ...]:
-    """What is seen of every broker that anybody names, by id."""
+    """What is seen of every broker that any source names, by id."""
     tree, log, quorum = case.tree, case.log, case.quorum
     registrations = {} if log is None else log.registrations
     ids = {broker.id for broker in case.brokers} | set(() if tree is None else tree.brokers) | set(registrations)
@@ -88,7 +88,7 @@ def _has_znode(case: CheckCase, id: int) -> bool | None:
 
 
 def _before_copy(case: CheckCase) -> Said:
-    """M3 to M4L: who entered, and did everybody who counts as entered stay?"""
+    """M3 to M4L: who entered, and did every broker that has entered stay?"""
     if case.log is None:
         yield Unknown("the metadata log was not observed: the registered brokers are unknown")
         return
@@ -261,7 +261,7 @@ def _flag_again(case: CheckCase) -> Iterator[Finding]:
 def _directories(case: CheckCase) -> Iterator[Finding]:
     """Cloned disks: two brokers with one directory id are not both registered (from 3.7-IV2 on).
 
-    A disk with a directory that another broker registered is no clone by that alone: `disk-of-another-node` reports it.
+    A disk with a directory that another broker registered alone is not a clone: `disk-of-another-node` reports it.
     """
     disks: dict[str, set[str]] = {}
     for node in case.observation.nodes:

@@ -1,7 +1,7 @@
 """ACLs and delegation tokens of ZooKeeper against those of the image.
 
 ACLs are compared as sets for each resource, for KRaft's ids of them are drawn. What ZooKeeper holds and no Kafka reads
-(an unknown type of resource) is a difference, too: somebody believes in it, and KRaft does not have it.
+(an unknown type of resource) is a difference, too: an operator relies on it, and KRaft does not have it.
 """
 
 from __future__ import annotations

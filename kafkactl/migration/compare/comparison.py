@@ -1,4 +1,4 @@
-"""ZooKeeper against KRaft, entity by entity: the gate before a migration is finalized, and before a way back.
+"""ZooKeeper against KRaft, entity by entity: the gate before a migration is finalized, and before a rollback.
 
 Both directions at once: what only one side has is a difference, whichever it is. Order of the answer: what nothing
 explains first, then by entity and key.
@@ -35,7 +35,7 @@ from kafkactl.values import Uuid
 _IBP: Final = "inter.broker.protocol.version"
 # What Kafka cannot read, by the finding of the tree: the entity that is lost with it.
 _UNREADABLE: Final = {
-    "broken-config-znode": CLIENT_QUOTA,  # those of topics and brokers are told where they are compared
+    "broken-config-znode": CLIENT_QUOTA,  # those of topics and brokers are reported where they are compared
     "config-znode-ignored": CLIENT_QUOTA,
     "quota-not-a-number": CLIENT_QUOTA,
     "broken-scram-credential": SCRAM,
@@ -66,7 +66,7 @@ _ENTITIES: Final[tuple[Look, ...]] = (
     compare_access.tokens,
     compare_cluster.producer_ids,
 )
-# What lies outside of the topics: few in any cluster, so that they are compared at every look.
+# What lies outside of the topics: few in any cluster, so that they are compared in every observation.
 BESIDE_TOPICS: Final[tuple[Look, ...]] = (
     compare_topics.topic_configs,
     compare_configs.broker_configs,
@@ -79,7 +79,7 @@ BESIDE_TOPICS: Final[tuple[Look, ...]] = (
 
 @frozen
 class CompareFacts:
-    """What is known beside the two sides; all of it may be left out.
+    """What is known in addition to the two sides; all of it may be left out.
 
     `copied`, `inter_broker_protocol`, `cluster_ids` and `secrets` are as in `Case`; without `mirror` nothing is
     explained by the mirror's own lag.
@@ -170,7 +170,7 @@ def _at_mirror(case: Case, mirror: Mirror | None, looks: tuple[Look, ...]) -> fr
 def compare_observation(
     observation: Observation, *, values: KafkaTree | None = None, looks: tuple[Look, ...] = _ENTITIES
 ) -> Comparison:
-    """The same for what was observed of a cluster: the one answer for `compare`, a way back, and the end."""
+    """The same for what was observed of a cluster: the one answer for `compare`, a rollback, and the end."""
     log = observation.log
     missing = [what for what, held in (("znodes", observation.tree), ("metadata log", log)) if held is None]
     if observation.tree is None or log is None:
@@ -225,7 +225,7 @@ def _answers(case: Case, looks: tuple[Look, ...]) -> Iterator[Answer]:
             yield answer
     if looks is not _ENTITIES:
         return
-    # What neither side has because nobody can read it; somebody once wrote it.
+    # What neither side has because it cannot be read; it was written once.
     for finding in case.tree.findings:
         if finding.id in _UNREADABLE and finding.subject not in told:
             told.add(finding.subject)

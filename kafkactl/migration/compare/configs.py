@@ -42,7 +42,7 @@ def broker_configs(case: Case) -> Iterator[Answer]:
 
 
 def other_configs(case: Case) -> Iterator[Answer]:
-    """Configs of what ZooKeeper has no place for: nobody mirrors them, and client-metrics stop the mirror."""
+    """Configs of what ZooKeeper has no place for: they are not mirrored, and client-metrics stop the mirror."""
     for (kind, name), held in sorted(case.image.configs.items()):
         if kind not in (TOPIC_CONFIG, BROKER_CONFIG) and held:
             key = f"{_OTHER_RESOURCES.get(kind, str(kind))} {name or DEFAULT_NAME}"
@@ -65,7 +65,7 @@ class Configs(NamedTuple):
 
 
 def config_differences(case: Case, configs: Configs) -> Iterator[Answer]:
-    """At most one difference, with the keys that differ; what is unknown is told for each key."""
+    """At most one difference, with the keys that differ; what is unknown is reported for each key."""
     named = {"entity": configs.entity, "key": configs.key}
     if case.is_hidden(configs.path):
         yield Unknown(**named, reason="its znode is not shown")
@@ -228,5 +228,5 @@ def _credential(credential: ScramCredential | None, other: ScramCredential | Non
 
 
 def _fingerprint(data: bytes) -> str:
-    """What tells two keys apart and gives neither away: they are 256 bits and more of a hash themselves."""
+    """What distinguishes two keys and reveals neither: they are 256 bits and more of a hash themselves."""
     return f"sha256:{hashlib.sha256(data).hexdigest()[:_SHOWN_HASH]}"

@@ -1,4 +1,4 @@
-"""What the copy was predicted to write, against what stands in the log between its begin and its end.
+"""What the copy was predicted to write, compared with the log between its begin and its end.
 
 The prediction is made of a tree that was saved before the copy. Ids of ACLs are drawn and not compared; no-ops and the
 registrations that the controller writes in between are none of the copy.
@@ -145,7 +145,7 @@ def _text(value: Any) -> str:
 
 
 def _is_unknown(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> bool:
-    """Whether a value of one of them was taken out, or is an encrypted password that nobody could open."""
+    """Whether a value of one of them was taken out, or is an encrypted password that could not be decrypted."""
     if left is None or right is None or left == right:
         return any(map(_has_withheld, (left, right))) if left == right else False
     if _has_withheld(left) or _has_withheld(right):

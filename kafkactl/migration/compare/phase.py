@@ -1,7 +1,7 @@
 """Where a migration stands, as far as a comparison needs it, and which differences that alone explains.
 
 The law: a phase explains a difference only by what was seen. Before the copy KRaft has nothing yet; behind the end of
-the migration ZooKeeper is not written any more; after a way back KRaft is not. In between the two must agree, but for
+the migration ZooKeeper is not written any more; after a rollback KRaft is not. In between the two must agree, but for
 what is younger than the mirror: there ZooKeeper must show what the log said at the mirror's offset.
 """
 
@@ -19,7 +19,7 @@ from kafkactl.migration.compare.cluster import BROKER, CLUSTER_ID, FEATURE
 from kafkactl.migration.compare.configs import OTHER_CONFIGS
 
 MIRROR_LAG, LOG_BEHIND = "younger-than-the-mirror", "younger-than-the-log"
-LAG_ALLOWED_MS: Final = 10_000  # a healthy mirror is behind by parts of a second; more is a mirror that stands still
+LAG_ALLOWED_MS: Final = 10_000  # a healthy mirror is behind by parts of a second; with more it does not advance
 # What the mirror does not write: its offset says nothing about them.
 _NOT_MIRRORED: Final = frozenset({BROKER, CLUSTER_ID, FEATURE, OTHER_CONFIGS})
 
@@ -109,7 +109,7 @@ def _explained(difference: Difference, phase: Phase, facts: PhaseFacts, evidence
         spared = difference.entity in _NOT_EXPLAINED[phase] or is_gone
         return difference if spared else changed(difference, rule=phase.value, explained=_TEXTS[phase])
     if phase is not Phase.DUAL_WRITE or difference.entity in _NOT_MIRRORED or facts.controllers_gone:
-        return difference  # a mirror that nobody drives does not come any further
+        return difference  # a mirror without a driver does not advance
     if evidence.at_mirror is None:
         return _newer_than_the_log(difference, facts, evidence.written_ms)
     if (difference.entity, difference.key) in evidence.at_mirror or evidence.behind_ms > LAG_ALLOWED_MS:

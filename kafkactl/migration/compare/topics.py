@@ -92,7 +92,7 @@ def _partition(case: Case, name: str, number: int, left: ZkPartition | None, top
     known, kraft = None if left is None else _zk_fields(left), None if right is None else _fields(right)
     if left is not None and left.state is None and case.is_hidden(path):
         yield Unknown(entity=PARTITION, key=key, reason="its state is not shown")
-        # Where its replicas are stands in the topic's znode.
+        # The topic's znode has where its replicas are.
         known, kraft = _lists_of(known), _lists_of(kraft)
     if known == kraft:
         return

@@ -37,11 +37,11 @@ _BATCH_S: Final = 0.03
 
 
 class CopyOutcome(StrEnum):
-    """How a copy would end; the later a word stands here, the more it weighs.
+    """How a copy would end; the later one is listed, the more it weighs.
 
-    LOSES: it ends, and something of the tree is missing or changed. NEVER_STARTS: the controllers wait for ever, or
-    take the copy for done. NOT_KNOWN: the tree does not show all, or nobody knows what the release copies. DIES: the
-    controllers take over, and each dies of it.
+    LOSES: it ends, and something of the tree is missing or changed. NEVER_STARTS: the controllers wait indefinitely, or
+    take the copy for done. NOT_KNOWN: the tree, or what the release copies of it, is partly unknown. `DIES`: the
+    controllers take over, and each exits on it.
     """
 
     COMPLETES = "completes"
@@ -106,7 +106,7 @@ class CopyForecast:
     """What a copy would write. `by_type`, `records` and `bytes` are of what stands between the Begin and the End
     record, the ZkMigrationState record included; `batches` is Kafka's count, in which neither of them is.
 
-    `is_exact` is false where values are not shown, or passwords are taken as they stand: the bytes then differ.
+    `is_exact` is false where values are not shown, or passwords are taken unchanged: the bytes then differ.
     """
 
     outcome: CopyOutcome
@@ -125,7 +125,7 @@ class CopyForecast:
 def forecast_copy(
     tree: KafkaTree, rules: CopyRules, *, secrets: tuple[str, ...] | None = None, findings: Iterable[Finding] = ()
 ) -> CopyForecast:
-    """Play the copy of a tree. `secrets` are the controllers' password.encoder.secret, new and old, empty where they
+    """Simulate the copy of a tree. `secrets` are the controllers' password.encoder.secret, new and old: empty if they
     have none, None where that is not known; `findings` what there is to say of where the tree came from.
     """
     passwords = _Passwords(secrets)
@@ -226,7 +226,7 @@ class _Passwords:
         self.all_known = True
 
     def decoded(self, value: str) -> str:
-        """The password; the value itself where that is what Kafka would copy, or nobody can tell."""
+        """The password; the value itself where that is what Kafka would copy, or where it is unknown."""
         if parse_encrypted(value) is None:
             return value
         if self._secrets is None:

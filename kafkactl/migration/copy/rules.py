@@ -20,7 +20,7 @@ class CopyRules:
     skips_pending_deletions: topics in /admin/delete_topics are left out; before, they come to life again.
     plain_names: names of users and clients are taken out of their escapes, and the default quota is one; before,
     `bob%40x.com` becomes a user of that name, and the default quota one of the client "".
-    default_broker_config: the default of all brokers is carried over; before, the copy dies of it.
+    default_broker_config: the default of all brokers is carried over; before, the copy fails on it.
     next_producer_id: the next producer id lies behind the last block; before, at its start, so ids are given twice
     (KAFKA-15552).
     min_batch_size: small batches are joined until they have so many records; 0: each stays alone.
@@ -54,7 +54,7 @@ def copy_rules(version: KafkaVersion) -> CopyRules:
 
 
 def rules_seen(version: KafkaVersion) -> tuple[CopyRules, tuple[Finding, ...]]:
-    """The rules of a release that nodes were seen to run. Where its copy is not told of here, those of the nearest one,
+    """The rules of a release that nodes were seen to run. Where its copy is not listed here, those of the nearest one,
     and a finding that says so: what is predicted by them is not known.
     """
     try:

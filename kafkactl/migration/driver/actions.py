@@ -31,7 +31,7 @@ _GONE: Final = frozenset({"gone", "inactive", "stopped", "dead", "failed", "exit
 
 @frozen
 class Applied:
-    """What came of an action. `asked`: an operator was told, and only the gate can say when it is done.
+    """The result of an action. `asked`: an operator was asked, and only the gate can show when it is done.
 
     `finding` says what is wrong where it is; `unknown` that it is not known whether it happened; `came_up` that its
     gate was open before anything was done. `evidence` is for the journal.
@@ -200,7 +200,7 @@ def stop_controllers(
 
 
 def controllers_alive(world: MigrationPort, places: Iterable[Place]) -> tuple[Finding, ...]:
-    """Why nothing may be deleted yet: a controller that runs, or of which nobody can say that it does not."""
+    """Why nothing may be deleted yet: a controller that runs, or which is not known to be stopped."""
     found = []
     for place in places:
         listens, running = world.listens(place.node), is_running(world, place)
@@ -281,7 +281,7 @@ def delete_controller(
 def delete_migration(
     world: MigrationPort, controllers: Iterable[Place], keep: Callable[[Znode], str], *, patience: MigrationWaitPolicy
 ) -> Applied:
-    """Delete `/migration` at the version that was read, with no controller process left: one would make it anew."""
+    """Delete `/migration` at the version that was read, with no controller process left: one would create it again."""
     if finding := verified_gone(world, controllers, patience=patience):
         return Applied(finding=finding)
     znode = world.znode(MIGRATION)

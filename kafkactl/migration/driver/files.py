@@ -133,7 +133,7 @@ class RenderedFiles:
 
     def settle(self, journal: DriverJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
         """Write down what an operator has agreed to: edits that are carried or overwritten, and the folder. Lines for
-        whoever watches: where the files come from, and what of them is not as rendered.
+        the operator: where the files come from, and what of them is not as rendered.
         """
         lines = [_RENDERED if self.folder is None else f"files: those of {self.folder}"]
         lines += [told_of(file) for file in self._of_the_folder(steps) if isinstance(file, FromFolder) and file.differs]
@@ -220,7 +220,7 @@ def _as_bytes(text: str) -> tuple[bytes, ...]:
 def edit_of(inventory: Inventory, journal: Kept, node: InventoryNode, current: bytes) -> HandEdit | None:
     """The edit of a node's file, by what the journal knows of it; None for a file that the journal knows nothing of.
 
-    A file as it would be rendered is none, whoever put it there. Raises InputError `kept-file-damaged`.
+    A file as it would be rendered is none, whatever its origin. Raises InputError `kept-file-damaged`.
     """
     memory = journal.memory
     own = (memory.originals or {}).get(node.name)
@@ -246,12 +246,12 @@ def _renderings(inventory: Inventory, journal: Kept, node: InventoryNode) -> Ite
 def missing_files(
     files: Files, inventory: Inventory, steps: Iterable[Step], observation: Observation
 ) -> tuple[Finding, ...]:
-    """The files that the steps of a way back will need and that cannot be had, each node once."""
+    """The files that the steps of a rollback will need and that cannot be had, each node once."""
     found: dict[tuple[str, str], Finding] = {}
     for step in steps:
         if step.action is Move.RESTORE_CONFIG and step.state is Progress.PENDING and step.node is not None:
             node = inventory.node(step.node)
-            assert node is not None, step.node  # whoever plans names no other
+            assert node is not None, step.node  # a plan names no other
             made = files.content(node, phase_of(step), None, observation)
             if isinstance(made, Finding):
                 found.setdefault((made.id, made.subject), made)

@@ -1,4 +1,4 @@
-"""The gate of a step: what keeps it closed, how long it is waited for, and what nobody can see from here."""
+"""The gate of a step: what keeps it closed, how long it is waited for, and what cannot be observed from here."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def boot_left_ms(crew: RunContext, step: Step, place: Place, up_ms: int) -> int:
     be taken: the node answers, so it is no longer booting, or its process is gone.
 
     A process that is seen is given a gate's whole time again: a broker that recovers its logs takes as long as it
-    takes, and a restart would begin the recovery again. Where no hook tells of the process, its age has to do.
+    takes, and a restart would begin the recovery again. Where no hook shows the process, its age has to do.
     """
     if step.action not in (Move.RESTART_NODE, Move.START_NODE) or step.node is None or step.role is None:
         return 0

@@ -1,7 +1,7 @@
-"""What stands before a step of the way forward: the checks, the gate of the state that is left, the comparison.
+"""What precedes a step of the forward plan: the checks, the gate of the state that is left, the comparison.
 
 At milestones (before anything is touched, before the first broker enters, before the last one, before the first KRaft
-file, before the point of no return) everything has to be well in two looks, before the last of them in three, and what
+file, before the point of no return) all has to be well in two observations, before the last of them in three, and what
 is not known has to be accepted by name. In between only blockers count: a roll makes warnings of its own.
 """
 
@@ -58,7 +58,7 @@ _OF_A_RESTART: Final = frozenset(
 _OF_A_STOP: Final = frozenset(
     {"offline-partitions", "under-replicated-partitions", "replica-on-absent-broker", "config-of-absent-broker"}
 )
-# It only warns, for it passes by itself; but nothing is restarted before it has (C-33).
+# It only warns, because it is resolved automatically; but nothing is restarted before it has (C-33).
 _WAITED_FOR: Final = frozenset({"under-replicated-partitions"})
 _FINALIZE: Final = "finalize"
 _COPIED: Final = ("kraft", _FINALIZE)
@@ -81,7 +81,7 @@ class Guard(Protocol):
     def objections(
         self, seen: Observation, earlier: Observation | None, route: StepPlan, step: Step
     ) -> tuple[Finding, ...]:
-        """What stands in the way."""
+        """What stops the step."""
         ...
 
     def pass_by(self, seen: Observation, route: StepPlan, step: Step) -> None:
@@ -94,7 +94,7 @@ class Guard(Protocol):
 
 
 class NoGuard:
-    """For the way back, whose plan says itself when it may not be gone."""
+    """For the rollback, whose plan says itself when it may not be gone."""
 
     def looks_needed(self, _route: StepPlan, _step: Step) -> int:
         """One."""
@@ -124,13 +124,13 @@ class BackGuard:
         self._is_ready = False
 
     def looks_needed(self, _route: StepPlan, _step: Step) -> int:
-        """One: the plan itself is made anew after every step."""
+        """One: the plan itself is made again after every step."""
         return 1
 
     def objections(
         self, seen: Observation, _earlier: Observation | None, route: StepPlan, step: Step
     ) -> tuple[Finding, ...]:
-        """The files that are missing; a majority, or a last replica, that the next restart would take away."""
+        """The files that are missing; a majority, or a last replica, that the next restart would make unavailable."""
         if risks := (*majority_at_risk(seen, step), *replicas_at_risk(seen, step)):
             return risks
         if self._is_ready:
@@ -279,7 +279,7 @@ def is_cured_by_first_steps(route: StepPlan, finding: Finding) -> bool:
 
 
 def milestone(route: StepPlan, step: Step) -> str | None:
-    """The name of the milestone that a step stands at."""
+    """The name of the milestone of a step."""
     state = route.state
     if step.barrier is Barrier.FINALIZE:
         return _FINALIZE if state == State.M8 else None

@@ -1,7 +1,7 @@
 """What the journal of a migration remembers: the fold of its entries.
 
 In addition to the six words of `change/journal` it has facts: `state` (another one was observed), `starting` (a node is
-about to be started with the file of a phase), `original`, `own-file`, `file`, `tree` and `znode` (what is kept beside
+about to be started with the file of a phase), `original`, `own-file`, `file`, `tree` and `znode` (what is kept next to
 it), `rendered` (the folder whose files are used).
 """
 
@@ -164,7 +164,7 @@ class DriverJournal(Journal, Protocol):
         ...
 
     def keep(self, entry: str, data: Mapping[str, Any], content: bytes) -> str:
-        """Keep bytes beside the journal, then write an entry of them; their sha256."""
+        """Keep bytes next to the journal, then write an entry of them; their sha256."""
         ...
 
     def kept(self, sha256: str) -> bytes:

@@ -67,7 +67,7 @@ class OperatorFiles(Protocol):
 
 
 class MigrationPort(Protocol):
-    """A cluster in its migration, as the driver meets it: real, or played in a test."""
+    """A cluster in its migration, as the driver meets it: real, or simulated in a test."""
 
     @property
     def clock(self) -> Clock:
@@ -87,7 +87,7 @@ class MigrationPort(Protocol):
         ...
 
     def listens(self, node: int) -> bool | None:
-        """Whether the node's port takes connections: no where it is refused, None where nobody can say."""
+        """Whether the node's port takes connections: no where it is refused, None where it is unknown."""
         ...
 
     def controller_of(self, broker: int) -> int | None:
@@ -127,8 +127,8 @@ class MigrationWaitPolicy:
     """How long the driver waits, in milliseconds.
 
     `apart`: between the two looks that a gate has to pass. `look_every`: between looks while a gate is closed. `gate`:
-    for a gate after a hook that says done. `operator`: for one that waits for somebody's hands. `copy`: for the copy.
-    `settle`: for what stands in the way of a step and may pass. `gone`: for a process to be gone. `znode`: for
+    for a gate after a hook that says done. `operator`: for one that waits for the operator. `copy`: for the copy.
+    `settle`: for what stops a step and may pass. `gone`: for a process to be gone. `znode`: for
     ZooKeeper to do its part (end the session of a killed process).
     """
 
@@ -149,7 +149,7 @@ class MigrationWaitPolicy:
 
 
 Waits = Callable[[str, str], None]
-"""Called at every look while something is waited for: what it is, and what was seen last."""
+"""Called at every observation while something is waited for: what it is, and what was seen last."""
 
 
 __all__ = [

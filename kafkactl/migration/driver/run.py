@@ -66,7 +66,7 @@ def run_migration(
 ) -> RunResult:
     """Take the steps of `plan` one by one to its end, or until `is_there` says so of the observed state.
 
-    `guard` says what stands in the way of a step, seen twice; `ask` lets an operator refuse it (a barrier).
+    `guard` says what stops a step, confirmed in two observations; `ask` lets an operator refuse it (a barrier).
     `accept_observed` resumes from what is seen where the journal remembers something else. Raises UnreachableError
     where nothing was seen at all, and nothing touched.
     """
@@ -210,7 +210,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return seen
 
     def admit(self, plan: StepPlan, seen: Observed) -> Ready | End | None:
-        """Nothing stands in the way of the step, the lock is still held, and the other nodes answer right now."""
+        """Nothing stops the step, the lock is still held, and the other nodes answer right now."""
         ready = self._admitted(plan, seen)
         if not isinstance(ready, Ready):
             return ready
@@ -223,7 +223,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         return ready
 
     def _admitted(self, plan: StepPlan, seen: Observed) -> Ready | End | None:
-        """Whether a step may be taken: nothing stands in its way in two observations, and it is not refused by the
+        """Whether a step may be taken: nothing stops it in two observations, and it is not refused by the
         operator. None where another step is next by now.
         """
         clock, patience, step = self.context.world.clock, self.context.patience, self.step_of(plan)
@@ -278,13 +278,13 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         self.context.tell(Event(kind="action", text=f"{step.action} {step.target}", state=self.state))
 
     def intent(self, ready: Ready) -> Mapping[str, Any]:
-        """The action; `irreversible` where there is no way back from it."""
+        """The action; `irreversible` where it cannot be undone."""
         step: Step = ready.step
         irreversible = {"irreversible": True} if step.file is File.FINAL else {}
         return {"action": step.action.value, "target": step.target, **step_entry(step), **irreversible}
 
     def send(self, ready: Ready, seq: int) -> Applied:
-        """The action, unless a node that an earlier run started comes up by itself."""
+        """The action, unless a node that an earlier run started comes up automatically."""
         step: Step = ready.step
         came_up = self._comes_up(step, self.context.journal.memory.starting.get((step.target, phase_of(step))))
         if isinstance(came_up, Finding):
@@ -345,7 +345,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         while True:
             try:
                 return ACTS[step.action.value](self.context, step, seq, seen)
-            except RefusedError as error:  # a znode that somebody changed meanwhile: looked at anew
+            except RefusedError as error:  # a znode that was changed meanwhile: observed again
                 return Applied(finding=error_finding(step.target, error))
             except UnreachableError as error:
                 away = away or Deadline.after(self.context.patience.znode_ms, self.context.world.clock)
@@ -393,9 +393,9 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             clock.sleep_ms(patience.look_every_ms)
 
     def _hopeless(self, seen: Observation, route: StepPlan, before: str | None) -> Finding | None:
-        """What no gate opens behind if it lasts for a minute, in which whoever watches over a process may start it.
+        """What no gate opens behind if it lasts for a minute, in which a process supervisor may start it.
 
-        A situation that stops a run is such a thing where the plan knows a way on from it. A way back stops the
+        A situation that stops a run is such a thing where the plan knows a next step from it. A rollback stops the
         controllers itself, in the copy too.
         """
         if route.state == State.M5:

@@ -1,6 +1,6 @@
 """One step of a plan taken: what is written down, what is touched, and how its gate is observed twice.
 
-A step is done when the plan that is made from what is seen no longer has it as pending, in two looks some time apart;
+A step is done when the plan made from what is seen no longer has it as pending, in two observations some time apart;
 for what no plan can see (that a broker follows a controller, that a disk was put aside) there is a look of its own.
 """
 
@@ -57,7 +57,7 @@ class Files(Protocol):
         ...
 
     def settle(self, journal: DriverJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
-        """Write down what an operator has agreed to, before the first step; lines for whoever watches."""
+        """Write down what an operator has agreed to, before the first step; lines for the operator."""
         ...
 
 
@@ -77,7 +77,7 @@ class RunContext:
     lock: DriverLock
 
     def node(self, id: int) -> InventoryNode:
-        """Of the inventory; whoever plans names no other."""
+        """Of the inventory; a plan names no other."""
         found = self.inventory.node(id)
         assert found is not None, id
         return found
@@ -192,7 +192,7 @@ def _keeper(crew: RunContext) -> Callable[[Znode], str]:
 
 
 def _follows(crew: RunContext, step: Step, _seq: int, _seen: Observation) -> Applied:
-    """Until the broker's own Metadata answer names the ZooKeeper controller, seen twice."""
+    """Until the broker's own Metadata answer names the ZooKeeper controller, confirmed in two observations."""
     world, until, times = crew.world, Deadline.after(crew.patience.gate_ms, crew.world.clock), 0
     while True:
         holder = apply.zookeeper_controller(world)

@@ -1,4 +1,4 @@
-"""Why the driver of a migration stops: what it saw, beside what was expected, and what to do."""
+"""Why the driver of a migration stops: what it saw, what was expected, and what to do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkactl.wording import first_few, some
 _CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops alone make two a second
 # Nothing shows these from outside, or not yet: what is planned and formatted is not started.
 _EARLY: Final = frozenset({"M0", "M1", "M2"})
-# From these the next ones come by themselves.
+# From these the next ones follow automatically.
 _BY_ITSELF: Final = frozenset({"M4L", "M5", "M8", "M9", "M10"})
 
 STOP_AT_ONCE: Final = frozenset(
@@ -35,14 +35,14 @@ STOP_AT_ONCE: Final = frozenset(
 
 LEVELS: Final = {"M0": 0, "M1": 0, "M2": 0, "M3": 1, "M4": 1, "M4L": 1, "M6": 2, "M7": 2, "M8": 2, "M9": 2, "M10": 3,
                  "M11": 3}  # fmt: skip
-"""From one to another of these no migration goes by itself: prepared, entered, copied, final. In M5 anything can be."""
+"""Between these no migration changes automatically: prepared, entered, copied, final. In M5 anything can be."""
 
 
 def moved_against(goal: str, before: str | None, now: str) -> bool:
     """Whether a migration goes the other way than the run that drives it: back under `run`, on under `rollback`."""
     old, new = LEVELS.get(before or ""), LEVELS.get(now)
     if old is None or new is None or (goal != BACK and now == State.M2):  # M3 that lost its majority is M2 again
-        return False  # broken on the way: told by the plan
+        return False  # broken on the way: reported by the plan
     return new > old if goal == BACK else new < old
 
 
@@ -63,7 +63,7 @@ def disagreement(memory: JournalState, observed: str, seen: Observation) -> Find
         return None
     places = [_place(remembered), _place(observed)]
     if None in places:
-        return None  # a broken situation is told by the plan
+        return None  # a broken situation is reported by the plan
     before, now = (int(place) for place in places if place is not None)
     if memory.pending is not None or memory.failed is not None or (now > before and remembered in _BY_ITSELF):
         return None
@@ -96,7 +96,7 @@ def _rows(memory: JournalState, remembered: str, observed: str, seen: Observatio
 
 
 def isr_incomplete(seen: Observation, broker: int) -> tuple[str, ...]:
-    """The partitions in which a broker is a replica and not in sync, by whoever is in charge of them now."""
+    """The partitions in which a broker is a replica and not in sync, by the side that is active now."""
     late = list(_late(seen, broker))
     return (f"broker {broker} is not in sync in {some(late)}",) if late else ()
 

@@ -9,7 +9,7 @@ from kafkactl.frozen import frozen
 
 
 class HookEnd(StrEnum):
-    """How a hook ended. `asked`: there is no command, the operator has been told what to do."""
+    """How a hook ended. `asked`: there is no command, the operator has been asked to do it."""
 
     DONE = "done"
     ASKED = "asked"

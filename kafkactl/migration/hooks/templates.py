@@ -1,7 +1,7 @@
 """Ready-made hooks: what each verb is with systemd over ssh, kubectl, docker compose, or on this machine.
 
-Data only. Words as in `hook_words`; `VARIABLES` says what an inventory has to give besides, and what is taken where it
-does not. `manual` has no commands at all: the operator is told what to do, and the gate that is observed says when it
+Data only. Words as in `hook_words`; `VARIABLES` says what else an inventory has to give, and what is taken where it
+does not. `manual` has no commands at all: the operator is asked to do it, and the gate that is observed says when it
 was done.
 """
 
@@ -21,7 +21,7 @@ LOCAL: Final = "local"
 # The new content comes by stdin and is checked before it is put in place. $1 file, $2 hash before, $3 hash after.
 # The shell may be root's and the folder another user's. So everything is written in a new folder that only this user
 # can write (its parent and owner are checked after entering it, so that no link or other folder took its place), owner
-# and mode come from a file that is no link, links are never followed, and a file that appears meanwhile stays.
+# and mode come from a file that is not a link, links are never followed, and a file that appears meanwhile stays.
 _SWAP = (
     "set -eu; umask 077; export LC_ALL=C; "
     'no() {{ echo "$1" >&2; exit "$2"; }}; '
@@ -53,7 +53,7 @@ _SUDO = ("sudo", "-n")
 _KUBECTL = ("kubectl", "-n", "{namespace}")
 _COMPOSE = ("docker", "compose", "-f", "{compose_file}")
 
-# What is read, compared and replaced is one object at one version: whoever changes it meanwhile is a conflict. Its
+# What is read, compared and replaced is one object at one version: a change meanwhile is a conflict. Its
 # other keys and its labels stay. $1 namespace, $2 name, $3 hash before, $4 hash after.
 _SWAP_CONFIG_MAP = (
     "set -eu; umask 077; d=$(mktemp -d); trap 'rm -rf \"$d\"' EXIT; "

@@ -1,4 +1,4 @@
-"""Hooks as words: how the driver of a migration asks somebody else to touch a node.
+"""Hooks as words: how the driver of a migration asks another program to touch a node.
 
 A hook is a command, given as a list of words or as one text that is split like a shell would (quotes and backslashes,
 nothing else). No shell ever sees it, so a value cannot become a second command: `{name}` puts a value into a word,
@@ -51,7 +51,7 @@ EXTRA: Final[Mapping[Verb, tuple[str, ...]]] = {
     Verb.LOGS: ("pattern", "since_ms"),
     Verb.JMX: ("mbean",),
 }
-"""What a verb has besides."""
+"""What else a verb has."""
 LISTS: Final = frozenset({"format_flags", "log_dirs"})
 """Placeholders that are lists, and are written `{name*}`."""
 _OWN_OPTIONS: Final = frozenset({"format_flags"})  # made by kafkactl, and options on purpose
@@ -99,7 +99,7 @@ def placeholders(template: Iterable[str], *, where: str) -> frozenset[str]:
 
 
 def check_template(template: Iterable[str], verb: Verb, variables: Iterable[str], *, where: str) -> None:
-    """Refuse a template that uses what nobody gives. Raises InputError `hook-template-invalid`."""
+    """Refuse a template that uses what is not given. Raises InputError `hook-template-invalid`."""
     known = {*CONTRACT, *EXTRA.get(verb, ()), *variables}
     if unknown := sorted(placeholders(template, where=where) - known):
         names = ", ".join(f"{{{field}}}" for field in unknown)

@@ -1,6 +1,6 @@
 """What a migration asks of a metadata log, folded from its records.
 
-The image tells what is; this also tells how it came to be: every registration that was ever made (a broker that
+The image has what is; this also has how it came to be: every registration that was ever made (a broker that
 entered the migration and left again still counts for the controller), the copy with its begin and end, what was done
 since that the dual write cannot mirror. Records of an aborted transaction (KIP-868) never were.
 Sources: metadata `QuorumController` (ZkRecordConsumer), `ClusterControlManager`, `ZkMigrationState`.
@@ -22,7 +22,7 @@ from kafkactl.values import Uuid
 class RegistrationSeen:
     """The last RegisterBrokerRecord of a broker that was not unregistered since, with the changes behind it.
 
-    `offset` is that of the record; in a snapshot there is none, and the broker epoch stands for it. `epoch` is the
+    `offset` is that of the record; in a snapshot there is none, and the broker epoch takes its place. `epoch` is the
     broker epoch. `ever_migrating`: some registration of this id was one of a broker in migration mode.
     """
 
@@ -66,7 +66,7 @@ class ControllerSeen:
 
 @frozen
 class AbortedCopy:
-    """A copy that was begun and taken back, after so many records."""
+    """A copy that was begun and undone, after so many records."""
 
     begin: int
     abort: int
@@ -107,8 +107,8 @@ class LogFacts:
     """A metadata log. Offsets are None, or `end_offset` 0 and `epoch` -1, where it holds nothing.
 
     `first_offset` is that of the first record in the segments, `last_offset` of the last one in them or in the newest
-    snapshot; `end_offset` is one more. `epoch` is the last leader epoch. `high_watermark` is known only where somebody
-    told it: a log on disk may end in what was never committed. `last_ms` is the time of the last record;
+    snapshot; `end_offset` is one more. `epoch` is the last leader epoch. `high_watermark` is known only where the
+    leader reported it: a log on disk may end in what was never committed. `last_ms` is the time of the last record;
     `last_change_offset` that of the last batch that is more than a no-op, which changes nothing.
 
     `migration_states` are (offset, state) of each ZkMigrationStateRecord that counts (`image.zk_migration_state` is

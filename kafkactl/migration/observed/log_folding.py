@@ -1,7 +1,7 @@
 """The fold that makes `LogFacts` of a metadata log: batch by batch, at little more than the cost of reading it.
 
 No-ops and partition changes, which are nearly all of a log, are passed over undecoded. What cannot be read is passed
-over too: the replay that makes the image tells of it.
+over too: the replay that makes the image reports it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class LogFolding:
         self._since_copy: list[LogRecord] = []
 
     def take_snapshot(self, runs: Iterable[BatchRun], *, end_offset: int, epoch: int) -> None:
-        """The records of a snapshot, before those of the log. It stands for everything below `end_offset`."""
+        """The records of a snapshot, before those of the log. It replaces everything below `end_offset`."""
         for run in runs:
             for at in run.positions:
                 for entry in _careful(run.data, at, run.base):
@@ -86,7 +86,7 @@ class LogFolding:
         self.note_snapshot(end_offset=end_offset, epoch=epoch)
 
     def take_run(self, run: BatchRun) -> None:
-        """Batches of a segment; what the snapshot stands for is not taken twice."""
+        """Batches of a segment; what the snapshot replaces is not taken twice."""
         for at in run.positions:
             offset, _, epoch, _, delta, *_ = BATCH_HEAD.unpack_from(run.data, at)
             if offset + delta >= self._base:
@@ -98,7 +98,7 @@ class LogFolding:
             self._end, self._epoch = max(self._end, offset + delta + 1), max(self._epoch, epoch)
 
     def note_snapshot(self, *, end_offset: int, epoch: int) -> None:
-        """A snapshot beside the log that need not be read."""
+        """A snapshot next to the log that need not be read."""
         self._snapshot_end = max(self._snapshot_end or 0, end_offset)
         self._end, self._epoch = max(self._end, end_offset), max(self._epoch, epoch)
 

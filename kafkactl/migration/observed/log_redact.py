@@ -32,7 +32,7 @@ from kafkactl.protocol.record_batch import (
 from kafkactl.schema.definitions import message
 
 REDACTED_BYTES: Final = REDACTED.encode()
-"""What stands in place of salt and keys of a SCRAM credential."""
+"""The replacement of salt and keys of a SCRAM credential."""
 _CONFIG, _SCRAM = 4, 11  # api keys of the records that may hold secrets
 _TOKENS: Final = frozenset({10, 26})  # of those that name a delegation token
 _SAFE: Final = frozenset(range(30)) - {_CONFIG, _SCRAM}
@@ -96,7 +96,7 @@ def _is_safe(data: bytes, safe: frozenset[int]) -> bool:
 
 
 def _value(record: Record, replacements: Replacements | None) -> bytes:
-    """What stands for the value of a record; the same object where nothing has to be hidden."""
+    """The replacement of the value of a record; the same object where nothing has to be hidden."""
     value = record.value or b""
     if record.key is not None or record.value is None:
         return b""
@@ -156,5 +156,5 @@ def _blank(size: int, *, is_cut: bool = False, replacements: Replacements | None
     head[LENGTH_END - 4 : LENGTH_END] = length.to_bytes(4, "big")
     head[MAGIC_POSITION] = MAGIC
     if is_cut and 0 < size < LENGTH_END:
-        head[size - 1] = 1  # before the length is whole nothing else tells it from the zeros behind a log
+        head[size - 1] = 1  # before the length is whole nothing else distinguishes it from the zeros behind a log
     return bytes(head[:size])

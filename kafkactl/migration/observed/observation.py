@@ -1,6 +1,6 @@
 """An observation: all that a migration is judged by, seen at one time, as one value.
 
-The law: what was not seen is unknown (None), never a default; whoever asks has to say what follows from not knowing.
+The law: what was not seen is unknown (None), never a default; the caller has to say what follows from not knowing.
 A live cluster and a folder saved by `kafkactl migrate observe` come to the same value by the same door
 (`adapters/migration/saved.py`). The znodes and the records of the logs may hold secrets: they are not in any repr.
 """
@@ -65,7 +65,7 @@ class ReplicaSeen:
 class QuorumSeen:
     """A node's DescribeQuorum answer, or that it hung up (`closed`: what a broker on ZooKeeper does).
 
-    `error_code` is at the top, `partition_error` beside the partition: a controller that does not lead answers 0 and 6,
+    `error_code` is at the top, `partition_error` with the partition: a controller that does not lead answers 0 and 6,
     with 0 for leader and epoch. So those, and the high watermark, are None where one of the two is not 0.
     """
 
@@ -125,7 +125,7 @@ class NodeSeen:
     """A node. `config` is `config_text` read as Java reads properties; passwords in it may be `<redacted>`.
 
     `alive` says whether it answered, `mode` as its own answers show it. `metrics` are by name, as in
-    `ZkMigrationState`. `strays` are the `*-stray` directories on its disks, where somebody could look. `address` is
+    `ZkMigrationState`. `strays` are the `*-stray` directories on its disks, where they could be listed. `address` is
     where it was asked, and `identity` who answered there: None where the observation was made without that question.
     `directories` are its log directories that were listed, None where none could be: an empty disk is a known one.
     """
@@ -212,7 +212,7 @@ class Observation:
 
     @property
     def quorum(self) -> QuorumSeen | None:
-        """The answer of the leader of the newest epoch, given by itself or through a broker; None where none leads."""
+        """The answer of the leader of the newest epoch, its own or through a broker; None where none leads."""
         answers = [
             node.quorum
             for node in sorted(self.nodes, key=lambda node: (node.role is not NodeRole.CONTROLLER, node.id))

@@ -1,7 +1,7 @@
-"""`observation.json`: what nodes answered, as they answered it, before anybody reads a meaning into it.
+"""`observation.json`: what nodes answered, as they answered it, before it is interpreted.
 
 The law: what is absent or null is unknown; a field that cannot be read is unknown too, and a finding says so; only a
-file that is no observation at all is an error. Unknown keys are of a newer kafkactl and are ignored.
+file that is not an observation at all is an error. Unknown keys are of a newer kafkactl and are ignored.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _answer_table(answer: RawAnswer | None) -> dict[str, Any] | None:
 def parse_observation(data: bytes, *, file: str) -> tuple[RawObservation, tuple[Finding, ...]]:
     """Read `observation.json`, and say what of it could not be read.
 
-    Raises InputError `invalid-observation` for what is no JSON object of this kind, `unsupported-observation-version`.
+    Raises InputError `invalid-observation` for anything but JSON of this kind, `unsupported-observation-version`.
     """
     table = _parsed(data, file)
     reading = _Reading(file)

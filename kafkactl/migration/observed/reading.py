@@ -35,7 +35,7 @@ from kafkactl.schema.spec import Versions
 from kafkactl.values import ZERO_UUID
 
 DESCRIBE_QUORUM: Final = 55  # api key; on the listeners of brokers since KRaft only
-# A broker on ZooKeeper names no metadata.version, which tells the release elsewhere; the requests that it takes do: the
+# A broker on ZooKeeper names no metadata.version, which shows the release elsewhere; the requests that it takes do: the
 # highest versions of Produce, Fetch, LeaderAndIsr and AddPartitionsToTxn, as `ApiKeys` of the released clients has them
 # for such brokers (3.4.1, 3.5.2, 3.6.2, 3.7.2, 3.8.1, 3.9.2; the first patch of each says the same).
 _TELLING: Final = (0, 1, 4, 24)
@@ -92,7 +92,7 @@ def observation_of(
 
 
 def chroot_seen(raw: RawObservation, paths: Iterable[str]) -> str | None:
-    """As it was told, else the end of zookeeper.connect, else to be found among the paths of the znodes.
+    """As given, else the end of zookeeper.connect, else to be found among the paths of the znodes.
 
     A connect without one may be the servers alone: then the root is meant only if a Kafka is there.
     """
@@ -114,7 +114,7 @@ def _tree(znodes: Iterable[Znode], chroot: str | None, findings: list[Finding]) 
         findings.append(blocker("zookeeper-tree-unreadable", subject, error.message, error.advice))
         return None
     findings += tree.findings
-    # What is not there tells much (/controller, /migration), and of a place without a Kafka it tells nothing.
+    # What is not there is evidence (/controller, /migration), but in a place without a Kafka it is none.
     return None if any(finding.id == "no-kafka-tree" for finding in tree.findings) else tree
 
 

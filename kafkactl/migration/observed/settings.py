@@ -1,7 +1,7 @@
 """What a node's `server.properties` say, as checks ask for it.
 
 A value that was taken out, or that stands elsewhere (`${env:…}`), is unknown: `given` says None for absent, and
-`is_hidden` tells the two apart. Defaults are those of core `KafkaConfig` of 3.9.
+`is_hidden` distinguishes the two. Defaults are those of core `KafkaConfig` of 3.9.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def release_of(node: NodeSeen) -> Release | None:
 
 
 def version_of(node: NodeSeen) -> KafkaVersion | None:
-    """The node's version as it was told; None for a number that is not Kafka's own (`7.8.0-ccs` is a vendor's)."""
+    """The node's version as given; None for a number that is not Kafka's own (`7.8.0-ccs` is a vendor's)."""
     found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", node.kafka_version or "")
     if found is None or int(found[1]) > _NEWEST_MAJOR:
         return None
@@ -162,7 +162,7 @@ def version_of(node: NodeSeen) -> KafkaVersion | None:
 def ibp_level(node: NodeSeen) -> int | None:
     """The level of inter.broker.protocol.version, which the release's newest is by default; None: unknown.
 
-    0 stands for what is older than the first level. A broker registers exactly this level in migration mode.
+    0 means what is older than the first level. A broker registers exactly this level in migration mode.
     """
     if node.config is None or node.role is not NodeRole.BROKER or is_kraft_file(node):
         return None

@@ -1,4 +1,4 @@
-"""The brokers' steps on the way forward: into migration mode, and after the copy to KRaft. One broker at a time."""
+"""The brokers' steps of the forward plan: into migration mode, and after the copy to KRaft. One broker at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkactl.migration.state.names import State
 
 
 def entering_steps(e: Evidence) -> Iterator[Step]:
-    """M3 to M4L: the broker that holds `/controller` last; the copy begins by itself with the last one.
+    """M3 to M4L: the broker that holds `/controller` last; the copy begins automatically with the last one.
 
     A registration is not enough: a broker that left again would be left out of the copy, so it enters once more.
     """

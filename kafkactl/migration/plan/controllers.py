@@ -1,4 +1,4 @@
-"""The controllers' steps on the way forward: file, format, start; and at the end the file that finalizes."""
+"""The controllers' steps of the forward plan: file, format, start; and at the end the file that finalizes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The way forward: every step from where a migration is to its end, those that are done already marked as done.
+"""The forward plan: every step from where a migration is to its end, those that are done already marked as done.
 
 The order is that of Kafka's documentation made stricter: the quorum before any broker, brokers one at a time with the
-ZooKeeper controller last, a barrier before the last one because the copy then begins by itself, no KRaft file on a
+ZooKeeper controller last, a barrier before the last one because the copy then begins automatically, no KRaft file on a
 broker's disk before the copy is verified, the leader of the quorum last of all. What a step waits for is its gate; what
 has to hold between two states are the gates of `gate.py`.
 """
@@ -27,7 +27,7 @@ from kafkactl.migration.state.table import Situation, situation_of
 from kafkactl.migration.state.unknown import several_clusters
 
 _RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
-# Started again on its old disk, a controller goes on with the old log: a split brain within seconds.
+# Started again on its old disk, a controller continues with the old log: a split brain within seconds.
 _FATAL_LEFTOVERS: Final = frozenset({"controller-disk-left-over", "migration-znode-left-over"})
 _BY_THE_WAY_BACK: Final = (
     State.STALE_MIGRATION,
@@ -50,7 +50,7 @@ _STAGES: Final[tuple[tuple[State, _Steps], ...]] = (
 
 
 def plan_forward(observation: Observation, inventory: Inventory | None = None) -> Way:
-    """The way forward from what was observed. Never raises for what it holds; the gates are not part of it."""
+    """The forward plan from what was observed. Never raises for what it holds; the gates are not part of it."""
     evidence = evidence_of(observation)
     return forward_of(evidence, situation_of(evidence), inventory)
 
@@ -82,7 +82,7 @@ def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = 
 
 def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> Step | None:
     """The one thing to do now: the first step forward, or out of what is broken; None where nothing is left to do, or
-    nobody can say what is safe.
+    it is unknown what is safe.
     """
     if several_clusters(e):
         return None

@@ -1,7 +1,7 @@
 """The exit gate of each state: what has to be seen, twice, before the next step.
 
 A gate is open when all its findings only tell. A blocker says that something is wrong, a warning that it is not so far
-yet or that nobody can say. What is wrong is found by the checks (`checks.py`: the four witnesses of each broker, the
+yet or that is unknown. What is wrong is found by the checks (`checks.py`: the four witnesses of each broker, the
 dual write, the guards against accidental finalization); the rows here say what is still to come.
 """
 
@@ -80,7 +80,7 @@ def gates_seen(
 
 
 def is_open(gates: Iterable[Finding]) -> bool:
-    """Whether nothing stands in the way any more."""
+    """Whether no condition is left."""
     return all(finding.severity is Severity.INFO for finding in gates)
 
 

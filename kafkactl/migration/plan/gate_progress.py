@@ -29,7 +29,7 @@ def controllers_formatted(e: Evidence) -> Iterator[Finding]:
 
 
 def quorum_ready(e: Evidence) -> Iterator[Finding]:
-    """M3, M4: a leader, every controller with the flag and in PRE_MIGRATION, `/migration` made, ZooKeeper in office."""
+    """M3, M4: a leader, every controller with the flag and in PRE_MIGRATION, `/migration` made, ZooKeeper active."""
     if e.quorum is None or e.quorum.leader_id is None:
         yield warning("quorum-not-ready", "controllers", "no controller was seen to lead")
     for controller in e.observation.controllers:
@@ -104,7 +104,7 @@ def copy_done(e: Evidence) -> Iterator[Finding]:
 
 
 def dual_write_seen(e: Evidence) -> Iterator[Finding]:
-    """M6 to M9: ZooKeeper follows the log. The lag metric is 0 while the driver is stuck for ever."""
+    """M6 to M9: ZooKeeper follows the log. The lag metric is 0 while the driver is stuck indefinitely."""
     seen = e.dual_write
     if seen.follows is None:
         text = "/migration and the end of a log were not both observed"
@@ -134,7 +134,7 @@ def every_broker_on_kraft(e: Evidence) -> Iterator[Finding]:
 
 
 def no_migrating_registration(e: Evidence) -> Iterator[Finding]:
-    """M8, M9: nobody is left behind when a controller without the flag ends the migration; also nobody who is dead."""
+    """M8, M9: no broker, not even a dead one, is left behind when a controller without the flag ends the migration."""
     if e.log is None and e.migrating_count is None:
         text = "no log was observed, so whether a broker is still registered as migrating is not known"
         yield warning("migrating-registration-left", "metadata log", text, "Observe the log of a controller.")

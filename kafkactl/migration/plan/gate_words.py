@@ -1,4 +1,4 @@
-"""What is seen in place of what a step waits for, in a few words: for whoever watches a run."""
+"""What is seen in place of what a step waits for, in a few words: for the operator of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who counts as alive before a node is stopped: one that answered at its own address under its own id, in this look.
+"""What is taken as alive before a node is stopped: one that answered at its own address under its own id, in this look.
 
 A port that was open, a registration that has not expired, a place in an ISR are of before: ZooKeeper and the quorum
 need seconds to see that a broker is gone, and in these seconds the next restart would take the last replica.
@@ -23,7 +23,7 @@ _CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops al
 
 
 def stops_a_living_node(observation: Observation, step: Step) -> bool:
-    """Whether a step takes away a node that answers; the start of a dead one takes nothing away."""
+    """Whether a step stops a node that answers; the start of a dead one stops none."""
     node = None if step.node is None else observation.node(step.node, step.role)
     return step.action in _STOPS and node is not None and node.alive is True
 
@@ -36,7 +36,7 @@ def others_alive(observation: Observation, step: Step) -> tuple[NodeSeen, ...]:
 
 
 def majority_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...]:
-    """The stop of a controller while those that answer without it are no majority. Two have none to lose."""
+    """The stop of a controller while those that answer without it are not a majority. Two have none to lose."""
     if step.role is not NodeRole.CONTROLLER or not stops_a_living_node(observation, step):
         return ()
     quorum = observation.quorum

@@ -39,7 +39,7 @@ def roll_order(
 
 
 def rack_of(broker: BrokerEvidence, e: Evidence) -> str | None:
-    """A broker's rack by its file, its registration or its znode; None for none, or one that nobody shows."""
+    """A broker's rack by its file, its registration or its znode; None for none, or one that is not shown."""
     config = None if broker.node is None else broker.node.config
     znode = None if e.tree is None else e.tree.brokers.get(broker.id)
     named = (

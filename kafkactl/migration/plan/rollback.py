@@ -1,11 +1,11 @@
-"""The way back to ZooKeeper from wherever a migration is, in the order that was proven on real clusters.
+"""The rollback to ZooKeeper from wherever a migration is, in the order that was proven on real clusters.
 
-Brokers on KRaft return to migration mode first, for only a living quorum takes them back. Then all controllers are
+Brokers on KRaft return to migration mode first, because only a live quorum accepts them. Then all controllers are
 stopped, by process: `/controller` deleted while one of them lives is a split brain without a log line. Then
 `/controller_epoch` is raised where it has to be, KRaft's `/controller` and `/migration` are deleted, a ZooKeeper broker
 is elected, every broker is seen to follow it, and only then they are restarted with their own files: one that still
 waits for the dead controllers cannot be stopped cleanly. At last the controllers' disks go, because a registration
-never expires before the copy. What is done already is found by looking, so a way back can be begun again anywhere.
+never expires before the copy. What is done already is found by looking, so a rollback can be begun again anywhere.
 
 A ZooKeeper broker's `/controller` is ephemeral and never deleted: if it was there all the time, nothing was taken over.
 """
@@ -41,10 +41,10 @@ def plan_rollback(
     accepted: frozenset[str] = frozenset(),
     remembered: Remembered = NOTHING,
 ) -> Way:
-    """The way back from what was observed. Never raises for what it holds.
+    """The rollback from what was observed. Never raises for what it holds.
 
     Controllers that only the inventory names are among those to be stopped, and to be wiped. `accepted` are ids of
-    refusals that the operator takes upon himself (`rollback_refusals.ACCEPTABLE`), `remembered` is what a journal knows
+    refusals that the operator accepts (`rollback_refusals.ACCEPTABLE`), `remembered` is what a journal knows
     of an earlier run.
     """
     evidence = evidence_of(observation)
@@ -78,7 +78,7 @@ def rollback_of(
 
 
 def wipes(e: Evidence, inventory: Inventory | None = None) -> tuple[Step, ...]:
-    """The disks of controllers that are left over when everything else of a way back is done."""
+    """The disks of controllers that are left over when everything else of a rollback is done."""
     return _numbered(_wiped(e, _controller_ids(e, inventory)))
 
 
@@ -153,7 +153,7 @@ def _numbered(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def _controller_ids(e: Evidence, inventory: Inventory | None) -> tuple[int, ...]:
-    """Every controller that anybody names."""
+    """Every controller that any source names."""
     ids = {controller.id for controller in e.observation.controllers} | set(e.observation.logs)
     ids |= set() if e.quorum is None else {voter.id for voter in e.quorum.voters}
     ids |= set() if inventory is None else {controller.id for controller in inventory.controllers}
@@ -203,7 +203,7 @@ def _stop_controllers(e: Evidence, ids: tuple[int, ...]) -> Step:
 
 
 def _wiped(e: Evidence, ids: tuple[int, ...], unseen: frozenset[int] = frozenset()) -> Iterator[Step]:
-    """The disks that something is known to be on, and those of this try that nobody sees to be empty (`unseen`)."""
+    """The disks that something is known to be on, and those of this try that are not known to be empty (`unseen`)."""
     for id in ids:
         node = e.observation.node(id, NodeRole.CONTROLLER)
         log = e.observation.logs.get(id)

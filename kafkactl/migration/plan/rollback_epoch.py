@@ -1,4 +1,4 @@
-"""The epoch gate of a way back (KAFKA-20488).
+"""The epoch gate of a rollback (KAFKA-20488).
 
 KRaft stamps the partition states that it writes with its own epoch, and a ZooKeeper controller refuses to change a
 state of an epoch above its own (core `PartitionStateMachine`, `ReplicaStateMachine`). So `/controller_epoch` has to be
@@ -15,9 +15,9 @@ from kafkactl.migration.zktree.checks import highest_controller_epoch
 
 @frozen
 class EpochGate:
-    """`/controller_epoch` as it is, and the highest epoch that it has to beat; None where it cannot be told.
+    """`/controller_epoch` as it is, and the highest epoch that it has to beat; None where it is unknown.
 
-    `needed`: it has to be raised, to `value`. `after_election`: a ZooKeeper controller is in office with the low epoch
+    `needed`: it has to be raised, to `value`. `after_election`: a ZooKeeper controller is active with the low epoch
     already, and has to be elected again.
     """
 
@@ -33,7 +33,7 @@ class EpochGate:
 
     @property
     def is_beaten(self) -> bool:
-        """Whether some state is above it, so that the controller in office, or the next one, could not change it."""
+        """Whether some state is above it, so that the active controller, or the next one, could not change it."""
         return self.needed and (self.highest or 0) > (self.epoch or 0)
 
     @property
@@ -43,7 +43,7 @@ class EpochGate:
 
 
 def epoch_gate(e: Evidence) -> EpochGate:
-    """The gate as the tree has it, with the epochs that KRaft may still stamp while it is in office."""
+    """The gate as the tree has it, with the epochs that KRaft may still stamp while it is active."""
     if e.tree is None or _unseen_states(e):
         return EpochGate(
             epoch=None if e.tree is None else e.tree.controller_epoch, highest=None, needed=False, after_election=False
@@ -53,7 +53,7 @@ def epoch_gate(e: Evidence) -> EpochGate:
     highest = highest_controller_epoch(e.tree)
     if e.holder is Holder.KRAFT and e.controllers is not Quorum.DOWN:
         highest = max(highest, e.log_epoch or 0)
-    # A ZooKeeper controller in office stamps its states with /controller_epoch itself: then only a higher one is wrong.
+    # An active ZooKeeper controller stamps its states with /controller_epoch itself: then only a higher one is wrong.
     needed = epoch is not None and (highest > epoch or (highest == epoch and not elected and highest >= 0))
     return EpochGate(epoch=epoch, highest=highest, needed=needed, after_election=needed and elected)
 

@@ -1,8 +1,8 @@
-"""What of a way back no look can show: what an earlier run has begun, as its journal remembers it.
+"""What of a rollback no observation can show: what an earlier run has begun, as its journal remembers it.
 
-A broker that was stopped and never started again looks like one that somebody else stopped; a controller that is gone
+A broker that was stopped and not started again looks like one that another operator stopped; a controller that is gone
 shows no disk, and what was formatted for this try has to go all the same; and in ZooKeeper mode without anything of a
-migration, a file that was put in place and never started with is a leftover until somebody says whose it is.
+migration, a file that was installed and never started with is a leftover until its origin is known.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FILE_LEFT = "broker-file-left-over"
 
 @frozen
 class Remembered:
-    """`goes_back`: a way back was begun and not ended. `begun` are the nodes (`broker 2`) whose restart was begun and
+    """`goes_back`: a rollback was begun and not ended. `begun` are the nodes (`broker 2`) whose restart was begun and
     never seen through, `wiped` those whose disks were put aside on this way. `waited`: for a ZooKeeper controller, and
     none was seen to be elected.
     """
@@ -69,7 +69,7 @@ def files_back(inventory: Inventory, found: Iterable[Finding]) -> Iterator[Step]
 
 
 def disks_unseen(inventory: Inventory, seen: Observation) -> frozenset[int]:
-    """The controllers of the inventory whose disks nobody can see to be empty."""
+    """The controllers of the inventory whose disks are not known to be empty."""
     return frozenset(
         controller.id
         for controller in inventory.controllers

@@ -1,6 +1,6 @@
-"""When there is no way back, or none that is known to be safe; and what should be known before it is gone.
+"""When there is no rollback, or none that is known to be safe; and what should be known before it is gone.
 
-Each rule is a row: what it asks of the evidence and what it says. A refusal that an operator may take upon himself is
+Each rule is a row: what it asks of the evidence and what it says. A refusal that an operator may accept is
 accepted by its id; those about the point of no return and about disks that ZooKeeper mode cannot read are not.
 """
 
@@ -49,7 +49,7 @@ _KEPT_BY_BOTH: Final = frozenset(
 
 
 def objections(e: Evidence, situation: Situation, accepted: frozenset[str]) -> tuple[Finding, ...]:
-    """What speaks against a way back from here, blockers first; accepted ones are warnings."""
+    """What speaks against a rollback from here, blockers first; accepted ones are warnings."""
     final = [*_mixed_up(e), *_finalized(e), *_no_way(situation)]
     found = final or [_accepted(finding, accepted) for rule in _RULES for finding in rule(e, situation)]
     return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
@@ -274,7 +274,7 @@ def _partitions(e: Evidence, situation: Situation) -> Iterator[Finding]:
 
 
 def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
-    """What KRaft has and ZooKeeper has not is lost by a way back (measured: a topic re-created while it was away)."""
+    """What KRaft has and ZooKeeper has not is lost by a rollback (measured: a topic re-created while it was away)."""
     if e.holder is not Holder.KRAFT or situation.state not in _MIRRORED or e.tree is None or e.log is None:
         return
     seen = [

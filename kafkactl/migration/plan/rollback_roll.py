@@ -1,4 +1,4 @@
-"""The restarts of a way back: from KRaft into migration mode, and from there into plain ZooKeeper mode."""
+"""The restarts of a rollback: from KRaft into migration mode, and from there into plain ZooKeeper mode."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def back_to_migration_mode(e: Evidence) -> Iterator[Step]:
 
 def first_to_start(e: Evidence, *, is_overdue: bool = False, revived: Collection[int | None] = ()) -> tuple[int, ...]:
     """The broker that has to be started before a ZooKeeper controller can be elected: one where none lives in ZooKeeper
-    mode. It happens: brokers in migration mode end by themselves when a quorum is formatted anew under them.
+    mode. It happens: brokers in migration mode exit when their quorum is formatted again.
 
     `is_overdue`: those who live were waited for, and none of them was elected. `revived` are started before that.
     """
@@ -111,7 +111,7 @@ def _in_order(e: Evidence) -> list[BrokerEvidence]:
 
 
 def _was_in(broker: BrokerEvidence) -> bool:
-    """It has entered once, so that what it looks like now is somebody's doing."""
+    """It has entered once, so that its present state was caused by an operator."""
     return broker.registration is not None and broker.node is not None
 
 

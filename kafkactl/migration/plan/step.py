@@ -13,7 +13,7 @@ from kafkactl.migration.state.names import State
 
 
 class Move(StrEnum):
-    """What a step does; the first seven are of the way forward only."""
+    """What a step does; the first seven are of the forward plan only."""
 
     PUT_CONFIG = "put-config"
     FORMAT_DISK = "format-disk"
@@ -52,7 +52,7 @@ class File(StrEnum):
 
 
 class Barrier(StrEnum):
-    """What an operator has to allow before a step: what begins by itself from there, and what cannot be undone."""
+    """What an operator has to allow before a step: what begins automatically from there, and what cannot be undone."""
 
     LAST_BROKER = "last-broker"
     FINALIZE = "finalize"
@@ -64,7 +64,7 @@ class Step:
 
     `node` and `role` are those of a step about one node, `file` which file it gets or is restarted with, `path` and
     `version` the znode that is changed if it still has that version, `value` the new `/controller_epoch`.
-    `phase` is the state of the way forward that the step belongs to.
+    `phase` is the state of the forward plan that the step belongs to.
     """
 
     action: Move
@@ -107,7 +107,7 @@ class Step:
 
 @frozen
 class Way:
-    """A way forward or back from where a migration is; refused where something has to be repaired first (`findings`).
+    """A forward plan or a rollback from where a migration is; refused if something has to be repaired (`findings`).
 
     `consequences` are sentences about what happens on the way.
     """

@@ -90,7 +90,7 @@ def _combined(node: NodeFile) -> Finding:
 
 
 def _quorum(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:
-    """Where the controllers are and how they are spoken to."""
+    """Where the controllers are and how to connect to them."""
     wanted: dict[str, str] = {}
     if facts.controller_names:
         wanted[CONTROLLER_NAMES] = ",".join(facts.controller_names)
@@ -153,7 +153,7 @@ def credentials(node: NodeFile, listeners: Mapping[str, str | None], whose: str)
 
 
 def _access(node: NodeFile) -> Iterator[Finding]:
-    """Whether controllers may speak to this broker cannot be known from here."""
+    """Whether controllers may connect to this broker cannot be known from here."""
     given = node.given
     name = given.get(AUTHORIZER)
     if (

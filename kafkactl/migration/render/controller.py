@@ -1,6 +1,6 @@
 """A controller's file: with the migration enabled from its first start on, and then without ZooKeeper.
 
-A controller that was first started without the flag is burnt: its log says NONE, and the migration is refused for ever.
+A controller first started without the flag is burnt: its log says NONE, and the migration is refused permanently.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _between(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> di
     findings += credentials(node, {value: protocol}, "brokers'")
     controllers = {name.upper(): facts.protocols.get(name.upper()) for name in facts.controller_names}
     mapped = protocol_map(node, {**controllers, value.upper(): protocol})
-    # Without a map, Kafka's own has every protocol as a listener, and controllers' listeners besides.
+    # Without a map, Kafka's own has every protocol as a listener, and controllers' listeners too.
     is_implied = PROTOCOL_MAP not in node.given and protocol == value.upper()
     if mapped is not None and not is_implied:
         wanted[PROTOCOL_MAP] = mapped
@@ -136,7 +136,7 @@ def _between(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> di
 
 
 def _mechanisms(node: NodeFile, facts: ClusterFacts, listener: str) -> dict[str, str]:
-    """Kafka wants the mechanism between brokers among those that are enabled, of a controller as well."""
+    """Kafka requires the mechanism between brokers among those that are enabled, of a controller as well."""
     wanted = {}
     if facts.between_sasl is not None and BROKER_SASL not in node.given:
         wanted[BROKER_SASL] = facts.between_sasl

@@ -91,7 +91,7 @@ def node_file(id: int, role: NodeRole, content: bytes, *, file: str, kafka_versi
 
 @frozen
 class ClusterFacts:
-    """What the files agree on; None and empty: nobody says it, or they differ (see `findings`).
+    """What the files agree on; None and empty: it is not set, or they differ (see `findings`).
 
     `quorum` and `between` (how brokers reach brokers) are a key and its value; `between_mechanisms` are what that
     listener accepts. `protocols` are those of the listeners

@@ -70,7 +70,7 @@ def from_folder(folder: Path, node: NodeFile, made: Rendered, read: Callable[[Pa
 
 
 def told_of(found: FromFolder) -> str:
-    """A line for whoever watches the run."""
+    """A line for the operator of the run."""
     same = (
         "as the driver renders it" if not found.differs else f"differs from the rendered file in {some(found.differs)}"
     )

@@ -2,7 +2,7 @@
 
 The law: the file stays the operator's. Comments, order and every setting that the phase does not touch stay; what a
 node needs and cannot be known is a finding, never a guess. Rendering what is rendered changes nothing, and the file
-for the way back is the original, byte for byte.
+for the rollback is the original, byte for byte.
 Sources: docs `ops.html` of 3.9 (ZooKeeper to KRaft Migration), core `KafkaConfig`; what they do not say was measured.
 """
 
@@ -69,7 +69,7 @@ def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
 
 
 def _original(node: NodeFile) -> Rendered:
-    """The file as it is; that of a broker which has entered the migration is not what a way back needs."""
+    """The file as it is; that of a broker which has entered the migration is not what a rollback needs."""
     entered = [
         key for key in (MIGRATION_ENABLE, "process.roles") if node.role is NodeRole.BROKER and node.given.get(key)
     ]

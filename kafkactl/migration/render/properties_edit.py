@@ -45,7 +45,7 @@ class Edits:
 
 @frozen
 class _Piece:
-    """Some lines as they stand: a key with its value, or what lies between (`key` None)."""
+    """Some lines unchanged: a key with its value, or what lies between (`key` None)."""
 
     raw: str = field(repr=False)
     key: str | None = None

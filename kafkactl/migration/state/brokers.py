@@ -50,7 +50,7 @@ class BrokerEvidence:
 
     @property
     def entered(self) -> bool | None:
-        """Whether it counts as entered: by its registration, and where no log was seen by its own answers."""
+        """Whether it has entered: by its registration, and where no log was seen by its own answers."""
         if self.registered is not None:
             return self.registration is not None and self.registration.migrating
         return None if self.mode is None else self.mode is Mode.MIGRATING
@@ -69,7 +69,7 @@ class BrokerEvidence:
 
     @property
     def runs_as(self) -> Mode | None:
-        """How it runs, or would run if it were started now; None where nothing tells."""
+        """How it runs, or would run if it were started now; None where nothing shows it."""
         return self.mode or self.file_mode
 
 
@@ -101,7 +101,7 @@ def is_plain(config: Mapping[str, str] | None) -> bool | None:
 def brokers_of(
     observation: Observation, tree: KafkaTree | None, log: LogFacts | None, quorum: QuorumSeen | None
 ) -> tuple[BrokerEvidence, ...]:
-    """Every broker that anybody names, by id."""
+    """Every broker that any source names, by id."""
     replicas = _replica_ids(tree)
     live = None if tree is None else _live_ids(tree)
     ids = {broker.id for broker in observation.brokers} | replicas | (live or set())

@@ -1,4 +1,4 @@
-"""What an observation comes to, before anybody decides what it means: the evidence of ZooKeeper, quorum, log and nodes.
+"""What an observation shows, before its meaning is decided: the evidence of ZooKeeper, quorum, log and nodes.
 
 Nothing here is the word of one node: the migration state is the most advanced that any live controller or its log
 names, liveness is that of all controllers, and a broker is what its witnesses say together.
@@ -86,7 +86,7 @@ class DualWrite:
 
     @property
     def follows(self) -> bool | None:
-        """Whether ZooKeeper is as far as the log, but for the time between two looks; None where nobody can say."""
+        """Whether ZooKeeper is as far as the log, but for the time between two observations; None: unknown."""
         if self.lag is None:
             return None
         if self.lag <= _LAG_ALLOWED:
@@ -96,7 +96,7 @@ class DualWrite:
 
 @frozen
 class Evidence:
-    """All that the state is derived from. `kraft_state` is None where no controller and no log tells it.
+    """All that the state is derived from. `kraft_state` is None where no controller and no log shows it.
 
     `observation` is without the answers of nodes that are not who the inventory says; `identities` names them.
     """
@@ -231,7 +231,7 @@ def has_flag(controller: NodeSeen) -> bool | None:
 
 
 def is_finalized_by_flag(e: Evidence) -> bool:
-    """Whether the migration is over, where no log and no metric tells it yet: KRaft has copied, and who leads runs
+    """Whether the migration is over, where no log and no metric shows it yet: KRaft has copied, and who leads runs
     without the flag. It has written POST_MIGRATION when it was elected (`ActivationRecordsGenerator`).
     """
     copied = e.holder is Holder.KRAFT and e.memory is Memory.COPIED
@@ -247,7 +247,7 @@ def file_has_flag(controller: NodeSeen) -> bool | None:
 
 
 def _log(observation: Observation, memory: Memory) -> LogFacts | None:
-    """The newest log of the controllers that answer; of all where none does. An empty log tells nothing, nor does one
+    """The newest log of the controllers that answer; of all where none does. An empty log shows nothing, nor does one
     that is not of now (`is_old`).
     """
     live = {controller.id for controller in observation.controllers if answers(controller)}
@@ -300,7 +300,7 @@ def _state_in_log(observation: Observation, log: LogFacts | None, memory: Memory
 
 
 def _by_brokers_on_kraft(observation: Observation) -> int | None:
-    """A quorum takes a broker on KRaft only behind the copy (before it the broker ends by itself, measured on 3.9.2);
+    """A quorum takes a broker on KRaft only behind the copy (before it the broker exits, measured on 3.9.2);
     and a leader that runs without the flag has ended the migration when it was elected.
     """
     if observation.tree is None or not _runs_on_kraft(observation):
@@ -314,7 +314,7 @@ def _runs_on_kraft(observation: Observation) -> bool:
 
 
 def _flag_of_leader(observation: Observation) -> bool | None:
-    """Whether who leads has the flag; where nobody is known to lead, what all that answer have in common."""
+    """Whether who leads has the flag; where no leader is known, what all that answer have in common."""
     leader = None if observation.quorum is None else observation.quorum.leader_id
     flags = {has_flag(controller) for controller in observation.controllers if leader in (None, controller.id)}
     return flags.pop() if len(flags) == 1 else None
@@ -379,9 +379,9 @@ def _dual_write(observation: Observation, tree: KafkaTree | None, log: LogFacts 
 
 
 def cluster_time_ms(observation: Observation, log: LogFacts | None) -> int:
-    """When an observation was made, by the cluster's own clock; by the observer's where no node tells the time.
+    """When an observation was made, by the cluster's own clock; by the observer's where no node shows the time.
 
-    Znodes are dated by ZooKeeper's servers. Whoever looks at them may have a clock that is hours off; the leader of
+    Znodes are dated by ZooKeeper's servers. The observer may have a clock that is hours off; the leader of
     the quorum dates its own place in DescribeQuorum with its time of answering, and writes a no-op twice a second. Its
     answer comes right behind the tree; the log may be read much later, where a node or a hook is slow.
     """

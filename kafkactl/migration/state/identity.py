@@ -155,7 +155,7 @@ def _stranger(node: NodeSeen, expected: str | None) -> Finding | None:
 
 
 def _several(observation: Observation) -> Iterator[Finding]:
-    """No id is expected, and nodes name different ones: whose the others are, nothing tells."""
+    """No id is expected, and nodes name different ones: whose the others are, is unknown."""
     named: dict[str, list[str]] = {}
     for node in observation.nodes:
         if (cluster := answered_cluster(node)) is not None and node.alive is True:
@@ -286,7 +286,7 @@ def _on_disk(node: NodeSeen, key: str) -> str | None:
     return ((node.meta_properties or {}).get(key) or "").strip() or None
 
 
-# --- the inventory beside what names nodes ----------------------------------------------------------------------------
+# --- the inventory and what names nodes ----------------------------------------------------------------------------
 
 
 def _addresses(observation: Observation, tree: KafkaTree | None) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from typing import Final
 
 
 class State(StrEnum):
-    """Where a migration is. The values that are no M-number name what is broken, or that too little was seen."""
+    """Where a migration is. The values that are not an M-number name what is broken, or that too little was seen."""
 
     M0 = "M0"
     M1 = "M1"
@@ -49,7 +49,7 @@ class State(StrEnum):
 
     @property
     def place(self) -> int | None:
-        """The place on the way forward, by which states can be compared; None for what is not on it."""
+        """The place in the forward plan, by which states can be compared; None for what is not on it."""
         return _PROCEDURE.index(self) if self in _PROCEDURE else None
 
     @property

@@ -1,7 +1,7 @@
-"""How long a migration has stood in M8, and whether its quorum was calm meanwhile: what the word to end it is given on.
+"""How long a migration has been in M8, and whether its quorum was calm meanwhile: what the word to end it is given on.
 
 Everything is dated by the quorum's own log, never by a journal or the observer's clock: the first registration of each
-broker on KRaft, and the elections behind the last of these. What a snapshot stands for is as old as the snapshot at
+broker on KRaft, and the elections behind the last of these. What a snapshot replaces is as old as the snapshot at
 least.
 """
 
@@ -68,7 +68,7 @@ def soak_of(e: Evidence) -> Soak | None:
 
 
 def soak_findings(soak: Soak | None, *, wanted_hours: float) -> Iterator[Finding]:
-    """What stands before the end where the inventory asks for some hours in M8 first."""
+    """What delays the end where the inventory asks for some hours in M8 first."""
     if not wanted_hours:
         return
     step = f"Wait; the inventory asks for {wanted_hours:g} hours (soak_hours)."

@@ -1,10 +1,10 @@
 """Where a migration really is: the state that all nodes' evidence shows together, never what a journal remembers.
 
 A table of rows, the first that holds decides: what is final or broken comes first, so that of two readings the more
-careful one is told. The headings in the table say why the rows below them stand there; `make docs` draws both
+careful one is reported. The headings in the table say why the rows below them are there; `make docs` draws both
 (docs/migration-states.md). Sources: metadata `KRaftMigrationDriver`, `ActivationRecordsGenerator`, `ZkMigrationState`;
 what each state looks like from outside was measured on 3.8.1 and 3.9.2. Not atomic: an observation is made in some
-seconds, so a log without the end of the copy beside a ZooKeeper that knows it is no contradiction.
+seconds, so a log without the end of the copy next to a ZooKeeper that knows it does not contradict it.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _stale(e: Evidence) -> bool:
 
 
 def _foreign(e: Evidence) -> bool:
-    """`/controller` is KRaft's and not of this quorum: nobody has registered here, or its epoch is the newer one."""
+    """`/controller` is KRaft's and not of this quorum: no broker has registered here, or its epoch is the newer one."""
     if e.kraft_state != ZkMigrationState.PRE_MIGRATION or e.holder is not Holder.KRAFT or _not_up(e):
         return False
     claimed = None if e.tree is None or e.tree.controller is None else e.tree.controller.kraft_epoch
@@ -160,7 +160,7 @@ def _crashed(e: Evidence) -> bool:
 
 
 def _rolling_back(e: Evidence) -> bool:
-    """Controllers are gone or not seen, KRaft does not hold `/controller`, and something of the way back is undone."""
+    """Controllers are gone or not seen, KRaft does not hold `/controller`, and something of the rollback is undone."""
     if not _not_up(e) or e.holder is Holder.UNKNOWN:
         return False
     down = e.controllers is Quorum.DOWN
@@ -192,7 +192,7 @@ def _lost_quorum(e: Evidence) -> bool:
 def _lost_memory(e: Evidence) -> bool:
     """`/migration` no longer says that the copy is done; it does so a moment after the copy's end.
 
-    The claim writes it once, so one that was never written since it was made was made anew.
+    The claim writes it once, so one that was never written since it was made was made again.
     """
     if e.kraft_state is None and e.holder is Holder.KRAFT and e.controllers is Quorum.UP:
         return e.memory is Memory.ABSENT  # it is made before /controller is claimed
@@ -236,13 +236,13 @@ def _nothing_seen(e: Evidence) -> bool:
 
 
 def _old_offset(e: Evidence) -> bool:
-    """Controllers run beside a ZooKeeper controller, `/migration` has an offset, and no log says how that came."""
+    """Controllers run next to a ZooKeeper controller, `/migration` has an offset, and no log says how that came."""
     alive = e.controllers in (Quorum.UP, Quorum.MINORITY)
     return e.kraft_state is None and alive and e.holder is Holder.ZOOKEEPER and e.memory is Memory.COPIED
 
 
 def _is_written(e: Evidence) -> bool:
-    """Whether somebody writes `/migration` still."""
+    """Whether `/migration` is still being written."""
     return e.dual_write.age_ms is not None and e.dual_write.age_ms <= _WRITTEN_MS
 
 
@@ -251,7 +251,7 @@ def _kraft_only(e: Evidence) -> bool:
 
 
 def _some_left(e: Evidence) -> bool:
-    """Brokers that are still registered as migrating, or where no log tells, that run so."""
+    """Brokers that are still registered as migrating, or where no log shows them, that run so."""
     if e.log is None and e.migrating_count is not None:
         return e.migrating_count > 0
     if any(broker.on_kraft is False for broker in e.brokers):
@@ -265,7 +265,7 @@ def _some_on_kraft(e: Evidence) -> bool:
 
 
 def _by_tree_alone(e: Evidence) -> bool:
-    """Only ZooKeeper tells of the brokers: one that is not in it any more, and not seen to be down, is on KRaft."""
+    """Only ZooKeeper shows the brokers: one that is not in it any more, and not seen to be down, is on KRaft."""
     tells = e.tree is not None and e.tree.knows_brokers and e.log is None
     return tells and all(broker.on_kraft is None and broker.answers is not False for broker in e.brokers)
 

@@ -11,7 +11,7 @@ from kafkactl.migration.state.evidence import Evidence, Holder, Memory, Quorum, 
 
 
 def missing_evidence(evidence: Evidence) -> tuple[Finding, ...]:
-    """What the state could be told from, and was not seen: `evidence-missing` for each."""
+    """What the state could be derived from, and was not seen: `evidence-missing` for each."""
     return tuple(
         warning("evidence-missing", subject, f"{what}: {then}")
         for missing, subject, what, then in _SOURCES
@@ -83,7 +83,7 @@ def several_clusters(e: Evidence) -> tuple[Finding, ...]:
 def different_clusters(e: Evidence) -> Iterator[Finding]:
     """Where both the znodes and a log that has the copy name topics and share no id: nothing joins the two.
 
-    A topic keeps its id in the copy and in the dual write; only all of them made anew while ZooKeeper was away would
+    A topic keeps its id in the copy and in the dual write; only all of them made again while ZooKeeper was away would
     look the same. Behind a rollback the log of controllers that are gone says nothing about ZooKeeper any more.
     """
     is_of_now = e.holder is Holder.KRAFT or e.controllers in (Quorum.UP, Quorum.MINORITY)
@@ -103,7 +103,7 @@ def different_clusters(e: Evidence) -> Iterator[Finding]:
 
 
 def what_is_left_over(evidence: Evidence) -> tuple[Finding, ...]:
-    """What an earlier try has left; each stands in the way of the next one."""
+    """What an earlier try has left; each prevents the next one."""
     return tuple(_leftovers(evidence))
 
 

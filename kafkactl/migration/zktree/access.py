@@ -71,7 +71,7 @@ PERMISSION_TYPES: Final = _numbers(_PERMISSIONS)
 
 
 def read_acls(reading: Reading) -> tuple[ZkAcl, ...]:
-    """All ACLs that the migration finds; what it passes over is told."""
+    """All ACLs that the migration finds; what it passes over is reported."""
     found: list[ZkAcl] = []
     for pattern_type, store in _STORES:
         for name in reading.tree.children(store):

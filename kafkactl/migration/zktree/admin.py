@@ -115,7 +115,7 @@ def read_notifications(reading: Reading) -> dict[str, int]:
 
 
 def _check_isr_changes(reading: Reading) -> None:
-    """A notification that cannot be read stays for ever, as the controller fails before it deletes it."""
+    """A notification that cannot be read stays indefinitely, as the controller fails before it deletes it."""
     for parent, name_of in (
         ("/isr_change_notification", "isr_change_"),
         ("/log_dir_event_notification", "log_dir_event_"),

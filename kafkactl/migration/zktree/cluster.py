@@ -85,7 +85,7 @@ def _text(znode: Znode) -> str:
 
 
 def read_migration(reading: Reading) -> ZkMigration | None:
-    """`/migration`. An empty one is told of by its own id (KAFKA-19480)."""
+    """`/migration`. An empty one is reported by its own id (KAFKA-19480)."""
     znode = reading.tree.get("/migration")
     if znode is not None and znode.hidden is None and not (znode.data or b"").strip():
         text = "/migration is empty, so the migration driver hangs before its first step (KAFKA-19480); delete it"

@@ -24,7 +24,7 @@ class BrokenError(ValueError):
 
 
 class NotJsonError(BrokenError):
-    """Bytes that are no JSON: Kafka takes some kinds of znode with such data as absent, without a word."""
+    """Bytes that are not JSON: Kafka takes some kinds of znode with such data as absent, without a word."""
 
 
 class _Missing:
@@ -37,7 +37,7 @@ MISSING: Final = _Missing()
 def parse_json(data: bytes | None) -> object:
     """The first JSON value in `data`, MISSING for nothing but blanks.
 
-    Raises NotJsonError for what is no JSON, BrokenError for null data (Kafka throws there).
+    Raises NotJsonError for what is not JSON, BrokenError for null data (Kafka throws there).
     """
     if data is None:
         raise BrokenError("it has null data")

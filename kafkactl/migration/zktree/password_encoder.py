@@ -33,7 +33,7 @@ class PasswordDecodeError(ValueError):
 
 @frozen
 class EncryptedPassword:
-    """What stands in an encrypted value."""
+    """The content of an encrypted value."""
 
     key_algorithm: str
     cipher: str
@@ -69,7 +69,7 @@ def decode_password(value: str, secret: str) -> str:
     """The password behind an encrypted value.
 
     Raises PasswordDecodeError: it is not encrypted, was made by a cipher that is not known here, or the secret is
-    another one. Kafka tells a wrong secret by the padding and the length of what comes out, and so does this.
+    another one. Kafka recognizes a wrong secret by the padding and the length of what comes out, and so does this.
     """
     parts = parse_encrypted(value)
     if parts is None:
@@ -120,7 +120,7 @@ def _without_padding(data: bytes) -> bytes | None:
     return data[:-size] if 1 <= size <= _BLOCK and data.endswith(bytes([size]) * size) else None
 
 
-# --- AES (FIPS 197), the way back only ------------------------------------------------------------------------------
+# --- AES (FIPS 197), decryption only ------------------------------------------------------------------------------
 
 
 def _doubled(value: int) -> int:

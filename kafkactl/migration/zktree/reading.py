@@ -35,7 +35,7 @@ class Reading:
         """The value of a znode; None where it is absent, hidden or broken.
 
         `then` is what follows from a broken one. `ignored_id` and `ignored_then` are given for kinds that Kafka
-        takes as absent, in silence, where their data is no JSON.
+        takes as absent, in silence, where their data is not JSON.
         """
         znode = self.tree.get(path)
         if znode is None:

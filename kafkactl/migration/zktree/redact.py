@@ -69,7 +69,7 @@ def _config(data: bytes, kind: int | None) -> bytes:
         return _NO_CONFIG
     hide = _client_value if kind is None else functools.partial(_value, kind)
     hidden = {key: hide(key, value) for key, value in config.items()}
-    # Only what is known is kept: behind the JSON, or beside the config, could be anything.
+    # Only what is known is kept: behind the JSON, or next to the config, could be anything.
     return json.dumps({"version": 1, "config": hidden}, separators=(",", ":")).encode()
 
 

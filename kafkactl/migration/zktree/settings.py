@@ -64,7 +64,7 @@ def desanitize(name: str) -> str | None:
 
 
 def read_topic_configs(reading: Reading) -> dict[str, dict[str, str]]:
-    """Configs by topic, also of topics that do not exist; told by their own id."""
+    """Configs by topic, also of topics that do not exist; reported by their own id."""
     found = {}
     for name in reading.tree.children("/config/topics"):
         path = f"/config/topics/{name}"

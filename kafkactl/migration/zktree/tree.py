@@ -59,8 +59,8 @@ def tree_of(znodes: Iterable[Znode], chroot: str | None = None) -> Tree:
     """The Kafka tree among these znodes.
 
     Without a chroot it is found. A chroot that no path begins with is that of the cluster, and the paths are taken
-    as relative to it already, if they are a Kafka tree as they stand. Raises InputError `several-kafka-trees` where
-    none is given and there are several, `invalid-chroot` for one that is no path.
+    as relative to it already, if they are a Kafka tree unchanged. Raises InputError `several-kafka-trees` where
+    none is given and there are several, `invalid-chroot` for one that is not a path.
     """
     every = list(znodes)
     roots = find_chroots(znode.path for znode in every)
@@ -121,7 +121,7 @@ def _names(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _nothing(kept: Mapping[str, Znode], root: str) -> list[Finding]:
-    if "" in find_chroots(kept):  # one further below is somebody else's, or the chroot was left out
+    if "" in find_chroots(kept):  # one further below is another application's, or the chroot was left out
         return []
     return [
         Finding(

@@ -134,7 +134,7 @@ class KafkaTree:
     """A ZooKeeper cluster's metadata. None and empty mean that it is not there or cannot be read; see the findings.
 
     `knows_brokers` is false where the tree does not show `/brokers/ids`: that no broker is there says nothing then.
-    Configs are by entity, "" for the default; their password values are as they stand (encrypted, or in plain where
+    Configs are by entity, "" for the default; their password values are unchanged (encrypted, or in plain where
     no encoder secret is set). `pending_deletions` are the topics in `/admin/delete_topics`; `notifications` counts
     the znodes of each kind that wait to be read. `hidden` are the paths whose data the observation does not show, and
     behind a blank the key of a config where only its value is not shown; `hidden_scram` the credentials among them.

@@ -1,6 +1,6 @@
 """A znode as a value, and the lines of `zk.jsonl.gz` that keep one each.
 
-The law: what a file does not say is unknown, not wrong; a line that cannot be read costs that line alone and is told.
+The law: what a file does not say is unknown, not wrong; a line that cannot be read is reported, and only it is lost.
 Data may be hidden: `<redacted>` where secrets were taken out, `<no-permission>` where the observer was not let in.
 Data and ACL ids never appear in a repr, for both may hold secrets.
 """
@@ -53,7 +53,7 @@ _NUMBERS: Final = (
 
 
 class Hidden(StrEnum):
-    """Why the data of a znode is not known; the value is what stands in its place in a file."""
+    """Why the data of a znode is not known; the value is what replaces it in a file."""
 
     REDACTED = "<redacted>"
     NO_PERMISSION = "<no-permission>"
@@ -72,9 +72,9 @@ class ZnodeAcl:
 class Znode:
     """A znode: its data and what ZooKeeper's Stat says. Times in milliseconds since the epoch.
 
-    `data` is None for null data (ZooKeeper tells null from empty) and where it is `hidden`. `ephemeral_owner` is the
+    `data` is None for null data (which is not empty data) and where it is `hidden`. `ephemeral_owner` is the
     session of an ephemeral znode, 0 for a persistent one. `untold` names the numbers that a file leaves out: the 0 that
-    stands for each is unknown.
+    each means is unknown.
     """
 
     path: str
