@@ -1,4 +1,4 @@
-"""How far work is that may take long: whoever reads or counts much says so here, and whoever runs it may listen.
+"""How far work is that may take long: code that reads or counts much reports here, and its caller may listen.
 
     with heard_by(bar):
         load_image("/disk1/__cluster_metadata-0")
@@ -16,7 +16,7 @@ from typing import Protocol
 
 
 class Listener(Protocol):
-    """Whoever wants to know how far work is."""
+    """A listener for the progress of work."""
 
     def expect(self, amount: int) -> None:
         """There is so much more to do than was said before."""
@@ -32,7 +32,7 @@ _LISTENER: ContextVar[Listener | None] = ContextVar("progress", default=None)
 
 @contextmanager
 def heard_by(listener: Listener | None) -> Iterator[None]:
-    """Tell this listener in the body, and nobody where it is None."""
+    """Report to this listener in the body; None: to no listener."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -41,14 +41,14 @@ def heard_by(listener: Listener | None) -> Iterator[None]:
 
 
 def expect(amount: int) -> None:
-    """Say that so much is still to be done. Work whose amount nobody knows says nothing."""
+    """Say that so much is still to be done. Work of unknown amount reports nothing."""
     listener = _LISTENER.get()
     if listener is not None:
         listener.expect(amount)
 
 
 def counted(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same pieces; the bytes of each count as done when the next is asked for, or nobody wants another."""
+    """The same pieces; the bytes of each count as done when the next is asked for, or no other is asked for."""
     for piece in pieces:
         try:
             yield piece

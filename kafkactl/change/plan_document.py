@@ -63,7 +63,7 @@ def read_document(data: bytes, *, file: str, kind: str, schema_version: int, mad
 
 
 def not_a_plan(file: str, why: str, made_by: str) -> InputError:
-    """The error of a file that is no plan of the kind that is read."""
+    """The error of a file that is not a plan of the kind that is read."""
     return InputError(
         f"{file} is not a plan of kafkactl: {why}", id="not-a-plan-file", next_step=f"Make one with `{made_by}`."
     )
@@ -90,7 +90,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return table
 
 
-# --- values of a plan, whose types anybody may have changed -----------------------------------------------------------
+# --- values of a plan, whose types may have been changed --------------------------------------------------------------
 
 
 def checked(value: Any, type_: type[_Value], key: str) -> _Value:

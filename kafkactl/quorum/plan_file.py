@@ -135,7 +135,7 @@ def check_plan(file: QuorumPlanFile, state: QuorumState, plan: QuorumChange) -> 
 
 
 def _differences(file: QuorumPlanFile, state: QuorumState, plan: QuorumChange) -> Iterator[tuple[str, Any, Any]]:
-    """What is otherwise than the file says, as (what, planned, found)."""
+    """What differs from the file, as (what, planned, found)."""
     here, target = state.voter_keys, file.target
     if not file.voters & target <= here <= file.voters | target:
         yield "voters", _names(file.voters), _names(here)

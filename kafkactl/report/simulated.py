@@ -24,7 +24,7 @@ class Told(NamedTuple):
 
 
 def seeds_of(simulation: Mapping[str, Any]) -> str:
-    """How many runs a row stands for, and their seeds."""
+    """How many runs a row counts, and their seeds."""
     return f"simulated: {counted(simulation['runs'], 'run')} each, from seed {simulation['seed']} on"
 
 

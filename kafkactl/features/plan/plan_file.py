@@ -134,7 +134,7 @@ def check_plan(file: FeaturePlanFile, plan: FeaturePlan) -> list[Finding]:
 
 
 def _differences(file: FeaturePlanFile, plan: FeaturePlan) -> Iterator[tuple[str, Any, Any]]:
-    """What is otherwise than the file says, as (what, planned, found)."""
+    """What differs from the file, as (what, planned, found)."""
     taken = _steps_taken(file, plan.levels)
     if taken is None:
         for name in sorted({*file.levels, *plan.levels}):

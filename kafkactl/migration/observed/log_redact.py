@@ -54,7 +54,7 @@ class Replacements:
         self._tokens: dict[str, str] = {}
 
     def token(self, id: str) -> str:
-        """What stands for the id of a token."""
+        """The replacement of the id of a token."""
         return self._tokens.setdefault(id, f"{REDACTED[:-1]}-{len(self._tokens) + 1}>")
 
 

@@ -48,7 +48,7 @@ def parse_json(data: bytes | None) -> object:
         value, _ = _DECODER.raw_decode(text)
     except (ValueError, RecursionError):
         raise NotJsonError("it is not JSON") from None
-    # A value is no deeper than it has brackets; few znodes have so many.
+    # A value is never deeper than it has brackets; few znodes have so many.
     if text.count("[") + text.count("{") > _MAX_DEPTH and _depth_over(value):
         raise NotJsonError(f"its JSON is nested deeper than {_MAX_DEPTH}")
     return value
