@@ -51,7 +51,7 @@ def json_schema(kind: str) -> dict[str, Any]:
 
 
 def _show(page: Page, payload: Mapping[str, Any]) -> None:
-    # With -o json the answer is a JSON Schema too, one that carries our two words besides; here it is bare.
+    # With -o json the answer is a JSON Schema too, with our two keywords; here it is bare.
     bare = {key: value for key, value in payload.items() if key not in ("kind", "schema_version")}
     for line in json.dumps(bare, indent=2).splitlines():
         page.line(line)

@@ -1,4 +1,4 @@
-"""One answer a cluster: the logs are read, the question is asked of each, and what comes of it is printed.
+"""One answer a cluster: the logs are read, the question is asked of each, and the result is printed.
 
 One cluster gives the answer itself. Several give an envelope of them (one a line with -o jsonl), and one that cannot be
 answered does not take the others with it.
@@ -33,9 +33,9 @@ _LISTINGS = {"dryrun.prediction": "predictions", "dryrun.report": "reports"}
 
 
 class Opened(NamedTuple):
-    """A context that what comes before was played on, where it was read from, and what each answer says of that.
+    """A context on which what comes before was simulated, where it was read from, and what each answer says of that.
 
-    `tag` tells its files from those of the other clusters; "" where there is only one.
+    `tag` distinguishes its files from those of the other clusters; "" where there is only one.
     """
 
     context: ScenarioContext
@@ -72,7 +72,7 @@ class Reading(NamedTuple):
 
 
 def open_contexts(common: Common, *, at: int | None = None, restarts: bool = False) -> Reading:
-    """Find the clusters, and what to read them with. They are read, and what comes before is played, one by one."""
+    """Find the clusters, and what to read them with. They are read, and what comes before is simulated, one by one."""
     from kafkactl.commands.dryrun.run import engine_of
     from kafkactl.errors import KafkactlError
     from kafkactl.operations.dryrun.clusters import open_clusters
@@ -231,7 +231,7 @@ def _give_several(kind: str, play: Play, show: Render, opened: Reading) -> NoRet
 
 
 def _none_answered(failed: Sequence[tuple[Chosen, KafkactlError]]) -> KafkactlError:
-    """The first of the errors, its message told of every cluster: there is one object on stderr, and nothing else."""
+    """The first of the errors, with the messages of all clusters: there is one object on stderr, and nothing else."""
     first = failed[0][1]
     first.message = "; ".join(f"{chosen.cluster.title}: {error.message}" for chosen, error in failed)
     return first

@@ -149,13 +149,13 @@ def scenario_options(function: Function) -> Function:
 
 
 def saved_options(function: Function) -> Function:
-    """The same for a scenario of what is no metadata log: a SOURCE or a bundle has to be named."""
+    """The same for a scenario of anything but a metadata log: a SOURCE or a bundle has to be named."""
     where = option_group("connection", ConnectionArguments, _CONTEXT), _source_argument(), bundle_option
     return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
 
 
 def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
-    """Read the logs, play what comes before, play the scenario with this `Input`, print the answer."""
+    """Read the logs, simulate what comes before, simulate the scenario with this `Input`, print the answer."""
     from kafkactl.frozen import changed
     from kafkactl.operations.dryrun import Needs, run
     from kafkactl.operations.dryrun.outputs import detail_tables, page_part

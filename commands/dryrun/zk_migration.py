@@ -72,7 +72,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
 
 
 def _limit_ms() -> float:
-    """For ZooKeeper: less than the command has, so that it is told who did not answer."""
+    """For ZooKeeper: less than the command has, so that nodes that did not answer are reported."""
     return 0.7 * (current_settings().timeout_ms or 3_600_000)
 
 

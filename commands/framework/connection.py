@@ -55,7 +55,7 @@ def open_client(
 
     One call of it may take `timeout_ms`; without, a little less than the command's --timeout. What the client's file
     says and kafkactl does not do is reported on stderr, and so is what the connection exposes (refused where
-    --strict-security is given); keys that are no client's are not where it is a node's own file
+    --strict-security is given); keys that are not a client's are not where it is a node's own file
     (`is_node_config`, as add-controller takes it). Raises InputError (`bootstrap-missing`, `bootstrap-twice`,
     `unknown-context`, and those of the files).
     """
@@ -82,8 +82,8 @@ def open_client(
 def guard_cluster(client: Client, connection: ConnectionArguments) -> None:
     """Make sure that the cluster that answers is the context's, before anything is changed.
 
-    Raises RefusedError `cluster-id-mismatch`; UnreachableError where no node tells the cluster's id. A context
-    without an id, and arguments without a context, are not held against anything.
+    Raises RefusedError `cluster-id-mismatch`; UnreachableError where no node shows the cluster's id. A context
+    without an id, and arguments without a context, are not compared.
     """
     from kafkactl.operations.connection import check_cluster_id
 

@@ -1,7 +1,7 @@
 """The time limit of a whole command (`--timeout`).
 
-A signal ends the command wherever it is, also inside a read from a dead network disk; writing is crash-safe by itself
-and needs no help from here. The clock stands still while the operator is asked something.
+A signal ends the command wherever it is, also inside a read from a dead network disk; writing is crash-safe
+and needs no help from here. The clock is stopped while the operator is asked something.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def tell_exposure(findings: Iterable[Finding]) -> None:
     if found and current_settings().strict_security:
         raise _refused(found)
     if current_settings().output != "table" and not sys.stderr.isatty():
-        return  # a script reads standard error as one error object; --strict-security is what speaks to it
+        return  # a script reads standard error as one error object; --strict-security is for scripts
     for finding in found:
         output.say(f"warning: {finding.message} ({finding.id})", "warn")
 

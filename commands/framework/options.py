@@ -54,7 +54,7 @@ class CommonOption(click.Option):
 
 
 class ConnectionOption(click.Option):
-    """An option of every command that speaks with a cluster; shown in a section of its own."""
+    """An option of every command that connects to a cluster; shown in a section of its own."""
 
 
 def plan_file_options(function: Function) -> Function:
@@ -110,7 +110,7 @@ def writing_options(function: Function) -> Function:
 
 
 def unasked_writing_options(function: Function) -> Function:
-    """`--dry-run`, for what is too harmless to ask about: parameter `dry_run`. `--yes` is taken and changes nothing."""
+    """`--dry-run` of a change too harmless to ask about: parameter `dry_run`. `--yes` is taken and changes nothing."""
     options = (
         click.option("--dry-run", is_flag=True, help="Show what would be done, without doing it."),
         click.option(
@@ -121,7 +121,7 @@ def unasked_writing_options(function: Function) -> Function:
 
 
 def confirm_option(function: Function) -> Function:
-    """`--confirm CLUSTER_ID`, for what cannot be undone: parameter `confirm`."""
+    """`--confirm CLUSTER_ID`, where a change cannot be undone: parameter `confirm`."""
     option = click.option(
         "--confirm",
         metavar="CLUSTER_ID",

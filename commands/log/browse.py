@@ -106,7 +106,7 @@ def _lines(value: Any) -> list[str]:
 
 
 class _Session:
-    """A person at a terminal. The clock of --timeout stands still while it lasts."""
+    """A person at a terminal. The clock of --timeout is stopped while it lasts."""
 
     def __init__(self, root: Folder) -> None:
         self._root = root

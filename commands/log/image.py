@@ -1,4 +1,4 @@
-"""`kafkactl log image`: the whole state of a cluster as its metadata log tells it."""
+"""`kafkactl log image`: the whole state of a cluster by its metadata log."""
 
 from __future__ import annotations
 

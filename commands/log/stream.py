@@ -94,7 +94,7 @@ class RecordStream:
             self.write(f"\n{text}" if self._count else text)
 
     def end_jsonl(self, findings: list[dict[str, Any]]) -> None:
-        """Findings are no records: they go to stderr, one a line."""
+        """Findings are not records: they go to stderr, one a line."""
         from kafkactl.commands.rendering.output import tell_findings
 
         tell_findings(findings)

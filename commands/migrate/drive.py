@@ -84,7 +84,7 @@ class Talk:
     """Prints the progress of a migration to stderr: a line an event, with the time of day and that since the start.
 
     A wait is printed when it begins, and then what was observed last: every ten seconds on a terminal, every
-    minute elsewhere, with `-v` at every look.
+    minute elsewhere, with `-v` at every observation.
     """
 
     def __init__(self, *, is_terminal: bool | None = None, clock: Clock | None = None) -> None:

@@ -40,7 +40,7 @@ class ObservationArguments(NamedTuple):
 
 
 def inventory_option(function: Function) -> Function:
-    """Decorator: `--inventory FILE`, for what cannot do without a live cluster."""
+    """Decorator: `--inventory FILE`, where a live cluster is required."""
     text = "Nodes, ZooKeeper, hooks and journal (TOML): docs/migration-inventory.md."
     decorated: Any = _option("--inventory", "FILE", text)(function)
     return decorated  # type: ignore[no-any-return]

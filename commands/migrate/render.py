@@ -1,4 +1,4 @@
-"""`kafkactl migrate render`: every node's configuration file for every phase, and for the way back."""
+"""`kafkactl migrate render`: every node's configuration file for every phase, and for the rollback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kafkactl migrate rollback`: the way back to ZooKeeper."""
+"""`kafkactl migrate rollback`: the rollback to ZooKeeper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kafkactl migrate status`: where the migration really is, beside what the journal remembers."""
+"""`kafkactl migrate status`: where the migration really is, next to the state in the journal."""
 
 from __future__ import annotations
 

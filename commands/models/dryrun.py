@@ -35,7 +35,7 @@ class Source(Shape):
 
 
 class Earlier(Shape):
-    """A scenario that was played before."""
+    """A scenario that was simulated before."""
 
     scenario: str
     input: dict[str, Any]
@@ -62,7 +62,7 @@ class Alternative(Shape):
 
 
 class Change(Shape):
-    """A partition that changes. -1 stands for no leader."""
+    """A partition that changes. -1 means no leader."""
 
     topic: str
     partition: int
@@ -281,7 +281,7 @@ class Played(Shape):
 
 
 class DryrunReport(Answer):
-    """`dryrun report`: every scenario that needs no argument, played on one log."""
+    """`dryrun report`: every scenario that needs no argument, simulated on one log."""
 
     kind: Literal["dryrun.report"]
     engine: Literal["local", "spark"]

@@ -40,7 +40,7 @@ class LogDump(Answer):
 
 
 class SnapshotName(Shape):
-    """A snapshot: it stands for all offsets below, `epoch` is that of the last of them."""
+    """A snapshot: it replaces all offsets below, `epoch` is that of the last of them."""
 
     offset: int
     epoch: int

@@ -188,7 +188,7 @@ class RecoverStep(Shape):
 
 
 class QuorumRecover(Answer):
-    """`quorum recover`; beside the new directory it is kept as `DIR.recovery.json`."""
+    """`quorum recover`; next to the new directory it is kept as `DIR.recovery.json`."""
 
     kind: Literal["quorum.recover"]
     outcome: Outcome

@@ -150,7 +150,7 @@ class PlannedNode(Shape):
 
 
 class StoragePlan(Answer):
-    """`storage plan`: the fleet's plan as it is shown; the plan file holds the contents of the files besides."""
+    """`storage plan`: the fleet's plan as it is shown; the plan file also holds the contents of the files."""
 
     kind: Literal["storage.plan"]
     outcome: Outcome

@@ -119,7 +119,7 @@ class MetadataPartition(Shape):
 
 
 class AuditSource(Shape):
-    """What an audit stands on."""
+    """The sources of an audit."""
 
     paths: list[str]
     cluster: bool

@@ -45,7 +45,7 @@ class ExplainList(Answer):
 
 
 class Schema(Answer):
-    """`schema KIND`: a JSON Schema (draft 2020-12) with `kind` and `schema_version` beside its own keywords."""
+    """`schema KIND`: a JSON Schema (draft 2020-12) with `kind` and `schema_version` next to its own keywords."""
 
     model_config = ConfigDict(defer_build=True, extra="allow")
 

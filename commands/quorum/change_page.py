@@ -22,7 +22,7 @@ _HEADINGS = {
 
 
 def change_page(page: Page, answer: Answer, *, goal: str) -> None:
-    """The whole of it: what for, the steps, what to expect, findings, and what may still happen by itself."""
+    """The whole of it: what for, the steps, what to expect, findings, and what may still happen automatically."""
     text, tone = _HEADINGS[answer["outcome"]]
     page.heading(text.format(goal=goal), tone)
     page.fields(_facts(answer))

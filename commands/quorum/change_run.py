@@ -116,7 +116,7 @@ def perform(
     """Plan; ask where the command asks; carry out; answer.
 
     `save` is given the change before it is shown, and gives it back with the plan file that belongs to it.
-    `extras` are more fields of the answer. `watch` tells of every look. `cluster_id`: of which cluster it must be.
+    `extras` are more fields of the answer. `watch` shows every observation. `cluster_id`: of which cluster it must be.
     """
     from kafkactl.operations.quorum.change import CALL_MS, change_voters, plan_change, wait_policy
 
@@ -145,13 +145,13 @@ def perform(
     output.emit(KIND, {**save(found).to_dict(), **extras(found.result)}, render=render, exit_code=exit_code)
 
 
-# --- what is told on the way ------------------------------------------------------------------------------------------
+# --- progress ---------------------------------------------------------------------------------------------------------
 
 _TONES = {"done": "good", "failed": "bad", "unknown": "warn"}
 
 
 class _Talk:
-    """Tells on stderr how a change goes: a line for each thing done; what is looked at and waited for only on a
+    """Shows the progress of a change on stderr: a line for each thing done; what is looked at and waited for only on a
     terminal, in one line that is written over, or with `--watch` as lines of their own."""
 
     def __init__(self, *, watch: bool) -> None:

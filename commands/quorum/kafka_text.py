@@ -1,8 +1,8 @@
 """A quorum in the words and columns of `kafka-metadata-quorum.sh describe` (`MetadataQuorumCommand`, 3.9 to 4.4).
 
 Up to 3.8 Kafka's tool shows bare ids and no directories; here it is the newer form for every release. What is not
-known is -1, as there; a directory id that nobody knows is left out of the list of voters (as from 4.1 on) and is zero
-in the table. In a static quorum no directory id is shown, for none has a say there. Where nobody leads Kafka's tool
+known is -1, as there; a directory id that is unknown is left out of the list of voters (as from 4.1 on) and is zero
+in the table. In a static quorum no directory id is shown, because none is used there. Without a leader Kafka's tool
 fails; here the leader is -1.
 """
 

@@ -30,7 +30,7 @@ class Answer(Protocol):
     """What an operation gives; `to_dict` is the published JSON."""
 
     def to_dict(self) -> Mapping[str, Any]:
-        """What stands beside `kind` and `schema_version`."""
+        """What is next to `kind` and `schema_version`."""
         ...
 
 
@@ -86,7 +86,7 @@ def drawn(kind: str, payload: Given, render: Callable[[Page, Given], None]) -> P
 
 
 def tell_findings(findings: Sequence[Mapping[str, Any]]) -> None:
-    """Findings beside a listing, one a line on stderr: they are none of its objects, and must not be lost."""
+    """Findings of a listing, one a line on stderr: they are none of its objects, and must not be lost."""
     lines = (
         serialised({"kind": "finding", "schema_version": SCHEMA_VERSION, **finding}, "jsonl") for finding in findings
     )
@@ -101,7 +101,7 @@ def say(text: str, tone: str = "plain") -> None:
 
 
 def detail(text: str) -> None:
-    """Talk that only `--verbose` wants to hear."""
+    """Progress that is shown only with `--verbose`."""
     if current_settings().verbose:
         say(text, "dim")
 

@@ -130,7 +130,7 @@ _SUBJECTS_SHOWN = 12
 _DIRECTORY = "directory "
 _PARTITION = "partition"
 _ADDRESS = re.compile(r"(?<![\w.\-])[\w.\-]+:\d{2,5}\b")
-_HERE = "\0"  # where the subject stands in a text; no control character is left in one that is shown
+_HERE = "\0"  # the place of the subject in a text; no control character is left in one that is shown
 
 
 def grouped(findings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """A bar on stderr for work that takes longer than a second: done of all, rate, time left. On a terminal only.
 
-It is drawn when there is news and taken away when the work ends, before anything else is written. Rich is imported
+It is drawn when there is news and removed when the work ends, before anything else is written. Rich is imported
 once a second has passed.
 """
 
@@ -31,7 +31,7 @@ def shown_progress(what: str, unit: str = BYTES, *, writes: bool = False) -> Ite
     """Show how far the work in the body is, as far as it says so (`kafkactl.progress`).
 
     `what` is the work in a few words, `unit` what its amounts are of. `writes`: the body itself writes to stdout, so
-    that a bar could stand between its lines. Nothing is drawn with `--quiet`, where stderr is no terminal, and where
+    that a bar could stand between its lines. Nothing is drawn with `--quiet`, where stderr is not a terminal, and where
     the answer on a terminal is one for programs.
     """
     if not _is_wanted(writes=writes):
@@ -53,7 +53,7 @@ def _is_wanted(*, writes: bool) -> bool:
 
 
 def progress_text(done: int, total: int, elapsed_s: float, unit: str = BYTES) -> str:
-    """How far it is, how fast, and how long it will take. Without a time where nobody knows how much there is.
+    """How far it is, how fast, and how long it will take. Without a time where the amount is unknown.
 
     >>> progress_text(100_000_000, 400_000_000, 2.0)
     '100.0 MB of 400.0 MB, 50.0 MB/s, 0:06 left'

@@ -37,7 +37,7 @@ def show(page: Page, stream: TextIO, *, color: bool) -> None:
                 console.print()
             for renderable in _block(block, console.width):
                 console.print(renderable)
-    # Rich fills cells with blanks up to the edge; whoever copies a line does not want them.
+    # Rich fills cells with blanks up to the edge; copied lines should not have them.
     stream.write(_TRAILING_BLANKS.sub(r"\1", capture.get()))
 
 

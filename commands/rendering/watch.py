@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class View(Protocol):
-    """Where news is shown. `unread`: nobody reads it any more (`| head`)."""
+    """Where news is shown. `unread`: its reader has gone (`| head`)."""
 
     unread: bool
 
@@ -137,7 +137,7 @@ class _Screen:
         from kafkactl.commands.rendering import terminal
 
         try:
-            # With stdout in rich's hands nobody could tell whether it takes UTF-8; nothing is printed meanwhile.
+            # With stdout in rich's hands it would be unknown whether it takes UTF-8; nothing is printed meanwhile.
             with Live(
                 console=self._console,
                 auto_refresh=False,

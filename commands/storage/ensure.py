@@ -33,7 +33,7 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.operations.storage.format import plan_ensure
 
-    del given["yes"]  # an entry point has nobody to ask
+    del given["yes"]  # an entry point cannot ask
     request, notes = build_request(given, ignore_formatted=True)
     planned = plan_ensure(
         config, request, kafka_version=kafka_version, on_exposure=tell_exposure,

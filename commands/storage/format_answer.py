@@ -45,7 +45,7 @@ def show_format(page: Page, answer: Mapping[str, Any]) -> None:
     """The answer `storage.format`."""
     outcome = answer["outcome"]
     page.heading(_TITLES[outcome].format(**answer), _TONES[outcome])
-    if outcome == "nothing-to-do":  # what was asked beyond the id is not what stands on the disks
+    if outcome == "nothing-to-do":  # what was asked beyond the id is not what is on the disks
         page.fields((("cluster id", answer["cluster_id"]),))
     elif outcome != "refused":
         version = answer["metadata_version"]

@@ -54,7 +54,7 @@ def kafka_options(function: Function) -> Function:
 
 
 def our_options(function: Function) -> Function:
-    """What we take besides: secrets by file, ownership, and what the guard must be told."""
+    """What we take in addition: secrets by file, ownership, and what the guard must know."""
     option = click.option(
         "--scram-file", metavar="FILE",
         help=f"SCRAM users, one argument a line; - for stdin. The variable {SCRAM_VARIABLE} is read likewise.",
@@ -63,7 +63,7 @@ def our_options(function: Function) -> Function:
 
 
 def guard_options(function: Function) -> Function:
-    """Ownership, and what the guard must be told: what a plan takes when it is applied."""
+    """Ownership, and what the guard must know: what a plan takes when it is applied."""
     options = (
         click.option("--owner", metavar="USER:GROUP", help="Owner of the created files."),
         click.option(

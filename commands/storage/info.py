@@ -1,4 +1,4 @@
-"""`kafkactl storage info`: what stands on the directories of a node, in the words of Kafka's own tool."""
+"""`kafkactl storage info`: the directories of a node, in the words of Kafka's own tool."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _changed(
 
 
 def _remarks(path: str | None) -> list[Finding]:
-    """Whether the client properties can be read and understood now: they may come later, so it is no error."""
+    """Whether the client properties can be read and understood now: they may come later, so it is not an error."""
     from kafkactl.adapters.kafka.client_config import load_client_config
 
     if path is None:

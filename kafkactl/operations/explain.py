@@ -10,7 +10,7 @@ from kafkactl.schema.explanations import Explanation
 
 
 def explain(id: str) -> list[Explanation]:
-    """Cause, consequence and remedy of an id, or of a number of `migrate check`: C-13 stands for all of its findings.
+    """Cause, consequence and remedy of an id, or of a number of `migrate check`: C-13 means all of its findings.
 
     Raises InputError `unknown-id`, which names the nearest ids.
     """

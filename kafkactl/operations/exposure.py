@@ -53,7 +53,7 @@ def client_exposure(config: ClientConfig) -> tuple[Finding, ...]:
 def inventory_exposure(inventory: Inventory) -> tuple[Finding, ...]:
     """What is to be said of an inventory of a migration and of the settings that it names.
 
-    Settings that cannot be read are left out: whoever opens them says so.
+    Settings that cannot be read are left out: they are reported when they are opened.
     """
     from kafkactl.adapters.files.input_files import InputKind, read_input
     from kafkactl.adapters.kafka.client_config import load_client_config
@@ -213,7 +213,7 @@ def _authorization_server(config: ClientConfig) -> Iterator[Finding]:
         parts = urlsplit(url)
         host = parts.hostname
     except ValueError:
-        return  # whoever uses it says that it is no address
+        return  # it is reported where it is used
     entry = _entry(config)
     if parts.scheme == "file":
         yield from file_exposure(unquote(parts.path), "the token file")

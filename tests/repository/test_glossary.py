@@ -21,8 +21,8 @@ HELP = ROOT / "docs" / "reference" / "commands.md"
 
 # Packages whose docstrings and comments are not in plain words yet.
 NOT_YET = (
-    "commands/", "kafkactl/adapters/", "kafkactl/bundle/", "kafkactl/dryrun/",
-    "kafkactl/operations/", "kafkactl/raft/", "kafkactl/simulator/", "kafkactl/tiered/",
+    "kafkactl/adapters/", "kafkactl/bundle/", "kafkactl/dryrun/",
+    "kafkactl/operations/bundle/", "kafkactl/raft/", "kafkactl/simulator/", "kafkactl/tiered/",
 )  # fmt: skip
 COMMENT = re.compile(r"(?:^\s*|  )# (.*)")
 

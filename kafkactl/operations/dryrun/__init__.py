@@ -80,7 +80,7 @@ def predict(state: LoadedImage | Image | ScenarioContext, scenario: str, /, **in
 
 
 def input_of_options(scenario: Scenario, given: Mapping[str, Any]) -> Any:
-    """The `Input` of the options of a command line, by the names of their parameters; None stands for "not given".
+    """The `Input` of the options of a command line, by the names of their parameters; None means "not given".
 
     Raises OptionsError for options that do not go together, and InputError for what cannot be read.
     """
@@ -148,7 +148,7 @@ def read_context(
     at: int | None = None,
     restarts: bool = False,
 ) -> ScenarioContext:
-    """The state at the end of a cluster's metadata log (after offset `at`), and what a prediction needs beside it.
+    """The state at the end of a cluster's metadata log (after offset `at`), and what a prediction needs in addition.
 
     `paths` are replicas of one log, each a `__cluster_metadata-0` folder, the log directory around it, or single .log
     and .checkpoint files. With `restarts` also what a node makes of it that starts from it, for the scenario `restart`.

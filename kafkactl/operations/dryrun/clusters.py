@@ -32,7 +32,7 @@ class Cluster:
 
     @property
     def title(self) -> str:
-        """What tells it from the others: its name, its id, or its path."""
+        """What distinguishes it from the others: its name, its id, or its path."""
         return self.name or self.cluster_id or self.paths[0]
 
 

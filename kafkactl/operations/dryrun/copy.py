@@ -69,7 +69,7 @@ def predict_copy(
 
 
 def _seen_release(source: CopySource) -> Release:
-    """What the observation says; the last one with ZooKeeper where it says nothing, or a release that nobody knows."""
+    """What the observation says; the last one with ZooKeeper where it says nothing, or a release that is unknown."""
     try:
         return find_release(source.release or _NEWEST)
     except InputError:
@@ -79,7 +79,7 @@ def _seen_release(source: CopySource) -> Release:
 def _forecast_of(
     source: CopySource, release: Release, static: Mapping[str, str] | None, *, is_named: bool
 ) -> CopyForecast:
-    """The copy of a release, played on the tree; one whose copy is not known is a wrong word only where it `is_named`
+    """The copy of a release, simulated on the tree; one whose copy is not known is an error only where it `is_named`
     by the operator.
     """
     rules, told = (copy_rules(release.version), ()) if is_named else rules_seen(release.version)
@@ -112,7 +112,7 @@ def _prediction_of(
 
 
 def _verdict(outcome: CopyOutcome) -> Verdict:
-    """A copy at which every controller dies was accepted, and can never commit."""
+    """A copy at which every controller exits was accepted, and can never commit."""
     return {
         CopyOutcome.COMPLETES: Verdict.OK,
         CopyOutcome.LOSES: Verdict.DEGRADED,

@@ -1,6 +1,6 @@
 """Which engine replays the logs: in process or on Spark, by what was asked for and by what the logs weigh.
 
-Both give the same answer, so `auto` only has to know which is sooner. The figures are measured, and told with the
+Both give the same answer, so `auto` only has to know which is sooner. The figures are measured, and given with the
 machine they are of in docs/decisions/0014-the-spark-plan.md.
 """
 

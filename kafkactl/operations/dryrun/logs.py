@@ -1,4 +1,4 @@
-"""From the logs of clusters to the states that a dry run is played on: one replica of each is folded.
+"""From the logs of clusters to the states on which a dry run simulates: one replica of each is folded.
 
 Which one is `dryrun.replicas`' to say. Clusters are read one after the other in process, and all at once on Spark.
 """
@@ -109,8 +109,8 @@ def read_contexts(
     past_damage: bool = False,
     engine: Engine = in_process,
 ) -> Iterator[ScenarioContext | KafkactlError]:
-    """For each cluster the state at the end of its log (or after offset `at`), and what a prediction stands on beside
-    it; the error where it cannot be read.
+    """For each cluster the state at the end of its log (or after offset `at`), and the other input of its
+    prediction; the error where it cannot be read.
 
     With `restarts` also what a node makes of it that starts from its newest checkpoint, and from offset 0.
     """

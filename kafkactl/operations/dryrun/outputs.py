@@ -1,4 +1,4 @@
-"""What a prediction leaves behind beside its answer: tables for other programs, and a report as one page."""
+"""What a prediction writes in addition to its answer: tables for other programs, and a report as one page."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def change_features(
     tell: ProgressCallback,
     planned: FeaturePlanFile | None = None,
 ) -> ChangeRun:
-    """Observe, plan, ask the controller for its dry run, and, where nothing stands in the way, change and prove.
+    """Observe, plan, ask the controller for its dry run, and, where nothing prevents it, change and prove.
 
     `tell` gets an event for everything that is done. No step is taken that is not in `planned`.
     Raises UnreachableError where nothing was sent yet and the cluster cannot be asked; after that what is not known

@@ -122,7 +122,7 @@ def feature_request(
 
 @frozen
 class FeatureChange:
-    """A change of levels: as it was planned, and, unless `is_dry_run`, what came of it.
+    """A change of levels: as it was planned, and, unless `is_dry_run`, its outcome.
 
     `results` are the controller's answers, of its own dry run where nothing was sent. `out` is the plan file that was
     written, `plan_sha256` the checksum of the one that was written or applied.
@@ -173,8 +173,8 @@ class FeatureChange:
 def plan_change(client: Client, request: FeatureRequest, *, planned: FeaturePlanFile | None = None) -> FeatureChange:
     """Plan a change, and ask the active controller for its own dry run. Nothing is changed in the cluster.
 
-    Everything that stands in the way is in the result; where a plan file is given (`planned`), also what is otherwise
-    than it says. Raises UnreachableError where the cluster cannot be observed.
+    Every blocker is in the result; where a plan file is given (`planned`), also what differs
+    from it. Raises UnreachableError where the cluster cannot be observed.
     """
     view = look_for(client, request)
     plan = as_planned(planning.plan_change(view.state, request), planned)
@@ -201,7 +201,7 @@ def change_levels(
 ) -> FeatureChange:
     """Change levels: observe, plan, ask for the controller's dry run, send, and prove the levels on every node.
 
-    Nothing is sent while anything stands in the way, or is otherwise than a plan file (`planned`) says.
+    Nothing is sent while there is a blocker, or a difference from a plan file (`planned`).
     `on_note` gets a line for every step. Raises UnreachableError where nothing was sent yet and the cluster cannot
     be asked; after that, what is not known is part of the result.
     """

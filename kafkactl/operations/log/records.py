@@ -70,7 +70,7 @@ class RecordDump:
     def _made(self, file: str, pieces: Iterable[bytes], processes: int) -> Iterator[bytes]:
         maker = self._maker
         stretches = _stretches(walk_runs(pieces, file=file), maker.next_offset)
-        for stretch in itertools.islice(stretches, 1):  # here, for what it needs is then there for all
+        for stretch in itertools.islice(stretches, 1):  # here: what it needs is then there for all
             yield from (text.encode() for text in maker.lines_of(stretch.found, file=file))
 
         def work(stretch: _Stretch) -> list[bytes] | None:

@@ -83,7 +83,7 @@ class RollbackPlan:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What stands in the way, or should be known."""
+        """Blockers, and what should be known."""
         return each_once((*self.missing, *self.way.beside(self.observation.findings), *self.way.findings))
 
     def to_dict(self) -> dict[str, Any]:

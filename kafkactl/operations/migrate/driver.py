@@ -123,7 +123,7 @@ def _settings(inventory: Inventory) -> ZooKeeperSettings:
 
 
 def _look(inventory: Inventory) -> Observation:
-    """A look in which nothing of ZooKeeper was seen is none: every plan stands on its znodes.
+    """An observation without ZooKeeper is of no use: every plan is based on its znodes.
 
     Those of a server without its quorum may be old, and nothing that a step needs can be written there.
     """
@@ -166,5 +166,5 @@ def _format_flags(inventory: Inventory, seen: Observation, journal: MigrationJou
 
 
 def facts_for_the_answer(crew: RunContext) -> dict[str, Any]:
-    """What the answer says besides the steps."""
+    """What the answer says in addition to the steps."""
     return {"cluster_id": crew.cluster_id, "journal": crew.journal.path}

@@ -97,7 +97,7 @@ class DriveResult:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What stands in the way, or should be known."""
+        """Blockers, and what should be known."""
         return tuple(self.result.findings)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where a migration is, as all nodes' evidence shows it, beside what the driver's journal has."""
+"""Where a migration is, as all nodes' evidence shows it, next to what the driver's journal has."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class MigrationStatus:
     def agrees(self) -> bool | None:
         """Whether journal and cluster have the same state; None without a journal.
 
-        A state that is planned, armed or about to follow automatically is no disagreement.
+        A state that is planned, armed or about to follow automatically is not a disagreement.
         """
         if self.journal is None or self.journal.state is None:
             return None
@@ -201,7 +201,7 @@ def _has_problems(situation: Situation, gates: Iterable[Finding], *, is_alarm: b
     without the flag: once it leads there is no rollback.
     """
     found = blockers(gates)
-    # In M2 controllers are not started yet, or run without a majority, which is no way to leave them.
+    # In M2 controllers are not started yet, or run without a majority, in which they must not be left.
     early = situation.state in (State.M0, State.M1) or (
         situation.state is State.M2 and not any(finding.id == _NO_LEADER for finding in found)
     )

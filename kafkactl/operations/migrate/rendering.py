@@ -1,4 +1,4 @@
-"""Every node's configuration file for every phase of a migration, and for the way back."""
+"""Every node's configuration file for every phase of a migration, and for the rollback."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ def _parsed(given: Iterable[tuple[int, Any, str | None, bytes | None]], why: str
 def render(given: NodeFiles, *, out: str | os.PathLike[str] | None = None, dry_run: bool = False) -> RenderResult:
     """Make every node's server.properties for every phase, from the files that the nodes have.
 
-    Comments and order stay; for a way back there is the original, byte for byte. Without `dry_run` the files are
-    written to the folder `out` (mode 0600, for they hold secrets), in which no file is replaced that an earlier
+    Comments and order stay; for a rollback there is the original, byte for byte. Without `dry_run` the files are
+    written to the folder `out` (mode 0600, because they hold secrets), in which no file is replaced that an earlier
     rendering did not write. Raises InputError where there is no file at all, RefusedError for a folder with files of
     others, ValueError without `out` and `dry_run`.
     """

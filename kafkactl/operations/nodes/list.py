@@ -1,4 +1,4 @@
-"""The nodes of a live cluster: its registrations beside what each node answers."""
+"""The nodes of a live cluster: its registrations and what each node answers."""
 
 from __future__ import annotations
 

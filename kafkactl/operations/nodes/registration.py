@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @frozen
 class UnregisterResult:
-    """Taking a registration out of the metadata log: as it was planned on `view`, and what came of it."""
+    """Taking a registration out of the metadata log: as it was planned on `view`, and the outcome."""
 
     view: FeatureView
     plan: UnregisterPlan
@@ -54,7 +54,7 @@ def plan_unregister(
 
 
 def unregister_node(client: Client, planned: UnregisterResult, *, timeout_ms: float = NO_LIMIT) -> UnregisterResult:
-    """Send what was planned, once, where everything still is as it was planned on; then read what came of it.
+    """Send what was planned, once, where everything still is as it was planned on; then read the outcome.
 
     A plan that is refused or has nothing to do sends nothing. Raises UnreachableError where the request certainly did
     not leave.

@@ -115,7 +115,7 @@ class QuorumChange:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What stands in the way, or should be known."""
+        """Blockers, and what should be known."""
         return tuple(self.result.findings)
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def plan_change(
     journal: str | None = None,
     cluster_id: str | None = None,
 ) -> QuorumChange:
-    """The steps to a goal, in the safest order, and what stands in the way. Nothing is sent or written.
+    """The steps to a goal, in the safest order, and the blockers. Nothing is sent or written.
 
     `cluster_id` is the cluster that must answer. Raises UnreachableError where the quorum cannot be observed,
     RefusedError where another cluster answers.

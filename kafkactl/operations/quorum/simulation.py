@@ -15,8 +15,8 @@ def simulated_plan(result: ChangeResult, *, runs: int, seed: int = 0) -> dict[st
     """The field `simulation` of the answer: `runs` seeds from `seed` on for each row.
 
     Elections are those of the voters that are alive now, by each release that a controller runs; the steps are those
-    that are left, played by the rules of the oldest. Timeouts are Kafka's defaults, for no request tells them. None
-    where nobody leads, or where more voters or greater ids were seen than are simulated.
+    that are left, simulated by the rules of the oldest. Timeouts are Kafka's defaults, as no request shows them. None
+    without a leader, or where more voters or greater ids were seen than are simulated.
     """
     from kafkactl.simulator.script import MAX_VOTERS
     from kafkactl.simulator.study import study

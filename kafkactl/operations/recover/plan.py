@@ -66,7 +66,7 @@ def plan(asked: Asked, *, probe: Probe, now_ms: int | None = None) -> Planned:
     """Read every directory and plan. `probe` asks the old voters' addresses whether a controller answers;
     `now_ms` is the time of the plan (default: now).
 
-    A plan that is kept beside the new directory gives its ids and times, so that the same disks and arguments give the
+    A plan that is kept next to the new directory gives its ids and times, so that the same disks and arguments give the
     same bytes again. Raises InputError for directories that cannot be read, and as `choose_source`.
     """
     disks = tuple(read_disk(path) for path in dict.fromkeys(asked.log_dirs))
@@ -128,7 +128,7 @@ def _kept(directory: str) -> KeptPlan | None:
 
 
 def _inside(directory: str, disks: Sequence[DiskSeen]) -> str | None:
-    """The source directory in which the new one, or the plan beside it, would be written."""
+    """The source directory in which the new one, or the plan next to it, would be written."""
     target = Path(directory).resolve()
     for disk in disks:
         source = Path(disk.path).resolve()
@@ -160,7 +160,7 @@ def _tails(disks: Sequence[DiskSeen], source: DiskSeen) -> Iterable[Tail]:
 
 
 def _changes(disk: DiskSeen, offset: int) -> Compared:
-    """What a disk's records from an offset on change in its image; below its snapshot that cannot be told apart."""
+    """What a disk's records from an offset on change in its image; below its snapshot that cannot be distinguished."""
     assert disk.candidate is not None
     known = offset > 0 and disk.candidate.snapshot_offset <= offset
     before = read_image(disk, end_offset=offset).image if known else EMPTY
@@ -186,7 +186,7 @@ def apply(planned: Planned, files: Filesystem | None = None) -> Written:
 
 
 def kept_bytes(planned: Planned) -> bytes:
-    """The plan as it is kept beside the directory: the answer before anything was written."""
+    """The plan as it is kept next to the directory: the answer before anything was written."""
     answer: Mapping[str, Any] = {"kind": KIND, "schema_version": 1, **planned.answer(Outcome.PLANNED)}
     return (json.dumps(answer, indent=2, ensure_ascii=True) + "\n").encode()
 

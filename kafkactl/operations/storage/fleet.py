@@ -1,7 +1,7 @@
 """Apply a fleet's plan to the nodes that are on this machine: look at all of them, then write.
 
 Nothing is written on any node before all of them have passed (kafkactl.storage.fleet.check). After that every node is
-on its own: what happens to one does not stop the others, and each leaves a receipt beside the plan.
+on its own: what happens to one does not stop the others, and each leaves a receipt next to the plan.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _read_config(planned: PlannedNode, release: Release) -> NodeConfig | InputEr
 
 @frozen
 class Context:
-    """What writing needs beside the checked plans: where receipts go, and what they say."""
+    """What writing needs in addition to the checked plans: where receipts go, and what they say."""
 
     plan: FleetPlan
     plan_sha256: str

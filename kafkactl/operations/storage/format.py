@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @frozen
 class FormatResult(PlannedOrApplied):
-    """A planned format, and what came of it. `applied` is None where nothing was tried."""
+    """A planned format, and its outcome. `applied` is None where nothing was tried."""
 
     plan: FormatPlan
     applied: Applied | None = None

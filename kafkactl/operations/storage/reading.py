@@ -1,4 +1,4 @@
-"""Read a node's disks: what stands on them, what is in their files, and whether the node would start."""
+"""Read a node's disks: their content, what is in their files, and whether the node would start."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class InfoResult:
 
 
 def node_info(config: FilePath, *, kafka_version: str | None = None) -> InfoResult:
-    """What stands on the directories of the node that the server.properties `config` describes.
+    """The content of the directories of the node that the server.properties `config` describes.
 
     Lines and problems are those of kafka-storage.sh of `kafka_version` (default: the newest known). Raises InputError.
     """
@@ -78,7 +78,7 @@ class NodeVerification:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Every trouble that was found; a blocker is a failure to start, a start that waits for ever, or a loss."""
+        """Every trouble that was found; a blocker is a failure to start, a start that waits indefinitely, or a loss."""
         return self.verification.findings
 
     @property

@@ -20,7 +20,7 @@ from kafkactl.storage.model import Applied
 
 @frozen
 class UnformatResult(PlannedOrApplied):
-    """What unformatting a node would remove, and what came of it. `applied` is None where nothing was tried."""
+    """What unformatting a node would remove, and the outcome. `applied` is None where nothing was tried."""
 
     plan: UnformatPlan
     applied: Applied | None = None

@@ -125,7 +125,7 @@ def audit(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
 
 
 def source(loaded: Loaded) -> dict[str, Any]:
-    """What an answer stands on."""
+    """The sources of an answer."""
     case = loaded.case
     return {
         "paths": list(loaded.paths),

@@ -114,7 +114,7 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     )
 
 
-# --- what is known beside the metadata topic ------------------------------------------------------------------------
+# --- what is known in addition to the metadata topic --------------------------------------------------------------
 
 
 def _view(request: Request, saved: SavedObservation | None, opened: Opened) -> tuple[ClusterView, tuple[Finding, ...]]:
