@@ -20,13 +20,15 @@ CLOCKS_APART_MS: Final = 60_000  # between the brokers that wrote records and th
 
 @frozen
 class Offsets:
-    """What a leader answers to ListOffsets; None where it was not asked or did not answer."""
+    """What a leader answers to ListOffsets; None where it was not asked or did not answer. `leader_epochs` are those of
+    the offsets that have one, by the names of the fields."""
 
     earliest: int | None = None
     latest: int | None = None
     earliest_local: int | None = None
     latest_tiered: int | None = None
     earliest_pending_upload: int | None = None
+    leader_epochs: Mapping[str, int] = field(default_factory=dict)
 
 
 @frozen

@@ -26,6 +26,7 @@ from kafkactl.values import Uuid
 KIND: Final = "tiered.observation"
 SCHEMA_VERSION: Final = 1
 Value = TypeVar("Value")
+_OFFSETS: Final = ("earliest", "latest", "earliest_local", "latest_tiered", "earliest_pending_upload")
 
 
 def parse_observation(document: object, *, file: str) -> ClusterView:
@@ -97,13 +98,10 @@ def _partition(fields: _Fields) -> PartitionView:
 
 
 def _offsets(fields: _Fields) -> Offsets:
-    return Offsets(
-        earliest=fields.offset("earliest"),
-        latest=fields.offset("latest"),
-        earliest_local=fields.offset("earliest_local"),
-        latest_tiered=fields.offset("latest_tiered"),
-        earliest_pending_upload=fields.offset("earliest_pending_upload"),
-    )
+    found = {name: fields.offset(name) for name in _OFFSETS}
+    known = {name: offset for name, offset in found.items() if offset is not None}
+    epochs = {name: epoch for name, (_, epoch) in known.items() if epoch is not None}
+    return Offsets(**{name: offset for name, (offset, _) in known.items()}, leader_epochs=epochs)
 
 
 def _replica_log(fields: _Fields) -> ReplicaLog:
@@ -175,9 +173,10 @@ class _Fields:
             raise self.invalid(name, "expected a list of integers")
         return None if found is None else tuple(found)
 
-    def offset(self, name: str) -> int | None:
-        """The `offset` of an object, or null."""
-        return self.part(name, lambda fields: fields.number("offset"))
+    def offset(self, name: str) -> tuple[int, int | None] | None:
+        """The `offset` of an object and its `leader_epoch`, or null."""
+        found = self.part(name, lambda fields: (fields.number("offset"), fields.number("leader_epoch")))
+        return None if found is None or found[0] is None else (found[0], found[1])
 
     def part(self, name: str, make: Callable[[_Fields], Value]) -> Value | None:
         """An object, or null."""
@@ -250,6 +249,11 @@ def _metadata_topic_document(topic: MetadataTopicView) -> dict[str, Any]:
     }
 
 
+def _offset_document(offsets: Offsets, name: str) -> dict[str, Any] | None:
+    offset = getattr(offsets, name)
+    return None if offset is None else {"offset": offset, "leader_epoch": offsets.leader_epochs.get(name)}
+
+
 def _partition_document(partition: PartitionView, logs: tuple[ReplicaLog, ...]) -> dict[str, Any]:
     offsets = partition.offsets
     return {
@@ -258,10 +262,7 @@ def _partition_document(partition: PartitionView, logs: tuple[ReplicaLog, ...]) 
         "leader_epoch": partition.leader_epoch,
         "replicas": None if partition.replicas is None else list(partition.replicas),
         "isr": None if partition.isr is None else list(partition.isr),
-        "offsets": None if offsets is None else {
-            name: None if getattr(offsets, name) is None else {"offset": getattr(offsets, name), "leader_epoch": None}
-            for name in ("earliest", "latest", "earliest_local", "latest_tiered", "earliest_pending_upload")
-        },
+        "offsets": None if offsets is None else {name: _offset_document(offsets, name) for name in _OFFSETS},
         "replica_logs": [
             {
                 "broker_id": log.broker_id,

@@ -43,6 +43,7 @@ class TieredBrokers:
         self.leaders: dict[tuple[str, int], int] = {("orders", 0): 1, (METADATA, 0): 1, (METADATA, 1): 2}
         self.epochs: dict[tuple[str, int], int] = {}
         self.offsets = {-2: 0, -1: 120, -4: 100, -5: 99, -6: 100}
+        self.offset_epochs: dict[int, int] = {}
         self.override: Override = lambda broker, asked: None
         both = dict(VERSIONS) | dict(versions or {})
         self.brokers = {
@@ -138,7 +139,7 @@ class TieredBrokers:
         if key[0] == METADATA:
             log = self.logs[key[1]]
             return {"Offset": log.base_offset if timestamp == -2 else log.next_offset, "LeaderEpoch": 0}
-        return {"Offset": self.offsets[timestamp], "LeaderEpoch": 0}
+        return {"Offset": self.offsets[timestamp], "LeaderEpoch": self.offset_epochs.get(timestamp, 0)}
 
     def _offsetforleaderepoch(self, broker: int, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._by_partition(

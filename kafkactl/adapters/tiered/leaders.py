@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafkactl.adapters.files.spool import Spool
 from kafkactl.adapters.kafka.client import Client
@@ -36,6 +36,13 @@ _MOVED: Final = frozenset({5, 6, 74, 75})
 _NO_LEADER: Final = 5
 PartitionName: TypeAlias = tuple[str, int]
 Lineages: TypeAlias = dict[PartitionName, tuple[tuple[int, int], ...]]
+
+
+class AnsweredOffset(NamedTuple):
+    """What a leader answers to ListOffsets; the leader epoch is None where it gives none."""
+
+    offset: int
+    leader_epoch: int | None
 
 
 @frozen
@@ -111,9 +118,9 @@ class Leaders:
                     number = partition["PartitionIndex" if "PartitionIndex" in partition else "Partition"]
                     yield (topic[field], number), partition
 
-    def offsets(self, keys: Iterable[PartitionName], timestamp: int) -> dict[PartitionName, int]:
+    def offsets(self, keys: Iterable[PartitionName], timestamp: int) -> dict[PartitionName, AnsweredOffset]:
         """The offset that each leader answers for a timestamp; those that do not answer are left out."""
-        found: dict[PartitionName, int] = {}
+        found: dict[PartitionName, AnsweredOffset] = {}
         for leader, part in self._by_leader(keys):
             asked = {key: {"PartitionIndex": key[1], "Timestamp": timestamp} for key in part}
             answers = self._asked(
@@ -125,7 +132,9 @@ class Leaders:
                 IsolationLevel=0,
                 TimeoutMs=_ASKED_MS,
             )
-            found.update((key, answer["Offset"]) for key, answer in answers)
+            for key, answer in answers:
+                epoch = answer.get("LeaderEpoch", -1)
+                found[key] = AnsweredOffset(answer["Offset"], epoch if epoch >= 0 else None)
         return found
 
     def lineages(self, logs: Mapping[PartitionName, tuple[int, int]]) -> Lineages:

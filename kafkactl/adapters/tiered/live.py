@@ -20,6 +20,7 @@ from kafkactl.adapters.tiered.leaders import (
     LATEST,
     LATEST_TIERED,
     PENDING_UPLOAD,
+    AnsweredOffset,
     FetchedMetadataLog,
     Leaders,
     PartitionName,
@@ -91,13 +92,13 @@ def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
     tiered = [key for key in epochs if _may_have_segments(configs.get(key[0]))]
     answers = {name: asking.offsets(tiered, timestamp) for name, timestamp in _BEFORE.items()}
     starts = asking.offsets(tiered, EARLIEST)
-    lineages = asking.lineages({key: (epochs[key], start) for key, start in starts.items()})
+    lineages = asking.lineages({key: (epochs[key], start.offset) for key, start in starts.items()})
     logs, log_views = _metadata_logs(asking, metadata)
     answers |= {name: asking.offsets(tiered, timestamp) for name, timestamp in _AFTER.items()}
     last = asking.refresh()
     unknown = _not_answered(tiered, answers, epochs, last)
     offsets = {
-        key: _NO_OFFSETS if key in unknown else Offsets(**{name: each.get(key) for name, each in answers.items()})
+        key: _NO_OFFSETS if key in unknown else _offsets({name: each.get(key) for name, each in answers.items()})
         for key in tiered
     }
     known = {key: lineage for key, lineage in lineages.items() if key not in unknown}
@@ -149,7 +150,7 @@ def _epochs(topics: Iterable[Mapping[str, Any]]) -> dict[PartitionName, int]:
 
 def _not_answered(
     tiered: Iterable[PartitionName],
-    answers: Mapping[str, Mapping[PartitionName, int]],
+    answers: Mapping[str, Mapping[PartitionName, AnsweredOffset]],
     epochs: Mapping[PartitionName, int],
     last: Mapping[str, Any],
 ) -> dict[PartitionName, str]:
@@ -234,6 +235,13 @@ def _hidden_findings(hidden: Mapping[bytes, TopicView]) -> Iterator[Finding]:
 # --- topics, settings, metadata partitions --------------------------------------------------------------------------
 
 
+def _offsets(answers: Mapping[str, AnsweredOffset | None]) -> Offsets:
+    """What the leader of one partition answered, by the names of the fields."""
+    known = {name: answer for name, answer in answers.items() if answer is not None}
+    epochs = {name: answer.leader_epoch for name, answer in known.items() if answer.leader_epoch is not None}
+    return Offsets(**{name: answer.offset for name, answer in known.items()}, leader_epochs=epochs)
+
+
 def _topic(
     topic: Mapping[str, Any],
     configs: Mapping[str, Mapping[str, str] | None],
@@ -285,7 +293,7 @@ def _metadata_logs(
     starts, ends = asking.offsets(keys, EARLIEST), asking.offsets(keys, LATEST)
     logs, views = [], {}
     for key in keys:
-        start, end = starts.get(key), ends.get(key)
+        start, end = (each[key].offset if key in each else None for each in (starts, ends))
         views[key[1]] = MetadataLogView(
             partition=key[1], leader=asking.led.get(key), log_start_offset=start, end_offset=end
         )

@@ -12,7 +12,7 @@ import pytest
 from kafkactl.adapters.tiered.live import LiveObservation, observe_cluster
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.findings import Severity
-from kafkactl.operations.tiered import Request, audit, left_over, load, segments
+from kafkactl.operations.tiered import Request, audit, left_over, load, save, segments
 from tests.conftest import Run
 from tests.fakes.broker import CLOSE, Action, Asked, Reply
 from tests.fakes.tiered_cluster import METADATA, NOT_AUTHORIZED, NOT_LEADER, TieredBrokers
@@ -41,6 +41,20 @@ def test_everything_answers() -> None:
     answer = audited(observed(TieredBrokers()))
     assert ids(answer) == []
     assert [status(answer)[name] for name in ("highest_offset", "log_start_offset", "log_end_offset")] == [99, 0, 120]
+
+
+def test_the_leader_epochs_of_offsets_are_saved(tmp_path: Path) -> None:
+    """-1 is that of an offset without one."""
+    cluster = TieredBrokers()
+    cluster.offset_epochs = {-1: 3, -2: 0, -4: 2, -5: -1, -6: 3}
+    save(load(Request(live=observed(cluster))), str(tmp_path / "saved"))
+    document = json.loads((tmp_path / "saved" / "observation.json").read_text())
+    offsets = document["topics"][0]["partitions"][0]["offsets"]
+    assert {name: entry["leader_epoch"] for name, entry in offsets.items()} == {
+        "earliest": 0, "latest": 3, "earliest_local": 2, "latest_tiered": None, "earliest_pending_upload": 3,
+    }  # fmt: skip
+    save(load(Request(observation=str(tmp_path / "saved"))), str(tmp_path / "again"))
+    assert json.loads((tmp_path / "again" / "observation.json").read_text())["topics"] == document["topics"]
 
 
 @pytest.mark.parametrize(
