@@ -14,12 +14,13 @@ from tests.lab.tiered.metadata_scenes import TOPIC, three_segments
 from tests.lab.tiered.outcome import Outcome
 from tests.lab.tiered.stage import Scene, Stage
 
+SEVERAL_DIRECTORIES = "a broker with two log directories"
 REFUSAL = re.compile(r"(?i)[^\n]*(multiple log dir|jbod)[^\n]*")
 
 
 def refuses_several_directories(release: str, workdir: Path) -> Outcome:
     """Broker 12 is given a second log directory, then the metadata topic's replicas are on both of them."""
-    name = "a broker with two log directories"
+    name = SEVERAL_DIRECTORIES
     try:
         with TieredCluster(release, workdir) as cluster:
             cluster.start()

@@ -53,15 +53,22 @@ class Outcome(NamedTuple):
     wrong: str
 
 
-def write_section(act: str, release: str, rows: Sequence[Outcome]) -> None:
-    """Put the rows of an act in place of those that are there; the sums of all acts are counted again."""
+def write_section(act: str, release: str, rows: Sequence[Outcome], *, scenes: Sequence[str] = ()) -> None:
+    """Put the rows of an act in place of those that are there; the sums of all acts are counted again.
+
+    With `scenes`, which are those of the act in order, the rows that are there of the others stay.
+    """
     text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     sections = dict(re.findall(r"(?ms)^## ([^\n]+)\n(.*?)(?=^## |\Z)", text))
     sections.pop(FIGURES, None)
-    right = sum(not row.wrong for row in rows)
-    lines = ["", f"{right} of {len(rows)} agree.", "", "| scene | found | Kafka | agree |", "|---|---|---|---|"]
-    lines += [f"| {row.scene} | {row.found} | {row.kafka} | {_cell(row.wrong) or 'yes'} |" for row in rows]
-    sections[f"{act}, {release}"] = "\n".join(lines) + "\n"
+    title = f"{act}, {release}"
+    told = {row.scene: f"| {row.scene} | {row.found} | {row.kafka} | {_cell(row.wrong) or 'yes'} |" for row in rows}
+    there = {line.split(" | ")[0].removeprefix("| "): line for line in sections.get(title, "").splitlines()}
+    told |= {scene: there[scene] for scene in scenes if scene in there and scene not in told}
+    ordered = [told[scene] for scene in (scenes or told) if scene in told]
+    right = sum(line.endswith("| yes |") for line in ordered)
+    head = ["", f"{right} of {len(ordered)} agree.", "", "| scene | found | Kafka | agree |", "|---|---|---|---|"]
+    sections[title] = "\n".join([*head, *ordered]) + "\n"
     bodies = [f"## {FIGURES}\n{figures(sections)}"]
     bodies += [f"## {name}\n{body.rstrip()}\n" for name, body in sorted(sections.items())]
     PAGE.write_text("\n".join([HEAD, *bodies]), encoding="utf-8")
