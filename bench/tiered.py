@@ -43,6 +43,7 @@ MOST_OF_SPARK = 0.75  # of its time to that of one process, with ten million rec
 MOST_SPARK_MIB = 2_500.0
 MOST_JOIN = 4.0  # of joining a listing to reading it
 ROUNDS = 3
+MOST_APART = 1.15  # rounds of one work on a machine that does nothing else
 FEW_SEGMENTS = 200_000  # up to which several rounds are affordable
 CORES = 2
 _LOCAL_SUFFIXES = ("log", "index", "timeindex", "snapshot", "leader_epoch_checkpoint")
@@ -130,12 +131,19 @@ def _side_by_side(shape: str, segments: int) -> str:
         took = sorted(each[engine][f"{name} CPU"] for each in rounds)
         cpu = statistics.median(took)
         lines.append(f"| {titles[name]} | {wall:.2f} | {cpu:.2f} | {took[0]:.2f} to {took[-1]:.2f} | {cpu / crc:.1f} |")
+    apart = max(
+        max(each[engine][f"{name} CPU"] for each in rounds) / min(each[engine][f"{name} CPU"] for each in rounds)
+        for name, engine in works.items()
+    )
     ratio = statistics.median(each["local"]["audit CPU"] / each["local"]["CRC pass CPU"] for each in rounds)
     spark = statistics.median(each["spark"]["Spark"] / each["local"]["audit"] for each in rounds)
     memory = max(each["local"]["MiB"] for each in rounds)
     tree = max(each["spark"]["tree MiB"] for each in rounds)
     most = MOST_MIB_BESIDE + MOST_MIB_OF_A_MILLION * expected.segments / 1_000_000
     most = MOST_MIB_OF_DELETED if shape == "deleting" else most
+    if len(rounds) > 1:
+        doubt = ": too far to set the constants of `auto` by" if apart > MOST_APART else ""
+        lines += ["", f"Processor time of one work differs by up to {apart:.1f} times between rounds{doubt}."]
     lines += [
         "",
         _goal("One process to a CRC pass", ratio, MOST_RATIO),
