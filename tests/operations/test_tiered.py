@@ -129,6 +129,19 @@ def test_a_delete_before_the_first_kept_segment(tmp_path: Path, name: str, has_t
     assert only(audited(tmp_path, document, log), "dangling-delete")["evidence"]["pending"] == pending
 
 
+def test_a_delete_beside_a_kept_segment_of_the_same_start(tmp_path: Path):
+    """A pass comes to the segment of the epoch index first, keeps it and ends; what was refused before is over."""
+    log = LogOf(0).add(TOPIC.started(0, "x", 0, 9), *[TOPIC.update(0, "x", DELETING)] * 3)
+    document = cluster(partition_seen(earliest=0, local=0, latest=50))
+    answer = audited(tmp_path, document, log)
+    assert ids(answer) == ["deletes-refused", "dangling-delete"]
+    assert only(answer, "dangling-delete")["evidence"]["pending"] == "due"
+    document = cluster(partition_seen(earliest=0, local=30, latest=50))
+    answer = audited(tmp_path, document, three(log))
+    assert ids(answer) == ["dangling-delete"]
+    assert only(answer, "dangling-delete")["evidence"]["pending"] == "parked"
+
+
 def test_refused_deletes_before_the_log_start_moves(tmp_path: Path):
     log = three().add(TOPIC.update(0, "a", DELETING), TOPIC.update(0, "a", DELETING))
     document = cluster(partition_seen(earliest=10, local=30, latest=50, epochs=((0, 10),)))

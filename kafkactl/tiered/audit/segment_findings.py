@@ -52,7 +52,8 @@ def _deletes(partition: PartitionCase) -> Iterator[Finding]:
     deleting = partition.in_state[DELETING]
     if not deleting:
         return
-    repeated = [segment for segment in deleting if segment.delete_starts > 1]
+    # Of a parked one the attempts are over: the store may have healed since.
+    repeated = [segment for segment in deleting if segment.delete_starts > 1 and _pending(partition, segment) == DUE]
     below = below_log_start(partition)
     case = partition.case
     if repeated and below:
@@ -109,6 +110,8 @@ def _pending(partition: PartitionCase, segment: Segment) -> str:
 
     A pass ascends and stops at the first segment that it keeps; in 4.x it retries deletes before that one, wanted by
     retention or not, in 3.9 it does not (measured: docs/proof/tiered.md, "a delete begun on the first segment").
+    Among segments of one start offset those of the epoch index come first (`RemoteLogLeaderEpochState.java`,
+    `listAllRemoteLogSegments`; docs/decisions/0022-tiered.md).
     """
     start = partition.log_start
     if start is not None and segment.end_offset < start:
@@ -117,7 +120,7 @@ def _pending(partition: PartitionCase, segment: Segment) -> str:
     kept = any(
         other.state is COPIED
         and other.mapped
-        and other.start_offset < segment.start_offset
+        and other.start_offset <= segment.start_offset
         and (start is None or other.end_offset >= start)
         for other in partition.segments
     )

@@ -381,6 +381,7 @@ SCENES: tuple[Scene, ...] = (
     Scene(
         name="copies and clean-up refused",
         play=copies_fail("refuse-after-copy", "refuse-delete"),
+        before="*",  # dangling-delete where a copy ended before the next retention pass
         old=("orphan-copy", "orphan-copy"),
     ),
     Scene(
