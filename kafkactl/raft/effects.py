@@ -20,8 +20,9 @@ class Purpose(IntEnum):
     """What a random number is for."""
 
     ELECTION = 0  # `QuorumState.randomElectionTimeoutMs`: added to the election timeout
-    BACKOFF = 1  # `KafkaRaftClient.binaryExponentialElectionBackoffMs`: 100 ms each, up to 3.9
+    BACKOFF = 1  # `RaftUtil.binaryExponentialElectionBackoffMs`: how many times its base, up to 3.9
     BOOTSTRAP = 2  # `RequestManager.findReadyBootstrapServer`: the first server that is tried
+    JITTER = 3  # the second number of BACKOFF in 3.9.2: milliseconds above the configured maximum
 
 
 @dataclass(slots=True)

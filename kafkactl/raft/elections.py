@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.raft import errors, following, transitions
@@ -17,14 +17,12 @@ from kafkactl.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
-from kafkactl.raft.profiles import US_PER_MS, ResignedExit
+from kafkactl.raft.profiles import US_PER_MS, ElectionBackoff, ResignedExit
 from kafkactl.raft.sending import no_top_level_error, send
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 
 if TYPE_CHECKING:
     from kafkactl.raft.node import Node
-
-MOST_BACKOFF_SHIFTS: Final = 20
 
 
 # requests
@@ -207,16 +205,30 @@ def _count_vote(node: Node, now: int, voter_id: int, granted: bool) -> None:
     elif transitions.is_vote_rejected(node):
         if node.state is State.PROSPECTIVE:
             _lose_pre_vote(node, now)
-        elif node.profile.election_backoff and not node.backing_off:
-            _back_off(node, now)
+        elif node.profile.election_backoff is not None and not node.backing_off:
+            _back_off(node, now, node.profile.election_backoff)
 
 
-def _back_off(node: Node, now: int) -> None:
-    """3.9 and before: a random pause that grows with each lost election (`binaryExponentialElectionBackoffMs`)."""
+def _back_off(node: Node, now: int, backoff: ElectionBackoff) -> None:
+    """3.9 and before: a random pause that grows with each lost election."""
     node.backing_off = True
     node.backoff_asked = now
     node.backoff_deadline = NEVER
-    node.out.append(Draw(Purpose.BACKOFF, 2 << min(MOST_BACKOFF_SHIFTS, node.retries - 1)))
+    node.out.append(Draw(Purpose.BACKOFF, 2 << min(backoff.most_shifts, node.retries - 1)))
+
+
+def backoff_drawn(node: Node, purpose: Purpose, number: int) -> None:
+    """One of the random numbers of a pause; with the last of them it is known."""
+    backoff = node.profile.election_backoff
+    assert backoff is not None
+    if purpose is Purpose.BACKOFF:
+        node.backoff_ms = backoff.base_ms * (backoff.lowest + number)
+        if backoff.jitter_ms:
+            node.out.append(Draw(Purpose.JITTER, backoff.jitter_ms))
+            return
+        number = 0
+    pause = min(node.backoff_ms, node.timeouts.election_backoff_max_ms + number)
+    node.backoff_deadline = node.backoff_asked + pause * US_PER_MS
 
 
 def _lose_pre_vote(node: Node, now: int) -> None:
@@ -287,8 +299,8 @@ def poll_candidate(node: Node, now: int) -> int:
             return 0
         return node.backoff_deadline - now
     if node.election_deadline <= now:
-        if node.profile.election_backoff:
-            _back_off(node, now)
+        if node.profile.election_backoff is not None:
+            _back_off(node, now, node.profile.election_backoff)
             return NEVER
         transitions.to_prospective(node, now)
         return 0
@@ -356,7 +368,7 @@ def poll_resigned(node: Node, now: int) -> int:
                 node.id,
                 node.epoch,
                 node.successors,
-                node.endpoints,
+                (),  # Kafka fills in none: a voter must know where the leader of its own voter set answers
             )
 
         shortest = min(shortest, send(node, now, voter_id, endpoint, announce))

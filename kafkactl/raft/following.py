@@ -24,7 +24,6 @@ from kafkactl.raft.messages import (
     UpdateRaftVoterRequest,
     UpdateRaftVoterResponse,
 )
-from kafkactl.raft.profiles import FETCH_MAX_BYTES
 from kafkactl.raft.sending import no_top_level_error, send
 from kafkactl.values import Endpoint
 
@@ -280,7 +279,7 @@ def _should_update(node: Node) -> bool:
 
 
 def _poll_observer(node: Node, now: int) -> int:
-    if node.profile.voters_fetch_anywhere:
+    if node.profile.auto_join:
         if _should_join(node, now):
             sent, wait = _send_join(node, now)
             if sent:
@@ -356,6 +355,7 @@ def _fetch_request(node: Node, peer: int, correlation_id: int, address: Endpoint
         log.end,
         log.last_epoch,
         node.high_watermark if node.profile.fetch_high_watermark else NO_HIGH_WATERMARK_FIELD,
+        node.profile.fetch_max_bytes,
     )
 
 
@@ -369,7 +369,7 @@ def _fetch_snapshot_request(node: Node, correlation_id: int, address: Endpoint) 
         node.cluster_id,
         node.id,
         node.key.directory_id,
-        FETCH_MAX_BYTES,
+        node.profile.fetch_max_bytes,
         node.epoch,
         node.fetching.id.end_offset,
         node.fetching.id.epoch,

@@ -18,6 +18,7 @@ from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.raft.effects import SEND
 from kafkactl.raft.log import Batch
+from kafkactl.raft.profiles import FETCH_MAX_BYTES
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
 
 CLIENT: Final = -1_000  # the `source` of a request that is an operator's, and no replica's
@@ -144,6 +145,7 @@ class FetchRequest:
     fetch_offset: int
     last_fetched_epoch: int
     high_watermark: int
+    max_bytes: int = FETCH_MAX_BYTES
     effect: ClassVar[int] = SEND
     is_request: ClassVar[bool] = True
 

@@ -21,7 +21,7 @@ from kafkactl.raft.errors import RaftThreadError
 from kafkactl.raft.leader_state import Leader, ParkedFetch
 from kafkactl.raft.log import Snapshot, SnapshotId
 from kafkactl.raft.ports import Effect
-from kafkactl.raft.profiles import BACKOFF_BASE_MS, DEFAULT_TIMEOUTS, US_PER_MS, Profile, Timeouts
+from kafkactl.raft.profiles import DEFAULT_TIMEOUTS, US_PER_MS, Profile, Timeouts
 from kafkactl.raft.replica_log import ReplicaLog
 from kafkactl.raft.voters import VoterSet
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
@@ -42,6 +42,7 @@ class Node:
         "backing_off",
         "backoff_asked",
         "backoff_deadline",
+        "backoff_ms",
         "bootstrap",
         "bootstrap_after",
         "bootstrap_asked",
@@ -139,7 +140,7 @@ class Node:
         self.leader: Leader | None = None
         self.parked: list[ParkedFetch] = []
         self.election_deadline = self.backoff_deadline = NEVER
-        self.election_asked = self.backoff_asked = 0
+        self.election_asked = self.backoff_asked = self.backoff_ms = 0
         self.backing_off = False
         self.retries = 0
         self.votes: dict[int, bool | None] = {}
@@ -187,12 +188,14 @@ class Node:
         """The answer to a Draw."""
         if purpose is Purpose.ELECTION:
             self.election_deadline = self.election_asked + (self.timeouts.election_timeout_ms + number) * US_PER_MS
-        elif purpose is Purpose.BACKOFF:
-            pause = min(BACKOFF_BASE_MS * number, self.timeouts.election_backoff_max_ms)
-            self.backoff_deadline = self.backoff_asked + pause * US_PER_MS
-        else:
+            if self._waits_for_election():  # polled once and not again, as by Kafka: a leader's poll is not idempotent
+                self.wake_at = min(self.wake_at, self.election_deadline)
+            return []
+        if purpose is Purpose.BOOTSTRAP:
             self.bootstrap_asked = False
             self.bootstrap_pick = number
+        else:
+            return self._run(now, lambda: elections.backoff_drawn(self, purpose, number))
         return self._run(now, None)
 
     def append(self, now: int, content: object, records: int = 1, size: int = 100) -> tuple[int, list[Effect]]:
@@ -321,6 +324,11 @@ class Node:
             or (self.leader_id not in (NO_LEADER, self.id))
         )
 
+    def _waits_for_election(self) -> bool:
+        if self.shutdown_deadline >= 0 or (self.state is State.CANDIDATE and self.backing_off):
+            return False
+        return self.state in _ELECTION_STATES
+
     def _fail(self, fault: RaftThreadError) -> None:
         self.state = State.STOPPED
         self.wake_at = NEVER
@@ -377,6 +385,7 @@ def _stopped(_node: Node, _now: int) -> int:
     return NEVER
 
 
+_ELECTION_STATES: Final = (State.UNATTACHED, State.PROSPECTIVE, State.CANDIDATE, State.RESIGNED)
 _POLLS: Final = {
     State.UNATTACHED: elections.poll_unattached,
     State.PROSPECTIVE: elections.poll_prospective,

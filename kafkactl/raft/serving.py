@@ -21,7 +21,7 @@ from kafkactl.raft.messages import (
     FetchSnapshotResponse,
     ReplicaState,
 )
-from kafkactl.raft.profiles import FETCH_MAX_BYTES, US_PER_MS
+from kafkactl.raft.profiles import US_PER_MS
 from kafkactl.raft.replica_log import DIVERGING, SNAPSHOT, VALID
 from kafkactl.raft.sending import leader_error
 
@@ -82,7 +82,7 @@ def _serve_fetch(node: Node, now: int, request: FetchRequest) -> FetchResponse:
         verdict, epoch, end = log.validate(offset, request.last_fetched_epoch)
     records: tuple[Batch, ...] = ()
     if verdict == VALID:
-        records = log.read(offset, FETCH_MAX_BYTES)
+        records = log.read(offset, request.max_bytes)
         if request.replica_id >= 0:
             _note_fetch(node, now, request)
     return FetchResponse(

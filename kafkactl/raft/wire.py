@@ -134,6 +134,7 @@ def _fetch_request(message: messages.FetchRequest, version: int, _records: bytes
         **replica,
         "MaxWaitMs": message.max_wait_ms,
         "MinBytes": 0,
+        "MaxBytes": message.max_bytes,
         "Topics": [{**topic, "Partitions": [partition]}],
     }
 

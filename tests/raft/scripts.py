@@ -158,8 +158,12 @@ class Stage:
 def _draw_text(node: Node, draw: effects.Draw, number: int, now: int) -> str:
     if draw.purpose is effects.Purpose.ELECTION:
         return f"election timeout in {(node.election_deadline - now) // MS} ms"
-    if draw.purpose is effects.Purpose.BACKOFF:
-        return f"backs off for {(node.backoff_deadline - now) // MS} ms (of 0 to {100 * (draw.bound - 1)})"
+    if draw.purpose in (effects.Purpose.BACKOFF, effects.Purpose.JITTER):
+        backoff = node.profile.election_backoff
+        if draw.purpose is effects.Purpose.BACKOFF and backoff.jitter_ms:
+            most = backoff.base_ms * (backoff.lowest + draw.bound - 1)
+            return f"draws a pause of {node.backoff_ms} ms (of {backoff.base_ms * backoff.lowest} to {most})"
+        return f"backs off for {(node.backoff_deadline - now) // MS} ms"
     return f"chooses bootstrap server {number + 1} of {draw.bound}"
 
 

@@ -84,11 +84,17 @@ def test_a_change_that_timed_out_commits_when_the_voters_are_back(release):
         world.isolate(node_id)
     asked = remove(world, slow[2])
     assert answered(world, asked).error_code == errors.REQUEST_TIMED_OUT
+    before = leader.high_watermark
     second = answered(world, remove(world, slow[1]))
     assert "waiting for voters to commit the latest voter change" in second.error_message
     world.heal()
-    world.until(lambda: leader.high_watermark == leader.log_end, 2_900)
-    assert set(leader.voters.by_id) == {leader.id, *slow[:2]}
+
+    def committed() -> bool:  # in 3.9 the voters that were away may have begun an epoch, which costs an election
+        found = world.leaders[-1] if world.leaders else None
+        return found is not None and found.log_end == found.high_watermark > before
+
+    world.until(committed)
+    assert set(world.leaders[-1].voters.by_id) == {leader.id, *slow[:2]}
 
 
 @pytest.mark.parametrize("release", RELEASES)
