@@ -165,7 +165,12 @@ def run_script(quorum: Quorum, steps: Sequence[Step], seed: int, *, traced: bool
 
 def run_plan(quorum: Quorum, plan: Sequence[Timed], seed: int, *, traced: bool = False) -> Outcome:
     """Carry out a plan; a statement that cannot be carried out (`kill leader` where none leads) is left out."""
-    run = _Run(World(quorum, seed, traced=traced), strict=False)
+    return run_in(World(quorum, seed, traced=traced), plan, seed)
+
+
+def run_in(world: World, plan: Sequence[Timed], seed: int) -> Outcome:
+    """The same in a world that is there already."""
+    run = _Run(world, strict=False)
     for timed in plan:
         run.pass_until(timed.at_us)
         if run.is_over():

@@ -19,6 +19,7 @@ CASES = [(profile, release) for profile in ("chaos", "voter-change", "disk-loss"
          for release in ("3.7", "3.9", "4.4")]  # fmt: skip
 ALL_RUNS = 1_000_000
 STEP = 10
+BEHIND = "\n## "  # sections of other campaigns follow (tests/lab/judge)
 HEAD = """# Simulated quorums
 
 Written by `make lab` (`tests/simulator/test_campaign.py`): runs of 60 simulated seconds with three voters, each with
@@ -40,9 +41,10 @@ def _write(known: dict[tuple[str, str], list[int]]) -> None:
         f"| {case[0]} | {case[1]} | {runs:,} | {broken:,} | {events:,} |"
         for case, (runs, broken, events) in known.items()
     )
-    PAGE.write_text(
-        HEAD + "\n".join(rows) + f"\n\n{sum(row[0] for row in known.values()):,} runs in all.\n", encoding="utf-8"
-    )
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    behind = text[text.index(BEHIND) :] if BEHIND in text else ""
+    runs_in_all = f"\n\n{sum(row[0] for row in known.values()):,} runs in all.\n{behind}"
+    PAGE.write_text(HEAD + "\n".join(rows) + runs_in_all, encoding="utf-8")
 
 
 @pytest.mark.campaign

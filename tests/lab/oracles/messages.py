@@ -19,24 +19,30 @@ SOURCE = Path(__file__).parents[1] / "java" / "MessageOracle.java"
 class Oracle:
     """The classes of one release; use it as a context manager. Questions are those of ``MessageOracle.java``.
 
-    A subclass names another source, whose class is its stem and whose questions are its own.
+    A subclass names another source, whose class is its stem and whose questions are its own. `more` are sources beside
+    it; `package` is where the class is; with `each_release` it is compiled against every release on its own.
     """
 
     source = SOURCE
+    more: tuple[Path, ...] = ()
+    package = "kafkactl.lab"
+    each_release = False
 
     def __init__(self, release: str, *, pool: Pool | None = None) -> None:
         self.release = release
         self._pool = pool or shared_pool()
 
     def __enter__(self) -> Oracle:
-        classes = compiled(self.source.stem, [self.source], class_path=maven.class_path(releases.VERSIONS[-1]))
+        against = self.release if self.each_release else releases.VERSIONS[-1]
+        name = f"{self.source.stem}-{self.release}" if self.each_release else self.source.stem
+        classes = compiled(name, [self.source, *self.more], class_path=maven.class_path(against))
         path = os.pathsep.join((maven.class_path(self.release), str(classes)))
         self._scratch = tempfile.TemporaryDirectory(prefix="kafkactl-oracle-")
         workdir = Path(self._scratch.name)
         self._log = workdir / "oracle.log"
         command = [str(java.java_binary()), *JVM_OPTIONS, *logging_options("tools")]
         self._running = self._pool.start(
-            [*command, "-cp", path, f"kafkactl.lab.{self.source.stem}"],
+            [*command, "-cp", path, f"{self.package}.{self.source.stem}"],
             name=f"oracle-{self.release}", workdir=workdir, log=self._log, pipes=True,
         )  # fmt: skip
         return self

@@ -1,0 +1,1 @@
+"""The state machine of `kafkactl/raft` beside the real classes of a release, call by call."""
