@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 import click
@@ -10,11 +12,13 @@ import click
 from kafkactl.commands.framework.exit_codes import DONE, PROBLEMS_FOUND
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice, Duration
-from kafkactl.commands.rendering.output import emit
+from kafkactl.commands.framework.settings import current_settings
+from kafkactl.commands.rendering.output import emit, wipe_passing, write_passing
 from kafkactl.commands.rendering.page import Page, Word
 
 PROFILES = ("chaos", "rolling-restart", "voter-change", "disk-loss")
 RELEASES = ("3.7", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
+_EVERY_S = 0.2  # between two counts of the runs that are over
 _SHOWN = 200  # lines of a timeline in the terminal
 _MOST_DIGITS = 18
 _MOST_VOTERS = 15
@@ -84,7 +88,11 @@ def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
     if (asked["script"] is None) == (asked["profile"] is None):
         raise click.UsageError("Give --script FILE or --profile NAME.")
     check_page(html)
-    found = simulate(SimulationRequest(shrinks=not no_shrink, **asked))
+    progress = _Progress(asked["runs"])
+    try:
+        found = simulate(SimulationRequest(shrinks=not no_shrink, **asked), on_progress=progress)
+    finally:
+        progress.clear()
     page = None if html is None else write_page(html, found)
     answer = {**found.to_dict(), "html": page}
     emit(
@@ -94,6 +102,27 @@ def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
         exit_code=DONE if found.verdict == PASSED else PROBLEMS_FOUND,
         listing="timeline",
     )
+
+
+class _Progress:
+    """How many runs are over, in one line on stderr that is written over; only on a terminal, and not with -q."""
+
+    def __init__(self, runs: int) -> None:
+        self._runs = runs
+        self._shows = runs > 1 and sys.stderr.isatty() and not current_settings().quiet
+        self._next = 0.0
+        self._drawn = False
+
+    def __call__(self, over: int) -> None:
+        if self._shows and monotonic() >= self._next:
+            self._next = monotonic() + _EVERY_S
+            write_passing(f"{over:,} of {self._runs:,} runs")
+            self._drawn = True
+
+    def clear(self) -> None:
+        """Wipe the line."""
+        if self._drawn:
+            wipe_passing()
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:

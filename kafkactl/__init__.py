@@ -30,6 +30,7 @@ __all__ = [
     "migrate",
     "nodes",
     "quorum",
+    "simulate",
     "storage",
     "tiered",
 ]
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from kafkactl import bundle, dryrun, features, quorum, storage, tiered
     from kafkactl.errors import KafkactlError
     from kafkactl.findings import Finding, Outcome, Severity
-    from kafkactl.operations import log, migrate, nodes
+    from kafkactl.operations import log, migrate, nodes, simulate
     from kafkactl.operations.connection import connect
 else:
     __getattr__ = lazy_names(
@@ -52,6 +53,6 @@ else:
             # Packages that exist, whose own `__getattr__` has the operations, next to what is private in them …
             **{name: f"{__name__}.{name}" for name in ("bundle", "dryrun", "features", "quorum", "storage", "tiered")},
             # … and modules of operations under names that are not packages.
-            **{name: f"{__name__}.operations.{name}" for name in ("log", "migrate", "nodes")},
+            **{name: f"{__name__}.operations.{name}" for name in ("log", "migrate", "nodes", "simulate")},
         },
     )

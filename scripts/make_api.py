@@ -12,7 +12,7 @@ from typing import Any
 import kafkactl
 
 GENERATED = "<!-- Made by scripts/make_api.py from the docstrings; `make docs` writes it again. -->\n"
-GROUPS = ("storage", "log", "dryrun", "features", "quorum", "nodes", "migrate", "tiered", "bundle")
+GROUPS = ("storage", "log", "dryrun", "features", "quorum", "nodes", "migrate", "tiered", "bundle", "simulate")
 # Where commands use shorter names than a package of the library has free.
 HOMES = {"tiered": "kafkactl.operations.tiered.api"}
 _INTRODUCTION = """\

@@ -5,6 +5,7 @@ Nothing is read but the script, no cluster is asked, and equal arguments give eq
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,8 +82,12 @@ class Simulation:
         }
 
 
-def simulate(request: SimulationRequest) -> Simulation:
-    """Run a script, or a profile of faults, for each seed.
+def ignore_progress(runs: int) -> None:
+    """Leave it unsaid."""
+
+
+def simulate(request: SimulationRequest, *, on_progress: Callable[[int], None] = ignore_progress) -> Simulation:
+    """Run a script, or a profile of faults, for each seed; `on_progress` gets how many runs are over, after each.
 
     Raises InputError: `invalid-script` with file, line and column; `invalid-simulation` for arguments that do not go
     together; and as `read_input` for the file.
@@ -102,7 +107,8 @@ def simulate(request: SimulationRequest) -> Simulation:
             runs=request.runs,
             duration_us=request.duration_ms * 1000,
             shrinks=request.shrinks,
-        )
+        ),
+        on_progress,
     )
     return Simulation(request=request, summary=summary, findings=tuple(_findings(summary)))
 

@@ -7,6 +7,7 @@ Everything in it is small, whatever the size of the cluster: who builds it aggre
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from kafkactl.frozen import frozen
@@ -81,9 +82,22 @@ class Mark:
     tone: str = "plain"
 
 
+@frozen(kw_only=False)
+class Band:
+    """What somebody was for a while, from one moment to another; `text` says it."""
+
+    first_ms: int
+    last_ms: int
+    text: str
+    tone: str = "plain"
+
+
 @frozen
 class Timeline:
-    """Lanes of events from `start_ms` to `end_ms`; of virtual time where `is_virtual`, which has no calendar."""
+    """Lanes of events from `start_ms` to `end_ms`; of virtual time where `is_virtual`, which has no calendar.
+
+    `bands`, by the name of a lane, lie under its marks.
+    """
 
     title: str
     text: str
@@ -92,6 +106,7 @@ class Timeline:
     lanes: tuple[tuple[str, tuple[Mark, ...]], ...]
     more: int = 0
     is_virtual: bool = False
+    bands: Mapping[str, tuple[Band, ...]] = field(default_factory=dict)
 
 
 @frozen(kw_only=False)

@@ -7,13 +7,22 @@ from itertools import groupby
 from typing import Final
 
 from kafkactl.findings import Finding
-from kafkactl.report.model import Block, Cell, Facts, Mark, Report, Section, Table, Timeline
+from kafkactl.report.model import Band, Block, Cell, Facts, Mark, Report, Section, Table, Timeline
 from kafkactl.simulator.campaign import Summary, percentile
 from kafkactl.simulator.timeline import Happening
 
 _PLACES: Final = 60  # marks that a lane has room for
 _TOLD: Final = 6
 _ROWS: Final = 2_000
+_ROLES: Final = {
+    "leader": "good",
+    "candidate": "warn",
+    "prospective": "warn",
+    "resigned": "warn",
+    "follower": "plain",
+    "observer": "dim",
+    "unattached": "dim",
+}
 _HEAVIEST: Final = ("bad", "warn", "good", "plain")
 _MEANINGS: Final = {
     "passed": "Every expectation came true, and no invariant was broken.",
@@ -82,12 +91,25 @@ def _lanes(summary: Summary) -> Timeline:
         lanes.append((name, tuple(_marks(happened, end_us))))
     return Timeline(
         title="What happened",
-        text="One lane a node: what it became, and what was done to it. The table below has every event.",
+        text="One lane a node: what it became, and what was done to it; the band under the marks is its role (green: "
+        "leader, yellow: asks for votes, blue: follows, grey: neither, none: down). The table below has every event.",
         start_ms=0,
         end_ms=end_us // 1000,
         lanes=tuple(lanes),
         is_virtual=True,
+        bands={f"node {node}": tuple(_bands(shown.happenings, node, end_us)) for node in summary.quorum.nodes},
     )
+
+
+def _bands(happenings: Sequence[Happening], node: int, end_us: int) -> Iterator[Band]:
+    """The roles of a node, one after the other; nothing while it is down."""
+    roles = [happening for happening in happenings if happening.node == node and happening.kind == "role"]
+    ends = [*(happening.time_us for happening in roles[1:]), end_us]
+    for happening, until in zip(roles, ends, strict=True):
+        tone = _ROLES.get(happening.text.partition(",")[0])
+        if tone is not None and until > happening.time_us:
+            span = f"{happening.time_us / 1_000_000:.3f} to {until / 1_000_000:.3f} s"
+            yield Band(happening.time_us // 1000, until // 1000, f"{span}: {happening.text}", tone)
 
 
 def _marks(happened: Sequence[Happening], end_us: int) -> Iterator[Mark]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
-from kafkactl.report.model import Bars, Curve, Mark, Picture, Quorum, Series, Strip, Timeline, Voters
+from kafkactl.report.model import Band, Bars, Curve, Mark, Picture, Quorum, Series, Strip, Timeline, Voters
 from kafkactl.report.timeline import moment
 from kafkactl.shown import visible
 from kafkactl.wording import size_text
@@ -152,12 +152,19 @@ def _timeline(block: Timeline) -> tuple[int, list[str]]:
             parts.append(_text(100, top + 13, _short(marks[-1].label, 30), css="small", anchor="end"))
         line = top + _LABEL + 9
         parts.append(f'<line class="axis" x1="0" y1="{line}" x2="100%" y2="{line}"/>')
+        parts += [_band(band, line, block.start_ms, width) for band in block.bands.get(lane, ())]
         parts += [_mark(mark, line, (mark.time_ms - block.start_ms) * 95 / width + 2.5) for mark in marks]
         top = line + 9 + _GAP
     begin, end = (moment(time_ms, is_virtual=block.is_virtual) for time_ms in (block.start_ms, block.end_ms))
     parts.append(_text(0, top + 14, begin, css="small"))
     parts.append(_text(100, top + 14, end, css="small", anchor="end"))
     return top + 22, parts
+
+
+def _band(band: Band, line: int, start_ms: int, width: int) -> str:
+    left, share = (band.first_ms - start_ms) * 95 / width + 2.5, (band.last_ms - band.first_ms) * 95 / width
+    box = f'x="{left:.2f}%" y="{line - 4}" width="{max(share, _NARROWEST):.2f}%" height="8"'
+    return f'<rect class="band t-{band.tone}" {box}><title>{_safe(band.text)}</title></rect>'
 
 
 def _mark(mark: Mark, line: int, left: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkactl.frozen import frozen
@@ -113,13 +113,17 @@ def outcomes(asked: Asked, quorum: Quorum) -> Iterator[Outcome]:
         yield play(asked, quorum, seed, traced=False)
 
 
-def simulate(asked: Asked) -> Summary:
-    """Run everything, tell the first failure (or the first run) with its timeline, and shrink a plan that failed."""
+def simulate(asked: Asked, progress: Callable[[int], None] = lambda _: None) -> Summary:
+    """Run everything, tell the first failure (or the first run) with its timeline, and shrink a plan that failed.
+
+    `progress` gets how many runs are over, after each.
+    """
     quorum, release = quorum_of(asked)
     failures: list[Outcome] = []
     failovers: list[int] = []
     passed = events = elections = committed = epoch = 0
-    for outcome in outcomes(asked, quorum):
+    for over, outcome in enumerate(outcomes(asked, quorum), start=1):
+        progress(over)
         passed += outcome.passed
         events += outcome.events
         elections += outcome.elections

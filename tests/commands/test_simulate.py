@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from kafkactl.commands import simulate
 from kafkactl.commands.simulate import PROFILES, RELEASES
 from kafkactl.simulator import profiles, script
 
@@ -95,8 +98,38 @@ def test_the_page_has_a_lane_for_each_node(kafkactl, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert all(f">node {node}<" in text for node in (1, 2, 3))
     assert "network and requests" in text
+    bands = re.findall(r'class="band t-(\w+)" .*?<title>([\d.]+) to ([\d.]+) s: (\w+), epoch', text)
+    assert {(tone, role) for tone, _, _, role in bands} >= {("good", "leader"), ("plain", "follower")}
+    assert all(float(first) < float(last) for _, first, last, _ in bands)
     assert "no cluster was asked" in text
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+
+
+def test_runs_are_counted_on_a_terminal_only(monkeypatch, kafkactl):
+    words = ("simulate", "--profile", "rolling-restart", "--duration", "1s", "--runs", "3", "-o", "json")
+    assert "of 3 runs" not in kafkactl(*words).stderr
+    drawn = []
+    monkeypatch.setattr(simulate, "write_passing", drawn.append)
+    monkeypatch.setattr(simulate.sys, "stderr", Terminal(sys.stderr))
+    progress = simulate._Progress(3)
+    progress(1)
+    assert drawn == ["1 of 3 runs"]
+    progress(2)
+    assert len(drawn) == 1, "not more often than is seen"
+    assert simulate._Progress(1)._shows is False
+
+
+class Terminal:
+    """A stream that says it is one."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def isatty(self):
+        return True
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
 
 
 def test_the_guide_runs(kafkactl, tmp_path, monkeypatch):
