@@ -14,6 +14,7 @@ from kafkactl.simulator.script import Step
 from kafkactl.simulator.words import Ref, shown_duration
 
 _SECOND: Final = 1_000_000
+MANY_RECORDS: Final = 120_000  # more than the 8 MiB that one fetch takes, at 100 bytes a record
 SETTLE_US: Final = 60 * _SECOND  # how long a healed quorum may take to commit: above any chain of split votes seen
 
 
@@ -90,7 +91,7 @@ def _chaos(case: Case) -> Iterator[Timed]:
 def _fault(case: Case, now: int) -> Iterator[Timed]:
     chance = case.chance
     kind = chance.choice(_FAULTS)
-    later = now + chance.between(1_000, 10 * _SECOND)
+    later = now + chance.between(1_000, chance.choice(_LASTING))
     node = chance.choice(case.nodes)
     if kind in _ENDED_BY:
         victim: Ref = "leader" if chance.happens(400) else node
@@ -105,14 +106,34 @@ def _fault(case: Case, now: int) -> Iterator[Timed]:
         link = (node, None, True) if chance.happens(500) or other == node else (node, other, chance.happens(500))
         yield Timed(now, step("cut", *link))
         yield Timed(later, step("heal", *link))
+    elif kind == "split":
+        yield from _split(case, now, later)
+    elif kind == "blackout":
+        yield from (Timed(now, step("crash", every)) for every in case.nodes)
+        yield from (Timed(later, step("start", every)) for every in case.nodes)
     elif kind == "disk":
         yield Timed(now, step("disk", node, chance.choice((1_000, 20_000, 300_000))))
     elif kind == "append":
-        yield Timed(now, step("append", chance.between(1, 5)))
+        yield Timed(now, step("append", chance.between(1, 5) if chance.happens(950) else MANY_RECORDS))
     else:
         yield Timed(now, step(kind, node))
 
 
+def _split(case: Case, now: int, later: int) -> Iterator[Timed]:
+    """The nodes fall into two parts that do not reach each other."""
+    sides = [case.chance.happens(500) for _ in case.nodes]
+    apart = [
+        (node, other, True)
+        for place, node in enumerate(case.nodes)
+        for beside, other in enumerate(case.nodes)
+        if place < beside and sides[place] != sides[beside]
+    ]
+    yield from (Timed(now, step("cut", *link)) for link in apart)
+    yield from (Timed(later, step("heal", *link)) for link in apart)
+
+
+# A fault lasts at most so long: some restarts are quick.
+_LASTING: Final = (30_000, _SECOND, 10 * _SECOND, 10 * _SECOND)
 _ENDED_BY: Final[Mapping[str, str]] = {"kill": "start", "crash": "start", "stop": "start", "pause": "resume"}
 _FAULTS: Final = (
     "kill",
@@ -122,6 +143,8 @@ _FAULTS: Final = (
     "pause",
     "cut",
     "cut",
+    "split",
+    "blackout",
     "disk",
     "append",
     "append",
@@ -146,11 +169,13 @@ def _rolling_restart(case: Case) -> Iterator[Timed]:
 
 
 def _voter_change(case: Case) -> Iterator[Timed]:
-    """Voters are added and removed, one after the other, while nodes crash and come back."""
+    """Voters are added and removed, one after the other, while nodes crash and come back, or are cut in two."""
     chance, now = case.chance, 2 * _SECOND
     while now < case.duration_us:
         verb = chance.choice(("add", "remove"))
         yield Timed(now, step("append", 1))
+        if chance.happens(250):  # the leader may be asked on either side
+            yield from _split(case, now, now + chance.between(200_000, 8 * _SECOND))
         yield Timed(now, step(verb, chance.choice(case.nodes)))
         if chance.happens(300):  # another one while the first is under way
             yield Timed(now + chance.below(3_000), step(verb, chance.choice(case.nodes)))
@@ -163,7 +188,7 @@ def _voter_change(case: Case) -> Iterator[Timed]:
 
 
 def _disk_loss(case: Case) -> Iterator[Timed]:
-    """One node at a time loses its disk, comes back empty, and is made a voter again."""
+    """One node at a time loses its disk, comes back empty, and is made a voter again, or asked for as one at once."""
     chance, now = case.chance, 2 * _SECOND
     while now < case.duration_us:
         victim = chance.choice(case.voters)
@@ -171,7 +196,8 @@ def _disk_loss(case: Case) -> Iterator[Timed]:
         yield Timed(now + 100_000, step("kill", victim))
         yield Timed(now + 200_000, step("wipe", victim))
         yield Timed(now + chance.between(300_000, 5 * _SECOND), step("start", victim))
-        yield Timed(now + 8 * _SECOND, step("remove", victim))
+        if chance.happens(750):  # else it is added beside its lost disk, and Kafka refuses
+            yield Timed(now + 8 * _SECOND, step("remove", victim))
         yield Timed(now + 12 * _SECOND, step("add", victim))
         now += chance.between(18 * _SECOND, 25 * _SECOND)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from kafkactl.raft import changes, elections, following, leading, replica_log, serving, transitions
+from kafkactl.raft import changes, elections, errors, following, leading, replica_log, serving, transitions
 from kafkactl.raft.disk import FlushLog, QuorumState, TruncateLog, WriteQuorumState
 from kafkactl.raft.effects import State
 from kafkactl.raft.leader_state import Leader
@@ -18,7 +18,7 @@ from kafkactl.simulator.run import Outcome
 class Bug(NamedTuple):
     """Where it is planted, what it does (made from what was there), and the profile that finds it.
 
-    What is `rare` takes more runs than the suite has time for.
+    `also` is a second place that is broken with it.
     """
 
     name: str
@@ -27,7 +27,8 @@ class Bug(NamedTuple):
     broken: Callable[[Any], Any]
     profile: str = "chaos"
     release: str = "3.9"
-    rare: bool = False
+    voters: int = 3
+    also: tuple[Any, str, Callable[[Any], Any]] | None = None
 
 
 def _votes_again(original: Any) -> Any:
@@ -108,6 +109,14 @@ def _replaces_in_one_step(original: Any) -> Any:
     return adding
 
 
+def _adds_whom_it_knows(original: Any) -> Any:
+    def refused(node: Any, now: int, request: Any) -> Any:
+        refusal = original(node, now, request)
+        return None if refusal is not None and refusal[0] == errors.DUPLICATE_VOTER else refusal
+
+    return refused
+
+
 def _truncates_all(_original: Any) -> Any:
     return lambda log, _epoch, _end: log.start
 
@@ -128,8 +137,8 @@ BUGS = (
     Bug("votes for two candidates of an epoch", elections, "can_grant", _votes_again),
     Bug("votes for shorter logs", elections, "can_grant", _votes_for_shorter_logs),
     Bug("answers a vote that is not written", transitions, "add_vote",
-        lambda was: _without(WriteQuorumState, was), rare=True),
-    Bug("writes no epoch", transitions, "_write", lambda _was: lambda _node: None, rare=True),
+        lambda was: _without(WriteQuorumState, was), voters=5),
+    Bug("writes no epoch", transitions, "_write", lambda _was: lambda _node: None),
     Bug("forgets its vote when it starts", transitions, "start", _starts_with(_forgotten_vote)),
     Bug("forgets its epoch when it starts", transitions, "start", _starts_with(lambda _old: QuorumState())),
     Bug("fetches on before it synced", following, "append_as_follower", lambda was: _without(FlushLog, was)),
@@ -145,30 +154,32 @@ BUGS = (
         "voter-change"),
     Bug("wins with half of the votes", transitions, "is_vote_granted",
         lambda _was: lambda node: sum(vote is True for vote in node.votes.values()) >= max(1, len(node.votes) // 2)),
-    Bug("trusts the watermark beyond its log", following, "update_high_watermark", _trusts_the_leaders_watermark,
-        rare=True),
+    Bug("trusts the watermark beyond its log", following, "update_high_watermark", _trusts_the_leaders_watermark),
     Bug("changes voters while a change is not committed", changes, "_refused_change", _one_at_a_time_no_more,
-        "voter-change", rare=True),
-    Bug("replaces a voter in one step", VoterSet, "adding", _replaces_in_one_step, "disk-loss", rare=True),
-    Bug("draws no election timeout", transitions, "ask_election_timeout", _equal_timeouts, "rolling-restart", "4.4",
-        rare=True),
+        "voter-change"),
+    Bug("replaces a voter in one step", VoterSet, "adding", _replaces_in_one_step, "disk-loss",
+        also=(changes, "_refused_add", _adds_whom_it_knows)),
+    Bug("draws no election timeout", transitions, "ask_election_timeout", _equal_timeouts, "chaos", "4.4", voters=2),
 )  # fmt: skip
 
 
 @contextmanager
 def planted(bug: Bug) -> Iterator[None]:
     """Plant a bug, and take it out again."""
-    original = getattr(bug.owner, bug.attribute)
-    setattr(bug.owner, bug.attribute, bug.broken(original))
-    try:
+    with ExitStack() as planting:
+        for owner, attribute, broken in ((bug.owner, bug.attribute, bug.broken), *([bug.also] if bug.also else [])):
+            original = getattr(owner, attribute)
+            planting.callback(setattr, owner, attribute, original)
+            setattr(owner, attribute, broken(original))
         yield
-    finally:
-        setattr(bug.owner, bug.attribute, original)
 
 
 def search(bug: Bug, most: int) -> Outcome | None:
-    """The first run, by seed, in which something is broken; None if there is none among `most`."""
-    asked = Asked(profile=bug.profile, release=bug.release)
+    """The first run, by seed, in which something is broken; None if there is none among `most`.
+
+    The number of the run is the seed of its outcome plus one.
+    """
+    asked = Asked(profile=bug.profile, release=bug.release, voters=tuple(range(1, bug.voters + 1)))
     quorum, _ = quorum_of(asked)
     with planted(bug):
         for seed in range(most):
