@@ -1,0 +1,240 @@
+"""Journeys of a quorum that the change engine makes in the simulator, and what one fault at one event does to each.
+
+A journey loses a majority that it did not announce, where the voters in force at its end have no living majority
+although no plan had said that they would survive no failure.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kafkactl.change.journal import RunJournal
+from kafkactl.findings import Outcome
+from kafkactl.quorum.change import goals
+from kafkactl.quorum.change.ports import ChangeResult, Goal, QuorumWaitPolicy
+from kafkactl.quorum.change.run import carry_out as change
+from kafkactl.quorum.guard import OVERRIDES
+from kafkactl.quorum.majority import tolerates
+from kafkactl.raft.profiles import PROFILES
+from kafkactl.simulator.actions import Operator, carry_out
+from kafkactl.simulator.profiles import step as statement
+from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.script import RELEASES
+from kafkactl.simulator.views import latest_voters
+from kafkactl.simulator.world import World
+from kafkactl.values import ReplicaKey
+from tests.quorum.simulated import SimulatedQuorum
+
+ALL_FLAGS = frozenset(OVERRIDES.values())
+FAULTS = ("kill", "pause", "cut")
+_ENDS = {"kill": "start", "pause": "resume", "cut": "heal"}
+POLICY = QuorumWaitPolicy(step_ms=30_000, catch_up_ms=30_000)
+_SECOND = 1_000_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A journey: the voters, who of them is dead, who lost its disk, further nodes, and what is wanted.
+
+    `wanted` are the voters to be reached; for `convert` the voters stay and the quorum becomes dynamic.
+    """
+
+    name: str
+    voters: tuple[int, ...]
+    wanted: tuple[int, ...]
+    others: tuple[int, ...] = ()
+    dead: tuple[int, ...] = ()
+    replaced: tuple[int, ...] = ()
+    converts: bool = False
+
+    @property
+    def quorum(self) -> tuple[int, ...]:
+        return (*self.voters, *self.others)
+
+
+CASES = (
+    Case("add one", (1, 2, 3), (1, 2, 3, 4), others=(4,)),
+    Case("remove one", (1, 2, 3, 4), (1, 2, 3)),
+    Case("remove the dead one", (1, 2, 3, 4), (1, 2, 3), dead=(4,)),
+    Case("grow from three to five", (1, 2, 3), (1, 2, 3, 4, 5), others=(4, 5)),
+    Case("shrink from five to three", (1, 2, 3, 4, 5), (1, 2, 3)),
+    Case("replace all three", (1, 2, 3), (4, 5, 6), others=(4, 5, 6)),
+    Case("replace one", (1, 2, 3), (1, 2, 4), others=(4,)),
+    Case("replace a dead one", (1, 2, 3), (1, 2, 4), others=(4,), dead=(3,)),
+    Case("replace a disk", (1, 2, 3), (1, 2, 3), replaced=(3,)),
+    Case("replace a disk of five", (1, 2, 3, 4, 5), (1, 2, 3, 4, 5), replaced=(5,)),
+    Case("from two to three", (1, 2), (1, 2, 3), others=(3,)),
+    Case("convert", (1, 2, 3), (1, 2, 3), converts=True),
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A node that fails in one way when the event of this number is over."""
+
+    kind: str
+    node: int
+    event: int
+
+
+@dataclass(frozen=True)
+class Played:
+    """One journey: how it ended, and whether the quorum still had what it needs with the fault in place."""
+
+    result: ChangeResult
+    announced: int  # the fewest failures that the voters in force were said to survive when the fault came
+    able: bool
+    commits: bool
+    mended: ChangeResult | None
+
+
+def begun(case: Case, release: str, seed: int) -> bytes:
+    """The world before the journey, to be copied for each fault."""
+    quorum = Quorum(
+        voters=case.voters, observers=case.others, profile=PROFILES[RELEASES[release]], is_static=case.converts
+    )
+    operator = Operator(World(quorum, seed, traced=False))
+    _pass(operator, 5 * _SECOND)
+    for node in (*case.dead, *case.replaced):
+        carry_out(operator, statement("kill", node))
+    _pass(operator, 10 * _SECOND)  # a node that led, and comes back blank before another is elected, ends itself
+    for node in case.replaced:
+        carry_out(operator, statement("wipe", node))
+        carry_out(operator, statement("start", node))
+    for _ in range(20):
+        _pass(operator, _SECOND // 2)
+        operator.append(1)
+    return pickle.dumps(operator)
+
+
+def goal_of(case: Case) -> Goal:
+    """What is asked of the engine; every override is given, so that only what never may be refused is."""
+    if case.converts:
+        return goals.conversion(overrides=ALL_FLAGS)
+    return goals.reassignment(",".join(map(str, case.wanted)), overrides=ALL_FLAGS)
+
+
+def undisturbed(case: Case, world: bytes) -> tuple[ChangeResult, list[int], list[int]]:
+    """The journey without a fault: its result, and the numbers of events from which a fault may be drawn: those
+    between requests and their ends, and all others from the first observation on."""
+    port = SimulatedQuorum(pickle.loads(world))
+    first = port.world.events
+    result = change(port, goal_of(case), RunJournal(), clock=port, patience=POLICY)
+    asked = [event for start, end in port.spans for event in range(start, end + 1)]
+    known = set(asked)
+    return result, asked, [event for event in range(first, port.world.events) if event not in known]
+
+
+def faults(case: Case, events: list[int]) -> Iterator[Fault]:
+    """Every fault of every node that runs, at every one of these events."""
+    for event in events:
+        for node in case.quorum:
+            if node not in case.dead:
+                for kind in FAULTS:
+                    yield Fault(kind, node, event)
+
+
+def play(case: Case, world: bytes, fault: Fault) -> Played:
+    """The journey with one fault; then the fault is mended, and the same change is asked for again."""
+    port = SimulatedQuorum(pickle.loads(world))
+    operator, announced = port.operator, [10]
+
+    def happen() -> None:
+        announced[0] = _announced(case, port)
+        carry_out(operator, _statement(fault))
+
+    port.fault_at, port.at_event = fault.event, happen
+    journal = RunJournal()
+    goal = goal_of(case)
+    result = change(port, goal, journal, clock=port, patience=POLICY)
+    if port.fault_at is not None:  # it was over sooner than without the fault's place
+        port.fault_at = None
+        happen()
+    able = _has_majority(port, fault)
+    commits = _commits(port, 40 * _SECOND) if able else False
+    carry_out(operator, _mending(fault))
+    if not _commits(port, 60 * _SECOND):
+        return Played(result, announced[0], able, commits, None)
+    port.sleep_ms(10_000)
+    mended = change(port, goal, journal, clock=port, patience=POLICY)
+    return Played(result, announced[0], able, commits, mended)
+
+
+def judged(case: Case, fault: Fault, played: Played) -> str:
+    """What is wrong with how a journey ended; empty if nothing is."""
+    if not played.able and played.announced > 0:
+        return f"the majority is lost, and {played.announced} failures were said to be survived"
+    if played.able and not played.commits:
+        return "a majority runs, and nothing is committed"
+    if played.mended is None:
+        return "the fault is mended, and nothing is committed"
+    if played.mended.outcome not in (Outcome.DONE, Outcome.NOTHING_TO_DO):
+        told = [finding.id for finding in played.mended.findings]
+        return f"the fault is mended, and the change ends {played.mended.outcome.value}: {told}"
+    state = played.mended.after
+    if state is None or tuple(sorted(voter.id for voter in state.voters)) != case.wanted:
+        return f"{case.wanted} were wanted, and {state} is there"
+    return ""
+
+
+def _announced(case: Case, port: SimulatedQuorum) -> int:
+    """How many failures the operator was told that the voters survive, just before the fault.
+
+    A request that was sent counts as long as the engine has not gone on: its set is in force or is not.
+    """
+    world = port.world
+    alive = frozenset(
+        ReplicaKey(node_id=machine.id, directory_id=machine.directory)
+        for machine in world.machines.values()
+        if machine.runs
+    )
+    voters = frozenset(latest_voters(world).keys)
+    if case.converts:
+        return (len(voters) - 1) // 2
+    told = [tolerates(voters, alive)]
+    if port.sent:
+        told += [port.sent[-1].tolerates_before, port.sent[-1].tolerates_after]
+    return min(told)
+
+
+def _statement(fault: Fault) -> object:
+    return statement("cut", fault.node, None, True) if fault.kind == "cut" else statement(fault.kind, fault.node)
+
+
+def _mending(fault: Fault) -> object:
+    return (
+        statement("heal", fault.node, None, True) if fault.kind == "cut" else statement(_ENDS[fault.kind], fault.node)
+    )
+
+
+def _has_majority(port: SimulatedQuorum, fault: Fault) -> bool:
+    """Whether every set of voters that a node goes by has a majority without the one that fails.
+
+    Paused and cut processes run; a set that only the failing node knows of is in force nowhere else.
+    """
+    alive = [machine for machine in port.world.machines.values() if machine.runs and machine.id != fault.node]
+    return all(
+        sum(machine.process.voters.is_voter(each.id, each.directory) for each in alive)
+        >= machine.process.voters.majority
+        for machine in alive
+        if machine.process is not None and machine.process.voters.voters
+    )
+
+
+def _commits(port: SimulatedQuorum, within_us: int) -> bool:
+    world = port.world
+    before, end = world.committed + len(world.appended), world.now + within_us
+    while world.now < end:
+        port.sleep_ms(500)
+        if world.committed > before:
+            return True
+    return False
+
+
+def _pass(operator: Operator, time_us: int) -> None:
+    world = operator.world
+    end = world.now + time_us
+    while world.now < end:
+        world.run_until(end)

@@ -1,0 +1,92 @@
+"""Every journey of a change of voters, carried out by the engine in the simulator, with a fault in the middle.
+
+No fault makes the quorum lose a majority that no plan announced, and once it is mended the same change arrives.
+The campaign takes every fault at every event between a request and its end, and a part of all others; its figures go to
+docs/proof/simulator.md.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from dataclasses import replace
+
+import pytest
+
+from kafkactl.findings import Outcome
+from kafkactl.quorum.order import VoterKeys
+from kafkactl.quorum.step import Action
+from tests.quorum.played_in_simulator import CASES, Case, Fault, begun, faults, judged, play, undisturbed
+from tests.simulator.figures import Figures
+
+RELEASES = ("3.9", "4.4")
+EVERY = [(case, release) for case in CASES for release in RELEASES if not case.converts or release == "4.4"]
+SAMPLE = 4
+STEP = 200
+
+
+def _name(value: object) -> str:
+    return value.name if isinstance(value, Case) else str(value)
+
+
+def _places(case: Case, release: str, seed: int) -> tuple[bytes, list[Fault], list[Fault]]:
+    world = begun(case, release, seed)
+    _, asked, other = undisturbed(case, world)
+    return world, list(faults(case, asked)), list(faults(case, other))
+
+
+@pytest.mark.parametrize(("case", "release"), EVERY, ids=_name)
+def test_a_journey_arrives(case, release):
+    result, asked, _ = undisturbed(case, begun(case, release, 1))
+    assert result.outcome is Outcome.DONE
+    assert asked, "requests were sent"
+    sets: list[VoterKeys] = [step.voters_after for step in result.steps]
+    assert tuple(sorted(key.node_id for key in sets[-1])) == case.wanted
+    assert all(step.tolerates_after >= 0 for step in result.steps if step.action is not Action.UPGRADE)
+
+
+@pytest.mark.parametrize(("case", "release"), EVERY, ids=_name)
+def test_no_fault_costs_a_majority_that_was_not_announced(case, release):
+    world, asked, other = _places(case, release, 1)
+    draw = random.Random(f"{case.name} {release}")
+    for fault in [*draw.sample(asked, min(SAMPLE, len(asked))), *draw.sample(other, SAMPLE // 2)]:
+        assert judged(case, fault, play(case, world, fault)) == "", fault
+
+
+def test_a_loss_that_no_plan_announced_is_seen():
+    """While a disk is replaced, two of three voters are left: the plan says so, and a loss it did not tell is wrong."""
+    case = next(case for case in CASES if case.name == "replace a disk")
+    world = begun(case, "3.9", 1)
+    _, asked, _ = undisturbed(case, world)
+    fault = Fault("kill", 1, asked[0])
+    played = play(case, world, fault)
+    assert (played.able, played.announced) == (False, 0)
+    assert judged(case, fault, played) == ""
+    assert "the majority is lost" in judged(case, fault, replace(played, announced=1))
+    assert "nothing is committed" in judged(case, fault, replace(played, able=True))
+    assert "nothing is committed" in judged(case, fault, replace(played, mended=None))
+
+
+@pytest.mark.campaign
+def test_every_fault_at_every_event_of_a_request():
+    """KAFKACTL_SIMULATED_JOURNEYS says how many more to make; without it all of seed 1 that were not made yet."""
+    figures = Figures("journeys")
+    left = int(os.environ.get("KAFKACTL_SIMULATED_JOURNEYS") or 10_000_000)
+    wrong = []
+    for case, release in EVERY:
+        world, asked, other = _places(case, release, 1)
+        random.Random(f"{case.name} {release}").shuffle(other)
+        places = [*asked, *other[: len(asked)]]
+        row = figures.row(case.name, release)
+        for first in range(row[0], len(places), STEP):
+            for fault in places[first : min(first + STEP, first + left, len(places))]:
+                told = judged(case, fault, play(case, world, fault))
+                wrong += [(case.name, release, fault, told)] if told else []
+                row[0] += 1
+                row[1] += bool(told)
+                row[2] = len(places)
+                left -= 1
+            figures.write()
+            if left <= 0:
+                break
+    assert not wrong
