@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
@@ -186,8 +187,16 @@ def _resume(operator: Operator, machine: Machine) -> None:
 def _wipe(operator: Operator, machine: Machine) -> None:
     if machine.runs:
         raise NotPossibleError(f"node {machine.id} runs; its disk can be wiped when it is down")
-    operator.world.wipe(machine)
+    machine.new_disk()  # in a static quorum it may vote
     operator.world.note(machine.id, "fault", "the disk is replaced by an empty one", "bad")
+
+
+def _move(operator: Operator, machine: Machine) -> None:
+    if machine.runs:
+        raise NotPossibleError(f"node {machine.id} runs; its host can be given another name when it is down")
+    machine.endpoint = replace(machine.endpoint, host=f"{machine.endpoint.host}-moved")
+    operator.world.address()
+    operator.world.note(machine.id, "fault", f"the host is called {machine.endpoint.host} now", "warn")
 
 
 def _snapshot(operator: Operator, machine: Machine) -> None:
@@ -290,6 +299,7 @@ ACTIONS: Final[Mapping[str, Callable[..., None]]] = {
     "pause": _each(_pause),
     "resume": _each(_resume),
     "wipe": _each(_wipe),
+    "move": _each(_move),
     "snapshot": _each(_snapshot),
     "cut": _cut,
     "heal": _heal,

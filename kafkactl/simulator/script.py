@@ -285,6 +285,7 @@ _STEPS: Final[Mapping[str, Callable[[Words], tuple[Any, ...]]]] = {
     "pause": _some_nodes,
     "resume": _some_nodes,
     "wipe": _some_nodes,
+    "move": _some_nodes,
     "snapshot": _some_nodes,
     "cut": _link,
     "heal": _heal,

@@ -52,11 +52,7 @@ class World:
         self._queue: list[tuple[int, int, int, Machine, Any, int]] = []
         self._sequence = self._under_way = 0
         self.skips = quorum.make_node is Node  # whether a calm stretch is passed over
-        self._by_address = {
-            (machine.endpoint.host, machine.endpoint.port): machine for machine in self.machines.values()
-        }
-        self._servers = tuple(machine.endpoint for machine in self.machines.values())
-        self._static = self._configured() if quorum.is_static else None
+        self.address()
         self._format()
         for machine in self.machines.values():
             self.begin(machine)
@@ -144,9 +140,12 @@ class World:
         """An operator's request reaches a node, from a host whose connections are not cut."""
         self._push(self.now, _DELIVER, machine, message, 0)
 
-    def wipe(self, machine: Machine) -> None:
-        """Replace the disk of a host without a process by an empty one. In a static quorum an empty disk may vote."""
-        machine.new_disk()
+    def address(self) -> None:
+        """What hosts are called now: so they are reached, and so processes that start have them configured."""
+        each = self.machines.values()
+        self._by_address = {(machine.endpoint.host, machine.endpoint.port): machine for machine in each}
+        self._servers = tuple(machine.endpoint for machine in each)
+        self._static = self._configured() if self.quorum.is_static else None
 
     def drift(self, machine: Machine, drift: int) -> None:
         """Let a clock run faster or slower from now on, in parts per thousand."""
