@@ -38,5 +38,5 @@ def test_no_invariant_is_broken():
                 row[2] += outcome.events
                 left -= 1
                 failed += [] if outcome.passed else [(profile, release, voters, seed)]
-        figures.write()
+            figures.write()
     assert not failed
