@@ -1,35 +1,35 @@
-"""Batches of a metadata log as columns: partition records by key and body, every other record as it stands.
+"""Batches of a metadata log as columns: partition records into patches, every other record as it stands.
 
-Nearly all records are PartitionRecords and PartitionChangeRecords, and what they say behind the topic id has mostly
-been said before. So their columns are dictionary encoded: `key` (the partition number and topic id as in the record,
-20 bytes) and `body` (api key, version, and the bytes behind the ids). Whatever is no such record, or cannot be read as
-one, keeps its bytes and its place, to be replayed one by one.
+Nearly all records are PartitionRecords and PartitionChangeRecords. They are framed, parsed and folded by the columns of
+`metadata.replay.columns`. Whatever is no such record, or is written in another way than Kafka writes it, keeps its
+bytes and its place, to be replayed one by one.
 """
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from kafkactl.dryrun.engine.before import UNDECODABLE, record_types
+from kafkactl.dryrun.engine.patches import Patches, PatchTable
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
-from kafkactl.metadata.replay.columns.bytes import Array, ByteNumbers
+from kafkactl.metadata.replay.columns import tagged
+from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.metadata.replay.columns.bytes import Window as Bytes
 from kafkactl.metadata.replay.columns.frame import Heads, Records, heads, records
+from kafkactl.metadata.replay.columns.lists import Lists
+from kafkactl.metadata.replay.columns.tagged import CHANGE, IDS_BYTES, NEWEST, PARTITION
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END
 from kafkactl.protocol.record_batch import LENGTH_END
 
 VALUE, BATCH = 0, 1  # kinds of `others`: the value of a record, a whole batch that is unusual
-PARTITION, CHANGE = 3, 5
-KEY_BYTES: Final = 20
-_HEAD_END: Final = 3 + KEY_BYTES
-_NEWEST: Final = 2  # version of both partition records
+_HEAD_END: Final = 3 + IDS_BYTES
+_MOST_WORDS: Final = 6 << 20  # of lists; from here on those that were replaced are left behind
 _MARKERS: Final = (BEGIN, END, ABORT)
 
 
@@ -60,47 +60,41 @@ class Other(NamedTuple):
     content: bytes
 
 
-class Rows(NamedTuple):
-    """Partition records in the order of the log: offsets, and the numbers of keys and bodies."""
-
-    offset: Array
-    key: Array
-    body: Array
-
-
 class Columns:
-    """What was decoded of a stretch of the log, piece by piece.
+    """What was decoded of a stretch of the log, piece by piece; `eras` are the ascending offsets at which one ends.
 
-    `keys` and `bodies` are what the numbers in the rows stand for; `before` counts the types of the records before the
-    window, `aborted` are the offsets (first and last) of transactions that were seen to be aborted and kept out of the
-    rows.
+    `partitions` and `changes` count the records in the patches, `before` the types of those before the window;
+    `aborted` are the offsets (first and last) of transactions that were seen to be aborted and kept out of the patches.
     """
 
-    def __init__(self, window: Window) -> None:
-        self.keys: list[bytes] = []
-        self.bodies: list[bytes] = []
+    def __init__(self, window: Window, eras: Sequence[int] = ()) -> None:
         self.others: list[Other] = []
         self.before: Counter[str] = Counter()
         self.aborted: list[tuple[int, int]] = []
+        self.partitions = self.changes = 0
         self._window = window
+        self._eras = eras
         self._bytes = Bytes()
-        self._rows: list[Rows] = []
-        self._key_numbers = ByteNumbers(lambda key, _: self.keys.append(key))
-        self._body_numbers = ByteNumbers(self._new_body)
-        self._is_wrong: list[bool] = []
+        self._lists = Lists()
+        self._most_words = _MOST_WORDS
+        self._tables: dict[int, PatchTable] = {}
 
-    def rows(self) -> Rows:
-        """All rows; they are given once."""
-        if not self._rows:
-            nothing = np.zeros(0, np.int64)
-            return Rows(nothing, nothing, nothing)
-        rows, self._rows = self._rows, []
-        return Rows(*(np.concatenate(parts) for parts in zip(*rows, strict=True)))
+    def patches(self) -> list[Patches]:
+        """Those of each era."""
+        found = [table.patches(era) for era, table in sorted(self._tables.items())]
+        return [patches for patches in found if len(patches.keys)]
 
-    def _new_body(self, rest: bytes, tag: int) -> None:
-        body = tag.to_bytes(2, "big") + rest
-        self.bodies.append(body)
-        self._is_wrong.append(body_of(body) is None)
+    def words(self) -> bytes:
+        """The lists that the patches name by their places (`Lists.content`); before them `patches` is out of date."""
+        self._tidy()
+        return self._lists.content()
+
+    def _tidy(self) -> None:
+        """Leave the lists behind that were replaced."""
+        kept = Lists()
+        for table in self._tables.values():
+            table.move(kept)
+        self._lists, self._most_words = kept, max(_MOST_WORDS, 2 * kept.used)
 
     def take(self, data: bytes, positions: Sequence[int], base: int, *, is_last: bool = True) -> int:
         """The next batches, at these positions of `data`, whole and of a right CRC; `base` is the place of `data` in
@@ -150,24 +144,34 @@ class Columns:
             self.others.append(Other(base + at, 0, BATCH, offset, epoch, timestamp, window.data[at:end]))
 
     def _take_usual(self, piece: _Piece, aborted: list[tuple[int, int]], stop: int | None) -> None:
-        """Partition records into rows, unless they have to stay as they stand; other records as they stand."""
+        """Partition records into patches, unless they have to stay as they stand; other records as they stand."""
         rows = piece.sound if stop is None else piece.sound[piece.batch_at(piece.sound) < stop]
         self.aborted += aborted
         is_row = piece.is_partition(rows)
         staying = [rows[~is_row]]
         rows = rows[is_row]
         keeps = self._keeps(piece, rows, aborted)
-        staying.append(rows[keeps])
-        rows = rows[~keeps]
-        start, end = piece.found.start[rows], piece.found.end[rows]
-        tags = piece.window.u1[start + 1].astype(np.int64) << 8 | piece.window.u1[start + 2]
-        body = self._body_numbers.numbers(piece.window, start + _HEAD_END, end - start - _HEAD_END, tags)
-        wrong = np.array(self._is_wrong, bool)[body]
-        staying.append(rows[wrong])
-        rows, body = rows[~wrong], body[~wrong]
-        key = self._key_numbers.numbers(piece.window, start[~wrong] + 3, np.full(len(rows), KEY_BYTES))
-        self._rows.append(Rows(piece.offsets(rows), key.astype(np.int32), body.astype(np.int32)))
+        staying += [rows[keeps], self._fold(piece, rows[~keeps])]
         self.others += piece.others(np.sort(np.concatenate(staying)))
+
+    def _fold(self, piece: _Piece, rows: Array) -> Array:
+        """Partition records into patches; returns those that have to stay as they stand."""
+        offsets = piece.offsets(rows)
+        heads = tagged.heads(piece.window, piece.found.start[rows], piece.found.end[rows])
+        odd = np.zeros(len(rows), bool)
+        bounds = np.searchsorted(offsets, np.asarray(self._eras, np.int64)).tolist()
+        for era, (begin, end) in enumerate(zip([0, *bounds], [*bounds, len(rows)], strict=True)):
+            if begin == end:
+                continue
+            if era not in self._tables:
+                self._tables[era] = PatchTable(self._lists)
+            own = slice(begin, end)
+            made, changed, odd[own] = self._tables[era].take(piece.window, heads.only(own), offsets[own])
+            self.partitions += made
+            self.changes += changed
+        if self._lists.used > self._most_words:
+            self._tidy()
+        return rows[odd]
 
     def _keeps(self, piece: _Piece, rows: Array, aborted: Sequence[tuple[int, int]]) -> Array:
         """Which of the rows are withheld, or of topics that are exact."""
@@ -210,7 +214,7 @@ class _Piece:
         start = self.found.start[rows]
         kind = self.window.u4[start] & 0xFFFF
         is_kind = (kind == FRAME_VERSION | PARTITION << 8) | (kind == FRAME_VERSION | CHANGE << 8)
-        found: Array = is_kind & (self.window.u1[start + 2] <= _NEWEST) & (self.found.end[rows] - start >= _HEAD_END)
+        found: Array = is_kind & (self.window.u1[start + 2] <= NEWEST) & (self.found.end[rows] - start >= _HEAD_END)
         return found
 
     def transactions(self) -> tuple[list[tuple[int, int]], int | None]:
@@ -263,50 +267,3 @@ def _is_sound(value: bytes) -> bool:
     except DecodeError:
         return False
     return True
-
-
-# --- bodies -------------------------------------------------------------------------------------------------------
-
-LISTS: Final = ("Replicas", "Isr", "RemovingReplicas", "AddingReplicas")
-LATE_LISTS: Final = ("EligibleLeaderReplicas", "LastKnownElr")
-
-
-class Body(NamedTuple):
-    """What a partition record says behind its ids, in the order of a `PartitionState` without the two epochs.
-
-    None stands for what a change leaves alone. `is_unusual`: what it does depends on more than its own words (a change
-    of replicas or of directories alone), or Kafka would refuse it.
-    """
-
-    is_reset: bool
-    is_unusual: bool
-    leader_epoch: int
-    partition_epoch: int
-    fields: tuple[Any, ...]
-
-
-@functools.lru_cache(maxsize=200_000)
-def body_of(body: bytes) -> Body | None:
-    """The meaning of a body; None where it cannot be decoded."""
-    try:
-        data = decode_record(bytes([FRAME_VERSION]) + body[:2] + bytes(KEY_BYTES) + body[2:]).data
-    except DecodeError:
-        return None
-    is_reset = body[0] == PARTITION
-    lists = [None if data[name] is None else tuple(data[name]) for name in LISTS]
-    late = [None if data[name] is None else tuple(data[name]) for name in LATE_LISTS]
-    directories = None if data["Directories"] is None else b"".join(directory.raw for directory in data["Directories"])
-    leader, recovery = data["Leader"], data["LeaderRecoveryState"]
-    if is_reset:
-        late = [item or () for item in late]
-        unusual = recovery not in (0, 1)
-    else:
-        unusual = recovery not in (-1, 0, 1) or (directories is None) != (lists[0] is None)
-        leader, recovery = (None if leader == -2 else leader), (None if recovery == -1 else recovery)
-    if lists[0] is not None:
-        directories = directories or b""
-        if not any(directories):
-            directories = bytes(16 * len(lists[0]))
-        unusual = unusual or len(directories) != 16 * len(lists[0])
-    epochs = (data["LeaderEpoch"], data["PartitionEpoch"]) if is_reset else (0, 0)
-    return Body(is_reset, unusual, epochs[0], epochs[1], (*lists, leader, recovery, directories, *late))

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kafkactl.dryrun.engine.columns import CHANGE, PARTITION
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
+from kafkactl.metadata.replay.columns.tagged import CHANGE, PARTITION
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, FEATURE_LEVEL
 
 _TOPIC, _REMOVE_TOPIC, _CLEAR_ELR = 2, 9, 28

@@ -1,129 +1,153 @@
-"""Partition records folded into patches, and patches into partitions.
+"""Partition records of a stretch folded into patches, by the same columns as the local fold.
 
 A patch is what some stretch of the log does to a partition: for each field the last value that was given, how often
 the leader was named, how many changes there were. Patches of neighbouring stretches compose, in any grouping, which is
 why a log can be folded in parallel. Each field is one number, so that a hash aggregate can merge patches by taking the
-greatest: the number of the stretch (they ascend along the log) above that of the body which said it last.
+greatest: the number of the stretch (they ascend along the log) above the value, which of a list is its place among the
+words of that stretch (`columns.lists`). Nothing is looked up for a record, nor for a list.
 
 Source of the rule: `metadata/.../controller/PartitionRegistration.java` (`merge`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.dryrun.engine.columns import Body, Columns, Rows, body_of
-from kafkactl.metadata.image.model import DIRECTORIES_AT, LEADER_EPOCH_AT, PARTITION_EPOCH_AT, PartitionState
-from kafkactl.metadata.replay.columns.bytes import Array
+from kafkactl.metadata.image.model import EMPTY
+from kafkactl.metadata.replay.columns import lists, tagged
+from kafkactl.metadata.replay.columns.bytes import Array, Window
+from kafkactl.metadata.replay.columns.given import Changed, Made, change, changes_of, make, partitions_of
+from kafkactl.metadata.replay.columns.table import PartitionTable
+from kafkactl.metadata.replay.columns.topics import DIRECTORIES, LISTS
+from kafkactl.metadata.replay.state import State
+from kafkactl.metadata.replay.topics import LEADER_STAYS
 
-# In the order of `columns.Body.fields`, which is that of a PartitionState without the epochs.
-FIELDS: Final = (
-    "replicas", "isr", "removing_replicas", "adding_replicas", "leader", "recovery", "directories", "elr", "last_known",
-)  # fmt: skip
-COUNTERS: Final = ("resets", "changes", "leader_changes", "leader_epoch", "partition_epoch", "unusual")
+WIDTHS: Final = {**dict.fromkeys(LISTS, lists.IDS), DIRECTORIES: lists.DIRECTORIES}  # words of an element, by column
+# What a field is above 0 by: the least number that stands for something given is 1.
+_ABOVE: Final = {**dict.fromkeys(WIDTHS, 1), "leader": 2, "recovery": 1}
+FIELDS: Final = tuple(_ABOVE)
+COUNTERS: Final = ("resets", "leader_epoch", "epoch")
 PATCH_NUMBERS: Final = ("first_offset", "last_offset", "reset_at", *COUNTERS, *FIELDS)
 MERGED_BY: Final = {"first_offset": "min", **dict.fromkeys(COUNTERS, "sum")}  # all others by max
-_OF_RESETS: Final = ("resets", "leader_epoch", "partition_epoch")
-_PLACE: Final = 32  # bits of the number of a body
+_PLACE: Final = 32  # bits of a value
+_NO_LEADER: Final = -1
+KEY: Final = np.dtype([("number", ">i4"), ("first", "<u8"), ("second", "<u8")])  # as in a record: number and topic id
+# Rows of a table: what a hostile partition number may cost. A sound one is below the partitions of its topic.
+_MOST_ROWS: Final = 1 << 20
+_ROWS_OF_RECORD: Final = 8
 
 
-class Patch(NamedTuple):
-    """One merged patch of a partition. `era` counts the ClearElrRecords before it; offsets are of its records.
+class Patches(NamedTuple):
+    """Patches of one era, as columns by name: keys (KEY), and PATCH_NUMBERS, of which a field is 0 where nothing gave
+    it.
 
-    `reset_at` is the offset of its last PartitionRecord, -1 for none; the epochs are those of its PartitionRecords.
+    `reset_at` is the offset of a partition's last PartitionRecord, -1 for none; the epochs are those of that record,
+    and one more for each change behind it.
     """
 
     era: int
-    first: int
-    last: int
-    reset_at: int
-    resets: int
-    changes: int
-    leader_changes: int
-    leader_epoch: int
-    partition_epoch: int
-    unusual: int
-    fields: tuple[int, ...]
-
-
-def fold(columns: Columns, eras: Sequence[int]) -> Iterator[dict[str, Array]]:
-    """The patches of each era of these columns, as columns: `key` is the number of a key, `era` that of the era, each
-    of FIELDS the number of a body from 1 on, or 0 where nothing gave it.
-
-    `eras` are the ascending offsets at which one ends.
-    """
-    rows = columns.rows()
-    meaning = _meaning(columns.bodies)
-    bounds = np.searchsorted(rows.offset, np.asarray(eras, np.int64)).tolist()
-    for era, (begin, end) in enumerate(zip([0, *bounds], [*bounds, len(rows.offset)], strict=True)):
-        if begin < end:
-            yield _folded(Rows(*(column[begin:end] for column in rows)), meaning, era)
-
-
-class _Meaning(NamedTuple):
-    """Of the bodies by number: which fields each gives, and its numbers."""
-
-    gives: Array
+    keys: Array
     numbers: dict[str, Array]
 
 
-def _meaning(texts: Sequence[bytes]) -> _Meaning:
-    """Bodies that cannot be decoded are in no row."""
-    bodies = [body_of(text) or _NOTHING for text in texts]
-    gives = np.array([[field is not None for field in body.fields] for body in bodies], bool).reshape(-1, len(FIELDS))
-    resets = np.array([body.is_reset for body in bodies], bool)
-    numbers = {
-        "resets": resets,
-        "changes": ~resets,
-        "leader_changes": gives[:, FIELDS.index("leader")] & ~resets,
-        "leader_epoch": np.array([body.leader_epoch for body in bodies], np.int64),
-        "partition_epoch": np.array([body.partition_epoch for body in bodies], np.int64),
-        "unusual": np.array([body.is_unusual for body in bodies], bool),
+class PatchTable(PartitionTable):
+    """What a stretch gives to partitions, of which nothing is known before."""
+
+    FORMS: ClassVar[Mapping[str, type[Any]]] = {
+        **PartitionTable.FORMS,
+        **dict.fromkeys(("first_offset", "last_offset", "reset_at"), np.int64),
+        "resets": np.int32,
     }
-    return _Meaning(gives, numbers)
+    first_offset: Array
+    last_offset: Array
+    reset_at: Array
+    resets: Array
 
+    def __init__(self, held: lists.Lists) -> None:
+        super().__init__(State(EMPTY))
+        self.lists = held
+        self._most_rows = _MOST_ROWS
 
-_NOTHING: Final = Body(False, True, 0, 0, (None,) * len(FIELDS))
+    def take(self, window: Window, heads: tagged.Heads, offsets: Array) -> tuple[int, int, Array]:
+        """The next records in their order: how many partitions and changes they are, and which are odd.
 
+        What is odd has no effect: it is written as Kafka does not write it, or what it does depends on more than its
+        own words.
+        """
+        self._most_rows += _ROWS_OF_RECORD * len(offsets)
+        topics = self.topics.numbers(heads.first, heads.second)
+        row, odd = self._placed(topics, heads.number)
+        is_change, place = window.u1[heads.start + 1] == tagged.CHANGE, np.arange(len(row))
+        changed, wrong = changes_of(window, heads, place, row, np.flatnonzero(is_change))
+        leader = changed.at[tagged.LEADER]
+        odd[changed.place] |= wrong | ((leader > 0) & (window.i4[leader] < LEADER_STAYS))
+        made, wrong = partitions_of(window, heads, place, row, np.flatnonzero(~is_change))
+        odd[made.place] |= wrong | (window.i4[made.epochs] < _NO_LEADER)
+        made, changed = made.only(np.flatnonzero(~odd[made.place])), changed.only(np.flatnonzero(~odd[changed.place]))
+        kept = np.flatnonzero(~odd)
+        self._begin(row[kept], offsets[kept])
+        self._fold(window, made, changed, offsets)
+        return len(made.place), len(changed.place), odd
 
-def _folded(taken: Rows, meaning: _Meaning, era: int) -> dict[str, Array]:
-    """One stretch within one era. Where an index stands twice in an assignment, numpy keeps the last."""
-    offset, key, body = taken
-    count, rows = int(key.max()) + 1, np.arange(len(key), dtype=np.int32)
-    first, last = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
-    last[key] = rows
-    first[key[::-1]] = rows[::-1]
-    there = np.flatnonzero(last >= 0)
-    made = {"key": there, "era": np.full(len(there), era)}
-    made["first_offset"], made["last_offset"] = offset[first[there]], offset[last[there]]
-    resets = rows[meaning.numbers["resets"][body]]
-    reset = _last(resets, key, count)[there]
-    made["reset_at"] = np.where(reset >= 0, offset[reset], -1)
-    for name in COUNTERS:
-        weights = meaning.numbers[name]
-        if name in _OF_RESETS:
-            sums = np.bincount(key[resets], weights[body[resets]], minlength=count)
-        else:
-            sums = np.bincount(key, weights[body], minlength=count)
-        made[name] = sums[there].astype(np.int64)  # floats, which are exact up to 2**53
-    for at, name in enumerate(FIELDS):
-        given = _last(rows[meaning.gives[body, at]], key, count)[there]
-        made[name] = np.where(given >= 0, body[given].astype(np.int64) + 1, 0)
-    return made
+    def _placed(self, topics: Array, numbers: Array) -> tuple[Array, Array]:
+        """The rows of these partitions, and which have none."""
+        over = np.flatnonzero(numbers >= self._room[topics])
+        if len(over):
+            greatest = np.full(len(self._raws), -1)
+            np.maximum.at(greatest, topics[over], numbers[over])
+            for topic in np.flatnonzero(greatest >= 0).tolist():
+                wanted = int(greatest[topic]) + 1
+                if self.used + wanted <= self._most_rows:
+                    self._widen(topic, wanted)
+        return self._base[topics] + numbers, (numbers < 0) | (numbers >= self._room[topics])
 
+    def _begin(self, row: Array, offsets: Array) -> None:
+        """Records are about these rows: those that are new have been given nothing."""
+        self.last_offset[row] = offsets
+        fresh = np.flatnonzero(~self.present[row])[::-1]
+        new = row[fresh]
+        self.first_offset[new] = offsets[fresh]
+        self.reset_at[new] = -1
+        for name, above in _ABOVE.items():
+            getattr(self, name)[new] = -above
+        self.present[new] = True
 
-def _last(rows: Array, key: Array, count: int) -> Array:
-    """The last of these rows for each key; -1 for none."""
-    found = np.full(count, -1, np.int32)
-    found[key[rows]] = rows
-    return found
+    def _fold(self, window: Window, made: Made, changed: Changed, offsets: Array) -> None:
+        if len(made.place):
+            make(self, window, made)
+            self.reset_at[made.row] = offsets[made.place]
+            np.add.at(self.resets, made.row, 1)
+        if len(changed.place):
+            change(self, window, changed)
+
+    def move(self, other: lists.Lists) -> None:
+        """Lists that are still needed to another array."""
+        rows = np.flatnonzero(self.present[: self.used])
+        for name, width in WIDTHS.items():
+            column = getattr(self, name)
+            column[rows] = self.lists.moved(other, column[rows], width)
+        self.lists = other
+
+    def patches(self, era: int) -> Patches:
+        """All of them."""
+        rows = np.flatnonzero(self.present[: self.used])
+        known = np.flatnonzero(self._room[: len(self._raws)])
+        topics = known[np.argsort(self._base[known])]
+        topic = topics[np.searchsorted(self._base[topics], rows, "right") - 1]
+        ids = np.frombuffer(b"".join(self._raws), "<u8").reshape(-1, 2)
+        keys = np.empty(len(rows), KEY)
+        keys["number"], keys["first"], keys["second"] = rows - self._base[topic], ids[topic, 0], ids[topic, 1]
+        numbers = {name: getattr(self, name)[rows].astype(np.int64) for name in PATCH_NUMBERS}
+        for name, above in _ABOVE.items():
+            numbers[name] += above
+        return Patches(era, keys, numbers)
 
 
 def said_by(stretch: int, made: Mapping[str, Array]) -> dict[str, Array]:
-    """Patches of the stretch of that number, whose fields now tell it above the number of the body."""
+    """Patches of the stretch of that number, whose fields now tell it above the value."""
     said = (stretch + 1) << _PLACE
     return {
         name: np.where(numbers > 0, said | (numbers - 1), 0) if name in FIELDS else numbers
@@ -131,42 +155,24 @@ def said_by(stretch: int, made: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
-def unpacked(packed: int) -> tuple[int, int] | None:
-    """The stretch and the number of the body that a field was packed from; None where nothing gave it."""
-    return None if not packed else ((packed >> _PLACE) - 1, packed & ((1 << _PLACE) - 1))
+def put(table: PartitionTable, rows: Array, numbers: Mapping[str, Array], words: Mapping[int, lists.Lists]) -> None:
+    """Merged patches into these rows of a table; `words` are the lists of each stretch.
 
-
-def applied(state: PartitionState | None, patch: Patch, value: Callable[[int, int], Any]) -> PartitionState:
-    """The partition after a patch; `value` tells the field (by its place in FIELDS) of a packed number.
-
-    A patch that begins with a PartitionRecord needs no state; any other one does.
+    A patch that begins with a PartitionRecord needs nothing in its row; any other one does.
     """
-    given = [value(at, packed) if packed else None for at, packed in enumerate(patch.fields)]
-    if patch.resets:
-        old: Sequence[Any] = given
-        epochs = patch.leader_epoch, patch.partition_epoch
-    else:
-        if state is None:
-            raise ValueError("a patch of changes needs a partition")
-        old = (*state[:LEADER_EPOCH_AT], *state[DIRECTORIES_AT:])
-        epochs = state[LEADER_EPOCH_AT], state[PARTITION_EPOCH_AT]
-    new = [before if item is None else item for before, item in zip(old, given, strict=True)]
-    leader_epoch, partition_epoch = epochs[0] + patch.leader_changes, epochs[1] + patch.changes
-    return (*new[:LEADER_EPOCH_AT], leader_epoch, partition_epoch, *new[LEADER_EPOCH_AT:])
-
-
-def is_regular(patches: Iterable[Patch], *, known: bool) -> bool:
-    """Whether the patches of a partition tell its state without looking at single records.
-
-    `known`: the partition was there before. If not, the first record has to be its only PartitionRecord.
-    """
-    resets = 0
-    first = None
-    for patch in patches:
-        if patch.unusual:
-            return False
-        first = first or patch
-        resets += patch.resets
-    if known:
-        return resets == 0
-    return first is not None and resets == 1 and first.reset_at == first.first
+    for name, above in _ABOVE.items():
+        given = np.flatnonzero(numbers[name])
+        packed, column = numbers[name][given], getattr(table, name)
+        value = (packed & ((1 << _PLACE) - 1)) + (1 - above)
+        if name not in WIDTHS:
+            column[rows[given]] = value
+            continue
+        stretch = (packed >> _PLACE) - 1
+        for said in np.flatnonzero(np.bincount(stretch)).tolist():
+            own = np.flatnonzero(stretch == said)
+            column[rows[given[own]]] = words[said].moved(table.lists, value[own].astype(np.int32), WIDTHS[name])
+    is_made = numbers["resets"] > 0
+    for name in ("leader_epoch", "epoch"):
+        column = getattr(table, name)
+        column[rows] = np.where(is_made, 0, column[rows]) + numbers[name]
+    table.present[rows] = True

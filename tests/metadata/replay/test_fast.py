@@ -19,7 +19,7 @@ from kafkactl.metadata.replay import fast as replay_fast
 from kafkactl.metadata.replay.batches import BatchReplaying, replay_runs
 from kafkactl.metadata.replay.columns import frame as columns_frame
 from kafkactl.metadata.replay.columns import table as columns_table
-from kafkactl.metadata.replay.columns.bytes import ByteNumbers, IdNumbers, Window
+from kafkactl.metadata.replay.columns.bytes import IdNumbers, Window
 from kafkactl.metadata.replay.columns.lists import DIRECTORIES, IDS, Lists, Tuples
 from kafkactl.metadata.replay.fast import FastReplaying
 from kafkactl.metadata.replay.reference import Replay
@@ -304,28 +304,4 @@ def test_lists_are_what_was_put(held, counts, kept):
     assert Tuples(other.words).ids(moved) == [held[row] for row in rows.tolist()]
     assert Tuples(other.words).directories(moved_directories) == joined
     assert other.used <= lists.used or len(kept) > len(held)
-
-
-# --- numbers for byte strings ---------------------------------------------------------------------------------------
-
-
-@given(strings=st.lists(st.one_of(st.binary(max_size=40), st.binary(min_size=250, max_size=270)), min_size=1))
-def test_equal_strings_have_equal_numbers(strings):
-    made: list[bytes] = []
-    numbers, window = ByteNumbers(lambda content, _tag: made.append(content)), Window()
-    places = [sum(map(len, strings[:at])) for at in range(len(strings))]
-    window.show(b"".join(strings))
-    for _ in range(2):
-        found = numbers.numbers(window, np.array(places), np.array(list(map(len, strings))))
-        assert [made[item] for item in found.tolist()] == strings
-    assert len(made) == len(set(strings)) == len(numbers)
-
-
-def test_many_strings_are_kept_apart():
-    made: list[bytes] = []
-    numbers, window = ByteNumbers(lambda content, _tag: made.append(content)), Window()
-    strings = [at.to_bytes(3, "big") for at in range(5_000)] * 2
-    window.show(b"".join(strings))
-    found = numbers.numbers(window, np.arange(0, 30_000, 3), np.full(10_000, 3))
-    assert [made[item] for item in found.tolist()] == strings
-    assert len(made) == 5_000
+    assert Tuples(Lists.of(lists.content()).words).ids(ids) == held

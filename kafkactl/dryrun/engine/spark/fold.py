@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
 
 import numpy as np
 
-from kafkactl.dryrun.engine.columns import BATCH, Body, body_of
+from kafkactl.dryrun.engine.columns import BATCH
 from kafkactl.dryrun.engine.local import Loaded, Start
 from kafkactl.dryrun.engine.outline import outline_of
-from kafkactl.dryrun.engine.patches import FIELDS, Patch, applied, is_regular, unpacked
+from kafkactl.dryrun.engine.patches import put
 from kafkactl.dryrun.engine.spark.files import opened_segment
-from kafkactl.dryrun.engine.spark.found import Found, Patches
+from kafkactl.dryrun.engine.spark.found import Found
 from kafkactl.dryrun.engine.spark.pack import (
     ABORTED,
     BEFORE,
-    BODIES,
+    COUNTS,
     GONE,
     OTHERS,
+    WORDS,
     WRONG,
-    bodies_in,
     json_in,
     others_in,
     place_of,
+    words_in,
 )
 from kafkactl.dryrun.engine.spark.plan import NO_END, ClusterLog, Played, Row, planned
 from kafkactl.dryrun.engine.spark.read import bytes_of
 from kafkactl.errors import DecodeError, FailedError
-from kafkactl.metadata.image.model import PartitionState, cleared
 from kafkactl.metadata.replay.batches import BatchReplaying
 from kafkactl.metadata.replay.columns.bytes import Array
+from kafkactl.metadata.replay.columns.lists import Lists
+from kafkactl.metadata.replay.columns.table import PartitionTable, are_sparse
 from kafkactl.protocol.record_batch import decode_header, decode_records
 from kafkactl.values import Uuid
-
-_LIST_FIELDS: Final = frozenset({"replicas", "isr", "removing_replicas", "adding_replicas", "elr", "last_known"})
 
 
 class Fold:
@@ -74,7 +73,8 @@ class Fold:
             return False
         self._others = self._rows()
         self._outline = outline_of(self._values(), self._start.image)
-        self._bodies, self._before = self._found.of(BODIES), self._found.of(BEFORE)
+        self._words, self._before = self._found.of(WORDS), self._found.of(BEFORE)
+        self._counts = [json_in(key) for key in self._found.of(COUNTS)]
         eras = tuple(offset for offset, _ in self._outline.clears)
         seen = {(first, last) for key in self._found.of(ABORTED) for first, last in json_in(key)}
         self._patches = self._found.patches()
@@ -133,32 +133,45 @@ class Fold:
 
     def _unusual(self) -> set[bytes]:
         """The topics that have to be replayed record by record."""
-        numbers, known = self._patches.numbers, self._known()
-        first, last = numbers["first_offset"], numbers["last_offset"]
-        topics: dict[bytes, int] = {}
-        topic = np.array([topics.setdefault(key[4:], len(topics)) for key in self._patches.keys], np.int64)
-        lives = np.array([self._life(raw) for raw in topics], np.int64).reshape(-1, 2)
-        after, before = lives[topic, 0], lives[topic, 1]
+        found, known = self._patches, self._known()
+        first, last = found.numbers["first_offset"], found.numbers["last_offset"]
+        lives = np.array([self._life(raw) for raw in found.topics], np.int64).reshape(-1, 2)
+        after, before = lives[found.topic, 0], lives[found.topic, 1]
         unversioned = max((end for _, end in self._outline.unversioned), default=-1)
-        wrong = (first <= after) | (last >= before) | (first <= unversioned) | (numbers["unusual"] > 0)
-        raws = list(topics)
-        if self.eras:
-            odd = {
-                key[4:]
-                for key, rows in self._by_key().items()
-                if not is_regular((self._patches.patch(row) for row in rows), known=bool(known[rows[0]]))
-            }
-        else:
-            odd = set()
-            one_reset = (numbers["resets"] == 1) & (numbers["reset_at"] == first)
-            wrong |= np.where(known, numbers["resets"] > 0, ~one_reset)
-        return odd | {raws[at] for at in np.unique(topic[wrong]).tolist()}
+        wrong = (first <= after) | (last >= before) | (first <= unversioned)
+        wrong |= self._are_made_wrongly(known)
+        wrong |= np.array([self._is_sparse(raw) for raw in found.topics], bool)[found.topic]
+        return {found.topics[at] for at in np.unique(found.topic[wrong]).tolist()}
+
+    def _are_made_wrongly(self, known: Array) -> Array:
+        """Patches of partitions that were not made once, and before all else."""
+        found = self._patches
+        key = found.topic << 32 | found.number
+        _, at = np.unique(key, return_inverse=True)
+        resets = np.bincount(at, found.numbers["resets"])
+        first, reset_at = np.full(len(resets), NO_END), np.full(len(resets), -1)
+        np.minimum.at(first, at, found.numbers["first_offset"])
+        np.maximum.at(reset_at, at, found.numbers["reset_at"])
+        once = (resets == 1) & (reset_at == first)
+        wrong: Array = np.where(known, resets[at] > 0, ~once[at])
+        return wrong
 
     def _known(self) -> Array:
         """Which of the patched partitions were there at the start."""
-        if not self._start.image.topics:
-            return np.zeros(len(self._patches.keys), bool)
-        return np.array([self._base(key) is not None for key in self._patches.keys], bool)
+        found = self._patches
+        topics = self._start.image.topics
+        if not topics:
+            return np.zeros(len(found.topic), bool)
+        held = [topics.get(Uuid(raw)) for raw in found.topics]
+        states = [{} if topic is None else topic.partitions.states for topic in held]
+        return np.array(
+            [number in states[at] for at, number in zip(found.topic.tolist(), found.number.tolist(), strict=True)], bool
+        )
+
+    def _is_sparse(self, raw: bytes) -> bool:
+        """Whether a topic that was there at the start has partitions that no table can hold."""
+        topic = self._start.image.topics.get(Uuid(raw))
+        return topic is not None and bool(topic.partitions) and are_sparse(np.array(list(topic.partitions), np.int64))
 
     def _life(self, raw: bytes) -> tuple[int, int]:
         """Between which offsets a topic was there without a doubt."""
@@ -170,10 +183,6 @@ class Fold:
         elif not is_old and len(born) == 1:
             after = born[0]
         return after, self._outline.gone.get(raw, NO_END)
-
-    def _base(self, key: bytes) -> PartitionState | None:
-        topic = self._start.image.topics.get(Uuid(key[4:]))
-        return None if topic is None else topic.partitions.states.get(_number(key))
 
     # --- the end --------------------------------------------------------------------------------------------------
 
@@ -193,50 +202,38 @@ class Fold:
         return self.plan.loaded(self._log.checkpoints)
 
     def _put_in(self, replaying: Played) -> None:
-        """In the order in which a replay would meet them."""
-        patches = self._patches
-        values = _Values(self._meanings(), replaying)
-        whole = values.states(patches) if not self.eras else None
-        topics = replaying.state.topics
-        for key, rows in (
-            self._by_key().items() if self.eras else ((key, [row]) for row, key in enumerate(patches.keys))
-        ):
-            topic = topics.get(key[4:])
-            if topic is not None:
-                state = None if whole is None else whole[rows[0]]
-                state = state or self._state(key, [patches.patch(row) for row in rows], values)
-                topic.own()[_number(key)] = state
-        counts = Counter(
-            PartitionRecord=int(patches.numbers["resets"].sum()),
-            PartitionChangeRecord=int(patches.numbers["changes"].sum()),
-        )
-        replaying.counts.update({name: count for name, count in counts.items() if count})
+        """Partitions into a table, each era before the ClearElrRecord that ends it."""
+        self._begin_again(replaying)
+        table, patches = PartitionTable(replaying.state), self._patches
+        words = self._lists()
+        halves = np.frombuffer(b"".join(patches.topics), "<u8").reshape(-1, 2).astype(np.uint64)
+        topics = table.topics.numbers(halves[:, 0], halves[:, 1])
+        for era, (_, cleared) in enumerate([*self._outline.clears, (NO_END, b"")]):
+            own = patches.only(slice(*np.searchsorted(patches.era, (era, era + 1)).tolist()))
+            own = own.only(table.is_live[topics[own.topic]])
+            put(table, table.room_for(topics[own.topic], own.number), own.numbers, words)
+            if cleared != b"":
+                table.clear_elr(cleared)
+        replaying.table = table
+        partitions, changes = (sum(counts) for counts in zip((0, 0), *self._counts, strict=True))
+        counts = Counter(PartitionRecord=partitions, PartitionChangeRecord=changes)
+        replaying.counts.update(+counts)
 
-    def _meanings(self) -> dict[int, list[Body | None]]:
-        """What the bodies of each stretch mean, by number."""
-        found: dict[int, list[Body | None]] = {}
-        for key in self._bodies:
-            found.setdefault(place_of(key)[0], []).extend(body_of(item) for item in bodies_in(key))
-        return found
+    def _begin_again(self, replaying: Played) -> None:
+        """ClearElrRecords were replayed without the patches before them: those come again, on what was at the start."""
+        for raw in self._patches.topics if self._outline.clears else ():
+            topic, held = self._start.image.topics.get(Uuid(raw)), replaying.state.topics.get(raw)
+            if topic is not None and held is not None:
+                held.partitions, held.shared = dict(topic.partitions.states), False
 
-    def _by_key(self) -> dict[bytes, list[int]]:
-        rows: dict[bytes, list[int]] = {}
-        for row, key in enumerate(self._patches.keys):
-            rows.setdefault(key, []).append(row)
-        return rows
-
-    def _state(self, key: bytes, patches: Sequence[Patch], values: _Values) -> PartitionState:
-        clears = self._outline.clears
-        state = self._base(key) if not patches[0].resets else None
-        by_era = {patch.era: patch for patch in patches}
-        for era in range(len(clears) + 1):
-            if era in by_era:
-                state = applied(state, by_era[era], values.get)
-            if era < len(clears) and state is not None and clears[era][1] in (None, key[4:]):
-                state = cleared(state)
-        if state is None:
-            raise ValueError("a partition without a record of its own")
-        return state
+    def _lists(self) -> dict[int, Lists]:
+        """Of each stretch."""
+        found: dict[int, list[bytes]] = {}
+        for content in self._words:
+            found.setdefault(place_of(content)[0], []).append(words_in(content))
+        self._words = []
+        numbers = {stretch.number for stretch in self.plan.stretches}
+        return {number: Lists.of(b"".join(found.pop(number, ()))) for number in sorted(numbers)}
 
     def _set_position(self, replaying: Played) -> None:
         """That of the last record, which may have been a partition's."""
@@ -254,52 +251,3 @@ def _changed(path: str, position: int) -> FailedError:
     return FailedError(
         f"{path} changed while it was read: the data at byte {position} is gone", id="log-changed-while-read"
     )
-
-
-class _Values:
-    """The fields that patches point to; equal ones are one object."""
-
-    def __init__(self, bodies: Mapping[int, Sequence[Body | None]], replaying: BatchReplaying) -> None:
-        self._bodies = bodies
-        self._state = replaying.state
-        self._known: list[dict[int, Any]] = [{} for _ in FIELDS]
-
-    def get(self, field: int, packed: int) -> Any:
-        """The value of a field by its place in FIELDS."""
-        known = self._known[field]
-        if packed not in known:
-            known[packed] = self._new(field, packed)
-        return known[packed]
-
-    def _new(self, field: int, packed: int) -> Any:
-        place = unpacked(packed)
-        body = None if place is None else self._bodies[place[0]][place[1]]
-        if body is None:
-            raise ValueError("a field that nothing gave")
-        value = body.fields[field]
-        if isinstance(value, tuple):
-            return self._state.ids(value)
-        return self._state.joined(value) if isinstance(value, bytes) else value
-
-    def states(self, patches: Patches) -> list[PartitionState | None]:
-        """What each patch that begins with a PartitionRecord comes to, None for the others."""
-        numbers = patches.numbers
-        rows = np.flatnonzero(numbers["resets"] > 0)
-        columns: list[Any] = [self._column(at, numbers[name][rows]) for at, name in enumerate(FIELDS)]
-        epochs = [
-            (numbers[name][rows] + numbers[more][rows]).tolist()
-            for name, more in (("leader_epoch", "leader_changes"), ("partition_epoch", "changes"))
-        ]
-        found: list[PartitionState | None] = [None] * len(patches.keys)
-        for row, state in zip(rows.tolist(), zip(*columns[:6], *epochs, *columns[6:], strict=True), strict=True):
-            found[row] = state
-        return found
-
-    def _column(self, field: int, packed: Array) -> Any:
-        codes, at = np.unique(packed, return_inverse=True)
-        values = [self.get(field, code) for code in codes.tolist()]
-        return map(values.__getitem__, at.tolist())
-
-
-def _number(key: bytes) -> int:
-    return int.from_bytes(key[:4], "big", signed=True)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.dryrun.engine.columns import KEY_BYTES
-from kafkactl.dryrun.engine.patches import FIELDS, MERGED_BY, PATCH_NUMBERS, Patch, said_by
+from kafkactl.dryrun.engine.patches import KEY, MERGED_BY, PATCH_NUMBERS, said_by
 from kafkactl.dryrun.engine.spark.pack import PATCH, PATCHES, patches_in, place_of
-from kafkactl.metadata.replay.columns.bytes import Array
+from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 class Found:
     """What a job found of one log: rows that are no patches by kind, and patches, merged or packed."""
 
-    def __init__(self, rows: Iterable[tuple[int, bytes]] = (), patches: Patches | None = None) -> None:
+    def __init__(self, rows: Iterable[tuple[int, bytes]] = (), patches: Merged | None = None) -> None:
         self._rows: dict[int, list[bytes]] = {}
         for kind, content in rows:
             self._rows.setdefault(kind, []).append(content)
@@ -29,14 +28,15 @@ class Found:
         """The contents of the rows of a kind, in the order of the log. They are given once."""
         return sorted(self._rows.pop(kind, ()))
 
-    def patches(self) -> Patches:
+    def patches(self) -> Merged:
         """The patches, merged."""
-        if self._patches is not None:
-            return self._patches
-        merging = _Merging()
+        return self._patches or _merged(list(self._parts()))
+
+    def _parts(self) -> Iterator[_Part]:
         for content in self.of(PATCHES):
-            merging.add(place_of(content)[0], *patches_in(content))
-        return merging.patches()
+            found = patches_in(content)
+            numbers = said_by(place_of(content)[0], found.numbers)
+            yield _Part(found.keys, np.full(len(found.keys), found.era, np.int64), numbers)
 
 
 def found_in(table: pa.Table, log: int) -> Found:
@@ -47,63 +47,61 @@ def found_in(table: pa.Table, log: int) -> Found:
     is_patch = pc.equal(mine["kind"], PATCH)
     rest = mine.filter(pc.invert(is_patch))
     rows = zip(rest["kind"].to_pylist(), rest["key"].to_pylist(), strict=True)
-    return Found(rows, _patches(mine.filter(is_patch)))
+    patches = mine.filter(is_patch)
+    keys = np.frombuffer(b"".join(patches["key"].to_pylist()), KEY)
+    numbers = {name: patches[name].to_numpy() for name in PATCH_NUMBERS}
+    return Found(rows, _merged([_Part(keys, patches["era"].to_numpy(), numbers)]))
 
 
-class Patches(NamedTuple):
-    """Merged patches as columns, in the order of their first records."""
+class Merged(NamedTuple):
+    """Merged patches as columns, in the order of eras. `topic` counts `topics`, the raw ids."""
 
-    keys: list[bytes]
+    topics: Sequence[bytes]
+    topic: Array
+    number: Array
     era: Array
     numbers: Mapping[str, Array]
 
-    def patch(self, row: int) -> Patch:
-        """One of them."""
-        numbers = [int(self.numbers[name][row]) for name in PATCH_NUMBERS]
-        count = len(numbers) - len(FIELDS)
-        return Patch._make((int(self.era[row]), *numbers[:count], tuple(numbers[count:])))
+    def only(self, which: Array | slice) -> Merged:
+        """Some of them."""
+        numbers = {name: column[which] for name, column in self.numbers.items()}
+        return Merged(self.topics, self.topic[which], self.number[which], self.era[which], numbers)
 
 
-def _patches(rows: pa.Table) -> Patches:
-    import pyarrow.compute as pc
+class _Part(NamedTuple):
+    """Patches of which no two are of the same partition and era."""
 
-    rows = rows.take(pc.sort_indices(rows["first_offset"]))
-    numbers = {name: rows[name].to_numpy() for name in PATCH_NUMBERS}
-    return Patches(rows["key"].to_pylist(), rows["era"].to_numpy(), numbers)
-
-
-class _Merging:
-    """Patches of one stretch after the other, each partition and era once in memory."""
-
-    def __init__(self) -> None:
-        self._rows: dict[bytes, int] = {}  # by key, and behind it the era where that is not the first
-        self._numbers = {name: np.zeros(0, np.int64) for name in PATCH_NUMBERS}
-
-    def add(self, stretch: int, era: int, keys: Iterable[bytes], made: Mapping[str, Array]) -> None:
-        """Patches of which no two are of the same partition."""
-        if era:
-            keys = [key + era.to_bytes(4, "big") for key in keys]
-        known = self._rows
-        at = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
-        for name, numbers in said_by(stretch, made).items():
-            merge, nothing = _MERGES[MERGED_BY.get(name, "max")]
-            held = self._numbers[name]
-            if len(held) < len(known):
-                held = np.concatenate([held, np.full(len(known) - len(held), nothing)])
-                self._numbers[name] = held
-            held[at] = merge(held[at], numbers)
-
-    def patches(self) -> Patches:
-        """All of them."""
-        count, keys = len(self._rows), list(self._rows)
-        order = np.argsort(self._numbers["first_offset"][:count], kind="stable")
-        eras = np.array([int.from_bytes(key[KEY_BYTES:], "big") for key in keys], np.int64)
-        numbers = {name: held[:count][order] for name, held in self._numbers.items()}
-        return Patches([keys[at][:KEY_BYTES] for at in order.tolist()], eras[order], numbers)
+    keys: Array
+    era: Array
+    numbers: Mapping[str, Array]
 
 
-_MERGES: Final[Mapping[str, tuple[Any, int]]] = {
-    "min": (np.minimum, (1 << 63) - 1),
-    "max": (np.maximum, -1),
-    "sum": (np.add, 0),
-}
+def _merged(parts: Sequence[_Part]) -> Merged:
+    """Patches of one partition and era as one."""
+    topics: list[bytes] = []
+    ids = IdNumbers(topics.append)
+    topic = _joined(ids.numbers(*(part.keys[name].astype(np.uint64) for name in ("first", "second"))) for part in parts)
+    number, era = _joined(part.keys["number"].astype(np.int64) for part in parts), _joined(part.era for part in parts)
+    numbers = {name: _joined(part.numbers[name] for part in parts) for name in PATCH_NUMBERS}
+    found = Merged(topics, topic, number, era, numbers)
+    if not len(topic):
+        return found
+    key = topic << 32 | number
+    order = np.lexsort((key, era)) if bool(era.any()) else np.argsort(key, kind="stable")
+    found, key = found.only(order), key[order]
+    is_first = np.ones(len(key), bool)
+    is_first[1:] = (key[1:] != key[:-1]) | (found.era[1:] != found.era[:-1])
+    first = np.flatnonzero(is_first)
+    if len(first) < len(key):
+        numbers = {
+            name: _MERGES[MERGED_BY.get(name, "max")].reduceat(column, first) for name, column in found.numbers.items()
+        }
+        found = found.only(first)._replace(numbers=numbers)
+    return found
+
+
+def _joined(parts: Iterable[Array]) -> Array:
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+_MERGES: Final[Mapping[str, Any]] = {"min": np.minimum, "max": np.maximum, "sum": np.add}

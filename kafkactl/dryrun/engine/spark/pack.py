@@ -8,24 +8,23 @@ from __future__ import annotations
 import io
 import json
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
 
-from kafkactl.dryrun.engine.columns import KEY_BYTES, Columns, Other
+from kafkactl.dryrun.engine.columns import Columns, Other
+from kafkactl.dryrun.engine.patches import Patches
 from kafkactl.metadata.replay.columns.bytes import Array
 
-# Kinds of rows: a patch as it stands; many of them; records that stand as they are; bodies; JSON: counts of records
-# before the window, offsets of transactions that were kept out; a file and the place of a batch in it whose CRC is
-# wrong, or that is gone.
-PATCH, PATCHES, OTHERS, BODIES, BEFORE, ABORTED, WRONG, GONE = range(8)
+# Kinds of rows: a patch as it stands; many of them; records that stand as they are; lists that patches name by their
+# places; JSON: counts of records before the window, how many partitions and changes are in the patches, offsets of
+# transactions that were kept out; a file and the place of a batch in it whose CRC is wrong, or that is gone.
+PATCH, PATCHES, OTHERS, WORDS, BEFORE, COUNTS, ABORTED, WRONG, GONE = range(9)
 _PLACE: Final = struct.Struct(">ii")
 _OTHER: Final = struct.Struct(">qiiqiqi")  # an Other, its content by its length
-_LENGTH: Final = struct.Struct(">i")
 _ROW_BYTES: Final = 256 * 1024
 _INTEGERS: Final = (np.int8, np.int16, np.int32, np.int64)
-_KEY: Final = np.dtype((np.void, KEY_BYTES))
 
 
 def placed(stretch: int, rows: Iterable[tuple[int, bytes]], *, first: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -45,8 +44,10 @@ def packed_columns(columns: Columns) -> Iterator[tuple[int, bytes]]:
         yield BEFORE, json.dumps(columns.before).encode()
     if columns.aborted:
         yield ABORTED, json.dumps(columns.aborted).encode()
-    for joined in _joined(_LENGTH.pack(len(body)) + body for body in columns.bodies):
-        yield BODIES, joined
+    yield COUNTS, json.dumps([columns.partitions, columns.changes]).encode()
+    words = columns.words()
+    for at in range(0, len(words), _ROW_BYTES):
+        yield WORDS, words[at : at + _ROW_BYTES]
     for joined in _joined(_OTHER.pack(*other[:-1], len(other.content)) + other.content for other in columns.others):
         yield OTHERS, joined
 
@@ -72,13 +73,9 @@ def others_in(content: bytes) -> Iterator[Other]:
         yield Other(position, number, kind, offset, epoch, timestamp, content[at - length : at])
 
 
-def bodies_in(content: bytes) -> Iterator[bytes]:
-    """What a row of the kind BODIES holds."""
-    at, end = _PLACE.size, len(content)
-    while at < end:
-        (length,) = _LENGTH.unpack_from(content, at)
-        at += _LENGTH.size + length
-        yield content[at - length : at]
+def words_in(content: bytes) -> bytes:
+    """What a row of the kind WORDS holds: a part of the lists of its stretch."""
+    return content[_PLACE.size :]
 
 
 def json_in(content: bytes) -> Any:
@@ -86,18 +83,11 @@ def json_in(content: bytes) -> Any:
     return json.loads(content[_PLACE.size :])
 
 
-def key_column(keys: Sequence[bytes]) -> Array:
-    """Keys of partitions as a column."""
-    return np.frombuffer(b"".join(keys), _KEY)
-
-
-def packed_patches(keys: Array, made: dict[str, Array]) -> tuple[int, bytes]:
-    """The patches of one era of a stretch as a row; `keys` are those of the stretch. Numbers take as few bytes as hold
-    them all."""
-    era = int(made["era"][0])
-    columns: dict[str, Any] = {name: _small(made[name]) for name in made if name not in ("key", "era")}
+def packed_patches(patches: Patches) -> tuple[int, bytes]:
+    """The patches of one era of a stretch as a row. Numbers take as few bytes as hold them all."""
+    columns: dict[str, Any] = {name: _small(numbers) for name, numbers in patches.numbers.items()}
     sink = io.BytesIO()
-    np.savez(sink, key=keys[made["key"]], era=np.array(era), **columns)
+    np.savez(sink, keys=patches.keys, era=np.array(patches.era), **columns)
     return PATCHES, sink.getvalue()
 
 
@@ -107,8 +97,8 @@ def _small(numbers: Array) -> Array:
     return numbers.astype(kind)
 
 
-def patches_in(content: bytes) -> tuple[int, list[bytes], dict[str, Array]]:
-    """The era, the keys and the numbers by name of a row of the kind PATCHES, as `patches.fold` made them."""
+def patches_in(content: bytes) -> Patches:
+    """What a row of the kind PATCHES holds."""
     with np.load(io.BytesIO(memoryview(content)[_PLACE.size :]), allow_pickle=False) as held:
-        numbers = {name: held[name].astype(np.int64) for name in held.files if name not in ("key", "era")}
-        return int(held["era"]), held["key"].tolist(), numbers
+        numbers = {name: held[name].astype(np.int64) for name in held.files if name not in ("keys", "era")}
+        return Patches(int(held["era"]), held["keys"], numbers)

@@ -7,7 +7,7 @@ the same words.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from kafkactl.dryrun.engine.columns import BATCH, VALUE, Window
@@ -15,11 +15,14 @@ from kafkactl.dryrun.engine.local import LogFile, Reading, Start
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.read import Stretch
 from kafkactl.frozen import frozen
+from kafkactl.metadata.image.model import Topic
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.replay.batches import BATCH_HEAD, BatchReplaying
+from kafkactl.metadata.replay.columns.table import PartitionTable
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, MAGIC, MAGIC_POSITION
+from kafkactl.values import Uuid
 
 NO_END: Final = 1 << 62
 _REMEMBERED_BATCHES: Final = 100
@@ -39,7 +42,12 @@ class ClusterLog:
 
 
 class Played(BatchReplaying):
-    """A replay of what Spark gave, row by row."""
+    """A replay of what Spark gave, row by row. `table` has the partitions at its end."""
+
+    table: PartitionTable | None = None
+
+    def _topics(self) -> Mapping[Uuid, Topic] | None:
+        return None if self.table is None else self.table.topics_at_end()
 
     def play(self, row: Row) -> None:
         """The next row, in the order of the log."""

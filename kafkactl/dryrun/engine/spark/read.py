@@ -1,8 +1,8 @@
 """Stretches of metadata logs, read, decoded and folded where Spark's workers are; neither Spark nor Arrow is needed.
 
 A stretch is a run of whole batches of one segment, checked by their CRC before anything of them is used. What it gives
-are the patches of partitions (`patches.fold`), and beside them, packed into few rows, the bodies that they point to and
-every record that has to be replayed as it stands.
+are the patches of partitions (`columns`), and beside them, packed into few rows, the lists that they point to and every
+record that has to be replayed as it stands.
 
 It touches the world: it reads byte ranges of files.
 """
@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
 from kafkactl.dryrun.engine.columns import Columns, Window
-from kafkactl.dryrun.engine.patches import fold
+from kafkactl.dryrun.engine.patches import Patches
 from kafkactl.dryrun.engine.spark.fetched import within_fetched
 from kafkactl.dryrun.engine.spark.files import opened_segment
-from kafkactl.dryrun.engine.spark.pack import GONE, WRONG, key_column, packed_columns, packed_patches, placed
+from kafkactl.dryrun.engine.spark.pack import GONE, WRONG, packed_columns, packed_patches, placed
 from kafkactl.frozen import frozen
 from kafkactl.metadata.replay.batches import no_collection
-from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import CRC_END, CRC_START, HEADER_BYTES, LENGTH_END
@@ -122,27 +121,24 @@ _STRETCH = ("log", "number", "file", "path", "start", "end")
 
 
 class Taken(NamedTuple):
-    """What a stretch gives: rows that are no patches, as kinds and contents; patches of each era; the keys of these."""
+    """What a stretch gives: rows that are no patches, as kinds and contents; patches of each era."""
 
     rows: list[tuple[int, bytes]]
-    keys: Array
-    patches: list[dict[str, Array]]
+    patches: list[Patches]
 
 
 def taken(job: Job, stretch: Stretch) -> Taken:
     """Read one. Where a CRC is wrong, or the file is shorter than it was, there is nothing but a row that says so: an
     error would have Spark do it again."""
     with no_collection():
-        columns = Columns(job.windows[stretch.log])
+        columns = Columns(job.windows[stretch.log], job.eras[stretch.log] if job.eras else ())
         with opened_anywhere(str(Path(job.folder, stretch.path))) as file:
             wrong = _read_all(file, stretch, columns)
         if wrong is not None:
             kind, at = wrong
-            rows = placed(stretch.number, [(kind, json.dumps([stretch.path, at]).encode())])
-            return Taken(list(rows), key_column([]), [])
-        eras = job.eras[stretch.log] if job.eras else ()
-        rows = placed(stretch.number, packed_columns(columns))
-        return Taken(list(rows), key_column(columns.keys), list(fold(columns, eras)))
+            return Taken(list(placed(stretch.number, [(kind, json.dumps([stretch.path, at]).encode())])), [])
+        rows = list(placed(stretch.number, packed_columns(columns)))
+        return Taken(rows, columns.patches())
 
 
 def packed_rows(job_text: str, tasks: Iterator[tuple[Stretch, ...]]) -> Iterator[PackedRow]:
@@ -150,7 +146,7 @@ def packed_rows(job_text: str, tasks: Iterator[tuple[Stretch, ...]]) -> Iterator
     job = Job.from_json(job_text)
     for stretch in (item for task in tasks for item in task):
         found = taken(job, stretch)
-        rows = (packed_patches(found.keys, patches) for patches in found.patches)
+        rows = map(packed_patches, found.patches)
         for kind, content in (*found.rows, *placed(stretch.number, rows, first=len(found.rows))):
             yield stretch.log, kind, content
 

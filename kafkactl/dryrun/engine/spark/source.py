@@ -6,18 +6,16 @@ own, its packed content. What workers do is in `spark_read`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from kafkactl.dryrun.engine.columns import KEY_BYTES
-from kafkactl.dryrun.engine.patches import MERGED_BY, PATCH_NUMBERS, said_by
+from kafkactl.dryrun.engine.patches import KEY, MERGED_BY, PATCH_NUMBERS, Patches, said_by
 from kafkactl.dryrun.engine.spark.pack import PATCH
 from kafkactl.dryrun.engine.spark.read import Job, Stretch, taken
-from kafkactl.metadata.replay.columns.bytes import Array
 
 GROUP: Final = ("log", "kind", "key", "era")
 SCHEMA: Final = pa.schema(
@@ -69,7 +67,7 @@ class KraftLogReader(DataSourceReader):  # type: ignore[misc]
             found = taken(self._job, stretch)
             yield _contents(stretch, found.rows)
             for patches in found.patches:
-                rows = _patches(stretch, found.keys, patches)
+                rows = _patches(stretch, patches)
                 yield from (rows.slice(at, _ROWS) for at in range(0, rows.num_rows, _ROWS))
 
 
@@ -95,15 +93,16 @@ def _contents(stretch: Stretch, rows: Iterable[tuple[int, bytes]]) -> pa.RecordB
     )  # fmt: skip
 
 
-def _patches(stretch: Stretch, keys: Array, made: Mapping[str, Array]) -> pa.RecordBatch:
-    count, numbers = len(made["key"]), said_by(stretch.number, made)
-    raw = keys[made["key"]].tobytes()
-    ends = np.arange(0, KEY_BYTES * (count + 1), KEY_BYTES, dtype=np.int32)
+def _patches(stretch: Stretch, patches: Patches) -> pa.RecordBatch:
+    count, numbers = len(patches.keys), said_by(stretch.number, patches.numbers)
+    raw = patches.keys.tobytes()
+    ends = np.arange(0, KEY.itemsize * (count + 1), KEY.itemsize, dtype=np.int32)
     key = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(ends), pa.py_buffer(raw)])
     return pa.record_batch(
         [
             pa.array(np.full(count, stretch.log, np.int32)), pa.array(np.full(count, PATCH, np.int32)), key,
-            pa.array(made["era"].astype(np.int32)), *(pa.array(numbers[name], pa.int64()) for name in PATCH_NUMBERS),
+            pa.array(np.full(count, patches.era, np.int32)),
+            *(pa.array(numbers[name], pa.int64()) for name in PATCH_NUMBERS),
         ],
         schema=SCHEMA,
     )  # fmt: skip

@@ -17,13 +17,14 @@ import numpy as np
 from kafkactl.errors import DecodeError
 from kafkactl.metadata.image.model import PartitionState
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
-from kafkactl.metadata.replay.columns import lists, tagged
+from kafkactl.metadata.replay.columns import tagged
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Records
+from kafkactl.metadata.replay.columns.given import Changed, Made, change, changes_of, make, partitions_of
 from kafkactl.metadata.replay.columns.table import PartitionTable
 from kafkactl.metadata.replay.columns.tagged import CHANGE, NEWEST, PARTITION
 from kafkactl.metadata.replay.state import ContradictionError, State
-from kafkactl.metadata.replay.topics import LEADER_STAYS, merged, registered
+from kafkactl.metadata.replay.topics import merged, registered
 
 TOPIC, REMOVE_TOPIC, BEGIN, END, ABORT, CLEAR_ELR = 2, 9, 23, 24, 25, 28
 _HEAD_END: Final = 3 + tagged.IDS_BYTES
@@ -32,15 +33,6 @@ NEVER: Final = 1 << 60
 _MOST_FREE: Final = 400_000  # rows of partitions that are gone
 FOLLOWED: Final = frozenset({TOPIC, REMOVE_TOPIC, CLEAR_ELR})
 _TRANSACTIONS: Final = frozenset({-1, PARTITION, CHANGE, BEGIN, END, ABORT})
-# The columns of the table by the rows of `tagged.Given`.
-_LISTS: Final = {
-    "replicas": tagged.REPLICAS,
-    "isr": tagged.ISR,
-    "removing": tagged.REMOVING,
-    "adding": tagged.ADDING,
-    "elr": tagged.ELR,
-    "last_known": tagged.LAST_KNOWN,
-}
 
 
 class Others(NamedTuple):
@@ -96,32 +88,6 @@ class Stretch(NamedTuple):
         return [(offset + at, window.data[int(found.start[at]) : int(found.end[at])]) for at in range(begin + 1, abort)]
 
 
-class Made(NamedTuple):
-    """PartitionRecords. `at` is that of `tagged.Given`."""
-
-    place: Array
-    row: Array
-    at: Array
-    epochs: Array  # where leader, leader epoch and partition epoch stand
-
-    def only(self, which: Array | slice) -> Made:
-        """Some of them."""
-        return Made(self.place[which], self.row[which], self.at[:, which], self.epochs[which])
-
-
-class Changed(NamedTuple):
-    """PartitionChangeRecords. `at` is that of `tagged.Given`, `gives` marks which of its rows have anything."""
-
-    place: Array
-    row: Array
-    at: Array
-    gives: Array
-
-    def only(self, which: Array | slice) -> Changed:
-        """Some of them."""
-        return Changed(self.place[which], self.row[which], self.at[:, which], self.gives)
-
-
 class _OddError(Exception):
     """Not for columns."""
 
@@ -174,8 +140,8 @@ class ColumnFold:
         is_change = is_change[place]
         heads = tagged.heads(window, found.start[place], found.end[place])
         rows = self._rows(heads, place, lives, aborted)
-        changed, irregular = _changed(window, heads, place, rows, np.flatnonzero(is_change))
-        made, also = _made(window, heads, place, rows, np.flatnonzero(~is_change))
+        changed, irregular = changes_of(window, heads, place, rows, np.flatnonzero(is_change))
+        made, also = partitions_of(window, heads, place, rows, np.flatnonzero(~is_change))
         stretch = stretch._replace(
             changes=len(changed.place),
             partitions=len(made.place),
@@ -303,94 +269,11 @@ class ColumnFold:
         """The partition records of a stretch, or those between two places."""
         made, changed = stretch.made, stretch.changed
         if made is not None and len(made.place):
-            self._make(window, _between(made, begin, end))
+            make(self.table, window, _between(made, begin, end))
         if changed is not None and len(changed.place):
-            self._change(window, _between(changed, begin, end))
+            change(self.table, window, _between(changed, begin, end))
         if stretch.careful and end == NEVER:
             self.table.put(np.fromiter(stretch.careful, np.int64), stretch.careful.values())
-
-    def _make(self, window: Window, made: Made) -> None:
-        table, row = self.table, made.row
-        for name, field in _LISTS.items():
-            getattr(table, name)[row] = self._lists(window, made.at[field])
-        table.directories[row] = self._directories(window, made)
-        recovery = made.at[tagged.RECOVERY]
-        table.recovery[row] = np.where(recovery > 0, window.u1[recovery], 0)
-        for at, name in ((0, "leader"), (4, "leader_epoch"), (8, "epoch")):
-            getattr(table, name)[row] = window.i4[made.epochs + at]
-        table.present[row] = True
-
-    def _lists(self, window: Window, at: Array, width: int = lists.IDS) -> Array:
-        """The places of lists in the table; EMPTY where a record gives none."""
-        given = np.flatnonzero(at)
-        if len(given) == len(at):
-            return self.table.lists.add(window, at, width)
-        places = np.full(len(at), lists.EMPTY, np.int32)
-        places[given] = self.table.lists.add(window, at[given], width)
-        return places
-
-    def _directories(self, window: Window, given: Made | Changed) -> Array:
-        """Lists of directory ids; where none are given, as many unknown ones as there are replicas."""
-        places = self._lists(window, given.at[tagged.DIRECTORIES], lists.DIRECTORIES)
-        nothing = np.flatnonzero(places == lists.EMPTY)
-        places[nothing] = lists.UNKNOWN[window.u1[given.at[tagged.REPLICAS, nothing]].astype(np.int64) - 1]
-        return places
-
-    def _change(self, window: Window, changed: Changed) -> None:
-        """Where a row stands twice in an assignment, numpy keeps the last."""
-        table, row = self.table, changed.row
-        np.add.at(table.epoch, row, 1)
-        leader = np.flatnonzero(changed.at[tagged.LEADER])
-        ids = window.i4[changed.at[tagged.LEADER, leader]].astype(np.int32)
-        if bool((ids == LEADER_STAYS).any()):
-            leader, ids = leader[ids != LEADER_STAYS], ids[ids != LEADER_STAYS]
-        table.leader[row[leader]] = ids
-        np.add.at(table.leader_epoch, row[leader], 1)
-        if changed.gives[tagged.RECOVERY]:
-            recovery = np.flatnonzero(changed.at[tagged.RECOVERY])
-            table.recovery[row[recovery]] = window.u1[changed.at[tagged.RECOVERY, recovery]]
-        for name, field in _LISTS.items():
-            if not changed.gives[field]:
-                continue
-            last = table.last(row, np.flatnonzero(changed.at[field]))
-            getattr(table, name)[row[last]] = table.lists.add(window, changed.at[field, last])
-        if changed.gives[tagged.DIRECTORIES]:
-            last = table.last(row, np.flatnonzero(changed.at[tagged.DIRECTORIES]))
-            table.directories[row[last]] = self._directories(window, changed.only(last))
-
-
-def _changed(window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array) -> tuple[Changed, Array]:
-    """The changes, and which of them the columns cannot fold."""
-    given = tagged.changes(window, heads.only(own))
-    at, irregular = given.at, given.irregular
-    gives: Array = np.logical_or.reduce(at, axis=1)
-    if gives[tagged.REPLICAS] or gives[tagged.DIRECTORIES]:
-        irregular |= (at[tagged.REPLICAS] > 0) != (at[tagged.DIRECTORIES] > 0)  # what it does depends on the partition
-        irregular |= _do_not_fit(window, at)
-    if gives[tagged.RECOVERY]:
-        irregular |= _are_unknown(window, at[tagged.RECOVERY])
-    return Changed(place[own], rows[own], at, gives), irregular
-
-
-def _made(window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array) -> tuple[Made, Array]:
-    """The partitions, and which of them the columns cannot fold."""
-    given, epochs = tagged.partitions(window, heads.only(own))
-    irregular = given.irregular | _do_not_fit(window, given.at) | _are_unknown(window, given.at[tagged.RECOVERY])
-    return Made(place[own], rows[own], given.at, epochs), irregular
-
-
-def _do_not_fit(window: Window, at: Array) -> Array:
-    """Where there are directory ids, and not as many as replicas."""
-    directories = at[tagged.DIRECTORIES]
-    count = window.u1[directories]
-    found: Array = (directories > 0) & (count > 1) & (count != window.u1[at[tagged.REPLICAS]])
-    return found
-
-
-def _are_unknown(window: Window, recovery: Array) -> Array:
-    """Where a recovery state stands that is not known."""
-    found: Array = (recovery > 0) & (window.u1[recovery] > 1)
-    return found
 
 
 def _kept(rows: Any, aborted: Sequence[tuple[int, int]]) -> Any:

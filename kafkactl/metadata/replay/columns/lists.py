@@ -90,6 +90,17 @@ class Lists:
         found: Array = self.words[places]
         return found
 
+    def content(self) -> bytes:
+        """All that was added, as bytes of this machine's order."""
+        return self.words[_PINNED : self.used].tobytes()
+
+    @classmethod
+    def of(cls, content: bytes) -> Lists:
+        """Lists at the same places."""
+        found = cls()
+        found._append(np.frombuffer(content, np.int32))
+        return found
+
     def moved(self, other: Lists, places: Array, width: int) -> Array:
         """Copies these to another array; returns their places there."""
         held = np.flatnonzero(places >= _PINNED)

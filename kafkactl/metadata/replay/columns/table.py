@@ -6,7 +6,7 @@ A topic that is in the table is in it whole, and what the `State` holds of it is
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -27,8 +27,15 @@ _FORMS: Final[Mapping[str, type[Any]]] = {
 }
 
 
+def are_sparse(numbers: Array) -> bool:
+    """Whether a topic whose partitions have these numbers, which are not none, has no place in a table."""
+    return int(numbers.min()) < 0 or int(numbers.max()) >= 2 * len(numbers) + 64
+
+
 class PartitionTable:
     """The table. Columns are attributes by name; `present` marks which rows are partitions."""
+
+    FORMS: ClassVar[Mapping[str, type[Any]]] = _FORMS
 
     replicas: Array
     isr: Array
@@ -50,7 +57,7 @@ class PartitionTable:
         self._scratch: Array = np.zeros(0, np.int32)
         self.topics = IdNumbers(self._new_topic)
         self._raws: list[bytes] = []
-        for name, form in _FORMS.items():
+        for name, form in self.FORMS.items():
             setattr(self, name, np.zeros(1024, form))
         self.used = 0
         self._base, self._room = np.zeros(256, np.int64), np.zeros(256, np.int64)
@@ -95,6 +102,16 @@ class PartitionTable:
         found: Array = self._base[topics] + numbers
         return found
 
+    def room_for(self, topics: Array, numbers: Array) -> Array:
+        """The rows of these partitions, however far apart; no topic may be sparse that the state has."""
+        over = np.flatnonzero(numbers >= self._room[topics])
+        greatest = np.full(len(self._raws), -1)
+        np.maximum.at(greatest, topics[over], numbers[over])
+        for topic in np.flatnonzero(greatest >= 0).tolist():
+            self._widen(topic, int(greatest[topic]) + 1)
+        found: Array = self._base[topics] + numbers
+        return found
+
     def _make_room(self, topics: Array, numbers: Array) -> bool:
         greatest = np.full(len(self._raws), -1)
         np.maximum.at(greatest, topics, numbers)
@@ -103,22 +120,26 @@ class PartitionTable:
             old, wanted = self._rows_of(topic), int(greatest[topic]) + 1
             if wanted > 64 and wanted > 2 * (int(met[topic]) + int(self.present[old].sum())) + 64:
                 return False
-            size = old.stop - old.start
-            self._allot(topic, wanted if not size else max(wanted, size + size // 2))
-            if not size:
-                continue
+            self._widen(topic, wanted)
+        return True
+
+    def _widen(self, topic: int, wanted: int) -> None:
+        """Room for so many partitions, for that of the topic is too small; those that it has move there."""
+        old = self._rows_of(topic)
+        size = old.stop - old.start
+        self._allot(topic, wanted if not size else max(wanted, size + size // 2))
+        if size:
             new = slice(int(self._base[topic]), int(self._base[topic]) + size)
-            for name in _FORMS:
+            for name in self.FORMS:
                 column = getattr(self, name)
                 column[new] = column[old]
             self.present[old] = False
-        return True
 
     def _allot(self, topic: int, size: int) -> None:
         self._base[topic], self._room[topic] = self.used, size
         self.used += size
         while self.used > len(self.present):
-            for name in _FORMS:
+            for name in self.FORMS:
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
 
@@ -145,7 +166,7 @@ class PartitionTable:
 
     def _load(self, topic: int, partitions: dict[int, PartitionState]) -> None:
         numbers = np.fromiter(partitions, np.int64, len(partitions))
-        if int(numbers.min()) < 0 or int(numbers.max()) >= 2 * len(partitions) + 64:
+        if are_sparse(numbers):
             self._is_sparse.add(topic)
             return
         self._allot(topic, int(numbers.max()) + 1)
@@ -166,8 +187,17 @@ class PartitionTable:
         return self._taken(rows).states()
 
     def _taken(self, rows: Any) -> Rows:
-        columns = {name: getattr(self, name)[rows] for name in _FORMS if name != "present"}
+        columns = {name: getattr(self, name)[rows] for name in self.FORMS if name != "present"}
         return Rows(columns, self.lists.words)
+
+    def topics_at_end(self) -> ColumnTopics | None:
+        """As `topics_of_state`, of all that the state has; where that cannot be, the state has it."""
+        for raw in self._state.topics:
+            self.topics.number(raw)
+        topics = self.topics_of_state()
+        if topics is None:
+            self.flush()
+        return topics
 
     def topics_of_state(self) -> ColumnTopics | None:
         """All topics that the state has, as they are now; None where it has partitions that are not in the table."""

@@ -86,7 +86,7 @@ class Heads(NamedTuple):
     tags: Array
     word: Array
 
-    def only(self, which: Array) -> Heads:
+    def only(self, which: Array | slice) -> Heads:
         """Some of them."""
         return Heads(*(column[which] for column in self))
 

@@ -13,6 +13,7 @@ from bench.make_metadata_log import write_log
 from kafkactl.adapters.files.detail_files import write_details
 from kafkactl.adapters.logs.source import LogSource, open_source
 from kafkactl.dryrun.detail_tables import state_tables
+from kafkactl.dryrun.engine import patches
 from kafkactl.dryrun.engine.columns import Columns, Window
 from kafkactl.dryrun.engine.local import Loaded, load
 from kafkactl.dryrun.engine.spark import engine as spark_engine
@@ -106,6 +107,55 @@ def test_what_nobody_knew_is_read_again(tmp_path: Path, batches: list[list[bytes
         found = load_logs(CONTEXT, [cluster(plain), cluster(odd)], split_bytes=80)
     assert all(same(log, item) for log, item in zip((plain, odd), found, strict=True))
     assert [sorted({stretch.log for stretch in job.stretches}) for job in jobs] == [[0, 1], [1]]
+
+
+FAR = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [partition(1, FAR)],
+        [partition(1, 50_000), change(1, 50_000, Leader=2)],
+        [partition(1, -1)],
+        [partition(1, 2, Leader=-7), change(1, 2, Isr=[1])],
+        [change(1, Leader=-7)],
+        [change(1, Leader=-2)],
+        [change(1, Leader=-1)],
+        [change(1, Leader=2**31 - 1)],
+        [partition(1, 2, Replicas=list(range(200)), Isr=[5], Directories=[])],
+        [change(1, Isr=list(range(130)))],
+        [change(1, LeaderRecoveryState=7)],
+        [change(1, LeaderRecoveryState=1)],
+        [change(1)[:-1] + bytes([1, 3, 1, 0])],
+        [change(1)[:20]],
+        [change(1, 9, Leader=1)],
+        [partition(1), partition(1)],
+    ],
+    ids=lambda records: str(len(records)) + records[0].hex()[:12] + records[0].hex()[-8:],
+)
+@pytest.mark.parametrize("few", [0, 16])
+def test_records_that_columns_cannot_fold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[bytes], few: int
+) -> None:
+    """They are replayed one by one, wherever stretches end."""
+    monkeypatch.setattr(spark_engine, "_FEW_STRETCHES", few)
+    log = log_of(tmp_path, "odd", encoded([*SOUND, records, [change(1, 1, Isr=[2])], [change(1, Leader=1)]]))
+    with jobs_in_process():
+        for split in (80, 1 << 20):
+            (found,) = load_logs(CONTEXT, [cluster(log)], split_bytes=split)
+            assert same(log, found)
+
+
+def test_a_hostile_number_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition has a row only where the records of the stretch make its number likely."""
+    monkeypatch.setattr(patches, "_MOST_ROWS", 1_000)
+    columns = Columns(Window(first=0, end=1 << 40))
+    data = encoded([[partition(1, 1_500), partition(2, 900)]])
+    columns.take(data, [0], 0)
+    assert [other.number for other in columns.others] == [0]
+    assert (columns.partitions, columns.changes) == (1, 0)
+    assert columns.patches()[0].keys["number"].tolist() == [900]
 
 
 def test_a_transaction_that_ends_elsewhere_needs_no_second_look(tmp_path: Path) -> None:

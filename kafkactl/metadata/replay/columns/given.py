@@ -1,0 +1,139 @@
+"""What columns of partition records give, and how a table takes it: the fold that the local engine and Spark share.
+
+Which rows of a table the records are about, and whether they may be folded at all, is for others to say.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kafkactl.metadata.replay.columns import lists, tagged
+from kafkactl.metadata.replay.columns.bytes import Array, Window
+from kafkactl.metadata.replay.columns.table import PartitionTable
+from kafkactl.metadata.replay.topics import LEADER_STAYS
+
+# The columns of the table by the rows of `tagged.Given`.
+LISTS: Final = {
+    "replicas": tagged.REPLICAS,
+    "isr": tagged.ISR,
+    "removing": tagged.REMOVING,
+    "adding": tagged.ADDING,
+    "elr": tagged.ELR,
+    "last_known": tagged.LAST_KNOWN,
+}
+
+
+class Made(NamedTuple):
+    """PartitionRecords. `at` is that of `tagged.Given`."""
+
+    place: Array
+    row: Array
+    at: Array
+    epochs: Array  # where leader, leader epoch and partition epoch stand
+
+    def only(self, which: Array | slice) -> Made:
+        """Some of them."""
+        return Made(self.place[which], self.row[which], self.at[:, which], self.epochs[which])
+
+
+class Changed(NamedTuple):
+    """PartitionChangeRecords. `at` is that of `tagged.Given`, `gives` tells which of its rows have anything."""
+
+    place: Array
+    row: Array
+    at: Array
+    gives: Array
+
+    def only(self, which: Array | slice) -> Changed:
+        """Some of them."""
+        return Changed(self.place[which], self.row[which], self.at[:, which], self.gives)
+
+
+def changes_of(window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array) -> tuple[Changed, Array]:
+    """The changes, and which of them the columns cannot fold."""
+    given = tagged.changes(window, heads.only(own))
+    at, irregular = given.at, given.irregular
+    gives: Array = np.logical_or.reduce(at, axis=1)
+    if gives[tagged.REPLICAS] or gives[tagged.DIRECTORIES]:
+        irregular |= (at[tagged.REPLICAS] > 0) != (at[tagged.DIRECTORIES] > 0)  # what it does depends on the partition
+        irregular |= _do_not_fit(window, at)
+    if gives[tagged.RECOVERY]:
+        irregular |= _are_unknown(window, at[tagged.RECOVERY])
+    return Changed(place[own], rows[own], at, gives), irregular
+
+
+def partitions_of(window: Window, heads: tagged.Heads, place: Array, rows: Array, own: Array) -> tuple[Made, Array]:
+    """The partitions, and which of them the columns cannot fold."""
+    given, epochs = tagged.partitions(window, heads.only(own))
+    irregular = given.irregular | _do_not_fit(window, given.at) | _are_unknown(window, given.at[tagged.RECOVERY])
+    return Made(place[own], rows[own], given.at, epochs), irregular
+
+
+def _do_not_fit(window: Window, at: Array) -> Array:
+    """Where there are directory ids, and not as many as replicas."""
+    directories = at[tagged.DIRECTORIES]
+    count = window.u1[directories]
+    found: Array = (directories > 0) & (count > 1) & (count != window.u1[at[tagged.REPLICAS]])
+    return found
+
+
+def _are_unknown(window: Window, recovery: Array) -> Array:
+    """Where a recovery state stands that is not known."""
+    found: Array = (recovery > 0) & (window.u1[recovery] > 1)
+    return found
+
+
+def make(table: PartitionTable, window: Window, made: Made) -> None:
+    """PartitionRecords, of which a partition has no more than one here."""
+    row = made.row
+    for name, field in LISTS.items():
+        getattr(table, name)[row] = _places(table, window, made.at[field])
+    table.directories[row] = _directories(table, window, made)
+    recovery = made.at[tagged.RECOVERY]
+    table.recovery[row] = np.where(recovery > 0, window.u1[recovery], 0)
+    for at, name in ((0, "leader"), (4, "leader_epoch"), (8, "epoch")):
+        getattr(table, name)[row] = window.i4[made.epochs + at]
+    table.present[row] = True
+
+
+def _places(table: PartitionTable, window: Window, at: Array, width: int = lists.IDS) -> Array:
+    """The places of lists in the table; EMPTY where a record gives none."""
+    given = np.flatnonzero(at)
+    if len(given) == len(at):
+        return table.lists.add(window, at, width)
+    places = np.full(len(at), lists.EMPTY, np.int32)
+    places[given] = table.lists.add(window, at[given], width)
+    return places
+
+
+def _directories(table: PartitionTable, window: Window, given: Made | Changed) -> Array:
+    """Lists of directory ids; where none are given, as many unknown ones as there are replicas."""
+    places = _places(table, window, given.at[tagged.DIRECTORIES], lists.DIRECTORIES)
+    nothing = np.flatnonzero(places == lists.EMPTY)
+    places[nothing] = lists.UNKNOWN[window.u1[given.at[tagged.REPLICAS, nothing]].astype(np.int64) - 1]
+    return places
+
+
+def change(table: PartitionTable, window: Window, changed: Changed) -> None:
+    """PartitionChangeRecords in their order: where a row stands twice in an assignment, numpy keeps the last."""
+    row = changed.row
+    np.add.at(table.epoch, row, 1)
+    leader = np.flatnonzero(changed.at[tagged.LEADER])
+    ids = window.i4[changed.at[tagged.LEADER, leader]].astype(np.int32)
+    if bool((ids == LEADER_STAYS).any()):
+        leader, ids = leader[ids != LEADER_STAYS], ids[ids != LEADER_STAYS]
+    table.leader[row[leader]] = ids
+    np.add.at(table.leader_epoch, row[leader], 1)
+    if changed.gives[tagged.RECOVERY]:
+        recovery = np.flatnonzero(changed.at[tagged.RECOVERY])
+        table.recovery[row[recovery]] = window.u1[changed.at[tagged.RECOVERY, recovery]]
+    for name, field in LISTS.items():
+        if not changed.gives[field]:
+            continue
+        last = table.last(row, np.flatnonzero(changed.at[field]))
+        getattr(table, name)[row[last]] = table.lists.add(window, changed.at[field, last])
+    if changed.gives[tagged.DIRECTORIES]:
+        last = table.last(row, np.flatnonzero(changed.at[tagged.DIRECTORIES]))
+        table.directories[row[last]] = _directories(table, window, changed.only(last))
