@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -34,6 +34,7 @@ from kafkactl.metadata.replay.batches import BatchReplaying
 from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.metadata.replay.columns.lists import Lists
 from kafkactl.metadata.replay.columns.table import PartitionTable, are_sparse
+from kafkactl.metadata.replay.fast import WORTH_BYTES
 from kafkactl.protocol.record_batch import decode_header, decode_records
 from kafkactl.values import Uuid
 
@@ -212,12 +213,28 @@ class Fold:
             own = patches.only(slice(*np.searchsorted(patches.era, (era, era + 1)).tolist()))
             own = own.only(table.is_live[topics[own.topic]])
             put(table, table.room_for(topics[own.topic], own.number), own.numbers, words)
-            if cleared != b"":
+            if cleared is None or cleared in patches.topics:  # the others were replayed with it
                 table.clear_elr(cleared)
-        replaying.table = table
+        if self.plan.bytes < WORTH_BYTES:
+            self._into_state(replaying, table, topics)
+        else:
+            replaying.table = table
         partitions, changes = (sum(counts) for counts in zip((0, 0), *self._counts, strict=True))
         counts = Counter(PartitionRecord=partitions, PartitionChangeRecord=changes)
         replaying.counts.update(+counts)
+
+    def _into_state(self, replaying: Played, table: PartitionTable, topics: Array) -> None:
+        """The patched topics of a small log, partitions in the order in which the plain path meets them."""
+        patches, met = self._patches, defaultdict[int, list[int]](list)
+        order = np.argsort(patches.numbers["first_offset"], kind="stable")
+        for topic, number in zip(patches.topic[order].tolist(), patches.number[order].tolist(), strict=True):
+            met[topic].append(number)
+        for topic, numbers in met.items():
+            held = replaying.state.topics.get(patches.topics[topic])
+            if held is not None:
+                ordered = list(dict.fromkeys([*held.partitions, *numbers]))
+                rows = table.room_for(np.full(len(ordered), topics[topic]), np.array(ordered, np.int64))
+                held.partitions, held.shared = dict(zip(ordered, table.states(rows), strict=True)), False
 
     def _begin_again(self, replaying: Played) -> None:
         """ClearElrRecords were replayed without the patches before them: those come again, on what was at the start."""

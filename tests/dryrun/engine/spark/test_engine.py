@@ -17,12 +17,14 @@ from kafkactl.dryrun.engine import patches
 from kafkactl.dryrun.engine.columns import Columns, Window
 from kafkactl.dryrun.engine.local import Loaded, load
 from kafkactl.dryrun.engine.spark import engine as spark_engine
+from kafkactl.dryrun.engine.spark import fold as spark_fold
 from kafkactl.dryrun.engine.spark import read as spark_read
 from kafkactl.dryrun.engine.spark.engine import load_logs
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.plan import ClusterLog
 from kafkactl.errors import FailedError, InputError
 from kafkactl.metadata.image.digest import image_sha256
+from kafkactl.metadata.image.model import PackedTopics
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.record_batch import encode_batch
 from tests.dryrun.engine.spark.in_process import CONTEXT, jobs_in_process
@@ -31,6 +33,7 @@ from tests.dryrun.odd_logs import (
     BEGIN,
     CASES,
     CLEAR_ALL,
+    DIRECTORIES,
     END,
     LEVEL,
     change,
@@ -38,6 +41,7 @@ from tests.dryrun.odd_logs import (
     encoded,
     generated,
     partition,
+    record,
     topic,
 )  # fmt: skip
 
@@ -112,6 +116,26 @@ def test_what_nobody_knew_is_read_again(tmp_path: Path, batches: list[list[bytes
 FAR = 2**31 - 1
 
 
+def clear(name: str) -> bytes:
+    return record("ClearElrRecord", TopicName=name)
+
+
+def test_a_large_log_keeps_its_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the local engine folds by columns, too, nothing is made of them before it is asked for."""
+    monkeypatch.setattr(spark_fold, "WORTH_BYTES", 0)
+    for seed in range(2):
+        log = log_of(tmp_path, f"large {seed}", generated(seed))
+        with jobs_in_process():
+            (found,) = load_logs(CONTEXT, [cluster(log)], split_bytes=5_000)
+        assert isinstance(found, Loaded) and isinstance(found.image.topics, PackedTopics)
+        assert same(log, found)
+    for name, batches in CASES.items():
+        log = log_of(tmp_path, name, encoded(batches))
+        with jobs_in_process():
+            (found,) = load_logs(CONTEXT, [cluster(log)], split_bytes=200)
+        assert same(log, found)
+
+
 @pytest.mark.parametrize(
     "records",
     [
@@ -129,6 +153,8 @@ FAR = 2**31 - 1
         [change(1, LeaderRecoveryState=1)],
         [change(1)[:-1] + bytes([1, 3, 1, 0])],
         [change(1)[:20]],
+        [change(1, 1, Replicas=[2, 3], EligibleLeaderReplicas=[2]), topic(2), partition(2), CLEAR_ALL],
+        [topic(2), partition(2), topic(3), partition(3, EligibleLeaderReplicas=[2]), clear("t1"), clear("t3")],
         [change(1, 9, Leader=1)],
         [partition(1), partition(1)],
     ],
@@ -140,7 +166,8 @@ def test_records_that_columns_cannot_fold(
 ) -> None:
     """They are replayed one by one, wherever stretches end."""
     monkeypatch.setattr(spark_engine, "_FEW_STRETCHES", few)
-    log = log_of(tmp_path, "odd", encoded([*SOUND, records, [change(1, 1, Isr=[2])], [change(1, Leader=1)]]))
+    late = [[change(1, 1, Isr=[2], EligibleLeaderReplicas=[1])], [change(1, Leader=1)]]
+    log = log_of(tmp_path, "odd", encoded([*SOUND, records, *late, [change(1, Directories=DIRECTORIES[:1])]]))
     with jobs_in_process():
         for split in (80, 1 << 20):
             (found,) = load_logs(CONTEXT, [cluster(log)], split_bytes=split)
