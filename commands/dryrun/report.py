@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.detail_tables import Table
     from kafkactl.dryrun.prediction import Verdict
     from kafkactl.operations.dryrun import ScenarioContext
+    from kafkactl.report.build import Played as Part
 
 
 @leaf_command(
@@ -37,30 +38,45 @@ def report(*, common: Common) -> None:
     of the worst verdict.
     """
     from kafkactl.operations.dryrun import heaviest, run
+    from kafkactl.operations.dryrun.ahead import played_ahead
     from kafkactl.operations.dryrun.outputs import detail_tables, page_part
 
     def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
-        verdicts: list[Verdict] = []
         tables: list[Table] = []
-        predictions, parts = [], []
         html = tagged(common.html, opened.tag)
-        for scenario, asked in _scenarios(opened.context):  # a prediction can be large, and is let go before the next
+        scenarios = list(_scenarios(opened.context))
+
+        def played(scenario: str, asked: Any) -> _Played:
             found = run(scenario, opened.context, asked)
-            payload = payload_of(common, found, opened)
-            verdicts.append(found.verdict)
-            predictions.append({name: part for name, part in payload.items() if name not in opened.frame})
+            payload = plain_values(payload_of(common, found, opened))
             if common.details is not None:
-                tables += detail_tables(found, opened.context, f"{len(verdicts)}-{scenario}/")
-            if html is not None:
-                parts.append(page_part(plain_values(payload), found, opened.context))
+                number = scenarios.index((scenario, asked)) + 1
+                tables.extend(detail_tables(found, opened.context, f"{number}-{scenario}/"))
+            part = None if html is None else page_part(payload, found, opened.context)
+            return _Played(
+                found.verdict, {name: value for name, value in payload.items() if name not in opened.frame}, part
+            )
+
+        # Tables are made here, for they are too large to be sent.
+        each = played_ahead(scenarios, played, opened.context.image, processes=None if common.details is None else 1)
+        results = list(each)
         if html is not None:
-            write_html(html, parts, opened)
-        verdict = heaviest(verdicts)
+            write_html(html, [result.part for result in results if result.part is not None], opened)
+        verdict = heaviest([result.verdict for result in results])
         details = write_tables(common.details, opened, tables)
+        predictions = [result.prediction for result in results]
         answer = {**opened.frame, "verdict": verdict, "html": html, "details": details, "predictions": predictions}
         return answer, verdict
 
     give(common, "dryrun.report", play, _show, restarts=True)
+
+
+class _Played(NamedTuple):
+    """What is kept of a prediction, which can be large itself; `part` is what the page shows of it."""
+
+    verdict: Verdict
+    prediction: dict[str, Any]
+    part: Part | None
 
 
 def _scenarios(context: ScenarioContext) -> Iterator[tuple[str, Any]]:

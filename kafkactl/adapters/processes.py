@@ -12,6 +12,7 @@ import signal
 import struct
 import sys
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -82,7 +83,9 @@ class _Child(Generic[Piece]):
         """None where the system has no room for another process."""
         ours, theirs = os.pipe()
         try:
-            pid = os.fork()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy's, which no child uses
+                pid = os.fork()
         except OSError:
             os.close(ours)
             os.close(theirs)

@@ -10,10 +10,10 @@ all T within S (Moebius inversion). 30 brokers and 100,000 partitions with 3 rep
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from kafkactl.dryrun.answer import LossDict
 from kafkactl.dryrun.brokers.loss import ends_of
@@ -36,6 +36,9 @@ from kafkactl.metadata.image.model import (
 
 MOST_SETS = 5_000_000
 Group: TypeAlias = tuple[int, ...]
+Settings: TypeAlias = tuple[int, bool]
+_Exact: TypeAlias = tuple[Settings, tuple[Any, ...], tuple[Any, ...]]
+_Counted: TypeAlias = list[Any]  # how many, and one of them
 
 
 class Harm(NamedTuple):
@@ -113,19 +116,29 @@ def _parts(image: Image, facts: Facts, size: int) -> dict[Group, list[int]]:
     """g(T) summed over all partitions, for every group of at most `size` live brokers that share a partition."""
     shapes = _Shapes(ActiveController(image, facts), size)
     parts: dict[Group, list[int]] = {}
-    for topic in image.topics.values():
-        for state in topic.partitions.states.values():
-            replicas = state[REPLICAS_AT]
-            for group, harm in shapes.parts(topic, state):
-                key = tuple(sorted([replicas[at] for at in group]))
-                held = parts.get(key)
-                if held is None:
-                    parts[key] = list(harm)
-                else:
-                    held[0] += harm[0]
-                    held[1] += harm[1]
-                    held[2] += harm[2]
+    for (settings, *_), (count, state) in _alike(image, shapes.settings).items():
+        replicas = state[REPLICAS_AT]
+        for group, harm in shapes.parts(settings, state):
+            held = parts.setdefault(tuple(sorted([replicas[at] for at in group])), [0, 0, 0])
+            held[0] += count * harm[0]
+            held[1] += count * harm[1]
+            held[2] += count * harm[2]
     return parts
+
+
+def _alike(image: Image, settings_of: Callable[[Topic], Settings]) -> dict[_Exact, _Counted]:
+    """How many partitions are equal in all but their epochs, replicas and directories and all, and one of each."""
+    found: dict[_Exact, _Counted] = {}
+    for topic in image.topics.values():
+        settings = settings_of(topic)
+        for state in topic.partitions.states.values():
+            exact = settings, state[:LEADER_EPOCH_AT], state[DIRECTORIES_AT:]
+            held = found.get(exact)
+            if held is None:
+                found[exact] = [1, state]
+            else:
+                held[0] += 1
+    return found
 
 
 class _Shapes:
@@ -135,19 +148,14 @@ class _Shapes:
         self._controller = controller
         self._size = size
         self._known: dict[tuple[object, ...], list[tuple[Group, Harm]]] = {}
-        self._of_state: dict[tuple[object, ...], list[tuple[Group, Harm]]] = {}
 
-    def parts(self, topic: Topic, state: PartitionState) -> list[tuple[Group, Harm]]:
+    def settings(self, topic: Topic) -> Settings:
+        """What holds for the partitions of a topic."""
+        return self._controller.settings(topic)
+
+    def parts(self, settings: Settings, state: PartitionState) -> list[tuple[Group, Harm]]:
         """g(T) of one partition, for groups T of places of its live replicas, those that are not nothing."""
-        settings = self._controller.settings(topic)
-        # Epochs do not matter; the rest of the tuple does, ids and directories and all.
-        exact = (settings, state[:LEADER_EPOCH_AT], state[DIRECTORIES_AT:])
-        found = self._of_state.get(exact)
-        if found is None:
-            found = self._of_state[exact] = self._of_shape(partition_of(state), settings)
-        return found
-
-    def _of_shape(self, partition: Partition, settings: tuple[int, bool]) -> list[tuple[Group, Harm]]:
+        partition = partition_of(state)
         may_lead = self._controller.acceptor(partition, self._controller.is_active)
         alive = tuple(may_lead(replica) for replica in partition.replicas)
         shape, _ = placed(partition)

@@ -6,12 +6,14 @@ import errno
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from pickle import loads
 
 import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.adapters.files import whole_file
+from kafkactl.operations.dryrun import ahead
 from tests.commands.captured import unpacked
 from tests.conftest import Run
 from tests.metadata.goldens import golden
@@ -52,6 +54,21 @@ def test_every_scenario_can_be_a_page(kafkactl: Kafkactl, log: Path, tmp_path: P
     assert f"<strong>{run.json['verdict']}</strong>" in text
     assert all(f"<code>{finding['id']}</code>" in text for finding in run.json["findings"])
     assert list(tmp_path.iterdir()) == [page]
+
+
+def test_scenarios_that_are_played_by_several_processes_give_the_same_report(
+    kafkactl: Kafkactl, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = kafkactl("dryrun", "report", log, "--html", tmp_path / "page.html", "-o", "json")
+    page = (tmp_path / "page.html").read_text()
+    children: list[object] = []
+    monkeypatch.setattr(ahead, "LARGE", 0)
+    monkeypatch.setattr(ahead, "useful_processes", lambda: 3)
+    monkeypatch.setattr(ahead.pickle, "loads", lambda data: children.append(data) or loads(data))
+    together = kafkactl("dryrun", "report", log, "--html", tmp_path / "page.html", "-o", "json")
+    assert (together.code, together.json) == (alone.code, alone.json)
+    assert (tmp_path / "page.html").read_text() == page
+    assert len(children) == len(together.json["predictions"]) > 5
 
 
 def test_the_report_plays_all_that_needs_no_argument(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""The scenarios of a report of a large cluster, played by several processes: none depends on what another finds."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeVar
+
+from kafkactl.adapters.processes import done_ahead, useful_processes
+from kafkactl.metadata.image.model import Image
+
+Asked = tuple[str, Any]
+Result = TypeVar("Result")
+
+LARGE: Final = 20_000  # partitions, from which on a scenario takes longer than its process costs
+
+
+def played_ahead(
+    scenarios: Iterable[Asked], played: Callable[[str, Any], Result], image: Image, *, processes: int | None = None
+) -> Iterator[Result]:
+    """What `played` gives for each scenario and its inputs, in their order.
+
+    Of a large image several are played at once (default: as many processes as are of use here), and what they give
+    is pickled. Raises as `played`, once what comes before was given.
+    """
+    if processes is None:
+        processes = useful_processes() if image.partition_count() >= LARGE else 1
+    if processes < 2:
+        yield from (played(*asked) for asked in scenarios)
+        return
+
+    def work(asked: Asked) -> list[bytes]:
+        return [pickle.dumps(played(*asked), protocol=pickle.HIGHEST_PROTOCOL)]
+
+    for asked, made in done_ahead(scenarios, work, processes, alone=lambda _: False):
+        yield played(*asked) if made is None else pickle.loads(b"".join(made))
