@@ -15,7 +15,7 @@ from bench.side_by_side import Sample, circumstances, interleaved, measure, reco
 KAFKA = "4.3.1"
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 RUNS = 11
-RATIO_GOAL = 0.10
+RATIO_GOAL = 0.08
 NODES = 500
 CONTROLLERS = 5
 HOST = "bench"

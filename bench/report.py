@@ -1,15 +1,18 @@
 """What a dry-run report costs: `kafkactl dryrun report --html` over the log of a cluster of 200,000 partitions.
 
-python -m bench.report [PARTITIONS]. CPU time and peak memory of the whole command, one run.
+python -m bench.report [PARTITIONS]. Time on the clock, processor time of all its processes, and the peak memory of
+the largest of them, of three runs.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from bench.installed import ROOT
@@ -17,7 +20,8 @@ from bench.log_shape import Expected, described
 from bench.side_by_side import circumstances, record
 
 PARTITIONS = 200_000
-GOAL_S = 30.0
+RUNS = 3
+GOAL_S = 15.0
 GOAL_MB = 500.0
 _HARM_FOUND = 7  # the report's exit code: some brokers of such a cluster cannot be lost without harm
 
@@ -30,23 +34,34 @@ def main() -> None:
         expected = _written(folder, partitions)
         log, page = folder / "__cluster_metadata-0", folder / "report.html"
         command = [sys.executable, "-m", "kafkactl", "dryrun", "report", str(log), "--html", str(page)]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        load = os.getloadavg()[0]
+        runs = [_run(command) for _ in range(RUNS)]
         size = page.stat().st_size
-    if process.returncode != _HARM_FOUND:
-        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
-    seconds, peak_mb = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
+    walls = sorted(wall for wall, _, _ in runs)
+    seconds, peak_mb = statistics.median(walls), max(peak for _, _, peak in runs)
     text = [
-        f"{described(expected)}, {partitions:,} partitions on 40 brokers; one run, load {os.getloadavg()[0]:.0f};"
+        f"{described(expected)}, {partitions:,} partitions on 40 brokers; {RUNS} runs, load {load:.0f} before;"
         f" {circumstances()}.\n",
-        f"{seconds:.0f} s of CPU time, {peak_mb:.0f} MB; a page of {size / 1e6:.1f} MB."
+        f"{seconds:.1f} s ({walls[0]:.1f} to {walls[-1]:.1f}), {statistics.median(cpu for _, cpu, _ in runs):.1f} s of"
+        f" processor time, {peak_mb:.0f} MB in the largest process; a page of {size / 1e6:.1f} MB."
         f" Goal: {GOAL_S:.0f} s ({_verdict(seconds <= GOAL_S)}) and {GOAL_MB:.0f} MB ({_verdict(peak_mb <= GOAL_MB)}).",
     ]
     if partitions >= PARTITIONS:
         record("Dry-run report", "\n".join(text))
     else:
         print("\n".join(text))
+
+
+def _run(command: list[str]) -> tuple[float, float, float]:
+    """Seconds on the clock and of the processors, and megabytes. Raises RuntimeError for another end than is right."""
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != _HARM_FOUND:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+    return wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6
 
 
 def _written(folder: Path, partitions: int) -> Expected:

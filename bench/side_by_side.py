@@ -26,11 +26,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Figures:
-    """Medians of all samples of one command."""
+    """Medians of all samples of one command, and the least and the most time on the clock of one of them."""
 
     cpu_ms: float
     wall_ms: float
     runs: int
+    least_wall_ms: float
+    most_wall_ms: float
 
 
 def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Sample:
@@ -60,6 +62,8 @@ def interleaved(commands: Mapping[str, Callable[[], Sample]], runs: int) -> dict
             statistics.median(value.cpu_ms for value in taken),
             statistics.median(item.wall_ms for item in taken),
             len(taken),
+            min(item.wall_ms for item in taken),
+            max(item.wall_ms for item in taken),
         )
         for name, taken in samples.items()
     }

@@ -2,7 +2,7 @@
 
 A tree of 100,000 partitions in a ZooKeeper of the lab (3.8.4) on the same machine. One by one is what a script with
 kazoo does: one request, one answer, the next. Both read the same znodes, their data and their children. Goals: at
-least 7 times as fast; the plan (what Kafka's copy of it would write) within 60 s.
+least 7 times as fast; the plan (what Kafka's copy of it would write) within 12 s.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PARTITIONS = 100_000
 A_TOPIC = 20
 RUNS = 3
 GOAL = 7.0
-PLAN_GOAL_S = 60.0
+PLAN_GOAL_S = 12.0
 
 
 def main(arguments: list[str]) -> None:
@@ -53,7 +53,8 @@ def main(arguments: list[str]) -> None:
         f"| its plan: every record and its bytes | {plan_seconds:.1f} | {partitions / plan_seconds:,.0f} |",
         "",
         f"Goal: at least {GOAL:g} × one by one. Measured: {ratio:.1f} × ({'met' if ratio >= GOAL else 'missed'})."
-        f" Snapshot and plan in one go: {tree_seconds + plan_seconds:.1f} s of {PLAN_GOAL_S:g}.",
+        f" Plan: {plan_seconds:.1f} s of {PLAN_GOAL_S:g} ({'met' if plan_seconds <= PLAN_GOAL_S else 'missed'});"
+        f" with the snapshot {tree_seconds + plan_seconds:.1f} s.",
     ]
     if partitions >= PARTITIONS:
         record("Snapshot of ZooKeeper", "\n".join(text))
