@@ -4,7 +4,7 @@
 # make site   the documentation as a site in build/site, links checked
 # make dist   sdist and wheel in dist/, checked, installed and tried in a fresh environment
 # make requirements   newest versions of all dependencies, with hashes, to requirements/
-.PHONY: setup system check format test lab bench demo docs site dist requirements clean
+.PHONY: setup system check static ruff layout types layers format test lab bench demo docs site dist requirements clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -22,11 +22,22 @@ system: setup
 
 # A third worker on two cores: tests that wait for sockets and processes leave a core free for half of their time.
 check: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --config setup.cfg --no-logo
+	@$(MAKE) --no-print-directory -j 4 --output-sync=target static
 	KAFKACTL_HYPOTHESIS=quick $(BIN)/python -m pytest -q -m "not lab and not campaign and not slow" -n 3
+
+static: ruff layout types layers
+
+ruff: setup
+	$(BIN)/ruff check .
+
+layout: setup
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+layers: setup
+	$(BIN)/lint-imports --config setup.cfg --no-logo
 
 format: setup
 	$(BIN)/ruff check --fix .
