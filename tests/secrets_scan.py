@@ -9,9 +9,12 @@ that kafkactl writes: plans, receipts, journals. Where secrets are asked for (`-
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import re
 import subprocess
+import zipfile
+import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,7 @@ import pytest
 
 MARKS = ("hunter", "s3cret", "scr4m", "passw0rd", "alice-secret", "another-secret", "geheim")
 ASKED_FOR = ("--show-secrets", "--include-secrets")
-WRITTEN = ("*.jsonl", "*plan*.json", "node-*.json", "*receipt*.json", "*.html")
+WRITTEN = ("*.jsonl", "*plan*.json", "node-*.json", "*receipt*.json", "*.html", "*.zip")
 _MOST_BYTES = 64 * 1024 * 1024
 _told: list[str] = []
 
@@ -39,7 +42,17 @@ def check(text: str, where: str) -> None:
 
 def written_leaks(folder: Path) -> list[str]:
     """Files of the kinds that kafkactl writes in which a password stands."""
-    return sorted({f"{path}: {found}" for path in _written(folder) if (found := leaks(path.read_bytes()))})
+    return sorted({f"{path}: {found}" for path in _written(folder) if (found := leaks(_unpacked(path)))})
+
+
+def _unpacked(path: Path) -> bytes:
+    """The bytes of a file, and of the members of a bundle."""
+    data = path.read_bytes()
+    flaws = contextlib.suppress(zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, OSError, ValueError)
+    with flaws, zipfile.ZipFile(path) as archive:
+        sound = [entry for entry in archive.infolist() if entry.file_size <= _MOST_BYTES]
+        return b"\n".join([data, *map(archive.read, sound[:100])])
+    return data
 
 
 def _written(folder: Path) -> Iterator[Path]:

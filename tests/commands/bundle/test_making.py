@@ -172,6 +172,15 @@ def test_time_that_is_over_ends_the_rest_and_not_the_bundle(
     assert errors == dict.fromkeys(NODE_PARTS, "timed-out") | {"config-1": None, "versions": None}
 
 
+def test_names_from_elsewhere_stay_text_in_the_page(kafkactl: Callable[..., Run], tmp_path: Path) -> None:
+    evil = tmp_path / "<script>alert(1)</script>\x1b[2J\u202e\"'&"
+    planted.written_log(tmp_path / "disk")
+    made(kafkactl, tmp_path / "a.zip", "--log-dir", evil, "--log-dir", tmp_path / "disk")
+    page = contents(tmp_path / "a.zip")["index.html"].decode()
+    assert "<script" not in page and "&lt;script&gt;" in page
+    assert "\x1b" not in page and "\u202e" not in page
+
+
 # --- secrets ----------------------------------------------------------------------------------------------------------
 
 
