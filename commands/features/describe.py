@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from kafkactl.commands.framework import completing, exit_codes
+from kafkactl.commands.framework.bundles import bundle_option, stored
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
@@ -34,8 +35,9 @@ Answer = Mapping[str, Any]
     metavar="ID",
     help="Show only this node's response. [default: all nodes]",
 )
+@bundle_option
 @connection_options
-def command(*, node_id: int | None, connection: ConnectionArguments) -> None:
+def command(*, node_id: int | None, bundle: str | None, connection: ConnectionArguments) -> None:
     """Show every feature: the level that is finalized, and the levels that each node supports.
 
     In a pipe the lines of `kafka-features.sh describe` come first, in the form of the cluster's
@@ -43,6 +45,10 @@ def command(*, node_id: int | None, connection: ConnectionArguments) -> None:
     """
     from kafkactl.operations.features.cluster import describe
 
+    if bundle is not None:
+        if node_id is not None or any(connection):
+            raise click.UsageError("--bundle is used alone: it contains the answer of a cluster.")
+        emit("features.describe", stored(bundle, "features.describe")[0], render=_show_all, listing="features")
     with open_client(connection) as client:
         found = describe(client, node_id=node_id)
     lines = found.lines
@@ -60,6 +66,11 @@ def command(*, node_id: int | None, connection: ConnectionArguments) -> None:
 
 
 # --- the page -------------------------------------------------------------------------------------------------------
+
+
+def _show_all(page: Page, answer: Answer) -> None:
+    _show(page, answer)
+    page.findings(answer["findings"])
 
 
 def _show(page: Page, answer: Answer) -> None:

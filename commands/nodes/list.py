@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import click
+
 from kafkactl.commands.framework import exit_codes
+from kafkactl.commands.framework.bundles import bundle_option, stored
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
@@ -20,8 +23,9 @@ from kafkactl.commands.rendering.page import Page, Word
     ),
     codes=(0, 2, 4, 6),
 )
+@bundle_option
 @connection_options
-def command(*, connection: ConnectionArguments) -> None:
+def command(*, bundle: str | None, connection: ConnectionArguments) -> None:
     """Show the nodes of a cluster: registrations in the metadata log, and each node's response.
 
     No other tool shows registrations of controllers, or the levels that a dead node supports. A
@@ -31,9 +35,13 @@ def command(*, connection: ConnectionArguments) -> None:
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.operations.nodes.list import list_nodes
 
-    with open_client(connection) as client:
-        found = list_nodes(client, timeout_ms=current_settings().timeout_ms)
-    answer = found.to_dict()
+    if bundle is not None:
+        if any(connection):
+            raise click.UsageError("--bundle is used alone: it contains the answer of a cluster.")
+        answer = stored(bundle, "nodes.list")[0]
+    else:
+        with open_client(connection) as client:
+            answer = list_nodes(client, timeout_ms=current_settings().timeout_ms).to_dict()
     exit_code = exit_codes.DONE if answer["nodes"] else exit_codes.UNREACHABLE
     emit("nodes.list", answer, render=_show, listing="nodes", exit_code=exit_code)
 

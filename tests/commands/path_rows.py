@@ -152,7 +152,8 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Row("--bundle", "log history", "log history --topic t --bundle {}"),
     Row("--bundle", "log diff", "log diff {log} --bundle {}"),
     Row("--bundle", "log browse", "log browse --bundle {}"),
-    Row("--bundle", "quorum describe", "quorum describe --bundle {}"),
+    *(Row("--bundle", verb, f"{verb} --bundle {{}}") for verb in
+      ("quorum describe", "features describe", "nodes list")),
     Row("--bundle", "dryrun *", "dryrun broker-loss --brokers 1 --bundle {}"),
     Row("--bundle", "dryrun *", "dryrun zk-migration --bundle {}"),
     Row("--bundle", "migrate *", "migrate status --bundle {}"),

@@ -20,6 +20,8 @@ from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.migration.zktree.znode import encode_znodes
+from kafkactl.operations.bundle.create import create_bundle
+from kafkactl.operations.bundle.sources import Sources
 from scripts import make_reference
 from tests.commands import test_hostile_text, test_secrets_hidden
 from tests.commands.every_command import LINES, lines_with
@@ -77,13 +79,16 @@ def world(folder: Path, log: Path, config: Path, client: Path, captured: Capture
     (folder / "zk.jsonl.gz").write_bytes(encode_znodes(captured.znodes or ()))
     (folder / "fleet").mkdir()
     fleet = FleetOnDisk(folder / "fleet", FleetBuilder())
+    bundled = Sources(configs=(str(config),), logs=(str(log),), observation=str(folder / "observation"))
+    create_bundle(folder / "bundle.zip", bundled, include_log=True)
     for path in (config, client):
         path.chmod(0o600)
     return {
         "log": str(log), "segment": str(log / SEGMENT), "meta": str(log.parent / "meta.properties"),
         "config": str(config), "client": str(client), "observation": str(folder / "observation"),
         "tree": str(folder / "zk.jsonl.gz"), "fleet": str(fleet.inventory), "fleet-plan": str(fleet.plan),
-        "inventory": str(_inventory(folder, config, text)), "id": ID, "text": text, "new": str(folder / "new"),
+        "inventory": str(_inventory(folder, config, text)), "bundle": str(folder / "bundle.zip"),
+        "id": ID, "text": text, "new": str(folder / "new"),
         "report": str(folder / "report.html"), "details": str(folder / "details"),
         "rendered": str(folder / "rendered"),
     }  # fmt: skip

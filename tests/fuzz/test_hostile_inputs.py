@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tarfile
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -221,10 +223,50 @@ def files_of_a_disk(place: Place) -> Kind:
     return Kind((meta, state), feed)
 
 
+def bundle(place: Place) -> Kind:
+    """The archive itself."""
+    made = place.folder / "made.zip"
+    place.kafkactl("bundle", "--out", made, "--log-dir", _log(place), "--include-log")
+
+    def feed(said: bytes) -> None:
+        file = place.file("a.zip", said)
+        for words in (("log", "verify"), ("log", "image"), ("dryrun", "replay")):
+            place.run(*words, "--bundle", file)
+
+    return Kind((made.read_bytes(),), feed)
+
+
+def bundled_answer(place: Place) -> Kind:
+    """Manifests and kept answers in an archive that is sound."""
+    log, made = _log(place), place.folder / "made.zip"
+    place.kafkactl("bundle", "--out", made, "--log-dir", log)
+    with zipfile.ZipFile(made) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    names = ("manifest.json", "answers/log.verify.json", "answers/log.image-1.json", "answers/log.lint-1.json")
+
+    def feed(said: bytes) -> None:
+        for name in names:
+            said_of = files | {name: said}
+            if name != "manifest.json":
+                document = json.loads(files["manifest.json"])
+                for member in document["members"]:
+                    data = said_of[member["path"]]
+                    member |= {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+                said_of["manifest.json"] = json.dumps(document).encode()
+            with zipfile.ZipFile(place.folder / "a.zip", "w") as archive:
+                for path, data in said_of.items():
+                    archive.writestr(path, data)
+            for verb in ("verify", "image", "lint"):
+                place.run("log", verb, "--bundle", place.folder / "a.zip")
+
+    return Kind(tuple(files[name] for name in names), feed)
+
+
 OF_COMMANDS = {
     "plan": plan, "fleet": fleet, "inventory": inventory, "manifest": manifest, "observation": observation,
     "journal": journal,
     "saved tree": saved_tree, "znode": znode_data, "after": after, "reassignment": reassignment,
+    "bundle": bundle, "answer in a bundle": bundled_answer,
     "server properties": server_properties, "files of a disk": files_of_a_disk,
 }  # fmt: skip
 OF_THE_LIBRARY = tuple(library_kinds(Path(), None, None))  # type: ignore[arg-type] # the names alone

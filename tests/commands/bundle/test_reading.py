@@ -41,7 +41,8 @@ OF_A_MIGRATION = {
     "migrate plan": [],
     "migrate rollback": ["--dry-run"],
 }
-READERS = {**OF_A_LOG, **OF_A_MIGRATION, "log verify": [], "log image": [], "quorum describe": [], "tiered audit": [],
+READERS = {**OF_A_LOG, **OF_A_MIGRATION, "log verify": [], "log image": [], "quorum describe": [],
+           "features describe": [], "nodes list": [], "tiered audit": [],
            "tiered segments": [], "tiered history": ["--topic", "t"], "dryrun zk-migration": []}  # fmt: skip
 Kafkactl = Callable[..., Run]
 
@@ -180,6 +181,10 @@ def test_a_quorum_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path) -> None:
     )  # fmt: skip
     for more in ([], ["--status"], ["--replication", "--human-readable"]):
         assert kafkactl("quorum", "describe", "--bundle", path, *more).code == here.code
+    for words in (("features", "describe"), ("nodes", "list")):
+        if states[".".join(words)] == "gathered":
+            assert kafkactl(*words, "--bundle", path).code == 0
+        assert kafkactl(*words, "--bundle", path, "--bootstrap-server", "h:1").code == 2
     assert kafkactl("quorum", "describe", "--bundle", path, "--watch").code == 2
     assert kafkactl("quorum", "describe", "--bundle", path, "--log-dir", "x").code == 2
 
@@ -222,6 +227,8 @@ STORED = {
     "log lint": ("log-1", "answers/log.lint-1.json"),
     "log image": ("log-1", "answers/log.image-1.json"),
     "quorum describe": ("quorum.describe", "answers/quorum.describe.json"),
+    "features describe": ("features.describe", "answers/features.describe.json"),
+    "nodes list": ("nodes.list", "answers/nodes.list.json"),
     "tiered audit": ("tiered.audit", "answers/tiered.audit.json"),
 }
 

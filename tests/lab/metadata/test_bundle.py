@@ -53,6 +53,12 @@ def by_kafka(kafkactl: Kafkactl, storage_tool: StorageToolServer, file: Path) ->
     return compare(kafkactl, storage_tool, file)
 
 
+def image_level(run: Run) -> int:
+    """The level of metadata.version in a state."""
+    level: int = run.json["image"]["features"]["metadata.version"]
+    return level
+
+
 def test_a_live_cluster(
     kafkactl: Kafkactl, cluster: KafkaCluster, storage_tool: StorageToolServer, tmp_path: Path
 ) -> None:
@@ -76,11 +82,15 @@ def test_a_live_cluster(
 
     quorum = asked("quorum", "describe")
     assert (quorum["leader_id"], len(quorum["voters"]), quorum["cluster_id"]) == (leader, 3, cluster.cluster_id)
+    nodes, features = asked("nodes", "list"), asked("features", "describe")
+    assert [node["id"] for node in nodes["nodes"]] == [1, 2, 3, 11]
+    (level,) = [feature for feature in features["features"] if feature["name"] == "metadata.version"]
+    assert level["finalized"] == image_level(live := kafkactl("log", "image", "--from-cluster", *address, "-o", "json"))
     verified = asked("log", "verify")
     assert len(verified["sources"]) == 2 and not verified["divergences"]
-    image, live = asked("log", "image"), kafkactl("log", "image", "--from-cluster", *address, "-o", "json").json
-    assert image["image"]["brokers"] == live["image"]["brokers"]
-    assert image["counts"] == live["counts"]
+    image = asked("log", "image")
+    assert image["image"]["brokers"] == live.json["image"]["brokers"]
+    assert image["counts"] == live.json["counts"]
     assert asked("log", "lint")["records"] and asked("log", "browse")["names"]
     assert asked("log", "history", "--broker", "11")["records"][0]["type"] == "RegisterBrokerRecord"
     assert asked("dryrun", "replay")["verdict"] == "ok"
