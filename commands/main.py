@@ -7,7 +7,8 @@ import os
 import click
 
 from kafkactl._version import __version__
-from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
+from kafkactl.commands.framework.lazy_group import Entry
+from kafkactl.commands.framework.plugins import PluginGroup
 from kafkactl.commands.framework.settings import Invocation, peek_settings
 
 PROGRAM = "kafkactl"
@@ -37,7 +38,7 @@ COMMANDS = {
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=PluginGroup,
     entries=COMMANDS,
     context_settings=CONTEXT,
     examples=(

@@ -55,8 +55,11 @@ def _steps(page: Path) -> list[tuple[str, str]]:
 
 def user_environment(folder: Path) -> dict[str, str]:
     """A PATH on which `kafkactl` is this tree, and a terminal that is none."""
-    program = _made(folder / "bin") / "kafkactl"
-    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m kafkactl "$@"\n', encoding="utf-8")
+    (folder / "bin").mkdir(exist_ok=True)
+    program = folder / "bin" / "kafkactl"
+    program.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{ROOT}:$PYTHONPATH" exec "{sys.executable}" -m kafkactl "$@"\n', encoding="utf-8"
+    )
     program.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("KAFKACTL_", "FORCE_COLOR"))}
     return kept | {"PATH": f"{program.parent}:{kept['PATH']}", "LC_ALL": "C.UTF-8", "HOME": str(folder)}

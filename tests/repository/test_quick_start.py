@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -24,6 +26,21 @@ def test_the_page_on_man_pages(tmp_path):
     (tmp_path / "man").mkdir()
     (tmp_path / "man" / "man1").symlink_to(DOCS / "man")
     check_page(DOCS / "man-pages.md", tmp_path, environment={"MANPATH": str(tmp_path / "man"), "MANPAGER": "cat"})
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    int(version("setuptools").partition(".")[0]) < 77, reason="needs setuptools 77: pip install 'setuptools>=77'"
+)
+def test_the_page_on_plugins(tmp_path):
+    shutil.copytree(DOCS / "plugins-example", tmp_path / "example")  # what a build leaves stays out of the tree
+    names = {"PLUGINS": tmp_path / "plugins", "PROGRAMS": tmp_path / "bin", "EXAMPLE": tmp_path / "example"}
+    environment = {name: str(path) for name, path in names.items()}
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    check_page(DOCS / "plugins.md", tmp_path, environment=environment, at_least=7)
 
 
 @pytest.mark.slow

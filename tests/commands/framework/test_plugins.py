@@ -1,0 +1,188 @@
+"""Commands of others: listed without being imported, loaded when they are named, and never in place of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.repository.tree import ROOT
+
+Kafkactl = Callable[..., subprocess.CompletedProcess[str]]
+GOOD = """
+import click
+print("imported")
+@click.command()
+@click.option("--count", type=int, default=1)
+def command(count):
+    "A command."
+    click.echo(f"ran {count}")
+"""
+
+
+class Place:
+    """Where a test installs packages and programs, and a user who has them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.packages, self.programs = folder / "packages", folder / "programs"
+        self.packages.mkdir()
+        (folder / "cache").mkdir()
+        self.programs.mkdir()
+
+    def package(self, name: str, entry_points: str, code: str = GOOD) -> None:
+        """Installed: one module, and metadata as pip writes them."""
+        (self.packages / f"{name}.py").write_text(code)
+        metadata = self.packages / f"{name}-1.0.dist-info"
+        metadata.mkdir()
+        (metadata / "entry_points.txt").write_text(f"[console_scripts]\nother = x:y\n\n{entry_points}")
+
+    def program(self, name: str, text: str = '#!/bin/sh\necho "program $0 $*"\nexit 5\n', mode: int = 0o755) -> None:
+        """On the path."""
+        (self.programs / name).write_text(text)
+        (self.programs / name).chmod(mode)
+
+    def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """`kafkactl`, as that user."""
+        path = {"PYTHONPATH": f"{ROOT}:{self.packages}", "PATH": f"{self.programs}:{os.environ['PATH']}"}
+        path["XDG_CACHE_HOME"] = str(self.packages.parent / "cache")
+        return subprocess.run(
+            [sys.executable, "-m", "kafkactl", *words],
+            capture_output=True,
+            text=True,
+            cwd=self.packages.parent,
+            env={**os.environ, **path, **environment},
+            timeout=120,
+            check=False,
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def group(*lines: str) -> str:
+    return "\n".join(["[kafkactl.commands]", *lines, ""])
+
+
+def test_help_lists_names_and_imports_nothing(place: Place) -> None:
+    place.package("acme", group("acme-check = acme:command", "# a remark", "", "BAD NAME = acme:command"))
+    place.program("kafkactl-hello")
+    place.program("kafkactl-not-for-us", mode=0o644)
+    run = place.run("--help")
+    plugins = run.stdout.partition("Plugins:\n")[2].partition("\n\n")[0]
+    assert "".join(plugins.split()) == f"acme-checkfromacme-1.0hellofrom{place.programs / 'kafkactl-hello'}"
+    assert "imported" not in run.stdout + run.stderr
+
+
+def test_a_command_of_a_package(place: Place) -> None:
+    place.package("acme", group("acme-check = acme:command"))
+    run = place.run("acme-check", "--count", "3")
+    assert (run.returncode, run.stdout) == (0, "imported\nran 3\n")
+    assert "A command." in place.run("acme-check", "--help").stdout
+    wrong = place.run("acme-check", "--count", "x")
+    assert (wrong.returncode, "Traceback" in wrong.stderr) == (2, False)
+
+
+def test_an_executable_gets_all_words_and_gives_its_exit_code(place: Place) -> None:
+    place.program("kafkactl-hello")
+    run = place.run("hello", "--help", "-o", "json", "@x", "--", "-v")
+    assert run.returncode == 5
+    assert run.stdout == f"program {place.programs / 'kafkactl-hello'} --help -o json @x -- -v\n"
+
+
+def test_our_own_commands_stay_ours(place: Place) -> None:
+    place.package("evil", group("explain = evil:command", "storage = evil:command"))
+    place.program("kafkactl-explain")
+    run = place.run("explain", "unknown-id", "-o", "json")
+    assert (run.returncode, json.loads(run.stdout)["id"]) == (0, "unknown-id")
+    assert "Plugins" not in place.run("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("import nowhere_at_all", "ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("raise SystemExit(0)", "SystemExit"),
+        ("def broken(:", "SyntaxError"),
+        ("command = 7", "is int, expected is a click command"),
+        ("other = 7", "AttributeError"),
+    ],
+)
+def test_a_plugin_that_is_broken_is_a_typed_error_and_breaks_nothing_else(place: Place, code: str, told: str) -> None:
+    place.package("acme", group("acme-check = acme:command"), code)
+    run = place.run("acme-check", KAFKACTL_OUTPUT="json")
+    error = json.loads(run.stderr)
+    assert (run.returncode, error["id"]) == (1, "plugin-not-loaded")
+    assert "acme-check" in error["message"] and "acme-1.0" in error["message"] and told in error["message"]
+    assert place.run("--help").returncode == 0
+    assert place.run("explain", "unknown-id").returncode == 0
+
+
+def test_two_plugins_of_one_name_are_an_error_that_names_both(place: Place) -> None:
+    place.package("acme", group("check = acme:command"))
+    place.package("other", group("check = other:command"))
+    run = place.run("check", KAFKACTL_OUTPUT="json")
+    message = json.loads(run.stderr)["message"]
+    assert run.returncode == 1
+    assert "acme-1.0" in message and "other-1.0" in message
+
+
+def test_a_program_that_cannot_be_started(place: Place) -> None:
+    place.program("kafkactl-hello", "#!/no/such/shell\n")
+    run = place.run("hello", KAFKACTL_OUTPUT="json")
+    assert (run.returncode, json.loads(run.stderr)["id"]) == (1, "plugin-not-loaded")
+
+
+def test_programs_of_the_working_directory_are_not_run(place: Place) -> None:
+    place.program("kafkactl-hello")
+    run = place.run("hello", PATH=f"programs::.:{os.environ['PATH']}")
+    assert (run.returncode, "No such command" in run.stderr) == (2, True)
+
+
+def test_damaged_metadata_are_passed_over(place: Place) -> None:
+    place.package("acme", group("acme-check = acme:command"))
+    (place.packages / "bad-1.0.dist-info").mkdir()
+    (place.packages / "bad-1.0.dist-info" / "entry_points.txt").write_bytes(b"[kafkactl.commands]\nx = \xff\xfe")
+    (place.packages / "file-1.0.dist-info").write_text("")
+    assert place.run("acme-check").returncode == 0
+
+
+def test_names_are_completed(place: Place) -> None:
+    place.package("acme", group("acme-check = acme:command"))
+    run = place.run(COMP_WORDS="kafkactl acme", COMP_CWORD="1", _KAFKACTL_COMPLETE="bash_complete")
+    assert run.stdout == "plain,acme-check\n"
+
+
+def test_what_help_lists_is_kept_until_a_folder_changes(place: Place) -> None:
+    place.package("acme", group("acme-check = acme:command"))
+    kept = place.packages.parent / "cache" / "kafkactl" / "plugins"
+    assert "acme-check" in place.run("--help").stdout
+    first = kept.read_bytes()
+    assert (b"acme-check\tacme-1.0" in first, kept.stat().st_mode & 0o777) == (True, 0o600)
+    kept.write_bytes(first.replace(b"acme-1.0", b"what was kept"))
+    assert "what was kept" in place.run("--help").stdout
+    place.package("later", group("later-check = later:command"))
+    listed = place.run("--help").stdout
+    assert "later-check" in listed and "what was kept" not in listed
+
+
+@pytest.mark.parametrize("kept", [b"", b"\xff\xfe", b"x\n\x1b[2J\tevil", bytes(2 << 20)])
+def test_a_damaged_list_is_made_again(place: Place, kept: bytes) -> None:
+    place.package("acme", group("acme-check = acme:command"))
+    file = place.packages.parent / "cache" / "kafkactl" / "plugins"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(kept)
+    assert "acme-check  from acme-1.0" in place.run("--help").stdout
+
+
+def test_without_a_place_to_keep_it_help_works(place: Place) -> None:
+    place.package("acme", group("acme-check = acme:command"))
+    (place.packages.parent / "cache").rmdir()
+    (place.packages.parent / "cache").write_text("a file")
+    assert "acme-check" in place.run("--help").stdout
