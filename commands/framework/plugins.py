@@ -156,7 +156,12 @@ def _executable(plugin: Plugin) -> click.Command:
 
 
 def _package_folders() -> list[str]:
-    return [folder or os.curdir for folder in dict.fromkeys(sys.path)]
+    """The folders that packages are imported from, but for the working directory, which `python -m` puts there."""
+    try:
+        here = os.getcwd()
+    except OSError:
+        here = ""
+    return [folder for folder in dict.fromkeys(sys.path) if os.path.isabs(folder) and folder != here]
 
 
 def _program_folders() -> list[str]:

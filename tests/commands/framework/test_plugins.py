@@ -145,6 +145,15 @@ def test_programs_of_the_working_directory_are_not_run(place: Place) -> None:
     assert (run.returncode, "No such command" in run.stderr) == (2, True)
 
 
+def test_packages_of_the_working_directory_are_not_loaded(place: Place) -> None:
+    place.package("acme", group("acme-check = acme:command"))
+    run = subprocess.run(
+        [sys.executable, "-m", "kafkactl", "acme-check"],
+        capture_output=True, text=True, cwd=place.packages, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert (run.returncode, "No such command" in run.stderr, "imported" in run.stdout) == (2, True, False)
+
+
 def test_damaged_metadata_are_passed_over(place: Place) -> None:
     place.package("acme", group("acme-check = acme:command"))
     (place.packages / "bad-1.0.dist-info").mkdir()
