@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkactl.adapters.files.contexts import contexts_file, load_contexts
 from kafkactl.adapters.files.word_cache import cache_folder, cached_words
 from kafkactl.errors import KafkactlError
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.operations.connection import resolve_target
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def _levels(facts: Mapping[str, Any]) -> dict[str, tuple[int, int, int]]:
 
     release = newest_release()
     levels = {name: (0, facts.latest_production, 0) for name, facts in features_of(release).items()}
-    return {"metadata.version": (release.lowest_supported_level, release.production_level, 0), **levels}
+    return {METADATA_VERSION: (release.lowest_supported_level, release.production_level, 0), **levels}
 
 
 def node_words(facts: Mapping[str, Any], *roles: str) -> list[tuple[str, str]]:
