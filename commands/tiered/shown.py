@@ -172,7 +172,7 @@ def candidate_groups(page: Page, partitions: Sequence[Mapping[str, Any]]) -> Non
 
 
 def _harms(candidate: Mapping[str, Any]) -> bool:
-    return candidate["unreachable"] is not None or candidate["stopped_by"] is not None
+    return candidate["unreachable"] is not None or candidate["consumer"] in ("stopped", "stops-at-restart")
 
 
 def _candidate_row(candidate: Mapping[str, Any]) -> tuple[Any, ...]:

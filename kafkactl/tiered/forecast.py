@@ -162,7 +162,9 @@ class _Brokers:
         return self._reads.get(broker, set())
 
     def consumer(self, broker: int) -> tuple[str, tuple[int, int] | None]:
-        """How its metadata consumer fares, and the record that ends it."""
+        """How its metadata consumer fares, and the record that ends it, if it is a record."""
+        if self.case.is_outgrown:
+            return STOPS, None
         if self.case.readers is None:
             return UNKNOWN, None
         if broker in self._stopped:
@@ -300,13 +302,20 @@ def _harm(each: PartitionForecast) -> Iterable[Finding]:
             "Do not restart or move the leader before the cause is repaired: see `kafkactl tiered audit`.",
             **worst.to_dict(),
         )
-    stops = [candidate for candidate in each.candidates if candidate.stopped_by is not None]
+    stops = [candidate for candidate in each.candidates if candidate.consumer in (STOPPED, STOPS)]
     if stops and each.case.is_tiered is not False:
+        case = each.case.case
+        why = "a record ends its metadata consumer"
+        if case.is_outgrown:
+            why = (
+                f"a broker that starts with {case.configured} metadata partitions where the topic has"
+                f" {case.topic_partitions} does not tier"
+            )
         yield _finding(
             UPLOADS_STOP,
             each,
             stops,
-            f"as leader {_names(stops)} would copy nothing to remote storage: a record ends its metadata consumer",
+            f"as leader {_names(stops)} would copy nothing to remote storage: {why}",
             "Remove the cause first: see `kafkactl tiered audit`.",
         )
 

@@ -245,8 +245,14 @@ def test_a_changed_number_of_metadata_partitions(tmp_path: Path):
     candidate = forecast["partitions"][0]["candidates"][0]
     assert candidate["reads_metadata_partitions"] == [TOPIC.home(0, moved)]
     assert (candidate["knows_segments"], candidate["log_start_offset"], candidate["highest_offset"]) == (False, 30, -1)
-    again = foresee(load(Request(observation=str(tmp_path), metadata_partitions=5)))
-    assert again["findings"] == []
+    old = foresee(load(Request(observation=str(tmp_path), metadata_partitions=5)))
+    assert [(found.id, found.severity) for found in old["findings"]] == [("uploads-would-stop", "blocker")]
+    assert f"with 5 metadata partitions where the topic has {moved} does not tier" in old["findings"][0].message
+    candidate = old["partitions"][0]["candidates"][0]
+    names = ("consumer", "stopped_by", "uploads", "log_start_offset", "highest_offset", "unreachable")
+    assert [candidate[name] for name in names] == ["stops-at-restart", None, "stopped", 0, -1, None]
+    larger = foresee(load(Request(observation=str(tmp_path), metadata_partitions=moved + 1)))
+    assert any("taken to be given that many" in words for words in larger["assumptions"])
 
 
 def test_a_view_that_ends_early_accuses_nothing(tmp_path: Path):

@@ -211,6 +211,11 @@ def _assumptions(case: AuditCase, notes: Sequence[str]) -> Iterator[str]:
             f"brokers are taken to be configured with {case.topic_partitions} metadata partitions, which is how many "
             "the topic has: give --metadata-partitions if they are not"
         )
+    if case.configured and case.topic_partitions and case.configured > case.topic_partitions:
+        yield (
+            f"the metadata topic has {case.topic_partitions} partitions, and is taken to be given that many as brokers"
+            f" are configured with, {case.configured}, before they start: with fewer they do not tier"
+        )
     if case.view.topics is None:
         yield "which topics exist is not known: every topic with records is taken to exist"
     unknown = [partition for partition in case.partitions if partition.exists is None]

@@ -315,7 +315,7 @@ def _forecast(partitions: Findings) -> Iterator[Block]:
 
 
 def _harms(candidate: Mapping[str, Any]) -> bool:
-    return candidate["unreachable"] is not None or candidate["stopped_by"] is not None
+    return candidate["unreachable"] is not None or candidate["consumer"] in ("stopped", "stops-at-restart")
 
 
 def _candidate(partition: Mapping[str, Any], candidate: Mapping[str, Any]) -> tuple[Cell, ...]:

@@ -70,6 +70,13 @@ class AuditCase:
         self.now_ms = now if now is not None else ledger.newest_ms
 
     @property
+    def is_outgrown(self) -> bool:
+        """Whether the metadata topic has more partitions than brokers are configured with. One that starts then ends
+        with "Existing topic partition count" in its log and neither copies, deletes nor reads what is remote
+        (`TopicBasedRemoteLogMetadataManager.java`, `isPartitionsCountSameAsConfigured`); those that run go on."""
+        return bool(self.configured and self.topic_partitions and self.configured < self.topic_partitions)
+
+    @property
     def hash_partitions(self) -> int | None:
         """The number that records are spread by, as far as it is known."""
         return self.configured or self.topic_partitions

@@ -199,8 +199,9 @@ def _view(case: AuditCase) -> Iterator[Finding]:
             "metadata-partition-count-differs",
             f"topic {case.view.metadata_topic.name if case.view.metadata_topic else ''}",
             f"the topic has {case.topic_partitions} partitions, the brokers are configured with {case.configured}",
-            "Do not change rlmm.config.remote.log.metadata.topic.num.partitions of running brokers: a broker with "
-            "another number looks for records where they are not.",
+            "Restart no broker before `kafkactl tiered forecast --metadata-partitions N`: with another number than the "
+            "topic has a broker that starts does not tier, and with that of the topic it looks for records where they "
+            "are not.",
             partitions=case.topic_partitions,
             configured_partitions=case.configured,
         )

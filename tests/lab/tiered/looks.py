@@ -227,8 +227,13 @@ def first_upload(stage: Stage, topic: str, forecast: Forecast) -> int | None:
     return min((segment["start_offset"] for segment in new), default=None) if done else None
 
 
-def forecast_wrong(stage: Stage, made: Mapping[str, Forecast], hands: Sequence[Hand]) -> dict[str, str]:
-    """By topic: what came otherwise than it was forecast. The new leader has work to do when this is asked."""
+def forecast_wrong(
+    stage: Stage, made: Mapping[str, Forecast], hands: Sequence[Hand], *, has_bases: bool = True
+) -> dict[str, str]:
+    """By topic: what came otherwise than it was forecast. The new leader has work to do when this is asked.
+
+    Without `has_bases` it was not known where local segments begin: a first upload is not compared.
+    """
     moving = {hand.topic for hand in hands if hand.scene.moves}
     wanted = {topic: each for topic, each in made.items() if topic not in moving and topic not in stage.failed}
     busy = {topic: each for topic, each in wanted.items() if each.candidate["uploads"] == "continues"}
@@ -249,7 +254,7 @@ def forecast_wrong(stage: Stage, made: Mapping[str, Forecast], hands: Sequence[H
             words.append(f"log start {expected} was forecast, {came} came")
         base = each.candidate["next_segment_base_offset"]
         first = first_upload(stage, topic, each)
-        if topic in busy and first != base:
+        if topic in busy and has_bases and first != base:
             words.append(f"a first upload at {base} was forecast, {first} came")
         if topic not in busy and first is not None:
             words.append(f"no upload was forecast, one at {first} came")
