@@ -309,7 +309,7 @@ def _harm(each: PartitionForecast) -> Iterable[Finding]:
         if case.is_outgrown:
             why = (
                 f"a broker that starts with {case.configured} metadata partitions where the topic has"
-                f" {case.topic_partitions} does not tier"
+                f" {case.topic_partitions} does not tier, or shuts down (4.3.1)"
             )
         yield _finding(
             UPLOADS_STOP,
