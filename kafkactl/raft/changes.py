@@ -251,12 +251,20 @@ def _updated(node: Node, now: int, request: UpdateRaftVoterRequest) -> int:
             return refusal[0]
     if not low <= node.log.kraft_version <= high:
         return errors.INVALID_REQUEST
+    assert node.leader is not None
     if is_static:  # kept in memory only, until kraft.version is raised
-        return _show_entry(node, _voter(request, low, high))
-    updated = node.voters.updating(_voter(request, low, high))
-    if updated is None or node.leader is None:
-        return errors.VOTER_NOT_FOUND
-    node.leader.append_control((Voters(updated.voters),))
+        error = _show_entry(node, _voter(request, low, high))
+        if error:
+            return error
+    else:
+        updated = node.voters.updating(_voter(request, low, high))
+        if updated is None:
+            return errors.VOTER_NOT_FOUND
+        node.leader.append_control((Voters(updated.voters),))
+    if node.profile.update_proves_life:
+        replica = node.leader.replicas.get(request.voter_id)
+        is_voter = replica is not None and replica.matches(request.voter_directory_id)
+        node.leader.voter_fetched(now, request.voter_id, is_voter, node.us.check_quorum)
     return errors.NONE
 
 

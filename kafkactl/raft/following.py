@@ -237,9 +237,13 @@ def _joined(node: Node, now: int, error: int, already: int) -> bool:
 
 
 def handle_disconnected(node: Node, _now: int, _peer: int, response: Disconnected) -> bool:
-    """The peer is not to be asked for a moment; a probe of a new voter fails with it."""
+    """The peer is not to be asked for a moment; a probe of a new voter fails with it.
+
+    An UpdateRaftVoter is the exception: the answer that Kafka makes up for it has epoch -1, which is taken for an old
+    answer and for a success (`maybeHandleCommonResponse`).
+    """
     changes.probe_failed(node, response.correlation_id)
-    return False
+    return response.correlation_id == node.update_correlation_id
 
 
 # polls
@@ -400,6 +404,7 @@ def fetch_from_any(node: Node, now: int) -> int:
 
 def _send_update(node: Node, now: int) -> tuple[bool, int]:
     def make(correlation_id: int, address: Endpoint) -> UpdateRaftVoterRequest:
+        node.update_correlation_id = correlation_id
         return UpdateRaftVoterRequest(
             node.id,
             node.leader_id,

@@ -81,6 +81,7 @@ class Node:
         "successors",
         "timeouts",
         "unacknowledged",
+        "update_correlation_id",
         "update_deadline",
         "us",
         "voted_directory_id",
@@ -128,6 +129,7 @@ class Node:
         self.log = ReplicaLog(disk, static_voters)
         self.bootstrap = _bootstrap_nodes(static_voters, bootstrap_servers)
         self.next_correlation_id = 1
+        self.update_correlation_id = -1
         self.out: list[Effect] = []
         self.state = State.UNATTACHED
         self.epoch = 0

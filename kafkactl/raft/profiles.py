@@ -69,6 +69,7 @@ class Profile:
     unlisted_successor_waits: bool  # not among the preferred candidates of an EndQuorumEpoch: waits longest, else 0
     update_periods: int
     static_voters_update: bool
+    update_proves_life: bool  # an UpdateRaftVoter counts for check-quorum as a fetch does
     keeps_vote_with_leader: bool  # quorum-state may hold a leader and a vote
     voters_fetch_anywhere: bool  # a voter without an answering leader asks bootstrap servers
     fetch_high_watermark: bool
@@ -89,6 +90,7 @@ PROFILE_3_7: Final = Profile(
     unlisted_successor_waits=False,
     update_periods=0,
     static_voters_update=False,
+    update_proves_life=False,
     keeps_vote_with_leader=False,
     voters_fetch_anywhere=False,
     fetch_high_watermark=False,
@@ -108,6 +110,7 @@ PROFILE_3_9: Final = Profile(
     unlisted_successor_waits=True,
     update_periods=3,
     static_voters_update=False,
+    update_proves_life=False,
     keeps_vote_with_leader=False,
     voters_fetch_anywhere=True,
     fetch_high_watermark=False,
@@ -130,6 +133,7 @@ PROFILE_4: Final = Profile(
     unlisted_successor_waits=True,
     update_periods=1,
     static_voters_update=True,
+    update_proves_life=True,
     keeps_vote_with_leader=True,
     voters_fetch_anywhere=True,
     fetch_high_watermark=True,

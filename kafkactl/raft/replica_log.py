@@ -27,6 +27,10 @@ Value = TypeVar("Value")
 class ReplicaLog:
     """Batches with the epochs in which they were written, snapshots, and the history of voters.
 
+    `read_end` is how far control records were read. As in Kafka (`KRaftControlRecordStateMachine.nextOffset`), no
+    truncation takes it back: of what another leader then puts in their place, only what lies above it is read before
+    the next start. So a node may go by an older voter set than the one in its log.
+
     `high_watermark` is what the log itself remembers: no truncation goes below it. `epochs` and `epoch_starts` are two
     columns of the same table: each epoch with records, and its first offset.
     """
@@ -40,6 +44,7 @@ class ReplicaLog:
         "high_watermark",
         "kraft_versions",
         "last_epoch",
+        "read_end",
         "snapshots",
         "start",
         "static_voters",
@@ -92,6 +97,7 @@ class ReplicaLog:
         for batch in self.batches:
             if batch.base >= begin:
                 self._note_control(batch)
+        self.read_end = max(begin, self.end)
 
     def _note_control(self, batch: Batch) -> None:
         if batch.kind is not RecordKind.CONTROL:
@@ -175,7 +181,9 @@ class ReplicaLog:
             raise ValueError(f"a batch at offset {batches[0].base} cannot follow the log's end {self.end}")
         self._take(batches)
         for batch in batches:
-            self._note_control(batch)
+            if batch.end > self.read_end:
+                self._note_control(batch)
+                self.read_end = batch.end
 
     def _take(self, batches: tuple[Batch, ...] | list[Batch]) -> None:
         for batch in batches:
@@ -224,7 +232,8 @@ class ReplicaLog:
         self.epoch_starts.clear()
         self.start = self.end = self.high_watermark = snapshot_id.end_offset
         self.snapshots = [snapshot for snapshot in self.snapshots if snapshot.id >= snapshot_id]
-        self._load_history()
+        if self.read_end < self.start:
+            self._load_history()
         self._set_last_epoch()
 
     def is_beyond_end(self, snapshot_id: SnapshotId) -> bool:

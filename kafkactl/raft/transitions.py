@@ -92,7 +92,6 @@ def to_unattached(node: Node, now: int, epoch: int, leader_id: int = NO_LEADER) 
         node.election_deadline = NEVER
     elif not _keeps_election_time(node):
         ask_election_timeout(node, now)
-    _leave(node)
     if epoch != node.epoch:
         node.voted_id, node.voted_directory_id = -1, ZERO_UUID
     node.epoch = epoch
@@ -100,6 +99,7 @@ def to_unattached(node: Node, now: int, epoch: int, leader_id: int = NO_LEADER) 
     node.leader_endpoints = ()
     _enter(node, State.UNATTACHED)
     _write(node)
+    _leave(node)
     node.connections.reset_all()
 
 
@@ -132,11 +132,11 @@ def to_follower(node: Node, now: int, epoch: int, leader_id: int, endpoints: tup
             f"Cannot transition to Follower with leader {leader_id} and epoch {epoch} from state "
             f"{node.state.shown} in epoch {node.epoch}"
         )
-    _leave(node)
     if epoch != node.epoch or not node.profile.keeps_vote_with_leader:
         node.voted_id, node.voted_directory_id = -1, ZERO_UUID
     node.epoch = epoch
     _enter_follower(node, now, leader_id, endpoints)
+    _leave(node)
     node.connections.reset_all()
     serving.fail_parked(node, errors.NOT_LEADER_OR_FOLLOWER)
 
@@ -265,7 +265,7 @@ def _fresh_votes(node: Node) -> dict[int, bool | None]:
 
 
 def _leave(node: Node) -> None:
-    """Close the present state: a leader answers the changes of voters that wait."""
+    """Close the state that was left, behind the write of the new one: a leader answers the changes that wait."""
     if node.leader is not None:
         node.leader.close(node)
         node.leader = None

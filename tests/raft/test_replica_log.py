@@ -40,6 +40,22 @@ def test_what_is_a_prefix(offset, epoch, verdict):
     assert log_of(data(0, 5, 1), data(5, 9, 4)).validate(offset, epoch)[0] == verdict
 
 
+def test_control_records_in_the_place_of_truncated_ones_are_not_read_before_the_next_start():
+    """As Kafka, whose reader of control records does not go back with a truncation: found by tests/lab/judge."""
+    three, two = Voters(voters(1, 2, 3).voters), Voters(voters(1, 2).voters)
+    log = log_of(control(0, 1, KRaftVersion(1), three))
+    log.append((control(2, 1, two), data(3, 5, 1)))
+    log.truncate(2)
+    assert set(log.voters.by_id) == {1, 2, 3}
+    replaced = (data(2, 3, 2), control(3, 2, two))
+    log.append(replaced)
+    assert set(log.voters.by_id) == {1, 2, 3}
+    log.append((data(4, 9, 2), control(9, 2, two)))
+    assert set(log.voters.by_id) == {1, 2}
+    restarted = log_of(control(0, 1, KRaftVersion(1), three), *replaced)
+    assert set(restarted.voters.by_id) == {1, 2}
+
+
 def test_below_the_log_there_is_a_snapshot():
     log = log_of(data(10, 15, 4), start=10, snapshots=[Snapshot(SnapshotId(10, 3), 5)])
     assert log.validate(4, 2) == (SNAPSHOT, 3, 10)

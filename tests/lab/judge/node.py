@@ -7,38 +7,34 @@ that it sends.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from itertools import groupby, zip_longest
-from operator import attrgetter
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kafkactl.raft.connections import NEVER
-from kafkactl.raft.disk import AppendLog, CleanLog, Disk, FlushLog, StartLogAt, TruncateLog, WriteQuorumState
+from kafkactl.raft.disk import Disk
 from kafkactl.raft.effects import DRAW, FAULT, NOTE, SEND, Purpose, State
 from kafkactl.raft.log import Batch
 from kafkactl.raft.messages import (
     CLIENT,
     AddRaftVoterRequest,
-    ApiVersionsRequest,
     Disconnected,
-    FetchResponse,
-    FetchSnapshotResponse,
     RemoveRaftVoterRequest,
 )
 from kafkactl.raft.node import Node
 from kafkactl.raft.ports import Effect
 from kafkactl.raft.profiles import DEFAULT_TIMEOUTS, US_PER_MS, Timeouts
-from kafkactl.raft.wire import wire_bytes
 from kafkactl.simulator.quorum import CLUSTER_ID
 from kafkactl.values import ZERO_UUID, Uuid
+from tests.lab.harness.errors import ProcessFailed
 from tests.lab.judge.chance import drawn
+from tests.lab.judge.lines import key_of, ordered, told, told_by
 from tests.lab.oracles.messages import Oracle
 
 JAVA: Final = Path(__file__).parents[1] / "java" / "raft"
+AT_ONCE: Final = 64  # commands that wait for their answers together; few enough for the pipe to hold them
 CLEANING_MS: Final = 60_000  # `KafkaRaftClient.RaftMetadataLogCleanerManager` wakes the thread so often
 
 
@@ -52,6 +48,32 @@ class RaftJudge(Oracle):
     )
     package = "org.apache.kafka.raft"
     each_release = True
+    unread = 0  # answers
+
+    def post(self, line: str) -> None:
+        """Put a command behind those that wait to be sent."""
+        self._running.stdin.write(line.encode("ascii") + b"\n")
+        self.unread += 1
+
+    def drain(self) -> None:
+        """Forget the answers of a run that ended before its time."""
+        self.answers(self.unread)
+
+    def answers(self, count: int) -> list[str]:
+        """Send what waits, and read so many answers. Raises ProcessFailed if the JVM is gone."""
+        self._running.stdin.flush()
+        lines = [self._running.stdout.readline() for _ in range(count)]
+        self.unread -= count
+        if lines and not lines[-1].endswith(b"\n"):
+            raise ProcessFailed(f"the judge ended:\n{self._log.read_text(encoding='utf-8', errors='replace')}")
+        return [str(line[:-1], "utf-8") for line in lines]
+
+
+class Called(NamedTuple):
+    """One call that our side has done and Kafka's may still do; `check` compares the two with Kafka's answer."""
+
+    words: str
+    check: Callable[[str], None]
 
 
 class Disagreement(AssertionError):
@@ -71,32 +93,48 @@ class Case:
     directories: dict[int, Uuid] = field(default_factory=dict)
     writes: dict[int, int] = field(default_factory=dict)  # which our last process of the node has done
     kafkas_writes: dict[int, list[int]] = field(default_factory=dict)  # how many of Kafka's are done after each of ours
-    numbers: dict[int, tuple[int, Any]] = field(default_factory=dict)
+    names: dict[int, tuple[str, Any]] = field(default_factory=dict)  # of messages, as the driver calls them
+    commands: int = 0
+    _waiting: list[Called] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         given = self.timeouts
-        self.told(
+        words = (
             "new", self.seed, given.election_timeout_ms, given.fetch_timeout_ms, given.election_backoff_max_ms,
             given.append_linger_ms, given.request_timeout_ms, given.retry_backoff_ms, given.fetch_max_wait_ms,
             CLUSTER_ID,
         )  # fmt: skip
+        self.judge.drain()
+        self.post(words, _is_done)
 
-    def told(self, *words: object) -> str:
-        """Kafka's answer to a command. Raises RuntimeError where the driver could not carry it out."""
-        answer = self.judge.ask(*map(str, words))
-        if answer.startswith("ERROR"):
-            raise RuntimeError(f"{' '.join(map(str, words))}: {answer}")
-        return answer
+    def post(self, words: tuple[object, ...], check: Callable[[str], None]) -> int:
+        """Command Kafka's side; the answer is checked later. The number of the command."""
+        line = " ".join(map(str, words))
+        self.judge.post(line)
+        self.commands += 1
+        self._waiting.append(Called(line, check))
+        if len(self._waiting) >= AT_ONCE:
+            self.finish()
+        return self.commands
+
+    def finish(self) -> None:
+        """Wait for all answers. Raises Disagreement at the first that is another, RuntimeError for an error of ours."""
+        waiting, self._waiting = self._waiting, []
+        for called, answer in zip(waiting, self.judge.answers(len(waiting)), strict=True):
+            if answer.startswith("ERROR"):
+                raise RuntimeError(f"{called.words}: {answer}")
+            called.check(answer)
 
     def disk(self, node: int, directory: Uuid, disk: Disk) -> None:
         """Before a process starts: Kafka's disk becomes what this one is."""
         if self.directories.get(node) != directory:
             voters = disk.snapshots[0].voters if disk.snapshots else ()
             keys = ",".join(f"{voter.node_id}:{voter.directory_id}" for voter in voters)
-            self.told("disk", node, directory, keys or "-")
+            self.post(("disk", node, directory, keys or "-"), _is_done)
             self.directories[node] = directory
         else:
-            self.told("back", node, self.kafkas_writes[node][self.writes[node]], disk.end)
+            self.finish()
+            self.post(("back", node, self.kafkas_writes[node][self.writes[node]], disk.end), _is_done)
         self.writes[node] = 0
         self.kafkas_writes[node] = [0]
 
@@ -123,7 +161,7 @@ class JudgedNode:
         self.node = node
         self.started = (static, servers)
         self.cleaned_ms = 0
-        self.sent: dict[int, int] = {}  # the driver's numbers of requests, by our correlation ids
+        self.sent: dict[int, str] = {}  # the driver's names of requests, by our correlation ids
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.node, name)
@@ -144,7 +182,7 @@ class JudgedNode:
             verb = {AddRaftVoterRequest: "add", RemoveRaftVoterRequest: "remove"}[type(message)]
             words = (verb, message.correlation_id, message.voter_id, message.voter_directory_id)
         else:
-            words = ("receive", self.case.numbers[id(message)][0])
+            words = ("receive", self.case.names[id(message)][0])
         return self._asked(now, lambda at: self.node.receive(at, message), *words)
 
     def append(self, now: int, content: object, records: int = 1, size: int = 100) -> tuple[int, list[Effect]]:
@@ -182,27 +220,51 @@ class JudgedNode:
         effects, draws = self._ours(now, act)
         if was_stopped:
             return effects
-        state, *trace = self.case.told(*words).split("\t")
+        facts, timeout = self._shown_state(), self._own_timeout(now)
+        observes = self.node.state if self.node.state is not State.STOPPED and not self.node.is_voter else None
+
+        def check(answer: str) -> None:
+            self._compare(words, answer, effects, draws, (facts, timeout, observes))
+
+        command = self.case.post(words, check)
+        self._name(command, [effect for effect in effects if effect.effect == SEND])
+        return effects
+
+    def _name(self, command: int, messages: list[Any]) -> None:
+        """The driver's names of what was sent by this command."""
+        seen: dict[str, int] = {}
+        for message in messages:
+            kind = "Q" if message.is_request else "R"
+            name = f"{command}{kind}{message.destination}:{key_of(message)}:"
+            nth = seen[name] = seen.get(name, -1) + 1
+            self.case.names[id(message)] = (f"{name}{nth}", message)
+            if message.is_request:
+                self.sent[message.correlation_id] = f"{name}{nth}"
+
+    def _compare(
+        self,
+        words: tuple[object, ...],
+        answer: str,
+        effects: list[Effect],
+        draws: list[str],
+        seen: tuple[str, int, State | None],
+    ) -> None:
+        state, *trace = answer.split("\t")
         trace = [line for line in trace if line]
         self.case.calls += 1
         if any(effect.effect == FAULT for effect in effects) and state == "fault":
             self.case.faults += 1
-            return effects
+            return
         said = ordered([told(line) for line in trace if line[0] != "D"])
-        sends = ordered([told_by(effect, said) for effect in effects if effect.effect != NOTE])
-        ours = [self._shown_state(now, state), *sorted(draws), *(line.text for line in sends)]
+        done = ordered([told_by(effect, said) for effect in effects if effect.effect != NOTE])
+        ours = [_with_timeout(*seen, state), *sorted(draws), *(line.text for line in done)]
         theirs = [state, *sorted(line for line in trace if line[0] == "D"), *(line.text for line in said)]
         if ours != theirs:
             raise Disagreement(self._explained(words, ours, theirs))
         writes = self.case.kafkas_writes[self.node.id]
-        for line, known in zip(sends, said, strict=True):
+        for line, known in zip(done, said, strict=True):
             if line.text[0] not in "QR":
                 writes.append(writes[-1] + known.count)
-            if line.message is not None:
-                self.case.numbers[id(line.message)] = (known.number, line.message)
-                if line.message.is_request:
-                    self.sent[line.message.correlation_id] = known.number
-        return effects
 
     def _ours(self, now: int, act: Callable[[int], list[Effect]]) -> tuple[list[Effect], list[str]]:
         """What our node does, with its random numbers drawn in place."""
@@ -220,7 +282,7 @@ class JudgedNode:
     def _number(self, now: int, purpose: Purpose, bound: int) -> int:
         return drawn(self.case.seed, self.node.id, purpose, now // US_PER_MS, bound)
 
-    def _shown_state(self, now: int, theirs: str) -> str:
+    def _shown_state(self) -> str:
         node = self.node
         if node.state is State.STOPPED:
             return "stopped"
@@ -229,22 +291,9 @@ class JudgedNode:
         )
         facts = (
             node.state.shown, node.epoch, node.leader_id, node.voted_id, node.high_watermark, node.log_start,
-            node.log_end, node.log_end_epoch, keys, self._timeout(now, theirs),
+            node.log_end, node.log_end_epoch, keys,
         )  # fmt: skip
         return " ".join(map(str, facts))
-
-    def _timeout(self, now: int, theirs: str) -> int:
-        """When our node wants to be woken.
-
-        An observer of Kafka's whose timer has expired polls without a pause until it is answered, and does nothing in
-        those polls; one without a leader also wakes for an election that is not its own. Ours waits.
-        """
-        timeout = self._own_timeout(now)
-        kafkas = int(theirs.rpartition(" ")[2]) if " " in theirs else timeout
-        if self.node.is_voter or kafkas > timeout:
-            return timeout
-        spins = kafkas == 0 and self.node.state is State.FOLLOWER
-        return kafkas if spins or self.node.state is State.UNATTACHED else timeout
 
     def _own_timeout(self, now: int) -> int:
         now_ms = now // US_PER_MS
@@ -262,139 +311,20 @@ class JudgedNode:
         )
 
 
-class Line(NamedTuple):
-    """One thing that a side did, as text; with the message that our side sent, or the driver's number of its own."""
-
-    text: str
-    number: int = -1
-    message: Any = None
-    count: int = 1  # of lines of the driver that this one stands for
+def _is_done(answer: str) -> None:
+    assert answer == "OK", answer
 
 
-def told(line: str) -> Line:
-    """A line of the driver, in the form of `told_by`."""
-    words = line.split(" ")
-    if words[0] not in ("Q", "R"):
-        return Line(_merged(line))
-    kept = [words[0], *words[2:]]
-    if kept[2] in _CHANGES and kept[0] == "R":
-        text = " ".join([*kept[:5], _without_order(" ".join(kept[5:]))])
-    else:
-        text = " ".join(kept[:4] if kept[0] == "Q" and kept[2] == _KEYS["ApiVersions"] else kept)
-    return Line(_merged(text), int(words[1]))
+def _with_timeout(facts: str, timeout: int, observes: State | None, theirs: str) -> str:
+    """The facts of our node, with when it wants to be woken.
 
-
-def told_by(effect: Any, said: list[Line]) -> Line:
-    """One of our effects as the driver tells Kafka's; the version of a message is the one that Kafka chose."""
-    if effect.effect != SEND:
-        return Line(_merged(_told_write(effect)))
-    key = _KEYS[type(effect).__name__.removesuffix("Request").removesuffix("Response")]
-    kind = "Q" if effect.is_request else "R"
-    versions = [
-        int(line.text.split(" ")[3]) for line in said if line.text[0] == kind and line.text.split(" ")[2] == key
-    ]
-    head = f"{kind} {effect.destination} {key} "
-    if not versions:
-        return Line(head + type(effect).__name__, message=effect)
-    head += f"{versions[0]}"
-    if type(effect) is ApiVersionsRequest:
-        return Line(head, message=effect)
-    if kind == "R" and key in _CHANGES:
-        return Line(_told_answer(f"{head} {effect.error_code} ", effect, said), message=effect)
-    body, batches = effect, ""
-    if type(effect) is FetchResponse:
-        batches = "".join(f" {batch.base}-{batch.end}@{batch.epoch}" for batch in effect.records)
-        body = replace(effect, records=())
-    elif type(effect) is FetchSnapshotResponse:
-        body = replace(effect, size=0, position=0)
-    return Line(_merged(f"{head} {_body(body, versions[0])}{batches}"), message=effect)
-
-
-def _body(message: Any, version: int) -> str:
-    """The bytes of a message; those that differ in their envelope alone are encoded once."""
-    kind = type(message)
-    values = [getattr(message, name) for name in kind.__slots__ if name not in _ENVELOPE]
-    return _encoded(kind, version, tuple(values))
-
-
-@lru_cache(maxsize=4096)
-def _encoded(kind: Any, version: int, values: tuple[Any, ...]) -> str:
-    names = [name for name in kind.__slots__ if name not in _ENVELOPE]
-    envelope = {name: None for name in _ENVELOPE if name in kind.__slots__}
-    return wire_bytes(kind(**envelope, **dict(zip(names, values, strict=True))), version).hex()
-
-
-def _told_answer(head: str, response: Any, said: list[Line]) -> str:
-    """A change's answer. Without a text of ours it has the error's own, which our side knows by the code."""
-    if response.error_message is not None:
-        return head + _without_order(response.error_message)
-    return next((line.text for line in said if line.text.startswith(head)), head)
-
-
-def _told_write(effect: Any) -> str:
-    if isinstance(effect, AppendLog):
-        return "A " + " ".join(f"{batch.base}-{batch.end}@{batch.epoch}" for batch in effect.batches)
-    if isinstance(effect, FlushLog):
-        return "F"
-    if isinstance(effect, TruncateLog):
-        return f"T {effect.offset}"
-    if isinstance(effect, WriteQuorumState):
-        state = effect.state
-        return f"S {state.leader_epoch} {state.leader_id} {state.voted_id} {state.voted_directory_id}"
-    if effect.effect == FAULT:
-        return f"X {effect.reason}"
-    snapshot_id = effect.snapshot_id if isinstance(effect, CleanLog | StartLogAt) else effect.snapshot.id
-    letter = "C" if isinstance(effect, CleanLog) else "B" if isinstance(effect, StartLogAt) else "N"
-    return f"{letter} {snapshot_id.end_offset} {snapshot_id.epoch}"
-
-
-def ordered(lines: list[Line]) -> list[Line]:
-    """The same, with appends that follow each other as one, and requests of one kind by their destinations.
-
-    Kafka writes each batch on its own; the order in which it asks several voters is that of a HashSet.
+    An observer of Kafka's whose timer has expired polls without a pause until it is answered, and does nothing in
+    those polls; one without a leader also wakes for an election that is not its own. Ours waits.
     """
-    done: list[Line] = []
-    for kind, group in groupby(lines, key=_kind):
-        found = list(group)
-        if kind == "A":
-            text = _merged("A " + " ".join(line.text[2:] for line in found))
-            found = [Line(text, count=sum(line.count for line in found))]
-        done += sorted(found, key=attrgetter("text")) if kind.startswith("Q") else found
-    return done
-
-
-def _kind(line: Line) -> str:
-    words = line.text.split(" ", 3)
-    return f"Q {words[2]}" if words[0] == "Q" else words[0]
-
-
-def _without_order(text: str) -> str:
-    """A text of Kafka's with the replicas that it lists in order, and as 4.x writes them."""
-    text = re.sub(r"directoryId=Optional\[(\S+?)\]", r"directoryId=\1", text)
-    keys = iter(sorted(re.findall(r"ReplicaKey\([^)]*\)", text)))
-    return re.sub(r"ReplicaKey\([^)]*\)", lambda _match: next(keys), text)
-
-
-def _merged(line: str) -> str:
-    """Batches of one epoch that lie side by side are one: Kafka puts appends of one linger into one batch."""
-    words: list[str] = []
-    for word in line.split(" "):
-        before = words[-1] if words else ""
-        if _BATCHES.fullmatch(word) and _BATCHES.fullmatch(before):
-            first, middle, epoch = re.split("[-@]", before)
-            base, end, next_epoch = re.split("[-@]", word)
-            if (middle, epoch) == (base, next_epoch):
-                words[-1] = f"{first}-{end}@{epoch}"
-                continue
-        words.append(word)
-    return " ".join(words)
-
-
-_ENVELOPE: Final = ("source", "destination", "correlation_id", "address")
-_BATCHES: Final = re.compile(r"\d+-\d+@\d+")
-_KEYS: Final = {
-    "Fetch": "1", "ApiVersions": "18", "Vote": "52", "BeginQuorumEpoch": "53", "EndQuorumEpoch": "54",
-    "DescribeQuorum": "55", "FetchSnapshot": "59", "AddRaftVoter": "80", "RemoveRaftVoter": "81",
-    "UpdateRaftVoter": "82",
-}  # fmt: skip
-_CHANGES: Final = (_KEYS["AddRaftVoter"], _KEYS["RemoveRaftVoter"])
+    if facts == "stopped":
+        return facts
+    kafkas = int(theirs.rpartition(" ")[2]) if " " in theirs else timeout
+    spins = kafkas == 0 and observes is State.FOLLOWER
+    if kafkas < timeout and (spins or observes is State.UNATTACHED):
+        timeout = kafkas
+    return f"{facts} {timeout}"

@@ -86,4 +86,6 @@ def judged(judge: RaftJudge, script: Generated) -> tuple[Outcome, Case]:
         is_static=script.is_static,
         make_node=case.make,
     )
-    return run_in(JudgedWorld(quorum, script.seed, case), script.plan, script.seed), case
+    outcome = run_in(JudgedWorld(quorum, script.seed, case), script.plan, script.seed)
+    case.finish()
+    return outcome, case

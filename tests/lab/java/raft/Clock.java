@@ -12,16 +12,17 @@ final class Clock implements Time {
     private static final int BACKOFF = 1;
     private static final int JITTER = 3;
     private static final int BACKOFF_BASE_MS = 50; // of 3.9.2; the other bound of its back-off is a power of two
+    private static final long BEGIN = 1_700_000_000_000L; // -1 stands for a time that is not known, and is long ago
     long now = 0;
 
     @Override
     public long milliseconds() {
-        return now;
+        return BEGIN + now;
     }
 
     @Override
     public long nanoseconds() {
-        return now * 1_000_000;
+        return milliseconds() * 1_000_000;
     }
 
     @Override

@@ -255,9 +255,9 @@ final class JudgedClient {
 
     private void handle(Queued queued) throws Exception {
         if (HANDLE_INBOUND.getParameterCount() == 2) {
-            call(HANDLE_INBOUND, client, queued.message, clock.now);
+            call(HANDLE_INBOUND, client, queued.message, clock.milliseconds());
         } else {
-            call(HANDLE_INBOUND, client, queued.message, queued.future, clock.now);
+            call(HANDLE_INBOUND, client, queued.message, queued.future, clock.milliseconds());
         }
     }
 
@@ -265,7 +265,7 @@ final class JudgedClient {
     void receive(int source, int correlationId, ApiMessage data, Sent asked) {
         run(() -> {
             short version = ApiKeys.forId(data.apiKey()).latestVersion();
-            RaftRequest.Inbound request = new RaftRequest.Inbound(LISTENER, correlationId, version, data, clock.now);
+            RaftRequest.Inbound request = new RaftRequest.Inbound(LISTENER, correlationId, version, data, clock.milliseconds());
             CompletableFuture<RaftResponse.Outbound> answer = completion(request);
             CompletableFuture<RaftResponse.Outbound> given = handed(request, answer);
             given.whenComplete((response, error) -> judge.answered(this, source, response, error, asked));

@@ -1,6 +1,9 @@
 package org.apache.kafka.raft;
 
+import java.io.BufferedOutputStream;
 import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.net.InetSocketAddress;
@@ -40,15 +43,17 @@ import org.apache.kafka.snapshot.SnapshotWriter;
  * Real replicas of the metadata log under command: the classes of one release, virtual time, no network of their own.
  *
  * One command a line on stdin, one answer a line on stdout: the state of the node that was commanded, and behind a tab
- * each what it did, in its order. What is sent gets a number, by which the world delivers it, late, twice or never.
+ * each what it did, in its order. What is sent is called COMMAND KIND DESTINATION:KEY:NTH, without blanks: of the n-th
+ * command since "new", Q or R, the n-th of its kind; by this the world delivers it, late, twice or never. So commands
+ * need not wait for answers.
  *
  * <pre>
  * new SEED ELECTION FETCH BACKOFF LINGER REQUEST RETRY FETCH_WAIT CLUSTER_ID     times in milliseconds
  * disk NODE DIRECTORY ID:DIRECTORY,...     an empty disk, formatted with initial voters; "-" is without
  * back NODE WRITES END                     undo all but the first writes of the last process; cut the log
  * start PROCESS NODE NOW STATIC SERVERS    lists of ids; "-" is empty
- * receive PROCESS NOW NUMBER               what was sent arrives
- * broken PROCESS NOW NUMBER                no answer will come to this request
+ * receive PROCESS NOW MESSAGE              what was sent arrives
+ * broken PROCESS NOW MESSAGE               no answer will come to this request
  * wake PROCESS NOW
  * append PROCESS NOW RECORDS
  * resign PROCESS NOW
@@ -60,8 +65,8 @@ import org.apache.kafka.snapshot.SnapshotWriter;
  * STATE EPOCH LEADER VOTED WATERMARK START END LAST_EPOCH VOTERS TIMEOUT, or fault, or stopped; then of each
  *     D PURPOSE BOUND                      a random number was drawn
  *     A BASE-END@EPOCH ...  F  T OFFSET  S EPOCH LEADER VOTED DIRECTORY  N END EPOCH  B END EPOCH  C END EPOCH
- *     Q NUMBER DESTINATION KEY VERSION BYTES          a request was sent
- *     R NUMBER DESTINATION KEY VERSION BYTES BATCHES  a response was sent; CODE MESSAGE for a change of voters
+ *     Q DESTINATION KEY VERSION BYTES          a request was sent
+ *     R DESTINATION KEY VERSION BYTES BATCHES  a response was sent; CODE MESSAGE for a change of voters
  *     X EXCEPTION
  * </pre>
  *
@@ -72,7 +77,8 @@ public final class RaftJudge {
     private static final int CLIENT = -1000;
     final Clock clock = new Clock();
     final List<String> trace = new ArrayList<>();
-    private final List<Object[]> messages = new ArrayList<>();
+    private final Map<String, Object[]> messages = new HashMap<>();
+    private int commands;
     private final Map<Integer, JudgedDisk> disks = new HashMap<>();
     private final List<JudgedClient> clients = new ArrayList<>();
     long seed;
@@ -85,7 +91,8 @@ public final class RaftJudge {
 
     public static void main(String[] arguments) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
-        PrintStream out = new PrintStream(System.out, false, StandardCharsets.US_ASCII);
+        PrintStream out = new PrintStream(
+            new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16), false, StandardCharsets.US_ASCII);
         RaftJudge judge = new RaftJudge();
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             String[] words = line.split(" ");
@@ -100,7 +107,9 @@ public final class RaftJudge {
                 answer = "ERROR " + error.toString().replace('\n', ' ').replace('\t', ' ');
             }
             out.print(answer + "\n");
-            out.flush();
+            if (!in.ready()) {
+                out.flush();
+            }
         }
     }
 
@@ -109,6 +118,7 @@ public final class RaftJudge {
     }
 
     private String answer(String[] words) throws Exception {
+        commands++;
         switch (words[0]) {
             case "new" -> begin(words);
             case "disk" -> format(Integer.parseInt(words[1]), Uuid.fromString(words[2]), words[3]);
@@ -173,8 +183,8 @@ public final class RaftJudge {
         clock.now = Long.parseLong(words[2]);
         JudgedClient client = clients.get(process);
         switch (words[0]) {
-            case "receive" -> receive(client, messages.get(Integer.parseInt(words[3])));
-            case "broken" -> client.disconnect((JudgedClient.Sent) messages.get(Integer.parseInt(words[3]))[2]);
+            case "receive" -> receive(client, messages.get(words[3]));
+            case "broken" -> client.disconnect((JudgedClient.Sent) messages.get(words[3])[2]);
             case "wake" -> client.run(() -> { });
             case "append" -> client.run(() -> {
                 String text = "append " + appends++;
@@ -228,7 +238,7 @@ public final class RaftJudge {
 
     private void snapshot(JudgedClient client, long end, int epoch) throws Exception {
         OffsetAndEpoch id = new OffsetAndEpoch(end, epoch);
-        Optional<SnapshotWriter<String>> writer = client.client.createSnapshot(id, clock.now);
+        Optional<SnapshotWriter<String>> writer = client.client.createSnapshot(id, clock.milliseconds());
         if (writer.isPresent()) {
             writer.get().freeze();
             writer.get().close();
@@ -269,10 +279,14 @@ public final class RaftJudge {
     private void record(
         String kind, int destination, ApiMessage data, JudgedClient.Sent asked, JudgedClient sender
     ) {
-        int number = messages.size();
-        messages.add(new Object[] {kind, data, asked, sender});
+        String name = commands + kind + destination + ":" + data.apiKey() + ":";
+        int nth = 0;
+        while (messages.containsKey(name + nth)) {
+            nth++;
+        }
+        messages.put(name + nth, new Object[] {kind, data, asked, sender});
         short version = ApiKeys.forId(data.apiKey()).latestVersion();
-        trace.add(kind + " " + number + " " + destination + " " + data.apiKey() + " " + version + " "
+        trace.add(kind + " " + destination + " " + data.apiKey() + " " + version + " "
             + (said(data) == null ? bytes(data, version) : said(data)));
     }
 
