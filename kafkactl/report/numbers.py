@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kafkactl.report.model import Bars, Cell, Curve, Mark, Picture, Quorum, Strip, Table, Timeline
+from kafkactl.report.model import Bars, Cell, Curve, Picture, Quorum, Strip, Table, Timeline
 from kafkactl.report.svg import size
 from kafkactl.report.timeline import moment
 from kafkactl.wording import size_text
@@ -44,11 +44,11 @@ def _value(value: int, unit: str) -> str:
 
 
 def _timeline(picture: Timeline) -> Table:
-    def row(lane: str, mark: Mark) -> tuple[str, ...]:
-        return moment(mark.time_ms, is_virtual=picture.is_virtual), lane, mark.text
-
-    marks = sorted(((mark, lane) for lane, marks in picture.lanes for mark in marks), key=lambda pair: pair[0].time_ms)
-    return _table(picture.title, ("time", "lane", "event"), [row(lane, mark) for mark, lane in marks], picture.more)
+    events = [(mark.time_ms, lane, mark.text) for lane, marks in picture.lanes for mark in marks]
+    events += [(band.first_ms, lane, band.text) for lane, bands in picture.bands.items() for band in bands]
+    events.sort(key=lambda event: event[0])
+    rows = [(moment(time_ms, is_virtual=picture.is_virtual), lane, text) for time_ms, lane, text in events]
+    return _table(picture.title, ("time", "lane", "event"), rows, picture.more)
 
 
 def _quorum(picture: Quorum) -> Table:

@@ -7,6 +7,7 @@ import hashlib
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from kafkactl.report.cluster import cluster_of
 from kafkactl.report.events import FEATURES, Event, events_of
 from kafkactl.report.html import MARK, render_html
 from kafkactl.report.model import (
+    Band,
     Bars,
     Curve,
     Lane,
@@ -134,6 +136,8 @@ def test_every_picture_has_its_numbers_as_a_table() -> None:
     lanes = (("broker 1", (Mark(2000, "up", "broker 1 up"),)), ("broker 2", (Mark(1000, "down", "broker 2 down"),)))
     line = Timeline(title="T", text="D", start_ms=0, end_ms=9, lanes=lanes, is_virtual=True, more=2)
     assert lines_of(line) == [("1.000 s", "broker 2", "broker 2 down"), ("2.000 s", "broker 1", "broker 1 up")]
+    led = replace(line, bands={"broker 2": (Band(1500, 1900, "led from 1.500 s to 1.900 s"),)})
+    assert lines_of(led)[1] == ("1.500 s", "broker 2", "led from 1.500 s to 1.900 s")
     quorum = Quorum(title="T", text="D", sides=(Voters("before", (1, 2), (1,), 2, 0),))
     assert lines_of(quorum) == [("before", "1", "alive"), ("before", "2", "lost")]
     parts = (Lane(name="remote", value="5", spans=(Span(0, 4, "good", "0 to 4"),)),)
