@@ -57,7 +57,7 @@ def report(*, common: Common) -> None:
                 found.verdict, {name: value for name, value in payload.items() if name not in opened.frame}, part
             )
 
-        # Tables are made here, for they are too large to be sent.
+        # Tables are made here, because they are too large to be sent.
         each = played_ahead(scenarios, played, opened.context.image, processes=None if common.details is None else 1)
         results = list(each)
         if html is not None:

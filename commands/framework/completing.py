@@ -1,4 +1,4 @@
-"""What shells complete beside commands and options: the `shell_complete` of parameters.
+"""What shells complete in addition to commands and options: the `shell_complete` of parameters.
 
 The functions stand in modules of commands, so nothing here is imported before a word is completed.
 """

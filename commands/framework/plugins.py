@@ -140,7 +140,7 @@ def load(plugin: Plugin) -> click.Command:
 
 
 def _executable(plugin: Plugin) -> click.Command:
-    """A command that becomes the program, with all words as they stand; --help is the program's own."""
+    """A command that becomes the program, with all words unchanged; --help is the program's own."""
 
     def run(words: tuple[str, ...]) -> NoReturn:
         sys.stdout.flush()
@@ -165,7 +165,7 @@ def _package_folders() -> list[str]:
 
 
 def _program_folders() -> list[str]:
-    """The absolute folders of PATH: whoever may write to the working directory must not decide what is run."""
+    """The absolute folders of PATH: write access to the working directory must not decide what is run."""
     return [folder for folder in dict.fromkeys(os.environ.get("PATH", "").split(os.pathsep)) if os.path.isabs(folder)]
 
 

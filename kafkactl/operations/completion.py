@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OFFLINE: Final = "offline"
 _CALL_MS: Final = 3_000.0
 _MOST_LEVELS: Final = 100
-# A shell pastes what is offered into a command line, and a cluster may be anybody's.
+# A shell pastes what is offered into a command line, and the names of a cluster are not trusted.
 _HARMLESS: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+=-]{0,248}")
 
 

@@ -84,7 +84,7 @@ class Mark:
 
 @frozen(kw_only=False)
 class Band:
-    """What somebody was for a while, from one moment to another; `text` says it."""
+    """The role of a node for a while, from one moment to another; `text` says it."""
 
     first_ms: int
     last_ms: int

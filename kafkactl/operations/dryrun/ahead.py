@@ -1,4 +1,4 @@
-"""The scenarios of a report of a large cluster, played by several processes: none depends on what another finds."""
+"""The scenarios of a report of a large cluster, simulated by several processes: none depends on what another finds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGE: Final = 20_000  # partitions, from which on a scenario takes longer than 
 def played_ahead(
     scenarios: Iterable[Asked], played: Callable[[str, Any], Result], image: Image, *, processes: int | None = None
 ) -> Iterator[Result]:
-    """What `played` gives for each scenario and its inputs, in their order.
+    """What simulating gives for each scenario and its inputs, in their order.
 
     Of a large image several are played at once (default: as many processes as are of use here), and what they give
     is pickled. Raises as `played`, once what comes before was given.

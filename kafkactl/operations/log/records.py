@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkactl.findings import Finding
 
 _FIRST_BYTES: Final = 256 * 1024
-_STRETCH_BYTES: Final = 6 * 1024 * 1024  # a smaller one costs more: each child fills its memories of texts anew
+_STRETCH_BYTES: Final = 6 * 1024 * 1024  # a smaller one costs more: each child fills its memories of texts again
 
 
 class RecordDump:

@@ -39,7 +39,7 @@ class Made(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """PartitionChangeRecords. `at` is that of `tagged.Given`, `gives` tells which of its rows have anything."""
+    """PartitionChangeRecords. `at` is that of `tagged.Given`, `gives` marks which of its rows have anything."""
 
     place: Array
     row: Array

@@ -124,7 +124,7 @@ class PartitionTable:
         return True
 
     def _widen(self, topic: int, wanted: int) -> None:
-        """Room for so many partitions, for that of the topic is too small; those that it has move there."""
+        """Room for so many partitions, because that of the topic is too small; those that it has move there."""
         old = self._rows_of(topic)
         size = old.stop - old.start
         self._allot(topic, wanted if not size else max(wanted, size + size // 2))
