@@ -20,7 +20,7 @@ def played_ahead(
 ) -> Iterator[Result]:
     """What simulating gives for each scenario and its inputs, in their order.
 
-    Of a large image several are played at once (default: as many processes as are of use here), and what they give
+    Of a large image several are simulated at once (default: as many processes as are of use here), and what they give
     is pickled. Raises as `played`, once what comes before was given.
     """
     if processes is None:
