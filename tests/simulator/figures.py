@@ -58,7 +58,8 @@ class Figures:
         """The whole page: this table as it is now, the others as they are on it by now."""
         parts = [HEAD]
         for name, (title, about, columns, _) in TABLES.items():
-            rows = self.rows[name] if name == self.table else _read(name)
+            known = self.rows[name] if name == self.table else _read(name)
+            rows = {names: numbers for names, numbers in known.items() if numbers[0]}
             if rows:
                 parts.append(f"\n## {title}\n\n{about}\n\n{_line(columns)}{_line(['---'] * len(columns))}")
                 parts += [_line([*names, *(f"{number:,}" for number in numbers)]) for names, numbers in rows.items()]
