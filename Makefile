@@ -1,6 +1,6 @@
 # make demo   sets up and shows the main job        make test   sets up and runs the whole suite, lab included
 # make check  no Kafka, under 2 minutes            make lab    the long campaigns; figures go to docs/proof/
-# make docs   what is generated in docs/            make bench  ratios against Kafka's own tools
+# make docs   what is generated in docs/            make bench  ratios against Kafka's own tools, on a quiet machine
 # make site   the documentation as a site in build/site, links checked
 # make dist   sdist and wheel in dist/, checked, installed and tried in a fresh environment
 # make requirements   newest versions of all dependencies, with hashes, to requirements/
@@ -51,15 +51,18 @@ lab: setup
 	$(BIN)/python -m pytest -m campaign --timeout=0
 
 bench: setup system
+	$(BIN)/python -m bench.noise
 	$(BIN)/python -m bench.startup
 	$(BIN)/python -m bench.format
 	$(BIN)/python -m bench.codec
 	$(BIN)/python -m bench.log_dump
 	$(BIN)/python -m bench.replay
+	$(BIN)/python -m bench.replay 10000000
 	$(BIN)/python -m bench.loader 1000000
 	$(BIN)/python -m bench.report
 	$(BIN)/python -m bench.simulate
 	$(BIN)/python -m bench.spark
+	$(BIN)/python -m bench.spark 10000000
 	$(BIN)/python -m bench.tiered 100000
 	$(BIN)/python -m bench.tiered 1000000
 	$(BIN)/python -m bench.tiered --listing 100000
@@ -93,4 +96,4 @@ requirements: setup
 	$(BIN)/python -m scripts.make_requirements
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage demo
+	rm -rf $(VENV) .bench build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage demo

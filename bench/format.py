@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.installed import installed_bin
-from bench.side_by_side import Sample, circumstances, interleaved, measure, record
+from bench.side_by_side import SPREAD, Sample, circumstances, interleaved, measure, record
 
 KAFKA = "4.3.1"
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
@@ -53,13 +53,14 @@ def _one_node(folder: Path) -> None:
     )
     base = figures[theirs]
     rows = [
-        f"| `{name}` | {figure.wall_ms:.0f} | {figure.cpu_ms:.0f} | {figure.wall_ms / base.wall_ms:.3f} |"
+        f"| `{name}` | {figure.wall_ms:.0f} | {figure.cpu_ms:.0f} | {figure.wall_ms / base.wall_ms:.3f}"
+        f" | {figure.spread()} |"
         for name, figure in figures.items()
     ]
     ratio = figures["kafkactl storage format"].wall_ms / base.wall_ms
     goal = f"Goal: at most {RATIO_GOAL:.2f}. Measured: {ratio:.3f} ({'met' if ratio <= RATIO_GOAL else 'missed'})."
     head = f"Kafka {KAFKA}; installed wheel; medians of {RUNS} interleaved runs; {circumstances()}.\n"
-    table = ["| command | wall ms | CPU ms | ratio (wall) |", "|---|---|---|---|", *rows, "", goal]
+    table = [f"| command | wall ms | CPU ms | ratio (wall) | {SPREAD} |", "|---|---|---|---|---|", *rows, "", goal]
     record("Formatting one node", "\n".join([head, *table]))
 
 

@@ -1,7 +1,7 @@
 """An installed wheel to measure: an editable install starts slower, and what users have is the wheel.
 
 Several runs may measure at once, also of different trees: each content of the wheel has a virtual environment of its
-own, which nobody removes while a process that asked for it lives.
+own, which nobody removes while a process that asked for it lives. They are not in build/, which `make dist` removes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-HOME = ROOT / "build" / "bench"
+HOME = ROOT / ".bench"
 _DIGEST_LETTERS = 12
 _held: dict[Path, int] = {}
 
@@ -64,10 +64,18 @@ def _install(what: str, place: Path) -> None:
     if mark.exists():
         return
     shutil.rmtree(place, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-    pip = [str(place / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, what], check=True)
+    _run(sys.executable, "-m", "venv", str(place))
+    _run(str(place / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", what)
+    if not (place / "bin" / "kafkactl").is_file():
+        raise RuntimeError(f"{place} has no bin/kafkactl after `pip install {what}`")
     mark.touch()
+
+
+def _run(*command: str) -> None:
+    """Raises RuntimeError with what the command has written where it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"`{' '.join(command)}` ended with {done.returncode}:\n{done.stdout[-4_000:]}")
 
 
 def _lock_of(place: Path) -> Path:
@@ -76,8 +84,7 @@ def _lock_of(place: Path) -> Path:
 
 def _built_wheel() -> Path:
     shutil.rmtree(HOME / "dist", ignore_errors=True)
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(HOME / "dist"), str(ROOT)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _run(sys.executable, "-m", "build", "--wheel", "--outdir", str(HOME / "dist"), str(ROOT))
     (wheel,) = (HOME / "dist").glob("*.whl")
     return wheel
 

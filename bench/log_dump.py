@@ -86,8 +86,8 @@ def _newest() -> str:
 
 def _row(name: str, figure: Figures, base: Figures, records: int) -> str:
     return (
-        f"| `{name}` | {figure.wall_ms / 1000:.2f} | {figure.least_wall_ms / 1000:.2f} to"
-        f" {figure.most_wall_ms / 1000:.2f} | {figure.cpu_ms / 1000:.2f} |"
+        f"| `{name}` | {figure.wall_ms / 1000:.2f} | {figure.wall_range_ms[0] / 1000:.2f} to"
+        f" {figure.wall_range_ms[1] / 1000:.2f} | {figure.cpu_ms / 1000:.2f} |"
         f" {records / figure.wall_ms * 1000:,.0f} | {base.wall_ms / figure.wall_ms:.2f} |"
     )
 

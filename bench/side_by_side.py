@@ -26,13 +26,27 @@ class Sample:
 
 @dataclass(frozen=True)
 class Figures:
-    """Medians of all samples of one command, and the least and the most time on the clock of one of them."""
+    """Medians of all samples of one command, and the least and greatest."""
 
     cpu_ms: float
     wall_ms: float
     runs: int
-    least_wall_ms: float
-    most_wall_ms: float
+    cpu_range_ms: tuple[float, float]
+    wall_range_ms: tuple[float, float]
+
+    def spread(self) -> str:
+        """How far apart the runs were: CPU and wall time from least to greatest, in percent of the medians."""
+        cpu, wall = (
+            f"{100 * (greatest - least) / median:.0f} %"
+            for (least, greatest), median in (
+                (self.cpu_range_ms, self.cpu_ms),
+                (self.wall_range_ms, self.wall_ms),
+            )
+        )
+        return f"{cpu} / {wall}"
+
+
+SPREAD = "spread (CPU / wall)"
 
 
 def measure(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Sample:
@@ -57,16 +71,13 @@ def interleaved(commands: Mapping[str, Callable[[], Sample]], runs: int) -> dict
             sample = run()
             if turn:
                 samples[name].append(sample)
-    return {
-        name: Figures(
-            statistics.median(value.cpu_ms for value in taken),
-            statistics.median(item.wall_ms for item in taken),
-            len(taken),
-            min(item.wall_ms for item in taken),
-            max(item.wall_ms for item in taken),
-        )
-        for name, taken in samples.items()
-    }
+    return {name: _figures(taken) for name, taken in samples.items()}
+
+
+def _figures(taken: Sequence[Sample]) -> Figures:
+    cpu, wall = [sample.cpu_ms for sample in taken], [sample.wall_ms for sample in taken]
+    ranges = (min(cpu), max(cpu)), (min(wall), max(wall))
+    return Figures(statistics.median(cpu), statistics.median(wall), len(taken), *ranges)
 
 
 def record(section: str, text: str) -> None:
@@ -81,10 +92,10 @@ def record(section: str, text: str) -> None:
 
 
 def circumstances() -> str:
-    """When and on what the figures were taken."""
-    cores = os.cpu_count()
-    day = time.strftime("%Y-%m-%d")
-    return f"{day}, {cores} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    """When and on what the figures were taken, and how many processes wanted a core in the last minute."""
+    cores, load = os.cpu_count(), os.getloadavg()[0]
+    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return f"{time.strftime('%Y-%m-%d')}, {cores} cores, load {load:.0f}, {machine}"
 
 
 def version_line(path: Path) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from bench.installed import installed_bin
-from bench.side_by_side import circumstances, interleaved, measure, record
+from bench.side_by_side import SPREAD, circumstances, interleaved, measure, record
 
 RUNS = 25
 GOAL = 4.0
@@ -27,7 +27,8 @@ def main() -> None:
     figures = interleaved({name: partial(measure, words) for name, words in commands.items()}, RUNS)
     base = figures[bare]
     rows = [
-        f"| `{name}` | {figure.cpu_ms:.1f} | {figure.wall_ms:.1f} | {figure.cpu_ms / base.cpu_ms:.2f} |"
+        f"| `{name}` | {figure.cpu_ms:.1f} | {figure.wall_ms:.1f} | {figure.cpu_ms / base.cpu_ms:.2f}"
+        f" | {figure.spread()} |"
         for name, figure in figures.items()
     ]
     ratio = figures["kafkactl --help"].cpu_ms / base.cpu_ms
@@ -36,8 +37,8 @@ def main() -> None:
         "\n".join(
             [
                 f"Installed wheel, medians of {RUNS} interleaved runs; {circumstances()}.\n",
-                "| command | CPU ms | wall ms | × `python -c pass` (CPU) |",
-                "|---|---|---|---|",
+                f"| command | CPU ms | wall ms | × `python -c pass` (CPU) | {SPREAD} |",
+                "|---|---|---|---|---|",
                 *rows,
                 "",
                 f"Goal for `--help`: at most {GOAL} ×. Measured: {ratio:.2f} × ({_verdict(ratio)}).",
