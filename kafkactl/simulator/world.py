@@ -30,9 +30,7 @@ from kafkactl.simulator.timeline import Happening, Timeline
 from kafkactl.values import ZERO_UUID, Uuid
 
 REFUSED_US: Final = 500  # until a connection to a host without the process is refused
-# Of a message to the node itself, one way. Not nothing: since 3.9.1 a voter without a leader asks bootstrap servers without
-# a pause, and may be one of them, so that the time of the run would stand still.
-LOOPBACK_US: Final = 200
+LOOPBACK_US: Final = 200  # never 0: a voter of 3.9.2 without a leader may ask itself, again and again
 _DELIVER, _WAKE, _SYNCED = range(3)
 
 

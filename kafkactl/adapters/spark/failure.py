@@ -24,6 +24,7 @@ _HINT: Final = ". Consider setting"
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _TOO_OLD: Final = "UnsupportedClassVersionError"
 _NO_MASTER: Final = "Could not parse Master URL"
+_NO_MEMORY: Final = "OutOfMemoryError"
 _NO_JVM: Final = "JAVA_GATEWAY_EXITED"
 _GONE: Final = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 # What to do about a first cause, where more is known than that it is in the logs.
@@ -97,12 +98,17 @@ def failed(error: Exception, written: str, *, application: str | None, master: s
     `written` is what the JVM wrote, which counts where the error says nothing; `application` is the id of the
     application, None where it did not start; `master` that of the context; `log` is the file that keeps `written`.
     """
-    if type(error).__name__ in _GONE:
-        found = ["the JVM of the driver ended: it crashed, or was killed", *causes(written)]
-    elif _NO_JVM in str(error):
+    said = _said(error)
+    if said is None or type(error).__name__ in _GONE:
+        behind_it = causes(written)
+        # Spark ends a JVM whose task had no memory, after it has passed the task's error on.
+        memory = [cause for cause in behind_it if _NO_MEMORY in cause] if said is None else []
+        found = [*memory, "the JVM of the driver ended: it crashed, or was killed"]
+        found += [cause for cause in behind_it if cause not in memory]
+    elif _NO_JVM in said:
         found = [*causes(written), "the JVM ended before Spark started"]
     else:
-        found = causes(str(error)) or [f"{type(error).__name__}: {str(error).strip()[:_MOST_LETTERS]}"]
+        found = causes(said) or [f"{type(error).__name__}: {said.strip()[:_MOST_LETTERS]}"]
     first, behind = found[0], "; ".join(found[1:])
     if _TOO_OLD in first:
         return InputError(f"the Spark engine needs Java 17 or newer: {first}", id="spark-needs-java")
@@ -117,6 +123,14 @@ def failed(error: Exception, written: str, *, application: str | None, master: s
         cause=f"it was reported as: {behind}" if behind else None,
         next_step=f"{advice} {logs} `--engine local` gives the same answers without Spark.".strip(),
     )
+
+
+def _said(error: Exception) -> str | None:
+    """The text of an error; None where only the JVM has it, and is gone: py4j asks it when the text is wanted."""
+    try:
+        return str(error)
+    except Exception:
+        return None
 
 
 def _where(application: str | None, master: str, log: str | None) -> str:
