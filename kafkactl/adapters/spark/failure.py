@@ -7,8 +7,10 @@ says why is in the middle. A JVM that does not start says why in what it writes,
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from kafkactl.errors import FailedError, InputError, KafkactlError
@@ -24,6 +26,7 @@ _HINT: Final = ". Consider setting"
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _TOO_OLD: Final = "UnsupportedClassVersionError"
 _NO_MASTER: Final = "Could not parse Master URL"
+_SHUT_DOWN: Final = "SparkContext was shut down"
 _NO_MEMORY: Final = "OutOfMemoryError"
 _NO_JVM: Final = "JAVA_GATEWAY_EXITED"
 _GONE: Final = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
@@ -109,6 +112,8 @@ def failed(error: Exception, written: str, *, application: str | None, master: s
         found = [*causes(written), "the JVM ended before Spark started"]
     else:
         found = causes(said) or [f"{type(error).__name__}: {said.strip()[:_MOST_LETTERS]}"]
+        if _SHUT_DOWN in found[0]:  # by the JVM, which is about to end; why is in what it wrote
+            found = [*causes(written), *found]
     first, behind = found[0], "; ".join(found[1:])
     if _TOO_OLD in first:
         return InputError(f"the Spark engine needs Java 17 or newer: {first}", id="spark-needs-java")
@@ -128,9 +133,21 @@ def failed(error: Exception, written: str, *, application: str | None, master: s
 def _said(error: Exception) -> str | None:
     """The text of an error; None where only the JVM has it, and is gone: py4j asks it when the text is wanted."""
     try:
-        return str(error)
+        with py4j_is_silent():
+            return str(error)
     except Exception:
         return None
+
+
+@contextmanager
+def py4j_is_silent() -> Iterator[None]:
+    """Keep py4j from writing tracebacks to stderr in the body, which it does where its JVM is gone."""
+    quiet = logging.NullHandler()  # without any handler the root logger, which py4j uses, writes to stderr
+    logging.getLogger().addHandler(quiet)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(quiet)
 
 
 def _where(application: str | None, master: str, log: str | None) -> str:

@@ -7,7 +7,6 @@ and with pyarrow where Spark merges.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shutil
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import kafkactl
 from kafkactl.adapters.spark import daemon as spark_daemon
-from kafkactl.adapters.spark.failure import failed
+from kafkactl.adapters.spark.failure import failed, py4j_is_silent
 from kafkactl.adapters.spark.jvm import SAFE_PATH, kept_log, spark_home, start_jvm, written
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.extras import install_advice
@@ -91,18 +90,15 @@ def spark_context(master: str | None) -> Iterator[SparkContext]:
 @contextmanager
 def _stopped(context: SparkContext) -> Iterator[None]:
     """Stop an application at the end; where its JVM is gone, what failed before is the error, and py4j shows none."""
-    quiet = logging.NullHandler()  # without any handler the root logger, which py4j uses, writes to stderr
-    logging.getLogger().addHandler(quiet)
-    try:
-        yield
-    except BaseException:
-        with suppress(Exception):
+    with py4j_is_silent():
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):
+                context.stop()
+            raise
+        else:
             context.stop()
-        raise
-    else:
-        context.stop()
-    finally:
-        logging.getLogger().removeHandler(quiet)
 
 
 def check_spark(master: str | None) -> None:

@@ -160,6 +160,34 @@ def test_a_java_that_is_too_old(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     assert caught.value.id == "spark-needs-java"
 
 
+class OfTheJvmError(Exception):
+    """As py4j's: the JVM has the text."""
+
+    def __str__(self) -> str:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+@pytest.mark.parametrize(
+    ("written", "first"),
+    [
+        ("java.lang.OutOfMemoryError: Java heap space\n\tat x.y(Z.java:1)\n", "OutOfMemoryError: Java heap space"),
+        ("", "the JVM of the driver ended"),
+        ("java.io.IOException: Broken pipe\n", "the JVM of the driver ended"),
+    ],
+)
+def test_an_error_whose_text_went_with_the_jvm(written: str, first: str) -> None:
+    found = failed(OfTheJvmError(), written, application="local-1", master="local[2]", log=None)
+    assert str(found).startswith(f"the Spark application local-1 failed: {first}")
+
+
+def test_an_application_that_the_jvm_shut_down_says_why() -> None:
+    error = RuntimeError(": org.apache.spark.SparkException: Job 0 cancelled because SparkContext was shut down")
+    written = "java.lang.OutOfMemoryError: Java heap space\n"
+    found = failed(error, written, application="local-1", master="local[2]", log=None)
+    assert "OutOfMemoryError: Java heap space" in str(found)
+    assert found.cause is not None and "SparkContext was shut down" in found.cause
+
+
 # --- applications that fail ---------------------------------------------------------------------------------------
 
 FAILING = """
@@ -201,7 +229,7 @@ def failing(folder: Path, *cases: tuple[str, str], **environment: str) -> dict[s
         env={**os.environ, "SPARK_DRIVER_MEMORY": "512m", "TMPDIR": str(folder), **environment},
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
-    assert "Traceback" not in run.stderr
+    assert "Traceback" not in run.stderr, run.stderr
     return {error["work"]: error for error in map(json.loads, run.stdout.splitlines())}
 
 
