@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from kafkactl.frozen import frozen
@@ -52,10 +53,7 @@ class Electing:
 
     def to_dict(self) -> dict[str, Any]:
         """As in `simulation.elections` of an answer."""
-        return {name: getattr(self, name) for name in _ELECTING}
-
-
-_ELECTING: Final = ("release", "cause", "runs", "elected", "p50_ms", "p90_ms", "p99_ms", "longest_ms")
+        return asdict(self)
 
 
 @frozen

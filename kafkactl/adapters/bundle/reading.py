@@ -1,7 +1,7 @@
 """The one reader of bundles: an archive of a stranger's, opened with a bound on everything that it says of itself.
 
 The law: before a member is read its directory is judged whole (`members.check_entries`), and while it is read its bytes
-are counted and their SHA-256 is held against the manifest. Nothing of an archive becomes a path of this machine but by
+are counted and their SHA-256 is compared with the manifest. Nothing of an archive becomes a path of this machine but by
 `extract`, into a folder of this user's own.
 """
 
@@ -159,7 +159,7 @@ class OpenBundle:
             raise _damaged(self.path, f"{name} is not what the manifest says: its SHA-256 is another")
 
     def check(self) -> None:
-        """Read every member and hold it against the manifest. Raises InputError `damaged-bundle`."""
+        """Read every member and compare it with the manifest. Raises InputError `damaged-bundle`."""
         for name in self._members:
             for _ in self.pieces(name):
                 pass
