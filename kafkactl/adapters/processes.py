@@ -91,6 +91,7 @@ class _Child(Generic[Piece]):
             os.close(theirs)
             return None
         if pid == 0:
+            os.close(ours)  # else a child whose parent was killed would wait for itself to read
             _be_child(theirs, work, piece)
         os.close(theirs)
         with suppress(OSError, AttributeError):  # fewer turns; a system may allow less

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -92,6 +94,36 @@ def test_whoever_stops_listening_leaves_no_child_behind(others):
     assert next(going) == (0, [b"made"])
     going.close()
     assert children() <= others
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from kafkactl.adapters.processes import done_ahead
+going = done_ahead(range(9), lambda _: [bytes(9_000_000)], 3, alone=lambda _: False)
+next(going)
+print(Path(f"/proc/self/task/{os.getpid()}/children").read_text(), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_children_end_when_the_parent_is_killed():
+    run = subprocess.run([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True, check=False, timeout=120)
+    pids = run.stdout.split()
+    assert run.returncode == -signal.SIGKILL and pids
+    end = time.monotonic() + 60
+    while (left := [pid for pid in pids if lives(pid)]) and time.monotonic() < end:
+        time.sleep(0.05)
+    for pid in left:
+        os.kill(int(pid), signal.SIGKILL)
+    assert left == []
+
+
+def lives(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_a_system_without_room_for_a_process(monkeypatch):
