@@ -24,12 +24,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.lab.harness import java, maven
-from tests.lab.harness.compiler import compiled
+from tests.lab.harness import java
 from tests.lab.harness.errors import LabError
+from tests.lab.harness.java_program import counts_of, java_program
 from tests.lab.harness.pool import shared_pool
 from tests.lab.harness.ports import HOST
-from tests.lab.harness.storage_tool import JVM_OPTIONS, logging_options
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.runbook import Line
 
@@ -178,11 +177,7 @@ class Canary:
         self._runs(cluster, topic, str(interval_ms))
 
     def _runs(self, cluster: MigrationCluster, *arguments: str) -> None:
-        class_path, name = maven.class_path(cluster.release), self.source.stem
-        classes = compiled(f"{name.lower()}-{cluster.release}", [self.source], class_path=class_path)
-        options = [*JVM_OPTIONS, *logging_options("tools"), "-cp", f"{classes}:{class_path}"]
-        self._command = [str(java.java_binary()), *map(str, options), f"kafkactl.lab.{name}",
-                         cluster.bootstrap_server, *arguments]  # fmt: skip
+        self._command = java_program(cluster.release, self.source, cluster.bootstrap_server, *arguments)
         self.result: dict[str, int] = {}
 
     def __enter__(self) -> Self:
@@ -203,8 +198,7 @@ class Canary:
         except subprocess.TimeoutExpired:
             os.kill(self._process.pid, 9)
             raise
-        pairs = (pair.partition("=") for pair in out.split())
-        self.result = {name: int(value) for name, _, value in pairs if value.isdigit()}
+        self.result = counts_of(out)
 
 
 class Reader(Canary):
