@@ -106,7 +106,7 @@ def _layer(packages: list[str], y: int) -> str:
 
 
 def _package(name: str, x: int, y: int, width: int) -> str:
-    fill, line = {"commands": FACE, "operations": WORLD, "adapters": WORLD}.get(name, PURE)
+    fill, line = {"commands": FACE, "playground": WORLD, "operations": WORLD, "adapters": WORLD}.get(name, PURE)
     offset = 132 if width > WIDTH // 2 else 84
     purpose = _purpose(name, most=(width - offset) // 7)
     return (

@@ -23,12 +23,12 @@ from kafkactl.adapters.zookeeper.multi import GET_CHILDREN, GET_DATA, MultiRead
 from kafkactl.adapters.zookeeper.settings import zookeeper_settings
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError
+from kafkactl.playground.broker import FakeBroker
 from kafkactl.protocol.text.client_properties import read_client_properties
 from kafkactl.protocol.text.jaas import parse_jaas
 from tests.adapters.kafka.sasl.test_sasl import SECRET, Server, connected
 from tests.adapters.net.certificates import Authority
 from tests.adapters.net.test_tls import server
-from tests.fakes.broker import FakeBroker
 from tests.fuzz.talkers import HttpTalker, Talker, ZooKeeperTalker
 
 DIGEST = "org.apache.zookeeper.server.auth.DigestLoginModule required"

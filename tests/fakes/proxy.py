@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kafkactl.adapters.net.transport import Address
-from tests.fakes.listening import Listening
+from kafkactl.playground.listening import Listening, exactly
 
 
 class Fault(Enum):
@@ -169,15 +169,5 @@ class FaultyProxy(Listening):
 
 
 def _frame(connection: socket.socket) -> bytes:
-    size = _exactly(connection, 4)
-    return size + _exactly(connection, int.from_bytes(size, "big"))
-
-
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    read = b""
-    while len(read) < count:
-        chunk = connection.recv(count - len(read))
-        if not chunk:
-            raise EOFError
-        read += chunk
-    return read
+    size = exactly(connection, 4)
+    return size + exactly(connection, int.from_bytes(size, "big"))

@@ -16,8 +16,8 @@ from typing import Any, Self
 
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.values import Uuid
-from tests.fakes.broker import Action, Asked, FakeBroker, Reply
 from tests.fakes.scaled_clock import ScaledClock
 from tests.tiered.logs import LogOf, Topic
 

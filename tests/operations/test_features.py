@@ -19,8 +19,8 @@ from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import blockers
 from kafkactl.operations.features import change as feature_change
 from kafkactl.operations.features.change import ChangeRun, change_features, validate
+from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
 from tests.adapters.kafka.feature_cluster import DENIED, FakeCluster
-from tests.fakes.broker import CLOSE, Action, Asked, Reply
 
 STEP = {"metadata.version": 26}
 ELR = {"eligible.leader.replicas.version": 1}

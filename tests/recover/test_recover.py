@@ -12,11 +12,11 @@ from kafkactl.metadata.image.diff import diff
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.replay.reference import replay
+from kafkactl.playground.broker import FakeBroker
 from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch
 from kafkactl.recover.seen import FolderKind
 from kafkactl.storage.meta_properties import parse_meta_properties
 from tests.conftest import Run
-from tests.fakes.broker import FakeBroker
 from tests.metadata.records import records_of
 from tests.recover import worlds
 from tests.recover.worlds import (

@@ -12,10 +12,10 @@ import yaml
 
 from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.commands.models import kinds
+from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.report.metrics import Metric, ending_text, metrics, metrics_text
 from scripts.make_reference import every_command
 from tests.conftest import Run
-from tests.fakes.quorum import FakeQuorum
 from tests.repository.tree import ROOT
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (-?\d+(?:\.\d+)?)')

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import pytest
 
-from tests.fakes.quorum import FakeQuorum
+from kafkactl.playground.quorum import FakeQuorum
 from tests.repository.console_pages import check_page
 from tests.repository.tree import ROOT
 

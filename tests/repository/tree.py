@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
 ROOT = Path(__file__).resolve().parents[2]
+TOUCH_THE_WORLD = ("adapters", "operations", "playground")
 PURE_PACKAGES = tuple(
     sorted(
         path.name
         for path in (ROOT / "kafkactl").iterdir()
-        if path.is_dir() and not path.is_symlink() and path.name not in ("adapters", "operations", "__pycache__")
+        if path.is_dir() and not path.is_symlink() and path.name not in (*TOUCH_THE_WORLD, "__pycache__")
     )
 )
 

@@ -30,8 +30,8 @@ from kafkactl.quorum.change.goals import reassignment
 from kafkactl.quorum.change.ports import QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out
 from kafkactl.schema.definitions import message
+from tests.fakes.faulty_quorum import FaultyQuorum
 from tests.fakes.proxy import Fault
-from tests.fakes.quorum import FakeQuorum
 from tests.fakes.scaled_clock import ScaledClock
 
 LIMITS = Limits(timeout_ms=5_000, request_timeout_ms=600, backoff=Backoff(first_ms=5, rounds=3))
@@ -189,7 +189,7 @@ EVERY_CHANGE = (_UP, _DOWN, _GROW, _REPLACE)
 def requests_of(change: Change, folder: Path) -> Counter[str]:
     """How many requests of each kind an undisturbed run makes."""
     folder.mkdir(parents=True, exist_ok=True)
-    with FakeQuorum(**change.quorum) as quorum:
+    with FaultyQuorum(**change.quorum) as quorum:
         told = change.run(quorum, folder, PATIENT)
         assert (told.outcome, sorted(told.claimed)) == ("done", sorted(change.effects)), told
         return Counter(NAMES[key] for key in quorum.network.passed if key in NAMES)
@@ -207,7 +207,7 @@ def cases_of(change: Change, counted: Counter[str]) -> Iterable[Case]:
 def play(case: Case, folder: Path) -> Ended:
     """Run the change with the fault in its way, then again without; say what must not have been."""
     folder.mkdir(parents=True, exist_ok=True)
-    with FakeQuorum(**case.change.quorum) as quorum:
+    with FaultyQuorum(**case.change.quorum) as quorum:
         quorum.network.arm(case.fault, KEYS[case.request], spare=case.at)
         began = time.monotonic()
         told = case.change.run(quorum, folder, LIMITS)
@@ -226,7 +226,7 @@ def play(case: Case, folder: Path) -> Ended:
     return Ended(case, told.outcome, again.outcome, seconds, struck, tuple(wrong))
 
 
-def effects_of(quorum: FakeQuorum) -> list[Any]:
+def effects_of(quorum: FaultyQuorum) -> list[Any]:
     """What was done there, one by one."""
     found: list[Any] = []
     for name, what in quorum.effects:

@@ -10,10 +10,10 @@ from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.metadata.log.frame import encode_record
+from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import metadata_record
 from kafkactl.values import Uuid
-from tests.fakes.broker import Action, Asked, FakeBroker, Reply
 
 LIMITS = Limits(timeout_ms=1500, request_timeout_ms=500, backoff=Backoff(first_ms=1, rounds=2))
 VERSIONS_OF_CONTROLLER = {52: (0, 2), 70: (0, 0)}

@@ -12,8 +12,8 @@ from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
+from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.values import ZERO_UUID, Uuid
-from tests.fakes.broker import Action, Asked, FakeBroker, Reply
 
 CLUSTER_ID = "qcW5mzVjTpOjVnxJ0WmYIg"
 NOW_MS = 1_700_000_000_000

@@ -20,8 +20,8 @@ import pytest
 
 from tests.adapters.kafka.fault_cases import KEYS
 from tests.adapters.kafka.fault_proof import KILLED, record
+from tests.fakes.faulty_quorum import FaultyQuorum
 from tests.fakes.proxy import Fault, FaultPlan
-from tests.fakes.quorum import FakeQuorum
 
 ROOT = Path(__file__).parents[3]
 ENDS_WITHIN_S = 180
@@ -62,7 +62,7 @@ class KillingPlan(FaultPlan):
         return Fault.CUT_BEFORE
 
 
-def reassign(quorum: FakeQuorum, target: str, folder: Path) -> subprocess.Popen[bytes]:
+def reassign(quorum: FaultyQuorum, target: str, folder: Path) -> subprocess.Popen[bytes]:
     """The command as a process; its journal and all that it keeps are in `folder`."""
     servers = ",".join(map(str, quorum.addresses))
     words = ["quorum", "reassign", "--target", target, "--allow-size", "--yes", "--bootstrap-controller", servers]
@@ -76,7 +76,7 @@ def reassign(quorum: FakeQuorum, target: str, folder: Path) -> subprocess.Popen[
 def undisturbed(target: str, folder: Path) -> list[int]:
     """The api keys of the requests of a run that nobody kills."""
     folder.mkdir(parents=True)
-    with FakeQuorum(network=KillingPlan()) as quorum:
+    with FaultyQuorum(network=KillingPlan()) as quorum:
         assert reassign(quorum, target, folder).wait(ENDS_WITHIN_S) == 0, (folder / "out").read_text()
         return quorum.network.passed
 
@@ -85,7 +85,7 @@ def killed(moment: Moment, target: str, folder: Path) -> str:
     """What was wrong with a run that was killed then and run again; empty where nothing was."""
     folder.mkdir(parents=True, exist_ok=True)
     plan = KillingPlan(moment)
-    with FakeQuorum(network=plan) as quorum:
+    with FaultyQuorum(network=plan) as quorum:
         plan.process = reassign(quorum, target, folder)
         first = plan.process.wait(ENDS_WITHIN_S)
         plan.moment = None

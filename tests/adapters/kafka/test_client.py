@@ -16,8 +16,8 @@ from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.framing import Response
-from tests.fakes.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Reply
 
 CONTROLLER = {52: (0, 2), 70: (0, 0)}
 UPDATE = {"timeoutMs": 1000, "FeatureUpdates": []}

@@ -11,9 +11,9 @@ from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.errors import UnknownOutcomeError, UnreachableError
+from kafkactl.playground.broker import FakeBroker
 from kafkactl.schema.definitions import message
 from kafkactl.values import ZERO_UUID
-from tests.fakes.broker import FakeBroker
 from tests.fakes.proxy import Fault, FaultyProxy
 
 LIMITS = Limits(timeout_ms=4000, request_timeout_ms=400, backoff=Backoff(first_ms=1, rounds=3))

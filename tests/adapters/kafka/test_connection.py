@@ -13,8 +13,8 @@ from kafkactl.adapters.kafka.connection import Access, Connection, connect
 from kafkactl.adapters.net.transport import Address, NotSentError, parse_addresses
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
 from kafkactl.schema.spec import Versions
-from tests.fakes.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
 
 CLUSTER = {"ClusterId": "abc", "ControllerId": 3}
 UPDATE = {"timeoutMs": 1000, "FeatureUpdates": []}

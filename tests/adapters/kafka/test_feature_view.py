@@ -11,8 +11,8 @@ from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features, observe_levels
 from kafkactl.errors import UnreachableError
 from kafkactl.features.cluster.state import Role
+from kafkactl.playground.broker import SILENCE, FakeBroker, Raw
 from tests.adapters.kafka.feature_cluster import LEVELS, LIMITS, RANGES, FakeCluster
-from tests.fakes.broker import SILENCE, FakeBroker, Raw
 
 OLD = {"metadata.version": (1, 21)}
 

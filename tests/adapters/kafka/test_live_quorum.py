@@ -5,10 +5,10 @@ from __future__ import annotations
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.live_quorum import LiveQuorum
+from kafkactl.playground.quorum import NOT_LEADER, FakeQuorum, directory_of
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.step import Action, Step
 from kafkactl.values import ReplicaKey
-from tests.fakes.quorum import NOT_LEADER, FakeQuorum, directory_of
 
 
 def _removal(quorum, node_id):

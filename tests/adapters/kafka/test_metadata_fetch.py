@@ -13,8 +13,8 @@ from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, fetch_metadata_log, iterate_metadata_log
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.errors import UnreachableError
+from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.record_batch import decode_header, encode_batch
-from tests.fakes.broker import Action, Asked, FakeBroker, Reply
 
 LIMITS = Limits(timeout_ms=3000, request_timeout_ms=1000, backoff=Backoff(first_ms=1, rounds=2))
 SNAPSHOT = b"the bytes of a snapshot " * 40

@@ -9,6 +9,7 @@ from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.quorum_view import QuorumObserver
 from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import UnreachableError
+from kafkactl.playground.broker import CLOSE, SILENCE, FakeBroker, Raw, Reply
 from kafkactl.quorum.health import check_health, is_broken
 from kafkactl.quorum.observation import DiskSeen
 from kafkactl.quorum.state import Mode, QuorumState
@@ -22,7 +23,6 @@ from tests.adapters.kafka.quorum_nodes import (
     quorum_body,
     running,
 )
-from tests.fakes.broker import CLOSE, SILENCE, FakeBroker, Raw, Reply
 
 PATIENCE_MS = 400.0
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
 from tests.adapters.kafka.feature_cluster import FakeCluster, FakeNode, Role
-from tests.fakes.broker import CLOSE, Action, Asked, Reply
 
 DEAD_BROKER, DEAD_CONTROLLER = 14, 9
 NEWEST = {"metadata.version": (7, 33), "kraft.version": (0, 1)}

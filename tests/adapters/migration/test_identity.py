@@ -19,8 +19,8 @@ from kafkactl.migration.hooks.run import HookEnd
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.inventory import InventoryNode
 from kafkactl.migration.observed.observation import IdentitySeen, NodeRole
-from tests.fakes.broker import CLOSE, Asked, FakeBroker, Reply
-from tests.fakes.quorum import FakeQuorum
+from kafkactl.playground.broker import CLOSE, Asked, FakeBroker, Reply
+from kafkactl.playground.quorum import FakeQuorum
 
 OURS, OTHER = "qcW5mzVjTpOjVnxJ0WmYIg", "AnotherClusterAnotherC"
 DESCRIBE_CLUSTER, DESCRIBE_CONFIGS = 60, 32

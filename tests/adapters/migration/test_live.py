@@ -25,7 +25,7 @@ from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.inventory import Inventory, parse_inventory
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.operations.migrate.driver import cluster_id_of, journal_file
-from tests.fakes.broker import FakeBroker, Reply
+from kafkactl.playground.broker import FakeBroker, Reply
 from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import inventory_of
 from tests.fakes.migration_hooks import FakeWorld

@@ -27,9 +27,9 @@ from kafkactl.migration.observed.observation import Mode, NodeRole, Observation
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.zktree.tree import Tree, tree_of
 from kafkactl.migration.zktree.znode import Znode
+from kafkactl.playground.broker import CLOSE, SILENCE, Asked, FakeBroker, Reply
+from kafkactl.playground.quorum import FakeQuorum
 from tests.conftest import Run
-from tests.fakes.broker import CLOSE, SILENCE, Asked, FakeBroker, Reply
-from tests.fakes.quorum import FakeQuorum
 from tests.migration.migration_logs import LogWriter, bootstrap
 from tests.migration.zk_trees import CLUSTER_ID, small, znodes
 from tests.secrets_scan import leaks

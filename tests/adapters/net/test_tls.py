@@ -14,8 +14,8 @@ from kafkactl.adapters.kafka.connection import connect
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.playground.broker import FakeBroker, Raw
 from tests.adapters.net.certificates import PASSWORD, Authority, Identity
-from tests.fakes.broker import FakeBroker, Raw
 
 
 def deadline(duration_ms: float = 5000) -> Deadline:

@@ -13,8 +13,8 @@ from kafkactl.adapters.tiered.live import LiveObservation, observe_cluster
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.findings import Severity
 from kafkactl.operations.tiered import Request, audit, left_over, load, save, segments
+from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
 from tests.conftest import Run
-from tests.fakes.broker import CLOSE, Action, Asked, Reply
 from tests.fakes.tiered_cluster import METADATA, NOT_AUTHORIZED, NOT_LEADER, TieredBrokers
 from tests.tiered.logs import LogOf, Topic
 

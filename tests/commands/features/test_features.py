@@ -13,9 +13,9 @@ import pytest
 from kafkactl.adapters.kafka import feature_view, feature_watch
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.operations.features import change as feature_change
+from kafkactl.playground.broker import CLOSE, SILENCE
 from tests.adapters.kafka.feature_cluster import RANGES, FakeCluster
 from tests.conftest import Run
-from tests.fakes.broker import CLOSE, SILENCE
 
 Kafkactl = Callable[..., Run]
 CONTROLLERS_28 = {"metadata.version": (7, 28), "group.version": (0, 1), "kraft.version": (0, 1)}

@@ -10,8 +10,8 @@ from kafkactl.adapters.files.contexts import contexts_file
 from kafkactl.commands.framework.connection import ConnectionArguments
 from kafkactl.commands.framework.lazy_group import Entry
 from kafkactl.commands.main import COMMANDS
+from kafkactl.playground.broker import Asked, FakeBroker, Reply
 from tests.conftest import Run
-from tests.fakes.broker import Asked, FakeBroker, Reply
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 Live = Callable[..., Run]

@@ -8,9 +8,9 @@ import pytest
 
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.retries import Backoff
+from kafkactl.playground.broker import CLOSE, Action, Asked, FakeBroker, Reply
 from tests.adapters.kafka.feature_cluster import VERSIONS_OF_CONTROLLER, FakeCluster
 from tests.conftest import Run
-from tests.fakes.broker import CLOSE, Action, Asked, FakeBroker, Reply
 
 Kafkactl = Callable[..., Run]
 COMMANDS = [

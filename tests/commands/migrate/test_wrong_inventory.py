@@ -15,9 +15,9 @@ import pytest
 from kafkactl.commands.framework import exit_codes
 from kafkactl.frozen import changed
 from kafkactl.migration.zktree.tree import Tree, tree_of
+from kafkactl.playground.quorum import FakeQuorum
 from tests.adapters.migration.test_observe import FakeZooKeeper, zookeeper_broker
 from tests.conftest import Run
-from tests.fakes.quorum import FakeQuorum
 from tests.migration.zk_trees import small, text, znodes
 
 Kafkactl = Callable[..., Run]

@@ -9,10 +9,10 @@ import pytest
 
 from kafkactl.adapters.kafka import feature_watch
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
+from kafkactl.playground.broker import SILENCE, FakeBroker, Raw, Reply
 from tests.adapters.kafka.feature_cluster import FakeCluster
 from tests.adapters.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
 from tests.conftest import Run
-from tests.fakes.broker import SILENCE, FakeBroker, Raw, Reply
 
 Kafkactl = Callable[..., Run]
 

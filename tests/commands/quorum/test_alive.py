@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkactl.playground.quorum import FakeQuorum, directory_of
 from tests.conftest import Run
-from tests.fakes.quorum import FakeQuorum, directory_of
 
 
 @pytest.fixture

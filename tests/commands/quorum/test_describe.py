@@ -16,6 +16,7 @@ from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.plain import render
 from kafkactl.commands.rendering.terminal import show
 from kafkactl.operations.quorum import QuorumDescription
+from kafkactl.playground.broker import FakeBroker, Raw
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.quorum.health import check_health
@@ -24,7 +25,6 @@ from kafkactl.quorum.state import NodeFacts
 from kafkactl.schema.definitions import response
 from kafkactl.shown import plain_values
 from tests.adapters.kafka.quorum_nodes import CLUSTER_ID, Quorum, directory, running
-from tests.fakes.broker import FakeBroker, Raw
 from tests.protocol.random_messages import random_message
 
 

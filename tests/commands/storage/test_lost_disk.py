@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from kafkactl.playground.listening import Listening
+from kafkactl.playground.quorum import FakeQuorum
 from tests.conftest import Run
-from tests.fakes.listening import Listening
-from tests.fakes.quorum import FakeQuorum
 from tests.storage.nodes import CLUSTER_ID, properties
 
 WORDS = ("--no-initial-controllers", "-g", "--replace-lost-metadata-disk", "--verified-quorum")

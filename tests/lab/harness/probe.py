@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 import struct
 
+from kafkactl.playground.listening import exactly
+
 _API_VERSIONS = 18
 _CORRELATION_ID = 0x1AB
 # UNSUPPORTED_VERSION comes in the same, oldest, form of the answer: a server that says it is up.
@@ -18,7 +20,7 @@ def answers_api_versions(host: str, port: int, timeout_s: float = 1.0) -> bool:
         with socket.create_connection((host, port), timeout=timeout_s) as connection:
             connection.settimeout(timeout_s)
             connection.sendall(struct.pack(">i", len(request)) + request)
-            correlation_id, error_code = struct.unpack(">ih", _exactly(connection, 10)[4:])
+            correlation_id, error_code = struct.unpack(">ih", exactly(connection, 10)[4:])
     except (OSError, EOFError):
         return False
     return correlation_id == _CORRELATION_ID and error_code in _ANSWERS
@@ -36,13 +38,3 @@ def zookeeper_srvr(host: str, port: int, timeout_s: float = 1.0) -> str:
     except OSError:
         return ""
     return said.decode(errors="replace")
-
-
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    read = b""
-    while len(read) < count:
-        chunk = connection.recv(count - len(read))
-        if not chunk:
-            raise EOFError
-        read += chunk
-    return read

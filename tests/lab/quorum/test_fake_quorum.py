@@ -11,8 +11,8 @@ from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
 from kafkactl.adapters.kafka.quorum_view import QuorumObserver
 from kafkactl.adapters.net.transport import Address
+from kafkactl.playground.quorum import FakeQuorum, directory_of
 from kafkactl.values import Uuid
-from tests.fakes.quorum import FakeQuorum, directory_of
 from tests.lab.harness.cluster_fixtures import ClusterOf
 
 NOBODY = Uuid(b"\x77" * 16)

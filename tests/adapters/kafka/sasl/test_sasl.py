@@ -20,8 +20,8 @@ from kafkactl.adapters.kafka.connection import Connection, connect
 from kafkactl.adapters.kafka.sasl.token import TokenSource
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.sasl.scram import Scram
-from tests.fakes.broker import Action, Asked, FakeBroker, Reply
 
 SECRET = "hunter2"
 MODULES = {"PLAIN": "plain.PlainLoginModule", "OAUTHBEARER": "oauthbearer.OAuthBearerLoginModule"}

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafkactl.playground.listening import Listening, exactly
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.protocol.headers import request_header_version
 from kafkactl.schema.definitions import message, request, response
-from tests.fakes.listening import Listening
 
 KNOWN = (1, 3, 17, 18, 32, 36, 44, 55, 57, 59, 60, 64, 80, 81)
 
@@ -70,7 +70,7 @@ class FakeBroker(Listening):
         epoch: int = -1,
     ) -> None:
         super().__init__()
-        self.script = script or (lambda asked: None)
+        self.script = script or (lambda _: None)
         self.ranges = {key: (request(key).valid_versions.lowest, request(key).valid_versions.highest) for key in KNOWN}
         self.ranges |= versions or {}
         self.greeting = greeting
@@ -161,8 +161,8 @@ class FakeBroker(Listening):
 
 def read_request(connection: socket.socket) -> Asked:
     """The next request of a connection; EOFError at its end."""
-    size = int.from_bytes(_exactly(connection, 4), "big")
-    frame = _exactly(connection, size)
+    size = int.from_bytes(exactly(connection, 4), "big")
+    frame = exactly(connection, size)
     key, version = struct.unpack(">hh", frame[:4])
     spec = request(key)
     header, start = decode_message(message("RequestHeader"), request_header_version(spec, version), frame)
@@ -188,13 +188,3 @@ def written(asked: Asked, reply: Reply) -> bytes:
     tags = b"\0" if spec.is_flexible(version) and asked.name != "ApiVersions" else b""
     content = struct.pack(">i", correlation_id) + tags + encode_message(spec, version, reply.body) + reply.tail
     return struct.pack(">i", len(content)) + content
-
-
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    read = b""
-    while len(read) < count:
-        chunk = connection.recv(count - len(read))
-        if not chunk:
-            raise EOFError
-        read += chunk
-    return read

@@ -14,17 +14,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafkactl.adapters.net.transport import Address
+from kafkactl.kafka_names import GROUP_VERSION, KRAFT_VERSION, METADATA_TOPIC, METADATA_VERSION, TRANSACTION_VERSION
 from kafkactl.metadata.log.frame import encode_record
+from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
+from kafkactl.playground.listening import Listening
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import metadata_record
 from kafkactl.values import Uuid
-from tests.fakes.broker import Action, Asked, FakeBroker, Reply
-from tests.fakes.proxy import FaultPlan, FaultyProxy
 
 NOT_LEADER, TIMED_OUT, INVALID_REQUEST, NOT_CONTROLLER, FENCED, UNKNOWN_EPOCH = 6, 7, 42, 41, 74, 75
 INVALID_UPDATE, OTHER_CLUSTER, DUPLICATE_VOTER, VOTER_NOT_FOUND = 95, 104, 126, 127
-RANGES = {"metadata.version": (7, 30), "kraft.version": (0, 1), "group.version": (0, 1), "transaction.version": (0, 2)}
+RANGES = {METADATA_VERSION: (7, 30), KRAFT_VERSION: (0, 1), GROUP_VERSION: (0, 1), TRANSACTION_VERSION: (0, 2)}
 _REGISTER_CONTROLLER, _FEATURE_LEVEL = 27, 12
 _CONTROLLER_REQUESTS = {52: (0, 2), 53: (0, 1), 54: (0, 1), 59: (0, 1), 70: (0, 0)}
 _PREFIX = "The update failed for all features since the following feature had an error: "
@@ -45,6 +46,7 @@ class FakeController(FakeBroker):
         self.finalized = quorum.levels
 
     def self_description(self, version: int) -> dict[str, Any]:
+        """ApiVersions, with the metadata loaded: features have the epoch of the log."""
         return super().self_description(version) | {"FinalizedFeaturesEpoch": self.quorum.high_watermark}
 
     def _answer(self, asked: Asked) -> Action | None:
@@ -61,28 +63,27 @@ class FakeQuorum:
         controllers: int = 3,
         voters: tuple[int, ...] = (1,),
         metadata_version: int = 25,
-        network: FaultPlan | None = None,
     ) -> None:
         self.cluster_id = "ZmFrZS1xdW9ydW0tMTIzNA"
         self.lock = threading.RLock()
-        self.levels: dict[str, int] = {"metadata.version": metadata_version, "kraft.version": 1}
+        self.levels: dict[str, int] = {METADATA_VERSION: metadata_version, KRAFT_VERSION: 1}
         self.voters = {voter: directory_of(voter) for voter in voters}
         self.leader_id, self.epoch = min(voters), 3
         self.effects: list[tuple[str, Any]] = []
-        self.network = network or FaultPlan()
         self._log = b""
         self.high_watermark = 0
         self.nodes = {number: FakeController(self, number) for number in range(1, controllers + 1)}
-        self._proxies = {item: FaultyProxy(node.address, self.network) for item, node in self.nodes.items()}
-        self._addresses = {key: proxy.address for key, proxy in self._proxies.items()}
+        self._doors = {number: self._door(node) for number, node in self.nodes.items()}
+        self._addresses = {number: door.address for number, door in self._doors.items()}
         self._gone: dict[int, tuple[int, int]] = {}  # who fetches no more: log end and time of the last fetch
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> FakeQuorum:
         for node in self.nodes.values():
             self._stack.enter_context(node)
-        for proxy in self._proxies.values():
-            self._stack.enter_context(proxy)
+        for number, door in self._doors.items():
+            if door is not self.nodes[number]:
+                self._stack.enter_context(door)
         self._append_control([encode_control_record(ControlType.KRAFT_VERSION, {"KRaftVersion": 1})])
         self._append_voters()
         self._append_levels(self.levels)
@@ -93,19 +94,23 @@ class FakeQuorum:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    def _door(self, node: FakeController) -> Listening:
+        """What listens where clients are sent to: the controller itself, or what a subclass places before it."""
+        return node
+
     def address(self, node_id: int) -> Address:
-        """Where a controller answers, behind the network."""
+        """Where clients find a controller."""
         return self._addresses[node_id]
 
     def kill(self, node_id: int, *, ago_ms: int = 300) -> None:
-        """Nobody answers at that controller's address any more; it fetched for the last time so long ago."""
+        """End a controller: its address does not answer any more, and its last fetch was so long ago."""
         with self.lock:
             self._gone[node_id] = (self.high_watermark, time.time_ns() // 1_000_000 - ago_ms)
-        self._proxies[node_id].__exit__(None, None, None)
+        self._doors[node_id].__exit__(None, None, None)
 
     def cut(self, node_id: int) -> None:
         """That controller cannot be reached from here; it goes on fetching."""
-        self._proxies[node_id].__exit__(None, None, None)
+        self._doors[node_id].__exit__(None, None, None)
 
     @property
     def addresses(self) -> list[Address]:
@@ -115,23 +120,24 @@ class FakeQuorum:
     # --- answers ---
 
     def answer(self, asked: Asked, node_id: int) -> Action | None:
-        """What this controller answers; None leaves it to the fake broker (ApiVersions)."""
+        """This controller's answer; None leaves it to the fake broker (ApiVersions)."""
         leads = node_id == self.leader_id
-        if asked.name == "DescribeQuorum":
-            return Reply(body=self._described() if leads else _partition({"ErrorCode": NOT_LEADER}))
-        if asked.name == "DescribeCluster":
-            return Reply(body=self._cluster())
-        if asked.name == "DescribeConfigs":
-            return Reply(body={"Results": [self._configs(asked, node_id)]})
-        if asked.name == "Fetch":
-            return Reply(
-                body={"Responses": [{"TopicId": asked.body["Topics"][0]["TopicId"], **self._fetched(asked, leads)}]}
-            )
-        if asked.name == "UpdateFeatures":
-            return Reply(body=self._update(asked.body) if leads else {"ErrorCode": NOT_CONTROLLER})
-        if asked.name in ("AddRaftVoter", "RemoveRaftVoter"):
-            return Reply(body=self._voter_change(asked) if leads else {"ErrorCode": NOT_LEADER})
-        return None
+        match asked.name:
+            case "DescribeQuorum":
+                body = self._described() if leads else _partition({"ErrorCode": NOT_LEADER})
+            case "DescribeCluster":
+                body = self._cluster()
+            case "DescribeConfigs":
+                body = {"Results": [self._configs(asked, node_id)]}
+            case "Fetch":
+                body = {"Responses": [{"TopicId": asked.body["Topics"][0]["TopicId"], **self._fetched(asked, leads)}]}
+            case "UpdateFeatures":
+                body = self._update(asked.body) if leads else {"ErrorCode": NOT_CONTROLLER}
+            case "AddRaftVoter" | "RemoveRaftVoter":
+                body = self._voter_change(asked) if leads else {"ErrorCode": NOT_LEADER}
+            case _:
+                return None
+        return Reply(body=body)
 
     def _described(self) -> dict[str, Any]:
         now_ms = time.time_ns() // 1_000_000
@@ -188,9 +194,7 @@ class FakeQuorum:
     # --- changes ---
 
     def _update(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        wanted = {
-            featureupdate["Feature"]: featureupdate["MaxVersionLevel"] for featureupdate in body["FeatureUpdates"]
-        }
+        wanted = {update["Feature"]: update["MaxVersionLevel"] for update in body["FeatureUpdates"]}
         for item in body["FeatureUpdates"]:
             problem = self._refusal(item["Feature"], item["MaxVersionLevel"], item["UpgradeType"])
             if problem:
@@ -266,7 +270,7 @@ class FakeQuorum:
         self._append([encode_record(metadata_record(20), 0, {})])
 
     def _append_levels(self, levels: Mapping[str, int]) -> None:
-        named = {name: level for name, level in levels.items() if name != "kraft.version"}
+        named = {name: level for name, level in levels.items() if name != KRAFT_VERSION}
         if named:
             spec = metadata_record(_FEATURE_LEVEL)
             self._append([encode_record(spec, 0, {"Name": name, "FeatureLevel": at}) for name, at in named.items()])
@@ -307,7 +311,7 @@ def _batches(log: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _partition(fields: dict[str, Any]) -> dict[str, Any]:
-    return {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0} | fields]}]}
+    return {"Topics": [{"TopicName": METADATA_TOPIC, "Partitions": [{"PartitionIndex": 0} | fields]}]}
 
 
 def _key(node_id: int, directory_id: Uuid) -> str:

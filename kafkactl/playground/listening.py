@@ -23,6 +23,7 @@ class Listening:
 
     @property
     def address(self) -> Address:
+        """Where it listens: 127.0.0.1 and a free port."""
         host, port = self._listener.getsockname()
         return Address(host, port)
 
@@ -58,3 +59,14 @@ class Listening:
                 self._welcome(connection)
             except OSError:
                 return
+
+
+def exactly(connection: socket.socket, count: int) -> bytes:
+    """The next `count` bytes of a connection. Raises EOFError where it ends before them, OSError where it fails."""
+    read = b""
+    while len(read) < count:
+        chunk = connection.recv(count - len(read))
+        if not chunk:
+            raise EOFError
+        read += chunk
+    return read
