@@ -1,0 +1,126 @@
+"""Writes docs/proof/mutation.md from the record of the campaign."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections import Counter
+from datetime import UTC, datetime
+
+from tests.mutation.campaign import MYPY, Package, Verdict, explained, packages, verdicts
+from tests.mutation.mutants import ROOT, Mutant, mutants_of
+
+PAGE = ROOT / "docs" / "proof" / "mutation.md"
+HEAD = """# Mutation testing
+
+Written by `make lab` (`tests/mutation/test_campaign.py`); in pieces by
+`python -m tests.mutation.campaign SECONDS`, which lists the survivors as well.
+
+A mutant is a module with one small fault, made by the operators of mutmut {mutmut}: another comparison, another number,
+an argument that is missing or None, a branch that is always taken, a word in capitals. The tests are run on it until
+the first one fails. A mutant that no test fails on is a fault that could come in unseen. Not changed are annotations,
+imports, decorators, and strings with a space in them: messages to people.
+
+`tests/mutation/guarded.toml` says which modules are mutated, how many mutants of each are tried, and which tests run:
+none that needs a node, none marked `slow`. The mutants are chosen by a hash of the changed code, with the operators in
+turns, so they are the same in every run as long as the code is the same.
+
+{date}, {cores} cores, {system}, Python {python}; {seconds:,.0f} s of processes for the tests, mypy not counted.
+"""
+COUNTED = """
+- **made**: what the operators make of these modules; **tried**: the sample.
+- **tests**: a test failed; **mypy**: all tests passed, and `mypy --strict`, a part of `make check`, refuses the module.
+- **same**: the mutant behaves as the original, or the difference is none that is promised: the reasons are below.
+- **open**: survived, and neither is true: tests are missing.
+- **caught**: by tests and mypy, of those tried without the ones that are the same.
+"""
+COLUMNS = ("package", "what it protects", "modules", "made", "tried", "tests", "mypy", "same", "open", "caught")
+
+
+def write() -> list[Mutant]:
+    """Write the page; returns the survivors that nothing explains."""
+    reasons = explained()
+    rows, open_mutants, same, seconds = [], [], [], 0.0
+    operators: dict[str, Counter[str]] = {}
+    for package in packages():
+        known = verdicts(package)
+        ways: Counter[str] = Counter()
+        for mutant in package.sampled():
+            verdict = known[mutant.id]
+            way = way_of(verdict, reasons)
+            ways[way] += 1
+            operators.setdefault(mutant.operator, Counter())[way] += 1
+            seconds += verdict.seconds
+            open_mutants += [mutant] if way == "open" else []
+            same += [mutant] if way == "same" else []
+        rows.append(_row(package, ways))
+    parts = [_head(seconds), _table(COLUMNS, [*rows, _total(rows)]), COUNTED, "\n## By operator\n\n"]
+    by_operator = [(name, *_numbers(ways)) for name, ways in sorted(operators.items())]
+    parts += [_table(("operator", "tried", "tests", "mypy", "same", "open", "caught"), by_operator)]
+    parts += [_list("Same as the original", same, reasons), _list("Open", open_mutants, {})]
+    PAGE.write_text("".join(parts), encoding="utf-8")
+    return open_mutants
+
+
+def way_of(verdict: Verdict, reasons: dict[str, dict[str, str]]) -> str:
+    """The column of a mutant."""
+    if verdict.failed:
+        return "mypy" if verdict.failed.startswith(MYPY) else "tests"
+    return "same" if verdict.mutant in reasons else "open"
+
+
+def _row(package: Package, ways: Counter[str]) -> tuple[object, ...]:
+    made = sum(len(mutants_of(path)) for path in package.modules)
+    return package.name, package.about, len(package.modules), made, *_numbers(ways)
+
+
+def _numbers(ways: Counter[str]) -> tuple[object, ...]:
+    counts = [ways[way] for way in ("tests", "mypy", "same", "open")]
+    return sum(counts), *counts, _share(ways["tests"] + ways["mypy"], ways["open"])
+
+
+def _share(caught: int, missed: int) -> str:
+    return f"{100 * caught / (caught + missed):.1f} %" if caught + missed else ""
+
+
+def _total(rows: list[tuple[object, ...]]) -> tuple[object, ...]:
+    sums = [sum(int(str(row[column])) for row in rows) for column in range(2, 9)]
+    return "all", "", *sums, _share(sums[3] + sums[4], sums[6])
+
+
+def _head(seconds: float) -> str:
+    from importlib.metadata import version
+
+    return HEAD.format(
+        mutmut=version("mutmut"),
+        date=datetime.now(UTC).date(),
+        cores=os.cpu_count(),
+        system=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(),
+        seconds=seconds,
+    )
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n" * (columns is COLUMNS) + "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _list(title: str, mutants: list[Mutant], reasons: dict[str, dict[str, str]]) -> str:
+    if not mutants:
+        return ""
+    lines = []
+    for mutant in mutants:
+        place = f"{mutant.path.removeprefix('kafkactl/')}, {mutant.function}"
+        lines.append(f"- `{mutant.id}` {place}: `` {mutant.was} `` → `` {mutant.now} ``")
+        if mutant.id in reasons:
+            lines.append(f"  {reasons[mutant.id]['why']}")
+    return f"\n## {title}\n\n" + "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,28 @@
+"""Every mutant of the sample is caught by a test or by mypy, or it is explained; writes docs/proof/mutation.md."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mutation.campaign import explained, packages, try_mutants, verdicts
+from tests.mutation.page import way_of, write
+
+GOAL = 0.98
+
+
+@pytest.mark.campaign
+def test_mutants_are_caught_or_explained():
+    assert try_mutants(float("inf"))
+    missed = write()
+    reasons = explained()
+    ways = [way_of(verdict, reasons) for package in packages() for verdict in verdicts(package).values()]
+    caught = sum(way in ("tests", "mypy") for way in ways)
+    assert caught + len(missed) >= 500
+    assert caught / (caught + len(missed)) >= GOAL, "\n".join(mutant.shown for mutant in missed)
+
+
+@pytest.mark.campaign
+def test_what_is_explained_did_survive():
+    assert try_mutants(float("inf"))
+    known = {mutant: verdict.failed for package in packages() for mutant, verdict in verdicts(package).items()}
+    assert {mutant: known.get(mutant, "not in the sample") for mutant in explained()} == dict.fromkeys(explained(), "")

@@ -1,0 +1,102 @@
+"""A sample of the campaign: mutants that have to be caught, how mutants are made, and that the table is true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.mutation.campaign import Package, Runner, explained, packages
+from tests.mutation.mutants import ROOT, mutants_of, sample
+
+SMALL = "kafkactl/quorum/majority.py"
+MAJORITY = ["tests/quorum/test_majority.py"]
+# Faults in what protects a cluster: module, code, the fault in its place, and a file whose tests have to fail.
+PLANTED = [
+    ("kafkactl/quorum/majority.py", "// 2 + 1", "// 2 - 1", "tests/quorum/test_majority.py"),
+    ("kafkactl/quorum/guard.py", "is Progress.STUCK", "is not Progress.STUCK", "tests/quorum/test_guard.py"),
+    ("kafkactl/storage/format/guard.py", "path in over", "path not in over", "tests/storage/format/test_guard.py"),
+    ("kafkactl/change/journal.py", '"of"] == flight.seq', '"of"] != flight.seq', "tests/change/test_journal.py"),
+    ("kafkactl/protocol/crc32c.py", "crc >> 1", "crc << 1", "tests/protocol/test_crc32c.py"),
+    ("kafkactl/migration/state/evidence.py", "offset <= 0", "offset > 0", "tests/migration/state/test_table.py"),
+]  # fmt: skip
+
+
+def package_of(*tests: str) -> Package:
+    return Package("sample", "", (), tests, (), 0)
+
+
+def fault(path: str, was: str, now: str) -> dict[str, object]:
+    source = (ROOT / path).read_text(encoding="utf-8")
+    assert was in source
+    module = path.removesuffix(".py").replace("/", ".")
+    return {"own": "", "module": module, "path": path, "source": source.replace(was, now)}
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    with Runner(package_of("tests/quorum/test_majority.py")) as runner:
+        yield runner
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "was", "now", "tests"), PLANTED, ids=[row[0] for row in PLANTED])
+def test_a_fault_is_caught(runner: Runner, path: str, was: str, now: str, tests: str):
+    answer = runner.ask(fault(path, was, now) | {"tests": [tests]})
+    assert answer["code"] == 1
+    assert answer["failed"].startswith(tests)
+    assert runner.ask(fault(path, was, was) | {"tests": [tests]})["code"] == 0
+
+
+@pytest.mark.slow
+def test_a_fault_that_ends_the_import_is_caught(runner: Runner):
+    answer = runner.ask(fault(SMALL, "from __future__", "raise ValueError\nfrom __future__") | {"tests": MAJORITY})
+    assert answer["code"] not in (0, None)
+
+
+@pytest.mark.slow
+def test_a_loop_without_an_end_is_ended(runner: Runner):
+    order = fault(SMALL, "    return size // 2 + 1", "    while True:\n        pass")
+    assert runner.ask(order | {"tests": MAJORITY, "most_seconds": 1})["failed"] == "ended by a loop without an end"
+
+
+@pytest.mark.slow
+def test_tests_that_fail_without_a_fault_are_no_measure():
+    with pytest.raises(AssertionError, match="fail without a mutant"), Runner(package_of("tests/no_such_folder")):
+        pass
+
+
+def test_mutants_of_a_module():
+    mutants = mutants_of(SMALL)
+    assert len({mutant.id for mutant in mutants}) == len(mutants)
+    (off_by_one,) = [mutant for mutant in mutants if mutant.now == "size // 2 - 1"]
+    assert off_by_one.operator == "swap_op"
+    assert off_by_one.source == (ROOT / SMALL).read_text(encoding="utf-8").replace("// 2 + 1", "// 2 - 1")
+
+
+def test_words_are_changed_and_sentences_are_not():
+    changed = {mutant.was for mutant in mutants_of("kafkactl/quorum/health.py") if mutant.operator == "string"}
+    assert changed
+    assert not [text for text in changed if " " in text.partition(" in ")[0]]
+
+
+def test_a_larger_sample_holds_the_smaller():
+    few, more = sample(SMALL, 4), sample(SMALL, 9)
+    assert more[:4] == few
+    assert len({mutant.operator for mutant in few}) == 4
+
+
+def test_the_table_is_true():
+    for package in packages():
+        assert package.modules
+        assert package.tests
+        assert all((ROOT / path).exists() for path in package.tests + package.wider)
+    modules = [path for package in packages() for path in package.modules]
+    assert len(set(modules)) == len(modules)
+
+
+def test_the_explained_mutants_are_of_the_table():
+    modules = {path for package in packages() for path in package.modules}
+    for row in explained().values():
+        assert row["mutant"].partition(":")[0] in modules
+        assert row["why"].endswith(".")
