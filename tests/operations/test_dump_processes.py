@@ -22,8 +22,12 @@ SEGMENT = "00000000000000000000.log"
 
 @pytest.fixture(autouse=True)
 def small_stretches(monkeypatch):
+    in_stretches_of(SMALL, monkeypatch)
+
+
+def in_stretches_of(size_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "_FIRST_BYTES", 300)
-    monkeypatch.setattr(records, "_STRETCH_BYTES", 900)
+    monkeypatch.setattr(records, "_STRETCH_BYTES", size_bytes)
 
 
 @pytest.fixture
@@ -62,12 +66,19 @@ CHANGES = {
     "undecodable": with_undecodable,
     "twice": lambda data: data + data,
 }
-ASKED = [{}, {"types": ["TopicRecord", "PartitionRecord"]}, {"from_offset": 20, "to_offset": 60}, {"checkpoints": True}]
+SMALL, LARGE = 900, 4000  # a log in some 20 stretches, each of which is forked for, or in some 7
+ASKED = {
+    "everything": (SMALL, {}),
+    "types": (LARGE, {"types": ["TopicRecord", "PartitionRecord"]}),
+    "offsets": (LARGE, {"from_offset": 20, "to_offset": 60}),
+    "checkpoints": (LARGE, {"checkpoints": True}),
+}
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("asked", ASKED)
-def test_the_same_lines_and_findings(log: Path, change: str, asked: dict):
+@pytest.mark.parametrize(("size_bytes", "asked"), ASKED.values(), ids=ASKED)
+def test_the_same_lines_and_findings(log: Path, monkeypatch, change: str, size_bytes: int, asked: dict):
+    in_stretches_of(size_bytes, monkeypatch)
     segment = log / SEGMENT
     segment.write_bytes(CHANGES[change](segment.read_bytes()))
     alone, together = dump_records(log, **asked), dump_records(log, **asked)
