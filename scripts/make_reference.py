@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -18,18 +19,6 @@ from scripts import make_api
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 GENERATED = "<!-- Made by scripts/make_reference.py from the commands themselves; `make docs` writes it again. -->\n"
-
-
-def pages() -> dict[str, str]:
-    """The text of every page by its file name."""
-    return {
-        "api.md": make_api.page(),
-        "commands.md": _commands_page(),
-        "exit-codes.md": _exit_codes_page(),
-        "ids.md": _ids_page(),
-        "kinds.md": _kinds_page(),
-        "metrics.md": _metrics_page(),
-    }
 
 
 def every_command() -> Iterator[tuple[click.Context, click.Command]]:
@@ -199,13 +188,24 @@ def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
     return [f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}", *(f"| {row} |" for row in escaped)]
 
 
+PAGES: Final = {
+    "api.md": make_api.page,
+    "commands.md": _commands_page,
+    "exit-codes.md": _exit_codes_page,
+    "ids.md": _ids_page,
+    "kinds.md": _kinds_page,
+    "metrics.md": _metrics_page,
+}
+"""What makes the text of each page, by file name."""
+
+
 def main() -> None:
     """Write the pages, and remove those that are no longer made."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, text in pages().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page(), encoding="utf-8")
     for path in FOLDER.glob("*.md"):
-        if path.name not in pages():
+        if path.name not in PAGES:
             path.unlink()
 
 

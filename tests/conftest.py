@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -40,11 +41,18 @@ __all__ = [
 
 # A suite in the background of a shell is born deaf to SIGINT, and so would be every process that it starts and ends so.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+gc.disable()  # thousands of tests are collected and none is garbage: pytest_collection_finish enables it
 attach_to_every_engine()
 # The suite starts hundreds of Python processes: each module is compiled once, whatever the environment says.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 load()  # property tests follow the profile that KAFKACTL_HYPOTHESIS names
+
+
+def pytest_collection_finish() -> None:
+    """From here on objects of the tests are collected as usual; what was collected so far stays out of it."""
+    gc.freeze()
+    gc.enable()
 
 
 @dataclass(frozen=True)

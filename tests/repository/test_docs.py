@@ -29,11 +29,11 @@ COMING_VERBS = tuple(line for verb in _MIGRATE if (line := f"kafkactl migrate {v
 REMEDY = "run `make docs`"
 
 
-@pytest.mark.parametrize("name", make_reference.pages())
+@pytest.mark.parametrize("name", make_reference.PAGES)
 def test_the_reference_is_what_the_commands_say(name):
     path = make_reference.FOLDER / name
     assert path.exists(), REMEDY
-    assert path.read_text(encoding="utf-8") == make_reference.pages()[name], REMEDY
+    assert path.read_text(encoding="utf-8") == make_reference.PAGES[name](), REMEDY
 
 
 def test_the_drawing_of_the_layers_is_the_contract():

@@ -47,8 +47,9 @@ def free_port() -> Iterator[Callable[[], int]]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Everything under ``tests/lab`` needs the lab; what fails there is played once more (decision 16)."""
+    in_lab = {path: path.is_relative_to(LAB) for path in {item.path for item in items}}
     for item in items:
-        if LAB in item.path.parents:
+        if in_lab[item.path]:
             item.add_marker(pytest.mark.lab)
         if item.get_closest_marker("lab") and not item.get_closest_marker("campaign"):
             item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=2))
