@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 LIVE = ("tests/lab/", "tests/adapters/logs/test_places.py")
+OF_THE_TREE = "tests/repository/"
 # Tests of the lab that ask Kafka's classes, and start no node: they compute, so they go with the other tests.
 WITHOUT_NODES = frozenset(
     {
@@ -45,8 +46,10 @@ WITHOUT_NODES = frozenset(
 
 
 def share_of(nodeid: str) -> str:
-    """What a test is kept together with: `live`, or its file."""
+    """What a test is kept together with: `live`, its file, or all tests of the tree, whose files are parsed once."""
     file = nodeid.partition("::")[0]
+    if file.startswith(OF_THE_TREE):
+        return OF_THE_TREE
     return "live" if file.startswith(LIVE) and file not in WITHOUT_NODES else file
 
 

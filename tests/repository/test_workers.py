@@ -23,5 +23,9 @@ def test_no_file_that_starts_nodes_is_among_those_without():
         assert share_of(f"{file}::test_it") == file
 
 
+def test_tests_that_parse_the_tree_are_kept_together():
+    assert len({share_of(f"tests/repository/{file}::test_it") for file in ("test_sizes.py", "test_names.py")}) == 1
+
+
 def test_other_files_are_kept_together():
     assert share_of("tests/schema/test_build.py::TestIt::test_a[::]") == "tests/schema/test_build.py"
