@@ -10,7 +10,8 @@ from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.plain_records import plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, decode_batches, decode_header, decode_records, encode_batch
 
-VALUES = st.lists(st.binary(max_size=70) | st.binary(min_size=8000, max_size=8200), min_size=1, max_size=12)
+LONG = st.builds(lambda size, byte: bytes([byte]) * size, st.integers(8000, 8200), st.integers(0, 255))
+VALUES = st.lists(st.binary(max_size=70) | LONG, min_size=1, max_size=12)
 
 
 def spans(data):

@@ -13,6 +13,7 @@ def failures(step: VoterStep, release: str = "3.9", runs: int = 3) -> dict[int |
     return {failure.node: failure for failure in found.failures}
 
 
+@pytest.mark.slow
 def test_equal_questions_have_equal_answers():
     step = VoterStep(number=1, action=ADD, voters=(1, 2, 3), node=4, others=(4,))
     first, second = (study((1, 2, 3), ["3.9"], [step], runs=3, seed=7).to_dict() for _ in range(2))
@@ -44,6 +45,7 @@ def test_three_voters_survive_any_one_failure_while_a_fourth_is_added():
     assert found[2].longest_gap_ms > 10 * found[None].longest_gap_ms, "2 leads: its loss costs an election"
 
 
+@pytest.mark.slow
 def test_the_wedge_is_seen_without_a_second_failure():
     """Measured on released Kafka: 200 of 200 (docs/simulate.md)."""
     found = failures(VoterStep(number=1, action=REMOVE, voters=(1, 2, 3), node=2, down=frozenset({3}), leader=1))

@@ -31,6 +31,7 @@ def test_the_reference_log_is_of_the_shape_of_the_goals():
     assert replay_fast(walk_runs([data])) == plain
 
 
+@pytest.mark.slow
 def test_the_diverse_log_has_few_equal_lists():
     generator = LogGenerator(diverse_shape(50_000, 7_500))
     data = b"".join(generator.batches())
