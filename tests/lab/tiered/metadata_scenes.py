@@ -7,14 +7,16 @@ was forecast for each broker is compared with what it does after the restart, an
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from kafkactl.frozen import changed
 from kafkactl.operations.tiered import audit, foresee, load, observe, save
 from kafkactl.values import Uuid
 from tests.lab.harness.errors import LabError
+from tests.lab.harness.node import read_config, write_config
 from tests.lab.tiered.brokers import COUNT, METADATA_PARTITIONS
 from tests.lab.tiered.looks import AGREE_S, Forecast, forecast_wrong
 from tests.lab.tiered.outcome import Outcome
@@ -25,6 +27,8 @@ STOPPED = ("Exited from consumer task thread", "is not same as the expected part
 NODES = (1, 11, 12)
 COMPRESSION = "rlmm.config.remote.log.metadata.producer.compression.type"
 GROWN = 8
+NEVER = (99,)
+CHECKPOINTED = "log.flush.start.offset.checkpoint.interval.ms"
 ODD = Uuid(b"an-odd-segment!!")
 
 
@@ -34,7 +38,7 @@ class Harm:
 
     `live` are those by the live cluster and its observation, where they differ: records below the log start are in
     files, and no broker sends them. With `is_gone` they are not in files either, and only brokers say that nothing is
-    missing behind them: the forecast is theirs.
+    missing behind them: the forecast is theirs. From release `ends_since` on a broker that restarts shuts down.
     """
 
     name: str
@@ -42,6 +46,7 @@ class Harm:
     found: str
     live: str | None = None
     is_gone: bool = False
+    ends_since: tuple[int, ...] = NEVER
     restart_with: int = METADATA_PARTITIONS
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -81,22 +86,43 @@ def record_after_delete(hand: Hand) -> None:
 
 
 def head_cut(hand: Hand) -> None:
-    """DeleteRecords up to the base record of the second segment."""
+    """DeleteRecords up to the base record of the second segment, until no replica forgets it by being killed.
+
+    Brokers write down where their logs start once a minute, as CHECKPOINTED says; one that is killed before starts
+    with all records again.
+    """
     second = sorted(hand.segments(COPIED), key=lambda segment: segment["start_offset"])[1]
     hand.cluster.chore("cut", TOPIC, second["first_offset"], hand.home)
+    line = f"{TOPIC} {hand.home} {second['first_offset']}"
+    disks = hand.cluster.disks
+    files = [disks.log_dir(broker) / "log-start-offset-checkpoint" for broker in sorted(disks.broker_ports)]
+    hand.cluster.until(
+        lambda: all(file.exists() and line in file.read_text("utf-8").splitlines() for file in files),
+        "checkpoints of the metadata topic's log start",
+    )
 
 
 def head_expired(hand: Hand) -> None:
-    """Time retention on the metadata topic."""
-    hand.cluster.chore("configure", TOPIC, "retention.ms=1000,file.delete.delay.ms=500")
-    at = TOPIC, hand.home
+    """Time retention on the metadata topic, until no replica has a record in its files.
 
-    def gone() -> bool:
-        offsets = hand.stage.leaders().offsets([at])[at]
-        return offsets.get("earliest", 0) == offsets.get("latest") != 0
+    Each replica deletes by itself, and some later than the leader: what stops in between has records below the log
+    start in one folder and none in another.
+    """
+    cluster = hand.cluster
+    cluster.chore("configure", TOPIC, "retention.ms=1000,file.delete.delay.ms=500")
+    folders = [cluster.disks.log_dir(broker) for broker in sorted(cluster.disks.broker_ports)]
+    cluster.until(
+        lambda: not any(_size(file) for folder in folders for file in folder.glob(f"{TOPIC}-*/*.log")),
+        "retention of the metadata topic",
+    )
+    cluster.chore("configure", TOPIC, "retention.ms=-1")
 
-    hand.cluster.until(gone, "retention of the metadata topic")
-    hand.cluster.chore("configure", TOPIC, "retention.ms=-1")
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:  # deleted since it was listed
+        return 0
 
 
 def grown(hand: Hand) -> None:
@@ -121,13 +147,14 @@ HARMS: tuple[Harm, ...] = (
     Harm(name="a record after it", deed=record_after_delete, found="gap partition-delete-record poison-record"),
     Harm(
         name="head removed by DeleteRecords", deed=head_cut, found="lost-with-metadata metadata-log-start-moved",
-        live="gap metadata-log-start-moved unknown-object",
+        live="gap metadata-log-start-moved unknown-object", settings={CHECKPOINTED: "500"},
     ),
     Harm(
-        name="head removed by retention", deed=head_expired, found="metadata-log-start-moved metadata-view-incomplete",
-        live="gap metadata-log-start-moved unknown-object", is_gone=True,
+        name="head removed by retention", deed=head_expired,
+        found="metadata-log-start-moved metadata-view-incomplete no-remote-log-metadata-records",
+        live="gap metadata-log-start-moved no-remote-log-metadata-records unknown-object", is_gone=True,
     ),
-    Harm(name="metadata topic grown", deed=grown, found="metadata-partition-count-differs"),
+    Harm(name="metadata topic grown", deed=grown, found="metadata-partition-count-differs", ends_since=(4, 2)),
     Harm(
         name="metadata topic grown, brokers told", deed=grown, found="metadata-partition-count-differs",
         restart_with=GROWN,
@@ -149,9 +176,13 @@ def harmed(harm: Harm) -> Callable[[Stage], list[Outcome]]:
         harm.deed(first)
         wrong = list(_settled(stage, harm))
         found = sorted({finding.id for finding in audit(load(cluster.request()))["findings"]})
+        shown = ", ".join(found) or "nothing"
         made = _forecasts(stage, harm)
         cluster.kill(11, 12, 1)
         cluster.reconfigure({COUNT: str(harm.restart_with)})
+        if harm.ends_since <= cluster.number:
+            wrong += _ends(stage, made)
+            return [Outcome(harm.name, shown, "each broker shuts down after its start", "; ".join(wrong))]
         cluster.start()
         stage.wait_led(hand.topic for hand in stage.hands)
         for broker in NODES:
@@ -171,7 +202,7 @@ def harmed(harm: Harm) -> Callable[[Stage], list[Outcome]]:
             for (topic, _), each in offsets.items()
         )
         failed = [f"{topic}: {text}" for topic, text in stage.failed.items()]
-        return [Outcome(harm.name, ", ".join(found) or "nothing", came, "; ".join([*failed, *wrong]))]
+        return [Outcome(harm.name, shown, came, "; ".join([*failed, *wrong]))]
 
     return act
 
@@ -232,6 +263,39 @@ def _consumers(stage: Stage, made: dict[str, dict[int, Forecast]]) -> Iterator[s
     for broker in NODES:
         if broker not in stopped and _has_stopped(stage, broker):
             yield f"broker {broker} lost its metadata consumer, which was not forecast"
+
+
+def _ends(stage: Stage, made: dict[str, dict[int, Forecast]]) -> Iterator[str]:
+    """Every broker that starts shuts down because of its metadata consumer, as it was forecast.
+
+    The one that is the controller, too, first; then it is told the number, for the others cannot start without it.
+    """
+    cluster, first, others = stage.cluster, NODES[0], NODES[1:]
+    cluster.node(first).start()
+    yield from _shut_down(stage, (first,))
+    file = cluster.config_file(first)
+    write_config(file, read_config(file) | {COUNT: str(GROWN)})
+    cluster.start(first)
+    for broker in others:
+        cluster.node(broker).start()
+    yield from _shut_down(stage, others)
+    for topic, by_broker in made.items():
+        for broker, each in by_broker.items():
+            if (each.candidate["consumer"], each.candidate["uploads"]) != ("stops-at-restart", "stopped"):
+                yield f"{topic}: of broker {broker} was forecast {each.candidate}"
+
+
+def _shut_down(stage: Stage, brokers: Sequence[int]) -> Iterator[str]:
+    """They stop serving; what is left of a process, which waits for its own remote log metadata to close, is killed."""
+
+    def serving() -> list[int]:
+        return [broker for broker in brokers if stage.cluster.node(broker).ready() or not _has_stopped(stage, broker)]
+
+    with contextlib.suppress(LabError):  # those that serve are told below
+        stage.cluster.until(lambda: not serving(), f"{brokers} stopped")
+    for broker in serving():
+        yield f"broker {broker} serves"
+    stage.cluster.kill(*brokers)
 
 
 def _has_stopped(stage: Stage, broker: int) -> bool:
