@@ -269,8 +269,8 @@ def _poll_voter(node: Node, now: int) -> int:
         return min(wait, deadline - now, node.update_deadline - now if node.profile.update_periods > 1 else NEVER)
     if _should_update(node):
         sent, wait = _send_update(node, now)
-    else:
-        sent, wait = True, _fetch(node, now)
+    else:  # once a period, 3.9 tries the leader alone, though another would be asked
+        sent, wait = True, _fetch(node, now) if node.profile.pre_vote else _fetch_from_leader(node, now)
     if sent or not node.profile.pre_vote:
         node.update_deadline = now + node.us.update_period
     return min(wait, deadline - now)
