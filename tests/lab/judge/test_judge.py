@@ -18,6 +18,7 @@ from tests.lab.judge.node import Disagreement, RaftJudge
 from tests.lab.judge.scripts import RELEASES, generated, judged
 
 SCRIPTS, ALL_SCRIPTS, STEP = 16, 10_002, 5
+WITH_A_SNAPSHOT = 267  # a seed in which a leader gives a snapshot away
 PAGE = Path(__file__).parents[3] / "docs" / "proof" / "simulator.md"
 TITLE = "\n## Against Kafka's own classes\n"
 HEAD = f"""{TITLE}
@@ -39,6 +40,10 @@ def judge(request: pytest.FixtureRequest) -> Iterator[RaftJudge]:
 def test_each_call_has_the_outcome_of_the_released_class(judge: RaftJudge) -> None:
     calls = sum(judged(judge, generated(seed))[1].calls for seed in range(SCRIPTS))
     assert calls > 100 * SCRIPTS
+
+
+def test_answers_with_a_piece_of_a_snapshot_are_compared(judge: RaftJudge) -> None:
+    judged(judge, generated(WITH_A_SNAPSHOT))
 
 
 @pytest.mark.campaign

@@ -268,7 +268,13 @@ final class JudgedClient {
             RaftRequest.Inbound request = new RaftRequest.Inbound(LISTENER, correlationId, version, data, clock.milliseconds());
             CompletableFuture<RaftResponse.Outbound> answer = completion(request);
             CompletableFuture<RaftResponse.Outbound> given = handed(request, answer);
-            given.whenComplete((response, error) -> judge.answered(this, source, response, error, asked));
+            given.whenComplete((response, error) -> {
+                try {
+                    judge.answered(this, source, response, error, asked);
+                } catch (RuntimeException | Error unexpected) { // which the future would keep to itself
+                    judge.trace.add("X " + unexpected);
+                }
+            });
         });
     }
 
