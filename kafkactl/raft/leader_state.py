@@ -19,7 +19,7 @@ from kafkactl.raft.messages import (
     RemoveRaftVoterRequest,
     RemoveRaftVoterResponse,
 )
-from kafkactl.raft.profiles import CAUGHT_UP_WITHIN_US, OBSERVER_SESSION_US
+from kafkactl.raft.profiles import BATCH_MAX_BYTES, CAUGHT_UP_WITHIN_US, OBSERVER_SESSION_US
 from kafkactl.raft.voters import VoterSet
 from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
 
@@ -133,16 +133,26 @@ class Leader:
     # what waits to be written
 
     def accumulate(self, now: int, content: object, records: int, size: int) -> int:
-        """Data that is written after the linger. The offset of its last record. Raises ValueError for no records."""
+        """Data that is written after the linger. The offset of its last record. Raises ValueError for no records.
+
+        What is offered within a linger goes into one batch while it fits; a batch that is full ends the linger
+        (`BatchAccumulator.maybeAllocateBatch`, `timeUntilDrain`).
+        """
         if records < 1:
             raise ValueError("Append failed because there are no records")
         if self.linger_deadline == NEVER:
             self.linger_deadline = now
-        self.waiting.append(
-            Batch(self.next_offset, self.next_offset + records, UNKNOWN, RecordKind.DATA, content, size)
-        )
-        self.next_offset += records
-        return self.next_offset - 1
+        end = self.next_offset + records
+        batch = Batch(self.next_offset, end, UNKNOWN, RecordKind.DATA, (content,), size)
+        last = self.waiting[-1] if self.waiting else None
+        if last is not None and last.kind is RecordKind.DATA and last.size + size <= BATCH_MAX_BYTES:
+            batch = last._replace(end=end, content=(*last.content, content), size=last.size + size)
+            self.waiting.pop()
+        elif last is not None:
+            self.urgent = True
+        self.waiting.append(batch)
+        self.next_offset = end
+        return end - 1
 
     def append_control(self, records: tuple[ControlRecord, ...]) -> int:
         """Control records, written at once and all that waits with them. The offset of the last one."""

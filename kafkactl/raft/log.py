@@ -6,7 +6,7 @@ Offsets are of records; an end is exclusive. A batch of a million records costs 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafkactl.metadata.log.voters import Voter
 
@@ -44,7 +44,7 @@ ControlRecord = LeaderChange | KRaftVersion | Voters
 class Batch(NamedTuple):
     """A record batch: offsets `base` to `end - 1` in one epoch.
 
-    `content` is a tuple of control records, one an offset, or for data whatever the appender gave to tell batches
+    `content` is a tuple of control records, one an offset, or for data of what each appender gave to tell its records
     apart. `size` is in bytes and counts against the limit of a fetch.
     """
 
@@ -52,7 +52,7 @@ class Batch(NamedTuple):
     end: int
     epoch: int
     kind: RecordKind
-    content: object
+    content: tuple[Any, ...]
     size: int
 
 

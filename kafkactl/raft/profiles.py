@@ -13,6 +13,7 @@ from typing import Final
 from kafkactl.frozen import changed, frozen
 
 US_PER_MS: Final = 1_000
+BATCH_MAX_BYTES: Final = 8 * 1024 * 1024
 FETCH_MAX_BYTES: Final = 8 * 1024 * 1024
 
 

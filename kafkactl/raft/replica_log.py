@@ -102,7 +102,7 @@ class ReplicaLog:
     def _note_control(self, batch: Batch) -> None:
         if batch.kind is not RecordKind.CONTROL:
             return
-        for offset, record in enumerate(batch.content, batch.base):  # type: ignore[var-annotated, arg-type]
+        for offset, record in enumerate(batch.content, batch.base):
             if isinstance(record, Voters):
                 self.voter_sets.append((offset, VoterSet(record.voters)))
             elif isinstance(record, KRaftVersion):

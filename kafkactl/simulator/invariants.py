@@ -233,7 +233,7 @@ class Monitor:
 
 def voters_in(batch: Batch) -> VoterSet | None:
     """The voter set that a batch puts in force; None for any other batch."""
-    if batch.kind is not RecordKind.CONTROL or not isinstance(batch.content, tuple):
+    if batch.kind is not RecordKind.CONTROL:
         return None
     sets = [record for record in batch.content if isinstance(record, Voters)]
     return VoterSet(sets[-1].voters) if sets else None

@@ -411,7 +411,7 @@ class World:
         for taken in self.appended:
             if taken.offset >= watermark:
                 waiting.append(taken)
-            elif any(batch.content == taken.content and batch.end > taken.offset for batch in machine.disk.batches):
+            elif any(taken.content in batch.content and batch.end > taken.offset for batch in machine.disk.batches):
                 self.committed += taken.records
             else:
                 self.lost += taken.records

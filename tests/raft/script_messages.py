@@ -144,7 +144,7 @@ def _records(stage, given) -> tuple[Batch, ...]:
         elif what.startswith("voters"):
             content, count = (Voters(voters(*map(int, what[6:].split("+"))).voters),), 1
         else:
-            content, count = what, int(what)
+            content, count = (what,), int(what)
         batches.append(Batch(base, base + count, int(epoch), kind, content, 100))
         base += count
     return tuple(batches)

@@ -99,7 +99,8 @@ class Stage:
 
     def call(self, given: dict[str, str], name: str) -> str:
         if name == "append":
-            offset, found = self.node.append(self.now, "data", int(given.get("records", "1")))
+            records, size = int(given.get("records", "1")), int(given.get("size", "100"))
+            offset, found = self.node.append(self.now, "data", records, size)
             return "\n".join([f"offset {offset}", *self._lines(found)])
         if name == "snapshot":
             return self._shown(self.node.take_snapshot(self.now, int(next(iter(given))), 700))

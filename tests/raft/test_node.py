@@ -35,7 +35,7 @@ def test_another_leader_takes_over_and_keeps_what_was_committed(release):
     world.kill(first.id)
     second = world.elected()
     assert second.epoch > first.epoch
-    assert "kept" in [batch.content for batch in second.log.batches]
+    assert ("kept",) in [batch.content for batch in second.log.batches]
     world.start(first.id)
     assert world.elected() is second
     assert world.nodes[first.id].state is State.FOLLOWER
@@ -61,9 +61,9 @@ def test_what_was_not_committed_is_truncated(release):
     world.until(lambda: any(node is not first for node in world.leaders))
     world.append("won")
     world.heal()
-    world.until(lambda: "won" in [batch.content for batch in first.log.batches])
+    world.until(lambda: ("won",) in [batch.content for batch in first.log.batches])
     contents = [batch.content for batch in first.log.batches]
-    assert "won" in contents and "lost" not in contents
+    assert ("won",) in contents and ("lost",) not in contents
     assert [batch.content for batch in world.disks[first.id].batches] == contents
 
 

@@ -26,16 +26,16 @@ def told(line: str) -> Line:
     """A line of the driver, in the form of `told_by`."""
     words = line.split(" ")
     if words[0] not in ("Q", "R"):
-        return Line(_merged(line))
+        return Line(line)
     if words[2] in _CHANGES and words[0] == "R":
         return Line(" ".join([*words[:5], _without_order(" ".join(words[5:]))]))
-    return Line(_merged(" ".join(words[:4] if words[0] == "Q" and words[2] == _KEYS["ApiVersions"] else words)))
+    return Line(" ".join(words[:4] if words[0] == "Q" and words[2] == _KEYS["ApiVersions"] else words))
 
 
 def told_by(effect: Any, said: list[Line]) -> Line:
     """One of our effects as the driver tells Kafka's; the version of a message is the one that Kafka chose."""
     if effect.effect != SEND:
-        return Line(_merged(_told_write(effect)))
+        return Line(_told_write(effect))
     key = key_of(effect)
     kind = "Q" if effect.is_request else "R"
     versions = [
@@ -55,7 +55,7 @@ def told_by(effect: Any, said: list[Line]) -> Line:
         body = replace(effect, records=())
     elif type(effect) is FetchSnapshotResponse:
         body = replace(effect, size=0, position=0)
-    return Line(_merged(f"{head} {_body(body, versions[0])}{batches}"))
+    return Line(f"{head} {_body(body, versions[0])}{batches}")
 
 
 def _body(message: Any, version: int) -> str:
@@ -109,7 +109,7 @@ def ordered(lines: list[Line]) -> list[Line]:
     for kind, group in groupby(lines, key=_kind):
         found = list(group)
         if kind == "A":
-            text = _merged("A " + " ".join(line.text[2:] for line in found))
+            text = "A " + " ".join(line.text[2:] for line in found)
             found = [Line(text, count=sum(line.count for line in found))]
         done += sorted(found, key=attrgetter("text")) if kind.startswith("Q") else found
     return done
@@ -127,23 +127,7 @@ def _without_order(text: str) -> str:
     return re.sub(r"ReplicaKey\([^)]*\)", lambda _match: next(keys), text)
 
 
-def _merged(line: str) -> str:
-    """Batches of one epoch that lie side by side are one: Kafka puts appends of one linger into one batch."""
-    words: list[str] = []
-    for word in line.split(" "):
-        before = words[-1] if words else ""
-        if _BATCHES.fullmatch(word) and _BATCHES.fullmatch(before):
-            first, middle, epoch = re.split("[-@]", before)
-            base, end, next_epoch = re.split("[-@]", word)
-            if (middle, epoch) == (base, next_epoch):
-                words[-1] = f"{first}-{end}@{epoch}"
-                continue
-        words.append(word)
-    return " ".join(words)
-
-
 _ENVELOPE: Final = ("source", "destination", "correlation_id", "address")
-_BATCHES: Final = re.compile(r"\d+-\d+@\d+")
 _KEYS: Final = {
     "Fetch": "1", "ApiVersions": "18", "Vote": "52", "BeginQuorumEpoch": "53", "EndQuorumEpoch": "54",
     "DescribeQuorum": "55", "FetchSnapshot": "59", "AddRaftVoter": "80", "RemoveRaftVoter": "81",

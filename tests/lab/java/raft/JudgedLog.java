@@ -80,21 +80,30 @@ final class JudgedLog {
         return append(records, epoch, false);
     }
 
+    /** Up to 4.0 a read is of what the configuration allows. */
     public LogFetchInfo read(long offset, Isolation isolation) {
+        return read(offset, isolation, KafkaRaftClient.MAX_BATCH_SIZE_BYTES);
+    }
+
+    /** The batches from an offset on that fit whole, and one if there is any; a log may add a part of the next. */
+    public LogFetchInfo read(long offset, Isolation isolation, int maxBytes) {
         long end = isolation == Isolation.COMMITTED ? highWatermark.offset() : disk.end();
         if (offset > disk.end() || offset < disk.start) {
             throw new IllegalStateException(offset + " is outside of the log, " + disk.start + " to " + disk.end());
         }
         List<JudgedDisk.Stored> found = new ArrayList<>(disk.from(offset));
         found.removeIf(batch -> batch.end() > end);
+        int room = maxBytes;
+        for (int fitting = 0; fitting < found.size(); fitting++) {
+            room -= found.get(fitting).bytes().remaining();
+            if (room < 0 && fitting > 0) {
+                found.subList(fitting, found.size()).clear();
+            }
+        }
         ByteBuffer bytes = ByteBuffer.allocate(found.stream().mapToInt(batch -> batch.bytes().remaining()).sum());
         found.forEach(batch -> bytes.put(batch.bytes().duplicate()));
         bytes.flip();
         return new LogFetchInfo(MemoryRecords.readableRecords(bytes), new LogOffsetMetadata(offset));
-    }
-
-    public LogFetchInfo read(long offset, Isolation isolation, int maxBytes) {
-        return read(offset, isolation);
     }
 
     public int lastFetchedEpoch() {

@@ -75,6 +75,7 @@ import org.apache.kafka.snapshot.SnapshotWriter;
  */
 public final class RaftJudge {
     private static final int CLIENT = -1000;
+    private static final int TEXT = 90; // bytes of a record, of which about 100 are in a batch
     final Clock clock = new Clock();
     final List<String> trace = new ArrayList<>();
     private final Map<String, Object[]> messages = new HashMap<>();
@@ -187,7 +188,7 @@ public final class RaftJudge {
             case "broken" -> client.disconnect((JudgedClient.Sent) messages.get(words[3])[2]);
             case "wake" -> client.run(() -> { });
             case "append" -> client.run(() -> {
-                String text = "append " + appends++;
+                String text = String.format("%-" + TEXT + "s", "append " + appends++);
                 client.client.prepareAppend(
                     client.client.quorum().epoch(), Collections.nCopies(Integer.parseInt(words[3]), text));
                 client.client.schedulePreparedAppend();
