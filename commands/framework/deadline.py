@@ -49,7 +49,9 @@ def paused() -> Iterator[None]:
 
 @contextmanager
 def ends_clean() -> Iterator[None]:
-    """Let SIGTERM end the body as Ctrl-C does, so that what it keeps on this machine goes with it."""
+    """Let SIGTERM, and SIGHUP of a terminal that is closed, end the body as Ctrl-C does, so that what it keeps on this
+    machine goes with it. A SIGHUP that is ignored (`nohup`) stays ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -57,11 +59,13 @@ def ends_clean() -> Iterator[None]:
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    ending = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in ending}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def stop_clock() -> None:

@@ -27,6 +27,21 @@ def test_sigterm_ends_it_as_ctrl_c_does_and_restores_the_handler():
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_a_closed_terminal_ends_it_too_but_for_nohup():
+    before = signal.getsignal(signal.SIGHUP)
+    with pytest.raises(KeyboardInterrupt), ends_clean():
+        signal.raise_signal(signal.SIGHUP)
+        time.sleep(5)
+    assert signal.getsignal(signal.SIGHUP) is before
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ends_clean():
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_the_clock_stands_still_while_somebody_thinks():
     with deadline(100):
         with paused():
