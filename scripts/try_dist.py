@@ -47,6 +47,7 @@ TRIED: Final = (
     (f"dryrun replay {LOG} -o json", 0, "verdict"),
     ("migrate status --observation observation -o json", 0, "state"),
     ("tiered segments remote -o json", 6, "segments"),
+    ("demo --scene wedge --scene mount -o json", 0, "scenes"),
     ("config set local --bootstrap-server 127.0.0.1:9092 -o json", 0, "kind"),
     ("config view -o json", 0, "contexts"),
 )

@@ -18,7 +18,7 @@ from typing import Any, NoReturn, Protocol, TextIO, TypeVar, cast
 
 import click
 
-from kafkactl.commands.framework.deadline import stop_clock
+from kafkactl.commands.framework.deadline import paused, stop_clock
 from kafkactl.commands.framework.settings import PROMETHEUS, SCHEMA_VERSION, Settings, current_settings
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Page, Word
@@ -180,6 +180,11 @@ def show_line(text: str) -> None:
     _write(sys.stdout, visible(text) + "\n")
 
 
+def show_part(page: Page) -> None:
+    """A part of an answer that is given by and by, to a person."""
+    _show(page, current_settings())
+
+
 def write_talk(text: str) -> None:
     """Lines on stderr that are made and cleaned already: a drawn page, an error."""
     _write(sys.stderr, text)
@@ -223,6 +228,15 @@ def answer_to(lines: Sequence[str]) -> str:
 def asked(prompt: str) -> str:
     """The next line that a person at a terminal types. Raises EOFError, KeyboardInterrupt."""
     return input(visible(prompt))
+
+
+def wait_for_enter(prompt: str) -> None:
+    """Wait until a person presses Enter; the time limit does not run meanwhile. Raises click.Abort at Ctrl-D."""
+    with paused():
+        try:
+            input(visible(prompt))
+        except EOFError:
+            raise click.Abort from None
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kafkactl.adapters.net.transport import Address
@@ -63,13 +63,16 @@ class FakeQuorum:
         controllers: int = 3,
         voters: tuple[int, ...] = (1,),
         metadata_version: int = 25,
+        records: Iterable[bytes] = (),
     ) -> None:
+        """`records` are framed records of the metadata log, which follow those of the controllers themselves."""
         self.cluster_id = "ZmFrZS1xdW9ydW0tMTIzNA"
         self.lock = threading.RLock()
         self.levels: dict[str, int] = {METADATA_VERSION: metadata_version, KRAFT_VERSION: 1}
         self.voters = {voter: directory_of(voter) for voter in voters}
         self.leader_id, self.epoch = min(voters), 3
         self.effects: list[tuple[str, Any]] = []
+        self._records = list(records)
         self._log = b""
         self.high_watermark = 0
         self.nodes = {number: FakeController(self, number) for number in range(1, controllers + 1)}
@@ -89,6 +92,8 @@ class FakeQuorum:
         self._append_levels(self.levels)
         for node_id in self.nodes:
             self._append([self._registration(node_id)])
+        if self._records:
+            self._append(self._records)
         return self
 
     def __exit__(self, *_: object) -> None:

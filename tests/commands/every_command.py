@@ -80,6 +80,7 @@ LINES: Mapping[str, Sequence[str]] = {
     "dryrun growth": ("{log} --days 30",),
     "dryrun zk-migration": ("{tree} --config {config} --records --kafka-version 3.9.2", "{observation} --records"),
     "dryrun report": ("{log} --html {report}",),
+    "demo": ("--scene mount --out {text}", "--list", "--scene mount --kafka {text}"),
     "simulate": ("--profile rolling-restart --duration 1s --html {report}", "--script {text}"),
     "migrate check": (SEEN, "--bundle {bundle}", f"{SEEN} --accept {{text}}"),
     "migrate compare": (SEEN, f"{SEEN} --before {{tree}}"),

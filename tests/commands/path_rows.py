@@ -131,6 +131,8 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Row("--out", "tiered observe", "tiered observe --observation {remote} --out {}", (1, 2, 3)),
     Row("--out", "tiered leftovers", "tiered leftovers --observation {remote} --bucket {config} --out {}", (1, 2, 3)),
     Row("--script", "simulate", "simulate --script {}"),
+    Row("--out", "demo", "demo --scene mount --scene report --out {}", (1, 2, 3)),
+    Row("--kafka", "demo", "demo --scene mount --kafka {}"),
     Row("--html", "simulate", "simulate --profile rolling-restart --duration 1s --html {}", (1, 2, 3)),
     Row("--inventory", "migrate *", "migrate status --inventory {}"),
     Row("--observation", "migrate *", "migrate status --observation {@observation.json}"),

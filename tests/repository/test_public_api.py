@@ -21,8 +21,8 @@ OWN_GETATTR = ("bundle", "features", "quorum", "storage")
 
 # What commands may import besides their own framework: the use cases, the drawing of reports, and base values.
 FOR_COMMANDS = (
-    "_version", "commands", "errors", "extras", "findings", "frozen", "kafka_names", "operations", "report", "shown",
-    "values", "wording",
+    "_version", "commands", "errors", "extras", "findings", "frozen", "kafka_names", "operations", "playground",
+    "report", "shown", "values", "wording",
 )  # fmt: skip
 LEAVES = [
     (ctx.command_path, command) for ctx, command in make_reference.every_command() if isinstance(command, LeafCommand)

@@ -49,6 +49,11 @@ def test_the_page_on_completion(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_page_on_the_playground(tmp_path):
+    check_page(DOCS / "demo.md", tmp_path)
+
+
+@pytest.mark.slow
 def test_the_page_on_plan_files(tmp_path):
     with FakeQuorum(controllers=4, voters=(1, 2, 3)) as quorum:
         servers = ",".join(map(str, quorum.addresses))

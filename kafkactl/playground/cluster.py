@@ -1,0 +1,84 @@
+"""The cluster that the scenes of the demo are shown on: three controllers that vote, three brokers, three topics."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Final, Protocol, Self
+
+from kafkactl.playground.quorum import RANGES, FakeQuorum, directory_of
+from kafkactl.playground.topics import cluster_records
+
+CONTROLLERS: Final[tuple[int, int, int]] = (1, 2, 3)
+_METADATA_VERSION: Final = 30  # Kafka 4.3
+
+
+class Cluster(Protocol):
+    """What a scene needs of a cluster. `kind` is `fake` or `kafka`; `release` the release of Kafka, if it is one."""
+
+    @property
+    def kind(self) -> str:
+        """`fake` or `kafka`."""
+        ...
+
+    @property
+    def release(self) -> str | None:
+        """The release of Kafka that runs; None for the fake cluster."""
+        ...
+
+    @property
+    def controllers(self) -> tuple[int, int, int]:
+        """The three voters: the leader first; the last may be stopped."""
+        ...
+
+    @property
+    def address(self) -> str:
+        """`host:port` of the leader."""
+        ...
+
+    def directory_id(self, controller: int) -> str:
+        """The directory id of a voter."""
+        ...
+
+    def stop_controller(self, controller: int) -> None:
+        """End a controller as a crash does; nothing where it has ended before."""
+        ...
+
+
+class FakeCluster:
+    """A `Cluster` of fake controllers; the brokers are only in their log. It answers while the block lasts."""
+
+    kind = "fake"
+    release = None
+    controllers = CONTROLLERS
+
+    def __init__(self) -> None:
+        self._quorum = FakeQuorum(
+            controllers=len(CONTROLLERS),
+            voters=CONTROLLERS,
+            metadata_version=_METADATA_VERSION,
+            records=cluster_records(_METADATA_VERSION, RANGES),
+        )
+        self._stopped: set[int] = set()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(self._quorum)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def address(self) -> str:
+        """Of controller 1, which leads."""
+        return str(self._quorum.address(CONTROLLERS[0]))
+
+    def directory_id(self, controller: int) -> str:
+        """As in `Cluster`."""
+        return str(directory_of(controller))
+
+    def stop_controller(self, controller: int) -> None:
+        """As in `Cluster`."""
+        if controller not in self._stopped:
+            self._stopped.add(controller)
+            self._quorum.kill(controller)

@@ -1,0 +1,119 @@
+"""A demo from its first to its last scene: the folder is made, the cluster started when it is needed, both removed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from kafkactl.frozen import frozen
+from kafkactl.playground.cluster import Cluster, FakeCluster
+from kafkactl.playground.released import Kafka, find_kafka, open_released
+from kafkactl.playground.scenes import REPORT, SCENES
+from kafkactl.playground.stage import Audience, Stage
+
+_PREFIX: Final = "kafkactl-demo-"
+
+
+@frozen
+class DemoRequest:
+    """Which scenes, on which cluster. `kafka` is a folder of released Kafka, None for the fake cluster.
+
+    `keeps`: the temporary folder stays. `report` is an absolute path for the report, None for a file in that folder.
+    """
+
+    scenes: tuple[str, ...] = tuple(SCENES)
+    kafka: Path | None = None
+    keeps: bool = False
+    report: str | None = None
+    color: str = "auto"
+
+
+@frozen
+class Demo:
+    """How a demo went: which cluster ran (None where no scene needed one), and what is left of it."""
+
+    cluster: str | None
+    release: str | None
+    folder: str | None
+    report: str | None
+    left_out: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of the answer but its scenes."""
+        return {"cluster": self.cluster, "release": self.release, "folder": self.folder, "report": self.report}
+
+
+def play(request: DemoRequest, audience: Audience) -> Demo:
+    """Show the scenes, one after the other, and leave nothing behind but what was asked for.
+
+    Raises FailedError `demo-command-differs` where a command does not end as it has to, and what `find_kafka` and
+    `open_released` raise.
+    """
+    left_out: dict[str, str] = {}
+    kafka = None if request.kafka is None else find_kafka(request.kafka)
+    with _folder(keeps=request.keeps) as folder, _Clusters(kafka, folder, audience) as clusters:
+        audience.open(folder, keeps=request.keeps)
+        stage = Stage(folder, clusters.get, audience, report=request.report, color=request.color)
+        for name in request.scenes:
+            scene = SCENES[name]
+            audience.begin(name, scene.title)
+            if reason := scene.missing():
+                left_out[name] = reason
+                audience.say(f"Left out: {reason}")
+            else:
+                scene.play(stage)
+        audience.close()
+        running = clusters.running
+    kept = str(folder / REPORT) if request.keeps and (folder / REPORT).exists() else None
+    return Demo(
+        cluster=None if running is None else running.kind,
+        release=None if running is None else running.release,
+        folder=str(folder) if request.keeps else None,
+        report=request.report or kept,
+        left_out=left_out,
+    )
+
+
+@contextmanager
+def _folder(*, keeps: bool) -> Iterator[Path]:
+    """A new folder for the length of the block, readable by its owner only."""
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+    try:
+        yield folder
+    finally:
+        if not keeps:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Clusters:
+    """The cluster of a demo, which is started when a scene first needs it and ends with the block."""
+
+    def __init__(self, kafka: Kafka | None, folder: Path, audience: Audience) -> None:
+        self._kafka, self._folder, self._audience = kafka, folder, audience
+        self._stack = ExitStack()
+        self.running: Cluster | None = None
+
+    def __enter__(self) -> _Clusters:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def get(self) -> Cluster:
+        """The running cluster."""
+        if self.running is None:
+            self.running = self._stack.enter_context(self._opened())
+        return self.running
+
+    def _opened(self) -> AbstractContextManager[Cluster]:
+        if self._kafka is None:
+            return FakeCluster()
+        self._audience.say(
+            f"Kafka {self._kafka.release} is started as six Java processes, three controllers and three brokers, each "
+            "formatted by kafkactl. This takes some seconds."
+        )
+        return open_released(self._kafka, self._folder / "kafka")
