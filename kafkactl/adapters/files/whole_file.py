@@ -1,13 +1,16 @@
-"""A file that is there whole or not at all: written beside, synced, then named, and its folder synced."""
+"""A file, or a folder, that is there whole or not at all: written beside, synced, then named, and its folder synced."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
+
+_FOLDER_MODE: Final = 0o700
 
 
 def write_whole(
@@ -48,9 +51,45 @@ def whole_file(
             Path(temporary).unlink()
 
 
+@contextlib.contextmanager
+def whole_folder(place: Path) -> Iterator[Path]:
+    """A folder to write in that is at `place` when the body ends; not where it fails.
+
+    Only where nothing or an empty folder stands. What is written in it is synced, and it and the folders in it have
+    mode 0700. Raises OSError.
+    """
+    work = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name[:100]}.", suffix=".tmp"))
+    try:
+        yield work
+        for folder, _, files in os.walk(work, topdown=False):
+            for name in files:
+                _sync(Path(folder, name), os.O_RDONLY)
+            Path(folder).chmod(_FOLDER_MODE)
+            sync_folder(Path(folder))
+        work.rename(place)  # onto an empty folder, too
+        sync_folder(place.parent)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def make_folders(folder: Path, *, mode: int = 0o777) -> None:
+    """Make a folder, and those above it that are missing; the names of all are on the disk when this returns.
+
+    `mode`, less the umask, is that of the folder itself. Raises OSError.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=mode if path == folder else 0o777, exist_ok=True)
+        sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Bring the names in a folder to the disk. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
     try:
         os.fsync(descriptor)
     finally:

@@ -16,7 +16,7 @@ from typing import Any, Self
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.files.journal import Journal, open_journal, wall_clock_ms
-from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.adapters.files.whole_file import make_folders, write_whole
 from kafkactl.change.journal_lines import Entry
 from kafkactl.errors import FailedError, InputError
 from kafkactl.migration.driver.journal import SUBJECT, JournalState, remembered
@@ -73,7 +73,7 @@ class MigrationJournal:
         """Keep bytes beside the journal, then say so in it; their sha256. Raises FailedError `journal-not-written`."""
         name = hashlib.sha256(content).hexdigest()
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folders(self.folder, mode=0o700)
             path = self.folder / name
             if not path.exists() or read_whole(path, InputKind.KEPT) != content:
                 write_whole(path, content, mode=_OWNER_ONLY)

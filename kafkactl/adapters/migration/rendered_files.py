@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_whole
-from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.adapters.files.whole_file import make_folders, write_whole
 from kafkactl.errors import FailedError, RefusedError
 from kafkactl.migration.render.facts import PHASES, ConfigPhase, NodeFile, node_file
 from kafkactl.migration.render.folder import file_of, folder_of
@@ -111,7 +111,7 @@ def write_rendered(
     _check(folder, targets)
     try:
         for name in sorted({path.partition("/")[0] for path in targets}):
-            (folder / name).mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+            make_folders(folder / name, mode=_FOLDER_MODE)
         for path, content in targets.items():
             write_whole(folder / path, content, mode=_MODE)
         write_whole(folder / MANIFEST, _manifest(nodes, rendered, targets), mode=_MODE)

@@ -7,14 +7,11 @@ files 0600).
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from kafkactl.adapters.files.whole_file import sync_folder
+from kafkactl.adapters.files.whole_file import make_folders, whole_folder
 from kafkactl.adapters.logs.source import LogFile
 from kafkactl.adapters.migration.saved import LOGS, OBSERVATION, ZNODES, Captured
 from kafkactl.errors import FailedError, RefusedError
@@ -26,7 +23,7 @@ from kafkactl.migration.observed.redact import redact_observation
 from kafkactl.migration.zktree.redact import redact_znodes
 from kafkactl.migration.zktree.znode import encode_znodes
 
-_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
+_FILE_MODE = 0o600
 
 
 def save_observation(folder: str, captured: Captured, *, include_secrets: bool = False) -> None:
@@ -38,19 +35,14 @@ def save_observation(folder: str, captured: Captured, *, include_secrets: bool =
     place = Path(folder)
     check_free(place)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name[:100]}.", suffix=".tmp"))
+        make_folders(place.parent)
     except (OSError, ValueError) as error:
         raise _not_written(folder, error) from error
     try:
-        _write(work, captured, include_secrets=include_secrets)
-        work.rename(place)  # onto an empty folder, too
-        sync_folder(place.parent)
+        with whole_folder(place) as work:
+            _write(work, captured, include_secrets=include_secrets)
     except OSError as error:
         raise _not_written(folder, error) from error
-    finally:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(work)
 
 
 def check_free(place: Path) -> None:
@@ -86,9 +78,6 @@ def _write(work: Path, captured: Captured, *, include_secrets: bool) -> None:
         place.mkdir(parents=True)
         for file in source.files(checkpoints=True):
             _file(place / file.name.rsplit("/", 1)[-1], _log_bytes(file, include_secrets=include_secrets))
-    for folder, _, _ in os.walk(work, topdown=False):
-        Path(folder).chmod(_FOLDER_MODE)
-        sync_folder(Path(folder))
 
 
 def _log_bytes(file: LogFile, *, include_secrets: bool) -> Iterable[bytes]:
@@ -100,6 +89,4 @@ def _file(path: Path, pieces: Iterable[bytes]) -> None:
     with os.fdopen(descriptor, "wb") as file:
         for piece in pieces:
             file.write(piece)
-        file.flush()
         os.fchmod(file.fileno(), _FILE_MODE)
-        os.fsync(file.fileno())

@@ -5,13 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_input, read_whole
+from kafkactl.adapters.files.whole_file import whole_folder
 from kafkactl.adapters.tiered.sources import MetadataReplica
 from kafkactl.errors import FailedError, InputError
 from kafkactl.frozen import frozen
@@ -76,15 +75,8 @@ def write_observation(
             next_step="Name a folder that is not there yet: nothing is overwritten.",
         )
     try:
-        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.absolute().parent))
-        try:
+        with whole_folder(folder.absolute()) as made:
             _write_all(made, document, replicas, objects)
-            if folder.exists():
-                folder.rmdir()
-            made.rename(folder)
-        except BaseException:
-            shutil.rmtree(made, ignore_errors=True)
-            raise
     except OSError as error:
         raise FailedError(
             f"{path} cannot be written: {error.strerror or error}",

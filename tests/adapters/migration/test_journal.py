@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,24 @@ def test_what_is_remembered(tmp_path: Path) -> None:
         assert memory.is_under_way
         assert journal.kept(memory.originals["broker 1"]) == b"broker.id=1\n"
         assert (tmp_path / "j.kept").stat().st_mode & 0o777 == 0o700
+
+
+def test_what_is_kept_is_named_on_the_disk_before_the_journal_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name is on the disk once its folder was synced, and so is that of the folder of what is kept."""
+    found: list[str] = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (found.append(_name(descriptor)), fsync(descriptor))[1])
+    with opened(tmp_path / "j") as journal:
+        found.clear()
+        journal.keep("original", {"node": "broker 1"}, b"broker.id=1\n")
+    assert found[0] == str(tmp_path)
+    assert found[-2:] == [f"{tmp_path}/j.kept", f"{tmp_path}/j"]
+
+
+def _name(descriptor: int) -> str:
+    return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
 
 
 def test_cut_after_every_byte_it_remembers_what_is_whole(tmp_path: Path) -> None:
