@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkactl.adapters.files.filesystem import exchanged
 from kafkactl.adapters.files.whole_file import sync_folder
 from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, OUTCOMES, TEXT, TEXTS, Table
 from kafkactl.errors import FailedError, InputError, RefusedError
@@ -102,6 +103,8 @@ def write_details(path: Path, tables: Iterable[Table]) -> None:
 def _exchange(new: Path, place: Path, old: Path) -> None:
     if not place.exists():
         new.rename(place)
+        return
+    if exchanged(new, place):
         return
     place.rename(old)
     try:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Final, Protocol
 
 
@@ -162,17 +162,28 @@ def _name(path: str, at: int | None) -> str:
 
 
 _NO_REPLACE: Final = 1  # linux/fs.h, RENAME_NOREPLACE
+_EXCHANGE: Final = 2  # linux/fs.h, RENAME_EXCHANGE
+_AT_CWD: Final = -100  # linux/fcntl.h, AT_FDCWD
 _NOT_THERE: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM})
+
+
+def exchanged(new: Path, old: Path) -> bool:
+    """Let two names of one file system change places, at once; False where the system cannot. Raises OSError."""
+    return _renameat2(str(new), str(old), _AT_CWD, _EXCHANGE)
 
 
 def _renamed(old: str, new: str, at: int) -> bool:
     """Rename without replacing; False where the C library, the kernel or the file system cannot."""
+    return _renameat2(old, new, at, _NO_REPLACE)
+
+
+def _renameat2(old: str, new: str, at: int, flags: int) -> bool:
     import ctypes  # a command that writes nothing need not load it
 
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "renameat2"):
         return False
-    if library.renameat2(at, os.fsencode(old), at, os.fsencode(new), ctypes.c_uint(_NO_REPLACE)) == 0:
+    if library.renameat2(at, os.fsencode(old), at, os.fsencode(new), ctypes.c_uint(flags)) == 0:
         return True
     number = ctypes.get_errno()
     if number in _NOT_THERE:

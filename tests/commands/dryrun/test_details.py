@@ -149,6 +149,24 @@ def test_a_full_disk_leaves_nothing_half(
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["old.parquet"]
 
 
+def test_there_are_tables_at_every_moment(
+    kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is killed between two operations leaves the tables of before or its own."""
+    out = tmp_path / "out"
+    words = ("dryrun", "broker-loss", generated[0], "--brokers", "1", "--details", out)
+    assert kafkactl(*words).code in (0, 7)
+    monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("the tables were away for a moment"))
+    before = out.stat().st_ino
+    assert kafkactl(*words).code in (0, 7)
+    assert out.stat().st_ino != before
+    assert list(tmp_path.iterdir()) == [out]
+    monkeypatch.undo()
+    monkeypatch.setattr(detail_files, "exchanged", lambda *_: False)  # as on a file system that cannot
+    assert kafkactl(*words).code in (0, 7)
+    assert list(tmp_path.iterdir()) == [out]
+
+
 def test_without_pyarrow(
     kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
