@@ -132,6 +132,19 @@ def test_copies_give_the_same_plan(kafkactl: Cli, tmp_path: Path):
     assert not list((tmp_path / "copy-b11").glob("late-1/*.log"))
 
 
+def test_a_copy_that_was_moved_away_is_not_written_to(kafkactl: Cli, tmp_path: Path):
+    """A run that was killed may leave a second name of the copy that it had made."""
+    made = disk(tmp_path / "c1", 1, lagging_log())
+    assert kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "x.tar").code == 0
+    content = (tmp_path / "x.tar").read_bytes()
+    (tmp_path / ".x.tar.tmp").hardlink_to(tmp_path / "x.tar")
+    (tmp_path / "x.tar").rename(tmp_path / "safe.tar")
+    (made / "meta.properties").unlink()
+    assert kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "x.tar").code == 0
+    assert (tmp_path / "safe.tar").read_bytes() == content
+    assert (tmp_path / "x.tar").read_bytes() != content
+
+
 def test_a_copy_is_never_replaced(kafkactl: Cli, tmp_path: Path):
     made = disk(tmp_path / "c1", 1, lagging_log())
     (tmp_path / "x.tar").write_text("the only one")

@@ -6,7 +6,6 @@ partitions are left out; a manifest says where they end.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.adapters.files.input_files import open_regular
-from kafkactl.adapters.files.whole_file import sync_folder
+from kafkactl.adapters.files.whole_file import whole_file
 from kafkactl.adapters.recover.partitions import MANIFEST, log_ends
 from kafkactl.errors import FailedError, InputError
 from kafkactl.kafka_names import METADATA_LOG
@@ -23,6 +22,7 @@ from kafkactl.recover.folders import parse_folder_name
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 
+_MODE: Final = 0o600
 _OF_A_PARTITION: Final = (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
 _NO_NEED: Final = (".index", ".timeindex", ".snapshot")
 
@@ -64,24 +64,16 @@ def _names(directory: str) -> list[str]:
 
 
 def _written(directory: Path, names: list[str], to: Path) -> dict[str, Any]:
-    staged = to.with_name(f".{to.name}.tmp")
     folders = [name for name in sorted(os.listdir(directory)) if _is_partition(directory, name)]  # noqa: PTH208
     held = {"folders": {name: log_ends(str(directory / name)).to_dict() for name in folders}}
-    try:
-        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as opened:
-            with tarfile.open(fileobj=opened, mode="w", format=tarfile.PAX_FORMAT) as tar:
-                for name in folders:
-                    _folder(tar, name)
-                sizes = [_file(tar, directory, name) for name in names]
-                _bytes(tar, MANIFEST, json.dumps(held, indent=1).encode())
-            opened.flush()
-            os.fsync(opened.fileno())
-        os.link(staged, to)
-        sync_folder(to.parent)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            staged.unlink()
+    with (
+        whole_file(to, mode=_MODE, exclusive=True) as opened,
+        tarfile.open(fileobj=opened, mode="w", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        for name in folders:
+            _folder(tar, name)
+        sizes = [_file(tar, directory, name) for name in names]
+        _bytes(tar, MANIFEST, json.dumps(held, indent=1).encode())
     return {"files": len(names), "bytes": sum(sizes), "partitions": len(folders)}
 
 
