@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from kafkactl.bundle.members import MANIFEST, is_member_name
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.json_input import JsonInputError, parse_json
 
 KIND: Final = "bundle.manifest"
 SCHEMA_VERSION: Final = 1
@@ -126,9 +127,9 @@ def render_manifest(manifest: Manifest) -> bytes:
 def parse_manifest(data: bytes, *, file: str) -> Manifest:
     """The manifest of the bundle `file`. Raises InputError `invalid-bundle`, `bundle-too-new`."""
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise _invalid(file, "is not valid JSON") from error
+        document = parse_json(data)
+    except JsonInputError as error:
+        raise _invalid(file, f"is not JSON: {error}") from None
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise _invalid(file, f"is of another kind than {KIND}")
     version = document.get("schema_version")

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from kafkactl.errors import InputError, RefusedError
+from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.shown import escaped
 
 PLAN_FILE_MODE = 0o600
@@ -71,23 +72,12 @@ def not_a_plan(file: str, why: str, made_by: str) -> InputError:
 
 def _load(data: bytes, file: str, made_by: str) -> dict[str, Any]:
     try:
-        document = json.loads(data.decode("utf-8"), object_pairs_hook=_without_duplicates)
-    except UnicodeDecodeError as error:
-        raise not_a_plan(file, f"byte {error.start} is not UTF-8", made_by) from None
-    except (ValueError, RecursionError) as error:
-        raise not_a_plan(file, str(error), made_by) from None
+        document = parse_json(data, unique_keys=True)
+    except JsonInputError as error:
+        raise not_a_plan(file, f"not JSON: {error}", made_by) from None
     if not isinstance(document, dict):
         raise not_a_plan(file, "expected a JSON object", made_by)
     return document
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) != len(pairs):
-        met: set[str] = set()
-        twice = next(name for name, _ in pairs if name in met or met.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {twice!r} stands twice in one object")
-    return table
 
 
 # --- values of a plan, whose types may have been changed --------------------------------------------------------------

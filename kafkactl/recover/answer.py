@@ -11,6 +11,7 @@ from kafkactl.errors import InputError
 from kafkactl.features.catalog.levels import metadata_version
 from kafkactl.findings import Outcome
 from kafkactl.frozen import frozen
+from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.quorum.majority import majority
 from kafkactl.recover.plan import RecoveryPlan
 from kafkactl.recover.rank import SHOWN, ranked, role_of
@@ -171,7 +172,10 @@ class KeptPlan:
 def read_kept_plan(data: bytes, *, file: str) -> KeptPlan:
     """A plan as `answer_of` makes it, from JSON. Raises InputError `not-a-recovery-plan`, `recovery-plan-edited`."""
     try:
-        answer = json.loads(data)
+        answer = parse_json(data)
+    except JsonInputError as error:
+        raise InputError(f"{file} is not the plan of a recovery: not JSON: {error}", id="not-a-recovery-plan") from None
+    try:
         made = answer["result"]
         kept = KeptPlan(
             cluster_id=str(answer["cluster_id"]),
@@ -186,7 +190,7 @@ def read_kept_plan(data: bytes, *, file: str) -> KeptPlan:
             planned_at_ms=int(made["planned_at_ms"]),
             plan_sha256=str(answer["plan_sha256"]),
         )
-    except (ValueError, KeyError, TypeError, RecursionError, InputError) as error:
+    except (ValueError, KeyError, TypeError, InputError) as error:
         raise InputError(f"{file} is not the plan of a recovery", id="not-a-recovery-plan") from error
     if plan_sha256(answer) != kept.plan_sha256:
         raise InputError(

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from kafkactl.errors import InputError
+from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.tiered.bucket import StoredObject
 
 # What `aws s3 ls --recursive` prints: date, time, size, key; behind the last object it may print sums.
@@ -24,6 +24,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT?\S*")
 # A number that may be a size, and behind another one rather is a time that counts seconds.
 _SECONDS: Final = re.compile(r"\d{10,11}")
 _LEAST_SECONDS: Final = 10**9
+_TOO_LARGE: Final = 1 << 63
 _LEAST_MS: Final = 10**11  # of a time in milliseconds: in 1973
 _KEYS, _SIZES = ("key", "Key", "Path"), ("size", "Size")
 _TIMES = ("mtime_ms", "last_modified", "LastModified", "ModTime")
@@ -102,8 +103,8 @@ def _is_size(text: str) -> bool:
 def time_of(value: object) -> int | None:
     """Milliseconds since the epoch of a time as listings write it; without a zone it is UTC. None for anything else,
     and for 0, which stores without times give."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value or None
+    if type(value) is int:
+        return value or None if abs(value) < _TOO_LARGE else None
     if not isinstance(value, str):
         return None
     if value.isascii() and value.isdecimal() and len(value) <= 19:
@@ -120,14 +121,14 @@ def time_of(value: object) -> int | None:
 
 def _json_entries(text: str, file: str) -> Iterator[StoredObject]:
     try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
+        document = parse_json(text)
+    except JsonInputError as error:
         if not _is_lines(text):
             raise InputError(
-                f"{file} ends before its JSON does, or is not valid JSON: {error}",
+                f"{file} ends before its JSON does, or is not JSON: {error}",
                 id="truncated-listing",
                 next_step=_AGAIN,
-            ) from error
+            ) from None
         yield from _json_lines(text, file)
         return
     yield from _document(document, file)
@@ -137,8 +138,8 @@ def _is_lines(text: str) -> bool:
     """Whether a text that is no JSON has a JSON object in its first line."""
     first = text.lstrip("\ufeff \t\r\n").partition("\n")[0]
     try:
-        return isinstance(json.loads(first), dict)
-    except json.JSONDecodeError:
+        return isinstance(parse_json(first), dict)
+    except JsonInputError:
         return False
 
 
@@ -167,11 +168,11 @@ def _json_lines(text: str, file: str) -> Iterator[StoredObject]:
         if not line.strip():
             continue
         try:
-            found = _entry(json.loads(line))
-        except json.JSONDecodeError as error:
+            found = _entry(parse_json(line))
+        except JsonInputError as error:
             if number == len(lines) and not text.endswith(("\n", "\r")):
-                raise _cut(file, number) from error
-            raise invalid(file, f"line {number}", str(error)) from error
+                raise _cut(file, number) from None
+            raise invalid(file, f"line {number}", f"not JSON: {error}") from None
         if found is None:
             raise invalid(file, f"line {number}", "no key or size")
         _check_time(found, file, f"line {number}")
@@ -182,7 +183,7 @@ def _entry(entry: Any) -> StoredObject | None:
     if not isinstance(entry, dict):
         return None
     key, size = _first(entry, _KEYS), _first(entry, _SIZES)
-    if not isinstance(key, str) or not isinstance(size, int) or isinstance(size, bool):
+    if not isinstance(key, str) or type(size) is not int or not -1 <= size < _TOO_LARGE:
         return None
     return StoredObject(key, size, time_of(_first(entry, _TIMES)))
 

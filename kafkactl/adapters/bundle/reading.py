@@ -8,7 +8,6 @@ are counted and their SHA-256 is compared with the manifest. Nothing of an archi
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 import struct
@@ -31,6 +30,7 @@ from kafkactl.bundle.members import (
     hostile,
 )
 from kafkactl.errors import FailedError, InputError
+from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.storage.verify.log import parse_snapshot_name
 
 # The end of the directory, without a comment and on one disk: signature, disks, entries, size and offset of the
@@ -136,9 +136,9 @@ class OpenBundle:
         data = b"".join(self.pieces(name))
         _check_values(data, name, self.path)
         try:
-            found = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{name} in the bundle {self.path} is not valid JSON", id="invalid-bundle") from error
+            found = parse_json(data)
+        except JsonInputError as error:
+            raise InputError(f"{name} in the bundle {self.path} is not JSON: {error}", id="invalid-bundle") from None
         if not isinstance(found, dict):
             raise InputError(f"{name} in the bundle {self.path} is not a JSON object", id="invalid-bundle")
         return found

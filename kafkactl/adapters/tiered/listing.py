@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
 import zlib
@@ -14,6 +13,7 @@ from typing import Any, Final
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.extras import install_advice
+from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.tiered.bucket import Listing, StoredObject
 from kafkactl.tiered.listing import csv_rows, invalid, inventory_object, parse_listing, time_of
 
@@ -112,8 +112,8 @@ def _manifest(text: str) -> dict[str, Any] | None:
     if not text.lstrip().startswith("{") or '"fileSchema"' not in text:
         return None
     try:
-        document = json.loads(text)
-    except json.JSONDecodeError:
+        document = parse_json(text)
+    except JsonInputError:
         return None
     return document if isinstance(document, dict) and isinstance(document.get("files"), list) else None
 

@@ -14,6 +14,7 @@ from kafkactl.adapters.files.whole_file import whole_folder
 from kafkactl.adapters.tiered.sources import MetadataReplica
 from kafkactl.errors import FailedError, InputError
 from kafkactl.frozen import frozen
+from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT
 from kafkactl.tiered.bucket import StoredObject
@@ -43,13 +44,13 @@ def read_observation(path: str) -> SavedObservation:
     folder = Path(path)
     file = folder / OBSERVATION
     try:
-        document = json.loads(read_input(file, "observation", InputKind.TIERED_OBSERVATION))
-    except ValueError as error:
+        document = parse_json(read_input(file, "observation", InputKind.TIERED_OBSERVATION))
+    except JsonInputError as error:
         raise InputError(
-            f"{file} is not valid JSON: {error}",
+            f"{file} is not JSON: {error}",
             id="invalid-observation",
             next_step="Take the observation again with `kafkactl tiered observe`.",
-        ) from error
+        ) from None
     logs, bucket, metadata = folder / LOGS, folder / BUCKET, folder / CLUSTER_METADATA / METADATA_LOG
     return SavedObservation(
         path=path,

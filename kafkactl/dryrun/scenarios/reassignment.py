@@ -6,7 +6,6 @@ Sources: `alterPartitionReassignment` in `ReplicationControlManager.java`, `Part
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
@@ -23,6 +22,7 @@ from kafkactl.dryrun.scenarios.broker_return import catch_up
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
+from kafkactl.json_input import parse_json
 from kafkactl.metadata.image.model import Image, Partition
 from kafkactl.schema.error_codes import error_code
 from kafkactl.shown import json_text
@@ -49,11 +49,11 @@ def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
     Raises InputError `invalid-reassignment-plan`, `no-partitions-named`, `partition-named-twice`.
     """
     try:
-        found = json.loads(text)
+        found = parse_json(text)
         if not isinstance(found, Mapping) or not isinstance(found.get("partitions"), list):
             raise ValueError('there is no list "partitions" in it')
         moves = tuple(map(_move, found["partitions"]))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(
             f"{file} is not a reassignment plan: {error}",
             id="invalid-reassignment-plan",

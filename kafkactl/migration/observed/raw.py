@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
+from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.migration.observed.driver_lock import LockSeen
 from kafkactl.migration.observed.fields import (
     RawAnswer,
@@ -195,12 +196,9 @@ def parse_observation(data: bytes, *, file: str) -> tuple[RawObservation, tuple[
 
 def _parsed(data: bytes, file: str) -> Mapping[str, Any]:
     try:
-        table = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        why = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else None
-        raise InputError(
-            f"{file} is not valid JSON", id="invalid-observation", cause=why and f"It breaks off at {why}."
-        ) from None
+        table = parse_json(data, any_number=True)
+    except JsonInputError as error:
+        raise InputError(f"{file} is not JSON: {error}", id="invalid-observation") from None
     if not isinstance(table, dict) or table.get("kind") not in (None, KIND):
         raise InputError(f"{file} is not an observation of a migration", id="invalid-observation")
     if table.get("schema_version") not in (None, SCHEMA_VERSION) or table.get("schema_version") is True:

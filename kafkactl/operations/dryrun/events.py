@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,6 +12,7 @@ from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.errors import InputError, UnknownOutcomeError
 from kafkactl.findings import blockers
+from kafkactl.json_input import parse_json
 from kafkactl.metadata.dump.findings import EMPTY_LOG, NOT_THIS_LOG, has_records
 
 Event: TypeAlias = tuple[str, Mapping[str, Any]]  # the name of a scenario, and its input
@@ -48,7 +48,7 @@ def read_events(path: str) -> list[Event]:
     kind = InputKind.INVENTORY if path.endswith(".toml") else InputKind.DOCUMENT
     text = read_input(Path(path), "file of earlier predictions", kind).decode("utf-8", "replace")
     try:
-        return _in_toml(tomli.loads(text)) if path.endswith(".toml") else _in_json(json.loads(text))
+        return _in_toml(tomli.loads(text)) if path.endswith(".toml") else _in_json(parse_json(text))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} holds no scenarios: {error}", id="invalid-after-file") from error
 

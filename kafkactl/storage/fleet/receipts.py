@@ -12,8 +12,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from kafkactl.change.plan_document import number_in, table_in, tables_in, text_in
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.json_input import parse_json
 from kafkactl.shown import escaped
 
 KIND = "storage.receipt"
@@ -66,25 +68,30 @@ def render_receipt(receipt: Receipt) -> bytes:
 def parse_receipt(data: bytes, *, file: str) -> Receipt:
     """Read a receipt. Raises InputError `receipt-damaged`: a guard that cannot be read must not be passed over."""
     try:
-        document = json.loads(data.decode("utf-8"))
-        if document["kind"] != KIND or document["schema_version"] != 1:
+        document = parse_json(data)
+        if not isinstance(document, dict) or (document.get("kind"), document.get("schema_version")) != (KIND, 1):
             raise ValueError(f"expected kind {KIND}, schema_version 1")
         return _receipt_from(document)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise InputError(
-            f"{file} is not a receipt of kafkactl: {type(error).__name__}: {error}", id="receipt-damaged"
-        ) from None
+    except KeyError as error:
+        raise InputError(f"{file} is not a receipt of kafkactl: it has no {error}", id="receipt-damaged") from None
+    except ValueError as error:
+        raise InputError(f"{file} is not a receipt of kafkactl: {error}", id="receipt-damaged") from None
 
 
 def _receipt_from(document: Mapping[str, Any]) -> Receipt:
+    directories = table_in(document, "directories")
     return Receipt(
-        node_id=int(document["node_id"]),
-        cluster_id=str(document["cluster_id"]),
-        plan_sha256=str(document["plan_sha256"]),
-        applied_ms=int(document["applied_ms"]),
-        directories=dict(document["directories"].items()),
+        node_id=number_in(document, "node_id"),
+        cluster_id=text_in(document, "cluster_id"),
+        plan_sha256=text_in(document, "plan_sha256"),
+        applied_ms=number_in(document, "applied_ms"),
+        directories={path: None if id is None else text_in(directories, path) for path, id in directories.items()},
         reformats=tuple(
-            Reformat(directory=again["directory"], time_ms=int(again["time_ms"]), reason=again["reason"])
-            for again in document["reformats"]
+            Reformat(
+                directory=text_in(again, "directory"),
+                time_ms=number_in(again, "time_ms"),
+                reason=text_in(again, "reason"),
+            )
+            for again in tables_in(document, "reformats")
         ),
     )

@@ -364,7 +364,7 @@ def test_plans_that_cannot_be_read(text: str, error: str) -> None:
         ('{"partitions": [3]}', "a partition has topic, partition and replicas, and not 3"),
         ('{"partitions": [{"topic": "a", "partition": "0", "replicas": [1]}]}', "no partition is named in"),
         ('{"partitions": [{"topic": "a", "partition": 0, "replicas": "1"}]}', "replicas are a list of broker ids"),
-        ("{", "Expecting property name"),
+        ("{", "the text ends at line 1, column 2: expected a key in double quotes"),
     ],
 )
 def test_what_is_wrong_with_a_plan(text: str, told: str) -> None:

@@ -146,7 +146,7 @@ def test_reformatting_the_json_is_no_edit():
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "Expecting value"),
+        (b"", "not JSON: the text ends at line 1, column 1: expected a value"),
         (b"\xff", "not UTF-8"),
         (b"[]", "expected a JSON object"),
         (b'{"kind": "storage.format"}', 'expected "kind": "storage.plan"'),

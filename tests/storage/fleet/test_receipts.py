@@ -30,6 +30,8 @@ def test_a_receipt_comes_back_as_it_was():
         b'{"kind": "storage.plan", "schema_version": 1}',
         render_receipt(RECEIPT).replace(b'"schema_version": 1', b'"schema_version": 2'),
         render_receipt(RECEIPT).replace(b'"directories"', b'"directory"'),
+        render_receipt(RECEIPT).replace(b'"node_id": 3', b'"node_id": Infinity'),
+        render_receipt(RECEIPT).replace(b'"node_id": 3', b'"node_id": 3.5'),
         b'{"a":' * 100_000,
     ],
 )
