@@ -187,12 +187,14 @@ def section(campaign: Campaign) -> str:
     )
 
 
-def write(text: str) -> None:
-    """Put the section in place of the old one."""
+def write_section(title: str, text: str) -> None:
+    """Put a section of the page in place of the old one."""
     old = PROOF.read_text(encoding="utf-8")
     head, *sections = re.split(r"(?m)^(?=## )", old)
-    kept = [section.rstrip() for section in sections if not section.startswith(SECTION)]
-    PROOF.write_text("\n\n".join([head.rstrip(), text.rstrip(), *kept]) + "\n", encoding="utf-8")
+    titles = [section.partition("\n")[0] for section in sections]
+    at = titles.index(title) if title in titles else len(sections)
+    sections[at : at + 1] = [text]
+    PROOF.write_text("\n\n".join(part.rstrip() for part in (head, *sections)) + "\n", encoding="utf-8")
 
 
 def campaign(inputs: int = INPUTS, processes: int = 1) -> Campaign:
@@ -225,7 +227,7 @@ def main(arguments: Sequence[str]) -> None:
     inputs = int(arguments[0]) if arguments else INPUTS
     text = section(campaign(inputs, int(arguments[1]) if len(arguments) > 1 else 1))
     if inputs >= INPUTS:
-        write(text)
+        write_section(SECTION, text)
     print(text)
 
 

@@ -27,6 +27,13 @@ if [ "$optional" = "--campaigns" ] && [ "$(id -u)" = 0 ] && command -v apt-get >
         krb5-kdc krb5-admin-server krb5-user libkrb5-dev && "$python" -m pip install -q gssapi; } >&2 || true
 fi
 
+# Coverage-guided fuzzing has wheels for Linux.
+has_fuzzer() { "$python" -c "import importlib.util as u, sys; sys.exit(u.find_spec('atheris') is None)"; } >/dev/null 2>&1
+if [ "$optional" = "--campaigns" ] && ! has_fuzzer; then
+    echo "Installing the fuzzer of the campaigns into the virtual environment: atheris" >&2
+    "$python" -m pip install -q "atheris>=3" >&2 || true
+fi
+
 # So are those that open a report in a browser.
 has_browser() { [ -n "${KAFKACTL_BROWSER:-}" ] || command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null 2>&1
 if [ "$optional" = "--campaigns" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && ! has_browser; then

@@ -1,0 +1,10 @@
+"""All targets of the coverage-guided campaigns, by name."""
+
+from __future__ import annotations
+
+from tests.fuzz.target import Target
+from tests.fuzz.targets import kept, logs, texts, tiered, zookeeper
+
+TARGETS: dict[str, Target] = {
+    target.name: target for module in (logs, texts, kept, zookeeper, tiered) for target in module.TARGETS
+}
