@@ -224,7 +224,7 @@ def _plan_from(document: Mapping[str, Any]) -> FeaturePlanFile:
         created_ms=number_in(document, "created_ms"),
         request=request,
         levels=levels_in(document, "levels"),
-        changes=tuple(tables_in(document, "changes")),
+        changes=tuple({**change, "name": text_in(change, "name")} for change in tables_in(document, "changes")),
         steps=tuple(
             PlannedLevels(levels=levels_in(step, "features"), type=_type_of(text_in(step, "type"))) for step in steps
         ),

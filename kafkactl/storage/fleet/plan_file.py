@@ -271,6 +271,8 @@ def _node_from(document: Mapping[str, Any], contents: Mapping[str, bytes]) -> Pl
     for file in tables_in(document, "files"):
         files.setdefault(text_in(file, "directory"), []).append(_file_from(file, contents))
     directories = tuple(_directory_from(item, files) for item in tables_in(document, "directories"))
+    if len({directory.path for directory in directories}) < len(directories):
+        raise ValueError(f"node {number_in(document, 'id')} has a directory twice")
     values = table_in(document, "config_values")
     node = PlannedNode(
         id=number_in(document, "id"),
