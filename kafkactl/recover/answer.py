@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kafkactl.change.plan_document import checked, number_in, table_in, tables_in, text_in
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.levels import metadata_version
 from kafkactl.findings import Outcome
@@ -172,25 +173,29 @@ class KeptPlan:
 def read_kept_plan(data: bytes, *, file: str) -> KeptPlan:
     """A plan as `answer_of` makes it, from JSON. Raises InputError `not-a-recovery-plan`, `recovery-plan-edited`."""
     try:
-        answer = parse_json(data)
+        found = parse_json(data)
     except JsonInputError as error:
         raise InputError(f"{file} is not the plan of a recovery: not JSON: {error}", id="not-a-recovery-plan") from None
     try:
-        made = answer["result"]
+        answer = checked(found, dict, "the file")
+        made = table_in(answer, "result")
         kept = KeptPlan(
-            cluster_id=str(answer["cluster_id"]),
-            node_id=int(made["node_id"]),
-            directory_id=Uuid.parse(made["directory_id"]),
-            directory=str(made["directory"]),
-            is_dynamic=answer["mode"] == "dynamic",
-            offset=int(made["offset"]),
-            epoch=int(made["epoch"]),
-            files=tuple((str(file["path"]), int(file["size"]), str(file["sha256"])) for file in made["files"]),
-            image_sha256=str(made["image_sha256"]),
-            planned_at_ms=int(made["planned_at_ms"]),
-            plan_sha256=str(answer["plan_sha256"]),
+            cluster_id=text_in(answer, "cluster_id"),
+            node_id=number_in(made, "node_id"),
+            directory_id=Uuid.parse(text_in(made, "directory_id")),
+            directory=text_in(made, "directory"),
+            is_dynamic=text_in(answer, "mode") == "dynamic",
+            offset=number_in(made, "offset"),
+            epoch=number_in(made, "epoch"),
+            files=tuple(
+                (text_in(file, "path"), number_in(file, "size"), text_in(file, "sha256"))
+                for file in tables_in(made, "files")
+            ),
+            image_sha256=text_in(made, "image_sha256"),
+            planned_at_ms=number_in(made, "planned_at_ms"),
+            plan_sha256=text_in(answer, "plan_sha256"),
         )
-    except (ValueError, KeyError, TypeError, InputError) as error:
+    except (ValueError, KeyError, InputError) as error:
         raise InputError(f"{file} is not the plan of a recovery", id="not-a-recovery-plan") from error
     if plan_sha256(answer) != kept.plan_sha256:
         raise InputError(
