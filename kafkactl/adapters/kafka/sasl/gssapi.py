@@ -66,9 +66,13 @@ def read_login(entry: JaasEntry, properties: ClientProperties) -> Login:
         raise _invalid("the login line has neither useKeyTab=true nor useTicketCache=true, so there is no ticket")
     if login.uses_keytab and login.principal is None:
         raise _invalid("with useKeyTab=true the login line needs a principal")
-    if login.uses_keytab and login.keytab is not None and not os.access(login.keytab, os.R_OK):
+    if login.uses_keytab and login.keytab is not None and not _is_readable(login.keytab):
         raise _invalid(f"the keytab {login.keytab} cannot be read")
     return login
+
+
+def _is_readable(path: str) -> bool:
+    return "\0" not in path and os.access(path, os.R_OK)
 
 
 def mechanisms(entry: JaasEntry, properties: ClientProperties) -> MakeMechanism:
