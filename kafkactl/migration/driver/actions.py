@@ -9,7 +9,6 @@ hashed.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Final
@@ -17,6 +16,7 @@ from typing import Any, Final
 from kafkactl.change.clock import Deadline
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import frozen
+from kafkactl.json_input import parse_json
 from kafkactl.migration.driver.ports import MigrationPort, MigrationWaitPolicy, Request, Waits, in_silence
 from kafkactl.migration.hooks.run import HookEnd, HookRun
 from kafkactl.migration.hooks.words import Value, Verb
@@ -298,7 +298,7 @@ def zookeeper_controller(world: MigrationPort) -> int | None:
     if znode is None or not znode.ephemeral_owner:
         return None
     try:
-        broker = json.loads(znode.data or b"")["brokerid"]
+        broker = parse_json(znode.data or b"")["brokerid"]
     except (ValueError, KeyError, TypeError):
         return None
     return broker if isinstance(broker, int) and world.znode(f"/brokers/ids/{broker}") is not None else None
@@ -306,7 +306,7 @@ def zookeeper_controller(world: MigrationPort) -> int | None:
 
 def _is_kraft(znode: Znode) -> bool:
     try:
-        epoch = json.loads(znode.data or b"")["kraftControllerEpoch"]
+        epoch = parse_json(znode.data or b"")["kraftControllerEpoch"]
     except (ValueError, KeyError, TypeError):
         return False
     return isinstance(epoch, int) and epoch >= 0

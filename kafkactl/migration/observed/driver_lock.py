@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafkactl.frozen import frozen
+from kafkactl.json_input import parse_json
 
 PATH: Final = "/kafkactl-migration-driver"
 UNKNOWN: Final = "unknown"
@@ -71,7 +72,7 @@ class Holder:
 def holder_in(data: bytes | None) -> Holder:
     """The holder that the znode names; what cannot be read of it is unknown."""
     try:
-        table: Any = json.loads(data or b"")
+        table: Any = parse_json(data or b"")
     except ValueError:
         table = None
     return Holder.from_table(table if isinstance(table, dict) else {})
