@@ -145,6 +145,8 @@ def _closed(piece: _Piece, end: str) -> _Piece:
     text = piece.raw[: len(piece.raw) - len(last)]
     if piece.key is not None and text.endswith("\\") and _goes_on(text):
         text = text[:-1]
+        if not text.strip(" \t\f"):  # the key and the value were empty, and an empty line has neither
+            text = "="
     return _Piece(raw=text + (last or end), key=piece.key, value=piece.value)
 
 
