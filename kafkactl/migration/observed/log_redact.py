@@ -137,7 +137,9 @@ def _hidden(record: MetadataRecord, replacements: Replacements | None) -> tuple[
 
 def _encoded(header: BatchHeader, records: tuple[Record, ...], values: list[bytes]) -> bytes | None:
     """The batch with other values; None where it is not of Kafka's making, with gaps in its offsets."""
-    if [record.offset for record in records] != list(range(header.base_offset, header.last_offset + 1)):
+    if header.last_offset - header.base_offset + 1 != len(records) or any(
+        record.offset != offset for offset, record in enumerate(records, header.base_offset)
+    ):
         return None
     return encode_batch(
         [(None, value) for value in values],
