@@ -70,6 +70,7 @@ def _read_data(data: bytes, offset: int) -> tuple[Data, int]:
     offset += _INT.size
     value = None
     if length >= 0:
+        _check_length(length, data, offset)
         value = bytes(data[offset : offset + length])
         offset += length
     return (value, _STAT.unpack_from(data, offset)), offset + _STAT.size
@@ -82,6 +83,13 @@ def _read_children(data: bytes, offset: int) -> tuple[list[str], int]:
     for _ in range(count):
         (length,) = _INT.unpack_from(data, offset)
         offset += _INT.size
+        _check_length(length, data, offset)
         names.append(str(data[offset : offset + length], "utf-8", "surrogatepass"))
         offset += length
     return names, offset
+
+
+def _check_length(length: int, data: bytes, offset: int) -> None:
+    """Raise ValueError for a text that would end before it begins, or behind the answer."""
+    if not 0 <= length <= len(data) - offset:
+        raise ValueError("a length in the answer is none")
