@@ -203,11 +203,19 @@ def _first(entry: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 def csv_rows(text: str, columns: Sequence[str], *, file: str) -> Iterator[Mapping[str, str]]:
     """The rows of a CSV file without a header."""
-    for number, row in enumerate(csv.reader(io.StringIO(text)), 1):
+    for number, row in enumerate(_rows(text, file), 1):
         if row and len(row) != len(columns):
             raise invalid(file, f"row {number}", f"{len(row)} values, and {len(columns)} columns are named")
         if row:
             yield dict(zip(columns, row, strict=True))
+
+
+def _rows(text: str, file: str) -> Iterator[list[str]]:
+    reader = csv.reader(io.StringIO(text, newline=""))
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise invalid(file, f"line {reader.line_num}", f"not CSV: {error}") from error
 
 
 def inventory_object(row: Mapping[str, Any], *, encoded: bool, file: str) -> StoredObject | None:
