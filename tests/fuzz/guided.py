@@ -33,9 +33,12 @@ def mutated_json(data: bytes, most_bytes: int, seed: int) -> bytes:
             document = json.loads(data)
         except (ValueError, RecursionError):
             return bytes(atheris.Mutate(data, most_bytes))
-        for _ in range(rng.choice((1, 1, 2, 4))):
-            document = changed(rng, document)
-        text = json.dumps(document).encode()
+        try:
+            for _ in range(rng.choice((1, 1, 2, 4))):
+                document = changed(rng, document)
+            text = json.dumps(document).encode()
+        except RecursionError:  # a document that nests as deeply as can be read
+            return bytes(atheris.Mutate(data, most_bytes))
         if len(text) <= most_bytes:
             return text
     return bytes(atheris.Mutate(data, most_bytes))
@@ -45,24 +48,29 @@ def changed(rng: random.Random, document: Any) -> Any:
     """The document with another value in one place, or a place taken out, doubled or renamed."""
     places = list(_places(document))
     if not places:
-        return rng.choice(_OTHERS)
+        return copied(rng.choice(_OTHERS))
     held, key = rng.choice(places)
     match rng.randrange(6):
         case 0:
             del held[key]
         case 1 if isinstance(held, list):
-            held.insert(key, held[key])
+            held.insert(key, copied(held[key]))
         case 1:
             other = rng.choice(list(held))
             held[other] = held.pop(key)
         case 2:
             other, at = rng.choice(places)
-            held[key] = other[at] if not isinstance(other[at], dict | list) else json.loads(json.dumps(other[at]))
+            held[key] = copied(other[at])
         case 3 if type(held[key]) is int:
             held[key] += rng.choice((-1, 1, 256, 1 << 32))
         case _:
-            held[key] = rng.choice(_OTHERS)
+            held[key] = copied(rng.choice(_OTHERS))
     return document
+
+
+def copied(value: Any) -> Any:
+    """The same value, so that no two places share a list or object."""
+    return json.loads(json.dumps(value)) if isinstance(value, dict | list) else value
 
 
 def _places(value: Any) -> Any:
