@@ -11,11 +11,15 @@ import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafkactl.adapters.disks.directories import read_file
 from kafkactl.adapters.files.input_files import irregular, open_regular
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
+from kafkactl.metadata.log.stretches import Course, walk_stretches
+from kafkactl.metadata.log.worth import worth_bytes
 from kafkactl.progress import counted
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify.log import (
@@ -27,9 +31,10 @@ from kafkactl.storage.verify.log import (
     parse_snapshot_name,
 )
 
+if TYPE_CHECKING:
+    from kafkactl.metadata.replay.columns.contents import ContentScan
+
 PIECE_BYTES = 16 * 1024 * 1024
-_GAPS_TOLD = 10
-_OFFSETS_OF_A_SEGMENT = 2**31  # an index keeps offsets as int32, relative to the base
 _SEGMENT = re.compile(r"(\d{20})\.log")
 # Opened for writing too, like segments (LogSegment.open, OffsetIndex, TimeIndex).
 _INDEXES = (".index", ".timeindex")
@@ -116,34 +121,35 @@ def _segments(path: str, names: list[str], contents: Contents) -> tuple[list[Seg
 def _segment(path: str, name: str, base_offset: int, expected: int, contents: Contents) -> tuple[SegmentFacts, bool]:
     file = str(Path(path, name))
     size, pieces = _pieces(file)
-    first: int | None = None
-    out_of_range: int | None = None
-    gaps: list[tuple[int, int]] = []
-    ascends, stop = True, None
-    for found in walk_batches(pieces, size, file=file):
+    course, stop = Course(base_offset, expected), None
+    scan: ContentScan | None = None
+    for found in walk_stretches(pieces, size, file=file, worth_bytes=worth_bytes()):
         if isinstance(found, Stop):
             stop = found
-            break
-        first = found.header.base_offset if first is None else first
-        if found.header.base_offset > expected and len(gaps) < _GAPS_TOLD:
-            gaps.append((expected, found.header.base_offset))
-        ascends = ascends and found.header.base_offset >= expected and found.header.last_offset_delta >= 0
-        expected = max(expected, found.header.last_offset + 1)
-        if out_of_range is None and not 0 <= found.header.last_offset - base_offset < _OFFSETS_OF_A_SEGMENT:
-            out_of_range = found.header.last_offset
-        contents.add(found, file=file)
-    end_offset = contents.end_offset if first is not None else base_offset
+        elif isinstance(found, BatchRun):
+            scan = scan or _content_scan(contents, course, file)
+            scan.add(found)
+        else:
+            course.add(found.header.base_offset, found.header.last_offset)
+            contents.add(found, file=file)
+    end_offset = contents.end_offset if course.first is not None else base_offset
     facts = SegmentFacts(
         name=name,
         base_offset=base_offset,
         size_bytes=size,
-        first_offset=first,
+        first_offset=course.first,
         end_offset=end_offset,
         stop=stop,
-        out_of_range=out_of_range,
-        gaps=tuple(gaps),
+        out_of_range=course.out_of_range,
+        gaps=tuple(course.gaps),
     )
-    return facts, ascends
+    return facts, course.ascends
+
+
+def _content_scan(contents: Contents, course: Course, file: str) -> ContentScan:
+    from kafkactl.metadata.replay.columns.contents import ContentScan
+
+    return ContentScan(contents, course, file=file)
 
 
 def _pieces(file: str) -> tuple[int, Iterator[bytes]]:

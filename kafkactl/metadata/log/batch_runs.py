@@ -42,32 +42,34 @@ def walk_runs(pieces: Iterable[bytes], *, file: str | None = None) -> Iterator[B
     for piece in pieces:
         data = data + piece if data else piece
         piece = b""  # noqa: PLW2901  # it need not stand in memory twice
-        run, rest = _sound(data, base)
+        run, rest = sound_run(data, base)
         if run.positions:
             next_offset = _end_offset(data, run.positions[-1])
             yield run
-        if rest < len(data) and _is_wrong(data, rest):
+        if rest < len(data) and is_wrong(data, rest):
             rest, next_offset = yield from _behind_damage(data, base, rest, next_offset, file=file)
         data, base = data[rest:], base + rest
     if data:
         yield from _behind_damage(data, base, 0, next_offset, file=file, is_end=True)
 
 
-def _sound(data: bytes, base: int) -> tuple[BatchRun, int]:
-    """The whole and sound batches from the beginning on, and where they end."""
+def sound_run(data: bytes, base: int) -> tuple[BatchRun, int]:
+    """The whole and sound batches of `data` from its beginning on, and where they end in it."""
     positions: list[int] = []
     at, size, unpack = 0, len(data), _HEAD.unpack_from
     while at + HEADER_BYTES <= size:
         length, magic, crc, count = unpack(data, at)
         end = at + LENGTH_END + length
-        if end > size or length < _LEAST or magic != MAGIC or count < 0 or crc32c(data[at + CRC_END : end]) != crc:
+        if end > size or not _LEAST <= length <= MOST_BATCH_BYTES or magic != MAGIC or count < 0:
+            break
+        if crc32c(data[at + CRC_END : end]) != crc:
             break
         positions.append(at)
         at = end
     return BatchRun(data, base, positions), at
 
 
-def _is_wrong(data: bytes, at: int) -> bool:
+def is_wrong(data: bytes, at: int) -> bool:
     """Whether the bytes there are more than a batch whose rest has not arrived."""
     if len(data) - at < LENGTH_END:
         return False

@@ -97,14 +97,15 @@ class FoundBatch:
 
 
 def walk_batches(
-    pieces: Iterable[bytes], size_bytes: int, *, file: str, check_crc: bool = True
+    pieces: Iterable[bytes], size_bytes: int, *, file: str, check_crc: bool = True, start: int = 0
 ) -> Iterator[FoundBatch | Stop]:
     """The batches of a file of `size_bytes` that arrives in pieces, then a `Stop` if it is not whole.
 
-    Without `check_crc` a batch of a wrong CRC is given too, with its `problem`. Never raises.
+    Without `check_crc` a batch of a wrong CRC is given too, with its `problem`. `start` is the place of the first
+    piece in the file. Never raises.
     """
     source, window = iter(pieces), b""
-    start = position = 0  # of the window in the file, and of the next batch
+    position = start  # of the next batch; `start` is that of the window
     while position < size_bytes:
         at = position - start
         if len(window) - at < LENGTH_END + 5:
@@ -293,6 +294,17 @@ class Contents:
                 self._add_data(record, file)
         self.end_offset = header.last_offset + 1
         self.last_epoch = header.partition_leader_epoch
+
+    def add_record(self, record: Record, *, file: str) -> None:
+        """Take in a data record of a batch that is counted by `pass_over`."""
+        self._add_data(record, file)
+
+    def pass_over(self, counts: Mapping[tuple[int, int], int], *, batches: int, end_offset: int, epoch: int) -> None:
+        """Take in batches without reading them: what `counts` says is in them is sound, and of kinds met before."""
+        for kind, count in counts.items():
+            self.kinds[kind] += count
+        self.batches += batches
+        self.end_offset, self.last_epoch = end_offset, epoch
 
     def _add_plain(self, batch: FoundBatch, spans: list[Span], file: str) -> None:
         """The data records of a usual batch. Most are about partitions and like others, so that none is decoded."""

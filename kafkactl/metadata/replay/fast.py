@@ -19,6 +19,7 @@ from kafkactl.errors import DecodeError
 from kafkactl.metadata.image.model import EMPTY, Image, Topic
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.metadata.log.worth import WORTH_BYTES, has_numpy
 from kafkactl.metadata.replay.batches import BatchReplaying, played
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, Replay
 from kafkactl.protocol.batch_scan import Damage
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from kafkactl.metadata.replay.columns.fold import ColumnFold, Stretch
     from kafkactl.metadata.replay.columns.frame import Batches, Records
 
-WORTH_BYTES: Final = 1 << 20  # pieces below this are replayed record by record
 _FEW_RECORDS: Final = 500  # fewer are not worth to begin with columns
 _MOST_LEFT: Final = 64
 _BY_THE_WORD: Final = frozenset({-1, BEGIN, END, ABORT})  # as ever: -1 is a record that cannot be read
@@ -53,7 +53,7 @@ class FastReplaying(BatchReplaying):
         worth_bytes: int | None = WORTH_BYTES,
     ) -> None:
         super().__init__(start, snapshot=snapshot, first_offset=first_offset, end_offset=end_offset, on_gap=on_gap)
-        self._worth_bytes = worth_bytes if _has_numpy() else None
+        self._worth_bytes = worth_bytes if has_numpy() else None
         self._columns: ColumnFold | None = None
         self._window: Window | None = None
         self._odd = self._plain_left = 0  # odd stretches in a row, and how many are then taken plainly
@@ -200,9 +200,3 @@ class FastReplaying(BatchReplaying):
 def replay_fast(runs: Iterable[BatchRun | Damage], start: Image = EMPTY, **options: Any) -> Replay:
     """As `replay_batches.replay_runs`, by columns; `options` are those of a `FastReplaying`."""
     return played(FastReplaying(start, **options), runs)
-
-
-def _has_numpy() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("numpy") is not None

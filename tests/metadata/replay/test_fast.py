@@ -230,7 +230,7 @@ def test_small_pieces_and_a_machine_without_numpy_take_the_plain_way(monkeypatch
     for run in walk_runs([data]):
         replaying.take_run(run.data, run.positions, run.base)
     assert replaying._window is None
-    monkeypatch.setattr(replay_fast, "_has_numpy", lambda: False)
+    monkeypatch.setattr(replay_fast, "has_numpy", lambda: False)
     assert FastReplaying(worth_bytes=0)._worth_bytes is None
     assert fast(data) == plainly(data)
 

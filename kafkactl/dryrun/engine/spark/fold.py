@@ -30,11 +30,11 @@ from kafkactl.dryrun.engine.spark.pack import (
 from kafkactl.dryrun.engine.spark.plan import NO_END, ClusterLog, Played, Row, planned
 from kafkactl.dryrun.engine.spark.read import bytes_of
 from kafkactl.errors import DecodeError, FailedError
+from kafkactl.metadata.log.worth import WORTH_BYTES
 from kafkactl.metadata.replay.batches import BatchReplaying
 from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.metadata.replay.columns.lists import Lists
 from kafkactl.metadata.replay.columns.table import PartitionTable, are_sparse
-from kafkactl.metadata.replay.fast import WORTH_BYTES
 from kafkactl.protocol.record_batch import decode_header, decode_records
 from kafkactl.values import Uuid
 
