@@ -1,4 +1,4 @@
-"""Is a server there, and does it answer? Asked on the wire, with nothing of the code under test."""
+"""Is a server there, and does it answer? Asked on the wire, without the client under test."""
 
 from __future__ import annotations
 
