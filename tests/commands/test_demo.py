@@ -71,8 +71,16 @@ def test_on_a_terminal_it_waits_before_each_command_and_goes_with_its_folder(pla
     assert list(place.iterdir()) == []
 
 
+@pytest.fixture
+def hangups_end_processes():
+    """Where the tests run under nohup, their children would ignore SIGHUP as well."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_whatever_ends_it_the_folder_is_removed(place, number):
+def test_whatever_ends_it_the_folder_is_removed(place, number, hangups_end_processes):
     with on_a_terminal(place, "--scene", "mount") as session:
         session.until(lambda text: WAITING in text)
         assert [path.name[:14] for path in place.iterdir()] == ["kafkactl-demo-"]
