@@ -32,6 +32,8 @@ WITHOUT = {
     "dryrun.engine.spark.read": _OWN_BYTES,
     "json_input": "read by every target of JSON, and a test of its own",
     "operations.log.image": _OWN_TEXT,
+    "playground.broker": "the fake node of the demo, on loopback, is asked by kafkactl itself",
+    "playground.released": _OWN_TEXT,
     "schema.dialect": _OWN_DATA,
     "schema.explanations": _OWN_DATA,
     "tiered.packed": _OWN_BYTES,
