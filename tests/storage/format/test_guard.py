@@ -9,7 +9,7 @@ import pytest
 
 from kafkactl.findings import Finding, Severity
 from kafkactl.kafka_names import METADATA_LOG
-from kafkactl.storage.format.guard import check_blank, foreign_directories, is_topic_partition
+from kafkactl.storage.format.guard import check_blank, data_entries, foreign_directories, is_topic_partition
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,
@@ -285,3 +285,10 @@ def test_every_problem_of_every_directory_is_told() -> None:
         ("directory /data/d2", "directory-in-use"),
         ("directory /data/d2", "directory-not-blank"),
     ]
+
+
+@pytest.mark.parametrize("name", [BOOTSTRAP_CHECKPOINT, KAFKACTL_LOCK, staged_name(BOOTSTRAP_CHECKPOINT)])
+def test_a_folder_with_the_name_of_a_leftover_is_data(name: str) -> None:
+    assert data_entries(directory("/data/d1", entry(name))) == []
+    folder = entry(name, kind="directory")
+    assert data_entries(directory("/data/d1", folder)) == [folder]
