@@ -47,7 +47,7 @@ class SilentServer:
             threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
 
     def _talk(self, connection: socket.socket) -> None:
-        with connection, connection.makefile("rb") as stream:
+        with connection, connection.makefile("rb") as stream, contextlib.suppress(OSError):
             count = 0
             while len(head := stream.read(4)) == 4:
                 body = stream.read(*struct.unpack(">i", head))
@@ -97,7 +97,9 @@ class LargeServer(SilentServer):
     def _talk(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rb") as stream, contextlib.suppress(OSError):
             for count in itertools.count(1):
-                body = stream.read(*struct.unpack(">i", stream.read(4)))
+                if len(head := stream.read(4)) < 4:  # the client hung up between two requests
+                    return
+                body = stream.read(*struct.unpack(">i", head))
                 if count >= self._number:
                     connection.sendall(struct.pack(">i", self._size))
                     while True:

@@ -149,8 +149,9 @@ class Driven:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
-                with connection, connection.makefile("rb") as lines:
-                    connection.sendall(json.dumps(self._answer(json.loads(lines.readline()))).encode())
+                with connection, connection.makefile("rb") as lines, contextlib.suppress(OSError):
+                    if (line := lines.readline()).endswith(b"\n"):  # else the hook was killed before it had asked
+                        connection.sendall(json.dumps(self._answer(json.loads(line))).encode())
 
     def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
