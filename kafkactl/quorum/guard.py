@@ -96,7 +96,7 @@ def check_leader(state: QuorumState) -> Iterator[Finding]:
             "no-quorum-leader",
             "quorum",
             f"no controller leads the quorum{': ' + _sum(state) if state.voters else ''}",
-            "Bring back voters until a majority is alive; no request can change the voters before that.",
+            _leaderless_step(state),
             voters=ids_of(state.voter_keys),
             alive=ids_of(state.voter_keys & state.alive_keys),
             believed_leaders={str(node_id): leader for node_id, leader in sorted(claims.items())},
@@ -109,6 +109,14 @@ def check_leader(state: QuorumState) -> Iterator[Finding]:
             "Look again in a second; if it stays so, a majority does not follow this leader.",
             leader_epoch=state.leader_epoch,
         )
+
+
+def _leaderless_step(state: QuorumState) -> str:
+    """What to do without a leader. An election is ruled out only where too few of known voters are alive."""
+    bring_back = "bring back voters until a majority is alive; no request can change the voters before that."
+    if state.voters and len(state.voter_keys & state.alive_keys) < state.majority:
+        return bring_back.capitalize()
+    return f"An election may be under way: run the command again. If no controller leads after 10 s, {bring_back}"
 
 
 def check_majority(state: QuorumState) -> Iterator[Finding]:

@@ -45,6 +45,17 @@ def test_without_voters_no_sum_is_shown():
     assert (finding.message, is_broken(state, (finding,))) == ("no controller leads the quorum", True)
 
 
+@pytest.mark.parametrize(("alive", "may_elect"), [((1,), False), ((1, 2), True), ((), False)])
+def test_an_election_is_named_unless_too_few_voters_are_alive(alive: tuple[int, ...], may_elect: bool):
+    (finding,) = check_health(world(*alive).observe(leader_id=-1))
+    assert (finding.id, finding.advice.startswith("An election may be under way")) == ("no-quorum-leader", may_elect)
+
+
+def test_an_election_is_named_where_the_voters_are_not_known():
+    (finding,) = check_health(world().observe(leader_id=-1, voters=(), observers=()))
+    assert finding.advice.startswith("An election may be under way")
+
+
 def test_a_leader_without_a_majority_is_broken_already():
     state = world(1, 2, 3).observe(voters=world(1).observe().voters)
     assert found(state) == (

@@ -84,8 +84,8 @@ def _leader_out_of_sight(state: QuorumState, visits: Sequence[Visit]) -> Iterato
             yield warning(
                 "leader-not-reached",
                 f"controller {leader_id}",
-                f"{_name(follower)} follows controller {leader_id} in epoch {follower.leader_epoch}, and that one "
-                "could not be asked: it is gone, or it leads where it cannot be seen from here",
+                f"{_name(follower)} follows controller {leader_id} in epoch {follower.leader_epoch}, and controller "
+                f"{leader_id} could not be reached from here: it may have ended, or may lead out of reach",
                 leader_epoch=follower.leader_epoch,
             )
 
