@@ -15,7 +15,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Final, Generic, TypeVar
 
 Piece = TypeVar("Piece")
@@ -54,7 +54,9 @@ def done_ahead(
                 except Exception as error:  # the end is one, too: what was begun is finished first
                     failure = error
                 else:
-                    waiting.append((piece, None if alone(piece) else _Child.started(work, piece)))
+                    is_alone = alone(piece)
+                    with _signals_held():  # one between the fork and here would leave a child that nobody stops
+                        waiting.append((piece, None if is_alone else _Child.started(work, piece)))
             if waiting:
                 piece, child = waiting.popleft()
                 try:
@@ -69,6 +71,16 @@ def done_ahead(
                 child.stop()
     if failure is not None and not isinstance(failure, StopIteration):
         raise failure
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let the signals that end a run wait for the end of the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Child(Generic[Piece]):
@@ -128,6 +140,7 @@ def _be_child(pipe: int, work: Work[Piece], piece: Piece) -> None:
     try:
         for number in _HANDLED:
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
         parts = work(piece)
         if parts is not None:
             for part in (_SIZE.pack(sum(map(len, parts))), *parts):
