@@ -45,7 +45,10 @@ def _headline(answer: Answer) -> tuple[str, str]:
     if any(finding["severity"] == "blocker" for finding in answer["findings"]):
         return f"Controller {leader} leads, and the quorum does not work", "bad"
     if tolerates is None:
-        return f"Controller {leader} leads", "strong"
+        is_open = any(finding["id"] == "majority-not-proven" for finding in answer["findings"])
+        return f"Controller {leader} leads" + ("; no majority was seen to follow" if is_open else ""), (
+            "warn" if is_open else "strong"
+        )
     words = "no failure" if tolerates == 0 else counted(tolerates, "failure")
     text = f"Controller {leader} leads; the quorum survives {words}"
     return text, "warn" if tolerates < _best(len(answer["voters"])) else "good"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kafkactl.findings import Finding, Severity, each_once, warning
 from kafkactl.quorum.guard import check_cluster, check_commits, check_leader, check_majority
 from kafkactl.quorum.guard_candidate import check_endpoints
 from kafkactl.quorum.majority import arithmetic
-from kafkactl.quorum.state import QuorumState, ids_of, key_text
+from kafkactl.quorum.state import QuorumState, Replica, ids_of, key_text
 
 
 def check_health(state: QuorumState, earlier: QuorumState | None = None) -> tuple[Finding, ...]:
@@ -26,12 +27,21 @@ def is_broken(state: QuorumState, findings: tuple[Finding, ...]) -> bool:
 
 def _health(state: QuorumState) -> Iterator[Finding]:
     yield from check_leader(state)
-    if state.tolerates is not None:  # else it is not known, which is not a fault of the quorum
+    if state.tolerates is not None:
         yield from check_majority(state)
+    elif any(_is_silent(state, voter) for voter in state.voters):
+        # Old releases and disks give no evidence of life, which is no fault. Next to a voter that is silent it matters.
+        yield from (replace(finding, severity=Severity.WARNING) for finding in check_majority(state))
     yield from check_cluster(state)
     yield from _dead_voters(state)
     yield from check_endpoints(state)
     yield from _two_directories(state)
+
+
+def _is_silent(state: QuorumState, voter: Replica) -> bool:
+    """Whether a voter is dead, or was asked and did not answer."""
+    node = state.nodes.get(voter.id)
+    return voter.alive is False or (node is not None and node.answers is False)
 
 
 def _dead_voters(state: QuorumState) -> Iterator[Finding]:

@@ -108,3 +108,17 @@ def test_a_finding_is_told_once_and_those_of_the_observation_too():
     finding = Finding(id="superseded-leader", severity=Severity.WARNING, subject="controller 9", message="old")
     state = world(1, 2, 3).observe(findings=(finding, finding), mode=Mode.DYNAMIC)
     assert check_health(state) == (finding,)
+
+
+def test_a_majority_that_was_not_seen_is_named_next_to_a_silent_voter():
+    """Voter 3 is dead, and of voter 2 nothing is known: whether a change commits is open, and no fault is claimed."""
+    state = world(1, 2).observe()
+    unknown = tuple(replace(voter, alive=None, evidence=None) if voter.id == 2 else voter for voter in state.voters)
+    findings = check_health(replace(state, voters=unknown))
+    assert [(finding.id, finding.severity) for finding in findings] == [
+        ("majority-not-proven", Severity.WARNING),
+        ("voter-is-dead", Severity.WARNING),
+    ]
+    none_dead = tuple(replace(voter, alive=None) if voter.alive is False else voter for voter in unknown)
+    nodes = {id: replace(facts, answers=True) for id, facts in state.nodes.items()}
+    assert check_health(replace(state, voters=none_dead, nodes=nodes)) == ()
