@@ -150,12 +150,19 @@ def _as_one(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     subjects = list(dict.fromkeys(str(finding["subject"]) for finding in findings))
     if len(subjects) == 1:
         return first
-    named = _named(subjects)
-    texts = {name: _with(str(first[name]), subjects[0], named) for name in ("message", "next_step")}
-    own = {_with(str(finding["message"]), str(finding["subject"]), _HERE) for finding in findings}
-    if len(own) > 1:
-        texts["message"] = f"{first['message']} ({subjects[0]}; the others alike)"
-    return {**first, **texts, "subject": named}
+    return {**first, "message": first["message"] + _about_others(findings, subjects), "subject": _named(subjects)}
+
+
+def _about_others(findings: Sequence[Mapping[str, Any]], subjects: Sequence[str]) -> str:
+    """What follows the words of the first finding. They stay as they are, so that each verb agrees with its subject."""
+    messages = [str(finding["message"]) for finding in findings]
+    if len(set(messages)) == 1:
+        return ""
+    others = subjects[1] if len(subjects) == 2 else f"the {len(subjects) - 1} others"
+    own = {_with(message, str(finding["subject"]), _HERE) for message, finding in zip(messages, findings, strict=True)}
+    if len(own) == 1:
+        return f" (the same for {others})"
+    return f" (similar for {others})" if subjects[0] in messages[0] else f" ({subjects[0]}; similar for {others})"
 
 
 def _alike(text: str, subject: str) -> str:

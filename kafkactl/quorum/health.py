@@ -30,7 +30,7 @@ def _health(state: QuorumState) -> Iterator[Finding]:
     if state.tolerates is not None:
         yield from check_majority(state)
     elif any(_is_silent(state, voter) for voter in state.voters):
-        # Old releases and disks give no evidence of life, which is no fault. Next to a voter that is silent it matters.
+        # Old releases and disks give no evidence of life, which is not a fault. Next to a silent voter it matters.
         yield from (replace(finding, severity=Severity.WARNING) for finding in check_majority(state))
     yield from check_cluster(state)
     yield from _dead_voters(state)

@@ -73,8 +73,8 @@ def _not_read(missing: Sequence[Missing]) -> Iterator[Finding]:
             yield note(
                 "silent-node-not-compared",
                 some(names),
-                f"{some(names)} does not answer and was not compared",
-                "Run the command again when it is back, or name its file with --config FILE.",
+                f"no settings were compared of {some(names)}: no answer",
+                "Run the command again when every node answers, or name a node's file with --config FILE.",
                 nodes=names,
             )
 

@@ -85,7 +85,7 @@ def test_the_same_of_several_subjects_is_one_finding():
     (block,) = page.blocks
     assert isinstance(block, Findings)
     assert [(finding["subject"], finding["message"]) for finding in block.findings] == [
-        ("controllers 1, 12", "controllers 1, 12 lacks it"),
+        ("controllers 1, 12", "controller 1 lacks it (the same for controller 12)"),
         ("controller 3", "another thing of controller 3"),
         ("quorum", "controller 1 lacks it"),
     ]
@@ -107,7 +107,7 @@ def test_nodes_that_differ_in_their_address_alone_are_one_finding():
     (block,) = page.blocks
     assert isinstance(block, Findings)
     assert [(finding["subject"], finding["message"]) for finding in block.findings] == [
-        ("controllers 1, 2, 3", "nothing listens on 127.0.0.1:9001 (controller 1; the others alike)")
+        ("controllers 1, 2, 3", "nothing listens on 127.0.0.1:9001 (controller 1; similar for the 2 others)")
     ]
 
 
@@ -117,7 +117,7 @@ def test_directories_of_one_finding_are_listed_once():
     (block,) = page.blocks
     assert isinstance(block, Findings)
     assert [(finding["subject"], finding["message"]) for finding in block.findings] == [
-        ("directories /a, /b, /c", "already: directories /a, /b, /c; go on")
+        ("directories /a, /b, /c", "already: directory /a; go on (the same for the 2 others)")
     ]
 
 
