@@ -20,6 +20,7 @@ GROUP = "kafkactl.commands"
 PREFIX = "kafkactl-"
 _HEADER = f"[{GROUP}]".encode()
 _MOST_BYTES = 1 << 20
+_LAST_LINE = "end"
 _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
@@ -94,14 +95,14 @@ def listed_plugins() -> list[tuple[str, str]]:
     state = "\0".join(f"{folder}={_changed_ns(folder)}" for folder in (*_package_folders(), *_program_folders()))
     path = _cache_file()
     kept = _read(path).decode("utf-8", "surrogateescape").split("\n")
-    if kept[0] != state:
+    if kept[0] != state or kept[-1] != _LAST_LINE:  # a file that a power failure cut or blanked is none
         found: dict[str, str] = {}
         for plugin in find_plugins():
             found.setdefault(plugin.name, plugin.source)
-        kept = [state, *(f"{name}\t{source}" for name, source in sorted(found.items()))]
+        kept = [state, *(f"{name}\t{source}" for name, source in sorted(found.items())), _LAST_LINE]
         if "\n" not in state:
             _keep(path, "\n".join(kept).encode("utf-8", "surrogateescape"))
-    names = [line.partition("\t") for line in kept[1:]]
+    names = [line.partition("\t") for line in kept[1:-1]]
     return [(name, source) for name, _, source in names if _is_name(name) and source.isprintable()]
 
 
@@ -184,13 +185,18 @@ def _cache_file() -> str:
 
 
 def _keep(path: str, data: bytes) -> None:
-    """Put the file in place, whole; where that is not possible, help looks into the folders each time."""
+    """Put the file in place, whole and synced; where that is not possible, help looks into the folders each time."""
     staged = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            os.write(descriptor, data)
+            if os.write(descriptor, data) != len(data):
+                raise OSError
+            os.fsync(descriptor)
+        except OSError:
+            os.unlink(staged)
+            raise
         finally:
             os.close(descriptor)
         os.replace(staged, path)

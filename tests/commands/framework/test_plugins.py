@@ -190,6 +190,18 @@ def test_a_damaged_list_is_made_again(place: Place, kept: bytes) -> None:
     assert "acme-check  from acme-1.0" in place.run("--help").stdout
 
 
+@pytest.mark.parametrize("left", ["cut", "blank at the end"])
+def test_a_list_that_a_power_failure_tore_is_made_again(place: Place, left: str) -> None:
+    place.package("acme", group("acme-check = acme:command"))
+    file = place.packages.parent / "cache" / "kafkactl" / "plugins"
+    place.run("--help")
+    whole = file.read_bytes()
+    state = whole[: whole.index(b"\n")]
+    file.write_bytes(state if left == "cut" else state + b"\n" + bytes(len(whole) - len(state) - 1))
+    assert "acme-check  from acme-1.0" in place.run("--help").stdout
+    assert file.read_bytes() == whole
+
+
 def test_without_a_place_to_keep_it_help_works(place: Place) -> None:
     place.package("acme", group("acme-check = acme:command"))
     (place.packages.parent / "cache").rmdir()
