@@ -57,6 +57,7 @@ def command(
         if refusal is not None:
             answer = declined(result.to_dict(), refusal)
             emit("storage.unformat", answer, render=_show, exit_code=Outcome.REFUSED.exit_code)
+    if not dry_run:
         result = apply_unformat(result)
     emit("storage.unformat", result.to_dict(), render=_show, exit_code=result.outcome.exit_code)
 

@@ -90,7 +90,8 @@ class FaultyFilesystem:
     def fsync(self, descriptor: int) -> None:
         found = os.fstat(descriptor)
         self._step("fsync", lambda: None)
-        self._contents[found.st_ino] = found.st_size
+        if found.st_ino in self._paths:  # not of what was found in place
+            self._contents[found.st_ino] = found.st_size
 
     def close(self, descriptor: int) -> None:
         if self.dead:

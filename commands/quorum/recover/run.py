@@ -115,8 +115,11 @@ def command(
     asked = asked_of(**given)
     with shown_progress("Reading the disks"):
         planned = recovery.plan(asked, probe=probe_asked(bootstrap_controller, command_config))
-    if dry_run or planned.outcome is not Outcome.PLANNED:
+    if dry_run or planned.outcome is Outcome.REFUSED:
         _emit(planned, planned.outcome)
+    if planned.outcome is Outcome.NOTHING_TO_DO:
+        settled = recovery.apply(planned)
+        _emit(planned, settled.outcome, list(settled.findings))
     no = _confirmed(asked, planned, confirm, confirm_loss)
     if no is not None:
         _emit(planned, Outcome.REFUSED, [no])

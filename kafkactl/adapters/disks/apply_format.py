@@ -26,6 +26,7 @@ from pathlib import Path
 from kafkactl.adapters.disks.directories import read_file
 from kafkactl.adapters.disks.format_folders import Folders, identity
 from kafkactl.adapters.disks.locks import directory_lock
+from kafkactl.adapters.disks.settle import settle_directory
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.errors import RefusedError
 from kafkactl.findings import Finding, Outcome, Severity, error_finding
@@ -58,8 +59,7 @@ def apply_plan(plan: FormatPlan, files: Filesystem) -> Applied:
     work = _Work(plan, files)
     if plan.outcome is not Outcome.PLANNED:
         if plan.outcome is Outcome.NOTHING_TO_DO:
-            with contextlib.suppress(RefusedError):
-                work.tidy()
+            return work.settled()
         return Applied(outcome=plan.outcome, progress=_untouched(plan), findings=plan.findings)
     with contextlib.closing(work.folders):
         return _carried_out(work)
@@ -123,6 +123,7 @@ class _Work:
     def run(self, locks: contextlib.ExitStack) -> None:
         """All four steps. Raises RefusedError, OSError or _ReadBackError."""
         self.tidy()
+        self._settle_found()
         for target in self._targets:
             descriptor = self.folders.make(target)
             locks.enter_context(directory_lock(target.path, self.files, at=descriptor))
@@ -136,6 +137,22 @@ class _Work:
         for target in targets:
             self._read_back(target)
             self._done.add(target.path)
+
+    def settled(self) -> Applied:
+        """Nothing is to be done, as soon as what was found is on the disk."""
+        with contextlib.suppress(RefusedError):
+            self.tidy()
+        try:
+            self._settle_found()
+        except OSError as error:
+            return self.failed(failure_finding(error, self.at))
+        return Applied(outcome=self.plan.outcome, progress=_untouched(self.plan), findings=self.plan.findings)
+
+    def _settle_found(self) -> None:
+        for directory in self.plan.directories:
+            if directory.action is Action.KEEP:
+                self.folders.at = directory.path
+                settle_directory(directory.path, self.files)
 
     def tidy(self) -> None:
         """Take away the lock that a killed run left in a directory which it had finished.
@@ -157,6 +174,7 @@ class _Work:
         planned = next(file.content for file in target.files if file.name == META_PROPERTIES)
         if read_file(path, at=at).content != planned:
             raise RefusedError(f"{target.path} was formatted after this plan was made", id="formatted-meanwhile")
+        settle_directory(target.path, self.files)
         self._unchanged.add(target.path)
         return True
 

@@ -14,6 +14,7 @@ from kafkactl.adapters.disks.apply_format import failure_finding
 from kafkactl.adapters.disks.directories import observe_directory
 from kafkactl.adapters.disks.format_folders import identity
 from kafkactl.adapters.disks.locks import directory_lock
+from kafkactl.adapters.disks.settle import settle_directory
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.errors import RefusedError
 from kafkactl.findings import Finding, Outcome, Severity, error_finding
@@ -28,6 +29,8 @@ def apply_unformat(plan: UnformatPlan, files: Filesystem) -> Applied:
         directory.path: Progress.NOT_STARTED if directory.action == "unformat" else Progress.UNCHANGED
         for directory in plan.directories
     }
+    if plan.outcome is Outcome.NOTHING_TO_DO:
+        return _settled(plan, files, progress)
     if plan.outcome is not Outcome.PLANNED:
         return Applied(outcome=plan.outcome, progress=progress, findings=plan.findings)
     at = [""]
@@ -56,6 +59,18 @@ def apply_unformat(plan: UnformatPlan, files: Filesystem) -> Applied:
     return Applied(outcome=Outcome.DONE, progress=progress, findings=plan.findings)
 
 
+def _settled(plan: UnformatPlan, files: Filesystem, progress: dict[str, Progress]) -> Applied:
+    """Nothing is left to be removed, as soon as the removals of a run that was killed are on the disk."""
+    at = ""
+    try:
+        for directory in plan.directories:
+            at = directory.path
+            settle_directory(at, files)
+    except OSError as error:
+        return Applied(outcome=Outcome.FAILED, progress=progress, findings=(*plan.findings, failure_finding(error, at)))
+    return Applied(outcome=Outcome.NOTHING_TO_DO, progress=progress, findings=plan.findings)
+
+
 def _opened(path: str, at: int | None, files: Filesystem, until: contextlib.ExitStack) -> int:
     """A directory, by its descriptor from here on: another user may put another one at its path meanwhile."""
     descriptor = files.open_folder(path, at=at)
@@ -81,6 +96,8 @@ def _check_unchanged(target: UnformatDirectory, folder: int) -> None:
 def _remove(
     target: UnformatDirectory, folder: int, files: Filesystem, progress: dict[str, Progress], at: list[str]
 ) -> None:
+    # A run that was killed may have removed meta.properties without having synced that: it goes first here, too.
+    files.fsync_directory(target.path, at=folder)
     synced = ""
     with contextlib.ExitStack() as stack:
         opened = {target.path: folder}

@@ -13,6 +13,7 @@ import stat
 from pathlib import Path
 
 from kafkactl.adapters.files.filesystem import Filesystem
+from kafkactl.adapters.files.found import sync_found_name
 from kafkactl.errors import RefusedError
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.format.guard import KAFKA_TEMPORARIES
@@ -55,6 +56,7 @@ class Folders:
         if missing:
             self._descend(missing[::-1])
         elif target.place is not None:
+            sync_found_name(path, self._files)
             self._keep(path, self._files.open_folder(path))
         else:
             self._descend([Path(path)])
@@ -65,6 +67,7 @@ class Folders:
         """From the folder above the first one down: made where it is missing, and never over a link."""
         above = str(folders[0].parent)
         if above not in self._open:
+            sync_found_name(above, self._files)
             self._keep(above, self._files.open_folder(above))
         for folder in folders:
             self.below(str(folder))
@@ -77,17 +80,17 @@ class Folders:
         above = str(Path(path).parent)
         at = self._open[above]
         if not _is_there(path, at):
-            self._mkdir(path, above, at)
+            self._mkdir(path, at)
+        self._files.fsync_directory(above, at=at)  # also where a run that was killed has made it
         self._keep(path, self._files.open_folder(path, at=at))
         return self._open[path]
 
-    def _mkdir(self, path: str, above: str, at: int) -> None:
+    def _mkdir(self, path: str, at: int) -> None:
         self._created.append(path)
         try:
             self._files.mkdir(path, at=at)
         except FileExistsError:
             self._created.remove(path)  # another kafkactl was there first
-        self._files.fsync_directory(above, at=at)
 
     def _keep(self, path: str, descriptor: int) -> None:
         self._open[path] = descriptor

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from kafkactl.adapters.files.contexts import CONTEXT_KEYS, Context, Contexts, load_contexts, parse_contexts
 from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
+from kafkactl.adapters.files.found import make_found, sync_found_file, sync_found_name
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.errors import FailedError, InputError, RefusedError
 
@@ -61,12 +62,15 @@ def change_contexts(
     path = path.resolve()  # a link stays one
     before = load_contexts(path)
     after = change(before)
-    if dry_run or before == after:
+    if dry_run:
         return before, after
     files = files or OsFilesystem()
+    if before == after:
+        _settle(path, files)
+        return before, after
     staged = path.with_name(f".{path.name}.new")
     try:
-        _make_folders(path.parent, files)
+        make_found(path.parent, files)
         descriptor = _create(staged, files)
         try:
             before = load_contexts(path)  # nobody else writes now
@@ -79,10 +83,23 @@ def change_contexts(
             raise
         files.fsync_directory(str(path.parent))
     except OSError as error:
-        raise FailedError(
-            f"{path} could not be written: {error.strerror or error}", id="contexts-file-not-written"
-        ) from error
+        raise _not_written(path, error) from error
     return before, after
+
+
+def _settle(path: Path, files: Filesystem) -> None:
+    """What is reported as being in the file already may be the work of a run that was killed before its last sync."""
+    if not path.exists():
+        return
+    try:
+        sync_found_file(path, files)
+        sync_found_name(path, files)
+    except OSError as error:
+        raise _not_written(path, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> FailedError:
+    return FailedError(f"{path} could not be written: {error.strerror or error}", id="contexts-file-not-written")
 
 
 def edited(text: str, before: Contexts, after: Contexts) -> str:
@@ -178,14 +195,6 @@ def _create(staged: Path, files: Filesystem) -> int:
             f"{staged} is there: another kafkactl changes the contexts now, or was interrupted while it did",
             id="contexts-file-busy",
         ) from None
-
-
-def _make_folders(folder: Path, files: Filesystem) -> None:
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    for path in reversed(missing):
-        with contextlib.suppress(FileExistsError):
-            files.mkdir(str(path))
-        files.fsync_directory(str(path.parent))
 
 
 def _write(descriptor: int, data: bytes, files: Filesystem) -> None:

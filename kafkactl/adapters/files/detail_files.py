@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.adapters.files.filesystem import exchanged
+from kafkactl.adapters.files.found import sync_found_name
 from kafkactl.adapters.files.whole_file import sync_folder
 from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, OUTCOMES, TEXT, TEXTS, Table
 from kafkactl.errors import FailedError, InputError, RefusedError
@@ -54,6 +55,7 @@ def make_folder(path: Path) -> None:
     """The folder for those of several clusters. Raises FailedError `details-not-written`."""
     try:
         path.mkdir(exist_ok=True)
+        sync_found_name(path)
     except OSError as error:
         raise _not_written(path, error.strerror or str(error)) from error
 

@@ -7,7 +7,6 @@ it is written and synced. While a journal is open it is locked, so that two oper
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -17,6 +16,7 @@ from typing import Any, Self
 
 from kafkactl._version import __version__
 from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
+from kafkactl.adapters.files.found import make_found
 from kafkactl.adapters.files.input_files import InputKind, check_regular, read_open, read_whole
 from kafkactl.change.journal_lines import (
     HEADER,
@@ -31,6 +31,8 @@ from kafkactl.change.journal_lines import (
 )
 from kafkactl.errors import FailedError, RefusedError
 from kafkactl.wording import file_name_of
+
+_FOLDER_MODE = 0o700
 
 
 def journal_path(subject: str, cluster_id: str, environment: Mapping[str, str] = os.environ) -> str:
@@ -106,7 +108,8 @@ class Journal:
     def load(self, *, subject: str, cluster_id: str) -> None:
         """Read what is there, and begin or mend the file where that is due. `open_journal` calls this."""
         try:
-            self._files.fsync_directory(str(Path(self.path).parent))  # also where an earlier run died before it
+            self._files.fsync(self._descriptor)  # both also where an earlier run died before it
+            self._files.fsync_directory(str(Path(self.path).parent))
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             content = read_open(self._descriptor, InputKind.JOURNAL, self.path)
         except OSError as error:
@@ -149,7 +152,7 @@ def open_journal(
     """
     port = files or OsFilesystem()
     try:
-        _make_folder(Path(path).parent, port)
+        make_found(Path(path).parent, port, mode=_FOLDER_MODE)
         descriptor = _locked(port, path)
     except BlockingIOError:
         raise RefusedError(f"another kafkactl is at work with {path}", id="another-kafkactl-is-changing") from None
@@ -180,16 +183,3 @@ def _locked(files: Filesystem, path: str) -> int:
         files.close(descriptor)
         raise
     return descriptor
-
-
-def _make_folder(folder: Path, files: Filesystem) -> None:
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    for path in reversed(missing):
-        with contextlib.suppress(FileExistsError):
-            files.mkdir(str(path))
-            descriptor = files.open_folder(str(path))
-            try:
-                files.chmod(descriptor, 0o700)
-            finally:
-                files.close(descriptor)
-            files.fsync_directory(str(path.parent))

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from kafkactl.adapters.files.filesystem import Filesystem
+from kafkactl.adapters.files.found import sync_found_file, sync_found_name
 from kafkactl.adapters.files.input_files import InputKind, read_input, unreadable_input
 from kafkactl.adapters.files.whole_file import write_whole
 from kafkactl.change.plan_document import PLAN_FILE_MODE
@@ -70,6 +71,17 @@ def read_receipt(folder: Path, node_id: int) -> Receipt | None:
     return receipt
 
 
+def settle_receipt(folder: Path, receipt: Receipt, files: Filesystem) -> None:
+    """Bring the receipt that was found to the disk. Raises FailedError `receipt-not-written`."""
+    path = folder / receipt_name(receipt.node_id)
+    try:
+        sync_found_file(path, files)
+        sync_found_name(path, files)
+        sync_found_name(folder, files)
+    except OSError as error:
+        raise _receipt_not_written(folder, receipt, error) from error
+
+
 def write_receipt(folder: Path, receipt: Receipt, files: Filesystem) -> None:
     """Leave or replace a node's receipt, whole or not at all. Raises FailedError `receipt-not-written`."""
     target = folder / receipt_name(receipt.node_id)
@@ -82,23 +94,25 @@ def write_receipt(folder: Path, receipt: Receipt, files: Filesystem) -> None:
         files.rename(str(temporary), str(target))
         files.fsync_directory(str(folder))
     except OSError as error:
-        raise FailedError(
-            f"node {receipt.node_id} is formatted, its receipt could not be written to {folder}: "
-            f"{error.strerror or error}",
-            id="receipt-not-written",
-        ) from error
+        raise _receipt_not_written(folder, receipt, error) from error
+
+
+def _receipt_not_written(folder: Path, receipt: Receipt, error: OSError) -> FailedError:
+    return FailedError(
+        f"node {receipt.node_id} is formatted, its receipt could not be written to {folder}: {error.strerror or error}",
+        id="receipt-not-written",
+    )
 
 
 def _make_folder(folder: Path, files: Filesystem) -> None:
     """Nodes are applied side by side: another one may have made it in the meantime."""
-    if folder.is_dir():
-        return
-    try:
-        files.mkdir(str(folder))
-    except FileExistsError:
-        if not folder.is_dir():
-            raise
-    files.fsync_directory(str(folder.parent))
+    if not folder.is_dir():
+        try:
+            files.mkdir(str(folder))
+        except FileExistsError:
+            if not folder.is_dir():
+                raise
+    sync_found_name(folder, files)
 
 
 def _write_staged(path: str, data: bytes, files: Filesystem) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from kafkactl.adapters.files.found import sync_found_name
+
 _FOLDER_MODE: Final = 0o700
 
 
@@ -78,6 +80,7 @@ def make_folders(folder: Path, *, mode: int = 0o777) -> None:
     `mode`, less the umask, is that of the folder itself. Raises OSError.
     """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    sync_found_name(missing[-1].parent if missing else folder)
     for path in reversed(missing):
         path.mkdir(mode=mode if path == folder else 0o777, exist_ok=True)
         sync_folder(path.parent)

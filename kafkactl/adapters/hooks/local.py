@@ -12,6 +12,7 @@ from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.files.config_providers import resolve
 from kafkactl.adapters.files.entropy import SystemSource
 from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.adapters.files.found import sync_found_file, sync_found_name
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.files.whole_file import sync_folder, write_whole
 from kafkactl.errors import KafkactlError
@@ -54,6 +55,9 @@ def _put(node: InventoryNode, request: Request) -> HookRun:
     there = read_whole(path, InputKind.NODE_CONFIG) if path.exists() else None
     now = "absent" if there is None else hashlib.sha256(there).hexdigest()
     if now == request.extra["sha_after"]:
+        if there is not None:  # an earlier run that was killed may have put it there
+            sync_found_file(path.resolve())
+            sync_found_name(path.resolve())
         return _done()
     if now != request.extra["sha_before"]:
         return HookRun(end=HookEnd.CHANGED_MEANWHILE, exit_code=CHANGED_MEANWHILE)
@@ -78,9 +82,7 @@ def _format(node: InventoryNode, request: Request) -> HookRun:
         initial_controllers=flags[flags.index("--initial-controllers") + 1] if "--initial-controllers" in flags else "",
     )
     plan = plan_ensure(asked, config, observe_node(config), release, SystemSource())
-    if plan.outcome is Outcome.NOTHING_TO_DO:
-        return _done()
-    if plan.outcome is not Outcome.PLANNED:
+    if plan.outcome not in (Outcome.PLANNED, Outcome.NOTHING_TO_DO):
         return _failed("; ".join(finding.message for finding in blockers(plan.findings)))
     applied = apply_plan(plan, OsFilesystem())
     if applied.outcome not in (Outcome.DONE, Outcome.NOTHING_TO_DO):
@@ -108,7 +110,8 @@ def _wipe(node: InventoryNode, request: Request) -> HookRun:
         return _failed(f"{path} is that of {other}: the inventory names another cluster's or another node's disk")
     if path.exists():
         path.rename(path.with_name(f"{path.name}{_PUT_ASIDE}{request.seq}"))
-        sync_folder(path.parent)
+    if path.parent.is_dir():
+        sync_folder(path.parent)  # also where a run that was killed has put it aside
     return _done()
 
 

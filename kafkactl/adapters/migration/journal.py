@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from kafkactl.adapters.files.filesystem import Filesystem
+from kafkactl.adapters.files.found import sync_found_file, sync_found_name
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.files.journal import Journal, open_journal, wall_clock_ms
 from kafkactl.adapters.files.whole_file import make_folders, write_whole
@@ -77,6 +78,9 @@ class MigrationJournal:
             path = self.folder / name
             if not path.exists() or read_whole(path, InputKind.KEPT) != content:
                 write_whole(path, content, mode=_OWNER_ONLY)
+            else:
+                sync_found_file(path)
+                sync_found_name(path)
         except OSError as error:
             raise FailedError(
                 f"{self.folder}: what a rollback needs cannot be kept: {error.strerror or error}",

@@ -23,6 +23,7 @@ from typing import Final
 
 from kafkactl.adapters.disks.apply_format import failure_finding
 from kafkactl.adapters.files.filesystem import Filesystem
+from kafkactl.adapters.files.found import sync_found_file
 from kafkactl.adapters.recover.disks import checksum
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome, Severity
@@ -107,6 +108,19 @@ def apply_recovery(result: Result, plan: bytes, place: Place, files: Filesystem)
     return Written(outcome=Outcome.DONE)
 
 
+def settle_recovery(result: Result, place: Place, files: Filesystem) -> Written:
+    """Sync what is there exactly as planned: the run that wrote it may have been killed before it did."""
+    at = place.directory
+    try:
+        for at in (*(str(Path(place.directory, file.name)) for file in result.files), place.plan_file):
+            sync_found_file(at, files)
+        for at in (str(Path(place.directory, METADATA_LOG)), place.directory, str(Path(place.directory).parent)):
+            files.fsync_directory(at)
+    except OSError as error:
+        return Written(outcome=Outcome.FAILED, findings=(failure_finding(error, at),))
+    return Written(outcome=Outcome.NOTHING_TO_DO)
+
+
 class _DiffersError(Exception):
     """What is on the disk now is not what was written."""
 
@@ -160,7 +174,7 @@ class _Work:
             self.at = folder
             if not Path(folder).is_dir():
                 self._files.mkdir(folder)
-                self._sync(str(Path(folder).parent))
+            self._sync(str(Path(folder).parent))  # also where a run that was killed has made it
         checkpoint = str(Path(self._log, _checkpoint(self._result)))
         for name in (checkpoint, checkpoint + PART, self._staged_meta()):
             self._forget(name)

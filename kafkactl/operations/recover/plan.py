@@ -15,7 +15,15 @@ from typing import Any
 from kafkactl.adapters.files.entropy import random_uuid
 from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.recover.apply import Place, Written, apply_recovery, entries_of, is_leftover, is_written
+from kafkactl.adapters.recover.apply import (
+    Place,
+    Written,
+    apply_recovery,
+    entries_of,
+    is_leftover,
+    is_written,
+    settle_recovery,
+)
 from kafkactl.adapters.recover.disks import read_disk, read_image, read_images
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed, frozen
@@ -179,9 +187,11 @@ def _count(changes: Compared) -> int:
 
 
 def apply(planned: Planned, files: Filesystem | None = None) -> Written:
-    """Write the plan and the new directory. Only for a plan whose outcome is `planned`."""
+    """Write the plan and the new directory, or make sure of what is there. Not for a plan that is refused."""
     made = planned.plan.result
-    assert made is not None and planned.outcome is Outcome.PLANNED, "a refused plan is not applied"
+    assert made is not None and planned.outcome is not Outcome.REFUSED, "a refused plan is not applied"
+    if planned.is_there:
+        return settle_recovery(made, _place(planned.plan), files or OsFilesystem())
     return apply_recovery(made, kept_bytes(planned), _place(planned.plan), files or OsFilesystem())
 
 

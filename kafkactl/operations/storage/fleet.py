@@ -17,7 +17,7 @@ from kafkactl.adapters.disks.directories import observe_directory, observe_node
 from kafkactl.adapters.files.config_providers import resolve
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.files.plan_files import read_receipt, write_receipt
+from kafkactl.adapters.files.plan_files import read_receipt, settle_receipt, write_receipt
 from kafkactl.errors import FailedError, InputError
 from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Outcome, Severity, error_finding
@@ -102,10 +102,11 @@ def _apply_node(node: NodeHere, plan: FormatPlan, files: Filesystem, context: Co
     if applied.outcome not in (Outcome.DONE, Outcome.NOTHING_TO_DO):
         return applied
     receipt = _receipt(node, applied, context)
-    if receipt == node.receipt:
-        return applied
     try:
-        write_receipt(context.receipts, receipt, files)
+        if receipt == node.receipt:
+            settle_receipt(context.receipts, receipt, files)
+        else:
+            write_receipt(context.receipts, receipt, files)
     except FailedError as error:
         finding = error_finding(f"node {node.planned.id}", error, Severity.WARNING)
         return replace(applied, findings=(*applied.findings, finding))

@@ -60,6 +60,6 @@ def apply_unformat(planned: UnformatResult) -> UnformatResult:
 
     A directory whose meta.properties changed since it was planned is left alone. Failures are part of the result.
     """
-    if planned.plan.outcome is not Outcome.PLANNED:
+    if planned.plan.outcome is Outcome.REFUSED:
         return planned
     return changed(planned, applied=applying.apply_unformat(planned.plan, OsFilesystem()))

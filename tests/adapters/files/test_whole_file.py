@@ -61,7 +61,7 @@ def test_an_empty_folder_is_replaced_at_once_and_another_one_is_kept(
 def test_the_names_of_new_folders_are_synced(tmp_path: Path, synced: list[str]) -> None:
     (tmp_path / "a").mkdir()
     make_folders(tmp_path / "a" / "b" / "c", mode=0o700)
-    assert synced == [f"{tmp_path}/a", f"{tmp_path}/a/b"]
+    assert synced == [str(tmp_path), f"{tmp_path}/a", f"{tmp_path}/a/b"]
     assert (tmp_path / "a" / "b" / "c").stat().st_mode & 0o777 == 0o700
     make_folders(tmp_path / "a" / "b" / "c")
-    assert len(synced) == 2
+    assert synced[3:] == [f"{tmp_path}/a/b"]  # found, and nothing made

@@ -52,7 +52,7 @@ def test_what_is_kept_is_named_on_the_disk_before_the_journal_says_so(
     with opened(tmp_path / "j") as journal:
         found.clear()
         journal.keep("original", {"node": "broker 1"}, b"broker.id=1\n")
-    assert found[0] == str(tmp_path)
+    assert found[:2] == [str(tmp_path.parent), str(tmp_path)]
     assert found[-2:] == [f"{tmp_path}/j.kept", f"{tmp_path}/j"]
 
 
