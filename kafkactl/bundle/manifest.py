@@ -91,8 +91,8 @@ class SavedLog:
 
 @frozen
 class Manifest:
-    """What a bundle says of itself. `created_ms` is in milliseconds since the epoch; `cluster_id` is None where nothing
-    told it, or several parts told different ones."""
+    """The description of a bundle's content. `created_ms` is in milliseconds since the epoch. `cluster_id` is None if
+    no part contains one, or if several parts contain different ones."""
 
     kafkactl_version: str
     created_ms: int

@@ -10,7 +10,7 @@ always with the present time, and carry out what the node returns, in the order 
 * a note says what changed, for a timeline, or that the process ended.
 
 Times are whole microseconds since any moment, as long as it is the same for all calls on one node. Between two calls
-a node has one deadline, `Node.wake_at`, at which it wants to be called again.
+a node has one deadline, `Node.wake_at`, at which it has to be called again.
 
 Sources: Kafka's `raft/src/main/java/org/apache/kafka/raft` at 3.7, 3.9 and 4.2; KIP-595, KIP-630, KIP-853, KIP-996.
 """

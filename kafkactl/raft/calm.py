@@ -87,7 +87,7 @@ def _follower_only_waits(node: Node, leader: Node) -> bool:
 
 
 def _is_level(leader: Node, parked: ParkedFetch) -> bool:
-    """Whether the leader knows that this follower has everything; a fetch that came late may have told otherwise."""
+    """Whether the leader knows that this follower has the whole log; a delayed fetch may have reported less."""
     assert leader.leader is not None
     replica, _is_voter = _replica_of(leader.leader, parked)
     return parked.offset == replica.end == replica.leader_end_at_fetch == leader.log.end

@@ -1,8 +1,8 @@
-"""Who may be asked next: one request at a time to each peer, time-outs, and the pause after a failure.
+"""Which peer may be sent a request next: one request at a time to each peer, time-outs, the pause after a failure.
 
-Follows `RequestManager` (3.9 and later; 3.7 has the same rules by node id). Peers are told apart by the id that the
-sender knows them by, which is negative for a bootstrap server. `open` follows the network client beneath: a
-connection that is open for an id is used whatever address a request names, until it breaks.
+Follows `RequestManager` (3.9 and later; 3.7 has the same rules by node id). A peer is identified by the id under which
+the sender knows it, which is negative for a bootstrap server. `open` follows Kafka's network client: a connection that
+is open for an id is used until it breaks, whatever address a request names.
 """
 
 from __future__ import annotations

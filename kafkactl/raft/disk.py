@@ -20,7 +20,7 @@ from kafkactl.values import ZERO_UUID, Uuid
 
 @dataclass(slots=True)
 class QuorumState:
-    """The file `quorum-state` (QuorumStateData): -1 is no leader and no vote. Missing is epoch 0 and neither."""
+    """The file `quorum-state` (QuorumStateData). An id of -1 is none; a missing file is epoch 0, no leader, no vote."""
 
     leader_epoch: int = 0
     leader_id: int = NO_LEADER
@@ -30,7 +30,7 @@ class QuorumState:
 
 @dataclass(slots=True)
 class WriteQuorumState:
-    """Replace the file `quorum-state`: written beside it, synced, renamed, folder synced (FileQuorumStateStore)."""
+    """Replace `quorum-state`: write a temporary file, sync it, rename it, sync the folder (FileQuorumStateStore)."""
 
     state: QuorumState
     effect: ClassVar[int] = WRITE

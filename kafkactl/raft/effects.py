@@ -1,6 +1,6 @@
-"""What a node returns besides messages and writes: random numbers that it needs, and what it did.
+"""What a node returns in addition to messages and writes: draws of random numbers, and notes of what it did.
 
-Every returned object has a class attribute `effect`, so that the surroundings choose by one comparison.
+Every returned object has a class attribute `effect`, so that the surroundings can dispatch by one comparison.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Fault:
 class State(IntEnum):
     """The states of `QuorumState`.
 
-    Voted is Unattached with `Node.voted_id`, as in Kafka since 3.9; `Node.shown_state` tells them apart. That a node
-    is an observer is not a state: it depends on the voters in its log (`Node.is_voter`).
+    Voted is Unattached with `Node.voted_id`, as in Kafka since 3.9; `Node.shown_state` distinguishes them. Observer is
+    not a state: whether a node is one depends on the voters in its log (`Node.is_voter`).
     """
 
     UNATTACHED = 0

@@ -60,9 +60,9 @@ def _is_consistent(node: Node, leader_id: int, epoch: int) -> bool:
 
 
 def handle_common(node: Node, now: int, response: Any, endpoints: tuple[Endpoint, ...] | None = None) -> bool | None:
-    """What the epoch and leader of a response mean; None: read on (`maybeHandleCommonResponse`).
+    """React to the epoch and leader of a response; None if the rest is still to be read (`maybeHandleCommonResponse`).
 
-    Raises RaftThreadError for INVALID_REQUEST, as Kafka throws: a broker that was made a voter ends itself so.
+    Raises RaftThreadError for INVALID_REQUEST, as Kafka throws: this is how a broker that was made a voter exits.
     """
     error, leader_id, epoch = response.error_code, response.leader_id, response.leader_epoch
     if epoch == node.epoch and error == errors.NONE and (leader_id < 0 or node.leader_id >= 0):

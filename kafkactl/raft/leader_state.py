@@ -293,7 +293,7 @@ class Leader:
         return NEVER
 
     def close(self, node: Node) -> None:
-        """The leadership is over: whoever waits for a change hears that this is not the leader."""
+        """The leadership is over: pending voter changes are answered that this node is not the leader."""
         if self.pending is not None:
             self.pending.answer(node, errors.NOT_LEADER_OR_FOLLOWER)
         self.adding = self.removing = None

@@ -25,7 +25,7 @@ class Replica(Protocol):
     handed over, and messages wait.
     """
 
-    wake_at: int  # the node wants `wake` at this time, unless another call comes first; NEVER if it waits for nothing
+    wake_at: int  # call `wake` at this time, unless another call comes first; NEVER if the node waits for nothing
     state: State
     epoch: int
     leader_id: int  # -1 unknown

@@ -27,12 +27,12 @@ Value = TypeVar("Value")
 class ReplicaLog:
     """Batches with the epochs in which they were written, snapshots, and the history of voters.
 
-    `read_end` is how far control records were read. As in Kafka (`KRaftControlRecordStateMachine.nextOffset`), no
-    truncation takes it back: of what another leader then puts in their place, only what lies above it is read before
-    the next start. So a node may go by an older voter set than the one in its log.
+    `read_end` is the offset up to which control records were read. As in Kafka
+    (`KRaftControlRecordStateMachine.nextOffset`), a truncation does not lower it. Records that a new leader writes
+    below it are not read before the next start, so a node may use an older voter set than the one in its log.
 
-    `high_watermark` is what the log itself remembers: no truncation goes below it. `epochs` and `epoch_starts` are two
-    columns of the same table: each epoch with records, and its first offset.
+    `high_watermark` is the log's own: no truncation goes below it. `epochs` and `epoch_starts` are two columns of one
+    table: each epoch with records, and its first offset.
     """
 
     __slots__ = (

@@ -49,5 +49,5 @@ def leader_error(node: Node, epoch: int) -> int:
 
 
 def no_top_level_error(code: int) -> bool:
-    """Whether the partition's part of a response is to be read (`handleTopLevelError` is no success otherwise)."""
+    """Whether a response's partition data is to be read; `handleTopLevelError` ends the handling for other codes."""
     return code == errors.NONE

@@ -173,7 +173,7 @@ def expire_parked(node: Node, now: int) -> None:
 
 
 def fail_parked(node: Node, error: int) -> None:
-    """Whoever waits is told at once that this is not the leader."""
+    """Answer every waiting fetch at once with `error`: this node is not the leader."""
     parked, node.parked = node.parked, []
     for waiting in parked:
         node.out.append(_empty_response(node, waiting.request, error))

@@ -134,7 +134,7 @@ class Operator:
 
 
 def carry_out(operator: Operator, step: Step) -> None:
-    """Do what a statement says. Raises NotPossibleError; KeyError for a verb that is no action."""
+    """Carry out one statement of a script. Raises NotPossibleError, and KeyError for a verb that is not an action."""
     ACTIONS[step.verb](operator, *step.args)
 
 

@@ -40,7 +40,7 @@ class Asked:
 
 @frozen
 class Summary:
-    """All runs of one question. `shown` is the run whose timeline is told: the first that failed, or the first."""
+    """All runs of one question. `shown` is the run whose timeline is printed: the first that failed, or the first."""
 
     quorum: Quorum
     release: str

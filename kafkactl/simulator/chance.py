@@ -1,7 +1,7 @@
-"""Streams of chance, one a purpose: a fault that is added or taken away does not shift the others.
+"""Streams of random numbers, one per purpose: adding or removing a fault does not shift the numbers of the others.
 
-Only `random.Random.random()` is drawn from, whose sequence for an integer seed Python keeps from release to release
-(documentation of `random`, "Notes on Reproducibility"); `randint` and `shuffle` are not kept.
+Only `random.Random.random()` is called. Python keeps its sequence for an integer seed from release to release
+(documentation of `random`, "Notes on Reproducibility"); the sequences of `randint` and `shuffle` may change.
 """
 
 from __future__ import annotations

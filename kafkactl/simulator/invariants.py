@@ -117,7 +117,7 @@ class Monitor:
             shadow.numbers.append(number)
 
     def truncated(self, node: int, shadow: Shadow, end: int, watermark: int, leads: bool) -> None:
-        """A log is cut to `end`. A leader never does it, and nobody below the watermark."""
+        """A log is cut to `end`. A leader never truncates its log, and no node truncates below its high watermark."""
         if leads:
             self._broken(LEADER_APPEND_ONLY, node, f"node {node} leads and truncates its log to {end}")
         lost = next((at for at in reversed(shadow.ends) if at in self._committed), 0)

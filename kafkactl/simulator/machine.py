@@ -144,7 +144,7 @@ class Machine:
         return self.process is not None and self.process.state is State.LEADER
 
     def role(self) -> str:
-        """As scripts name it: a state, `observer` for a follower or unattached node that is no voter, or `down`."""
+        """As scripts name it: a state; `observer` for a follower or unattached node that is not a voter; or `down`."""
         if self.process is None:
             return "down"
         state = self.process.state

@@ -28,7 +28,7 @@ class Timed:
 
 @frozen
 class Case:
-    """What a profile draws from: the voters, further nodes that are no voters, how long faults go on, the stream."""
+    """The input of a profile: the voters, the other nodes, how long faults are injected, the random numbers."""
 
     voters: tuple[int, ...]
     observers: tuple[int, ...]
@@ -95,7 +95,7 @@ def _fault(case: Case, now: int) -> Iterator[Timed]:
     node = chance.choice(case.nodes)
     if kind in _ENDED_BY:
         victim: Ref = "leader" if chance.happens(400) else node
-        if victim == "leader":  # whoever leads then: the end is said of all nodes
+        if victim == "leader":  # which node that is, is known only in the run: the fault is ended on every node
             yield Timed(now, step(kind, victim))
             yield from (Timed(later, step(_ENDED_BY[kind], every)) for every in case.nodes)
         else:
@@ -196,7 +196,7 @@ def _disk_loss(case: Case) -> Iterator[Timed]:
         yield Timed(now + 100_000, step("kill", victim))
         yield Timed(now + 200_000, step("wipe", victim))
         yield Timed(now + chance.between(300_000, 5 * _SECOND), step("start", victim))
-        if chance.happens(750):  # else it is added beside its lost disk, and Kafka refuses
+        if chance.happens(750):  # else its lost directory is still a voter, and Kafka refuses to add the new one
             yield Timed(now + 8 * _SECOND, step("remove", victim))
         yield Timed(now + 12 * _SECOND, step("add", victim))
         now += chance.between(18 * _SECOND, 25 * _SECOND)

@@ -32,7 +32,7 @@ class Quorum:
 
 @frozen(kw_only=False)
 class Appended:
-    """A batch that a leader took: the offset of its last record, and what tells it apart."""
+    """A batch that a leader accepted: the offset of its last record, and the content that identifies it."""
 
     offset: int
     content: int

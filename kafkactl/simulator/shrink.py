@@ -9,10 +9,10 @@ Item = TypeVar("Item")
 
 
 def fewest(items: Sequence[Item], fails: Callable[[Sequence[Item]], bool], *, most_tries: int = 2_000) -> list[Item]:
-    """A part of `items`, in their order, that fails and of which no single item can be left out.
+    """A subset of `items`, in their order, that fails and of which no single item can be left out.
 
-    `fails` tells of a part whether it fails; of the whole it does. After `most_tries` calls the smallest part so far is
-    returned, from which an item might still be left out.
+    `fails` says whether a subset fails; it must be true of the whole. After `most_tries` calls the smallest failing
+    subset so far is returned, from which an item might still be left out.
     """
     kept, pieces, tries = list(items), 2, 0
     while kept and tries < most_tries:

@@ -58,10 +58,10 @@ class Electing:
 
 @frozen
 class VoterStep:
-    """A step to be tried: from which voters, who of them is down, what is asked for, and who leads.
+    """A step to be simulated: the voters before it, which of them are down, the change requested, and the leader.
 
-    `replaced` are voters whose disk is gone and whose node runs with an empty one. `node` is added or removed; with
-    `lose` the nodes of `lost` fail at once instead. `leader` None: whoever is elected.
+    `replaced` are voters whose disk is lost and whose node runs with an empty one. `node` is added or removed; with
+    `lose` the nodes of `lost` fail together instead. With `leader` None any node may be elected.
     """
 
     number: int
@@ -84,10 +84,10 @@ class VoterStep:
 
 @frozen
 class SecondFailure:
-    """What became of a step in whose middle a node failed; `node` None: nothing failed besides.
+    """The result of a step during which a node failed; with `node` None no further node failed.
 
-    Of `runs`, `goes_on` committed again with the node away, within GOES_ON_US; `recovers` only after it was back with
-    its disk; the rest did not. `longest_gap_ms` is the longest time without a commit among those that went on.
+    Of `runs`, `goes_on` committed again without the node, within GOES_ON_US; `recovers` only after the node was back
+    with its disk; the rest did not commit. `longest_gap_ms` is the longest time without a commit among the first.
     """
 
     release: str
@@ -252,9 +252,10 @@ def second_failures(
 
 
 def _begun(quorum: Quorum, wanted: VoterStep, seed: int) -> tuple[bytes, Mapping[int, int]] | None:
-    """The world just before the request, and the node that stands for each id; None where no leader comes.
+    """The simulated cluster just before the request, pickled, and the node that is used for each id.
 
-    All voters are alike but for who leads: the one that was elected takes the place of the one that is to lead.
+    None if no leader is elected. Voters differ only in which of them leads, so the elected node and the one that
+    should lead swap ids. One prepared cluster can thus be used for every choice of leader.
     """
     operator = _settled(quorum, seed)
     if operator is None:
@@ -268,7 +269,7 @@ def _begun(quorum: Quorum, wanted: VoterStep, seed: int) -> tuple[bytes, Mapping
     for node in sorted(away):
         if node in names:
             carry_out(operator, step("kill", names[node]))
-    # A node that led, and comes back blank before another is elected, is told that it leads, and ends itself.
+    # A leader that returns with an empty disk before another is elected learns that it leads, and its process exits.
     if away and not _commits(operator, GOES_ON_US):
         return None
     for node in sorted(wanted.replaced):
@@ -290,7 +291,7 @@ def _ask(operator: Operator, wanted: VoterStep, names: Mapping[int, int]) -> Non
 
 
 def _events_of(operator: Operator, wanted: VoterStep, names: Mapping[int, int]) -> int:
-    """How many events there are from the request on until it is answered and somebody leads."""
+    """The number of events from the request until it is answered and a running node leads."""
     world = operator.world
     begun = world.events
     _ask(operator, wanted, names)

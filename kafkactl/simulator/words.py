@@ -153,7 +153,7 @@ class Words:
 
 
 def parse_duration(word: str) -> int | None:
-    """`2.5s` in microseconds; None for what is no time of at most 24 hours, or finer than a microsecond.
+    """`2.5s` in microseconds; None for text that is not a duration, is over 24 hours or finer than a microsecond.
 
     >>> parse_duration("2.5s")
     2500000

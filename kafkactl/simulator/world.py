@@ -406,7 +406,7 @@ class World:
             self._acknowledge(machine, watermark)
 
     def _acknowledge(self, machine: Machine, watermark: int) -> None:
-        """What a leader took is committed once the watermark is behind it, or another record stands in its place."""
+        """Count appended batches below the high watermark: as committed if this log holds them, else as lost."""
         waiting: list[Appended] = []
         for taken in self.appended:
             if taken.offset >= watermark:

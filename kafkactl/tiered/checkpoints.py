@@ -1,7 +1,7 @@
-"""The small text files beside a broker's logs: leader epochs of a partition, offsets of all partitions.
+"""The checkpoint files of a broker's log directory: leader epochs of a partition, offsets of all partitions.
 
-Line 1 is the version 0, line 2 the number of entries, then one entry a line. A broker creates the file empty, and
-reads an empty one as one without entries. Sources: `CheckpointFile.java`,
+Line 1 is the version 0, line 2 the number of entries, then one entry per line. A broker creates the file empty, and
+reads an empty file as one without entries. Sources: `CheckpointFile.java`,
 `LeaderEpochCheckpointFile.java`, `OffsetCheckpointFile.java`. Raises InputDecodeError `invalid-checkpoint-file`.
 """
 

@@ -1,7 +1,7 @@
-"""What is known of a cluster beside its remote log metadata. Everything may be missing: None is unknown, not empty.
+"""What is known of a cluster in addition to its remote log metadata. Every part may be missing: None means unknown.
 
-These are the parts of an observation (`observation.py`); a broker's log directory, the cluster's metadata log and a
-live cluster give the same values.
+These are the parts of an observation (`observation.py`). They are read from a broker's log directory, from the
+cluster's metadata log or from the live cluster.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The segments of one user partition by leader epoch, as a broker holds them: what it can find, delete and go on from.
+"""The segments of one user partition by leader epoch, as a broker caches them to read, delete and continue to copy.
 
-For each epoch a sorted map from the segment's first offset in that epoch to the segment, a set of segments that are
+Each epoch has a sorted map from the segment's first offset in that epoch to the segment, a set of segments that are
 known but not mapped, and the highest offset that was ever copied. Source: `RemoteLogLeaderEpochState.java`,
 `RemoteLogMetadataCache.java`; a segment that was copied again by a later leader is KAFKA-15168.
 """
@@ -174,7 +174,7 @@ class EpochState:
             segment.listed += 1
 
     def copy_finished(self, start: int, end: int, segment: Segment) -> None:
-        """A copy is complete: what it takes over moves out of the map, what stood at the same start is overwritten."""
+        """A copy is complete: segments that it covers leave the map; an entry with the same start is overwritten."""
         keys = self._keys
         if not keys or keys[-1] < start:
             keys.append(start)

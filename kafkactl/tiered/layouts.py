@@ -48,7 +48,7 @@ class ObjectName(NamedTuple):
 
 
 class SegmentPlace(NamedTuple):
-    """What a key says of a segment besides the topic's name."""
+    """What an object's key says about its segment, apart from the topic's name."""
 
     topic_id: str
     partition: int

@@ -135,7 +135,7 @@ def _json_entries(text: str, file: str) -> Iterator[StoredObject]:
 
 
 def _is_lines(text: str) -> bool:
-    """Whether a text that is no JSON has a JSON object in its first line."""
+    """Whether the first line of a text that is not one JSON value is a JSON object."""
     first = text.lstrip("\ufeff \t\r\n").partition("\n")[0]
     try:
         return isinstance(parse_json(first), dict)

@@ -1,4 +1,4 @@
-"""observation.json: what `kafkactl tiered observe` saves beside the logs, as a value and as JSON.
+"""observation.json: what `kafkactl tiered observe` saves in addition to the logs, as a value and as JSON.
 
 Fields of other names are ignored, missing ones are unknown. Raises InputError `invalid-observation` with the path of
 the field.

@@ -30,8 +30,10 @@ _numbers_of: Final = attrgetter(*Segment.NUMBERS)
 
 
 class Part(NamedTuple):
-    """What one metadata partition came to, or a share of its user partitions. Poison is told by every share that saw
-    it."""
+    """The result of reading one metadata partition, or of some of its user partitions.
+
+    `poison` is complete in every part: each part that read a poison record reports it.
+    """
 
     facts: Mapping[str, Any]
     poison: list[Poison]
@@ -229,7 +231,7 @@ def unpacked(data: bytes) -> Part:
 
 
 def take_facts(facts: LogFacts, told: Mapping[str, Any]) -> None:
-    """What was met of a metadata partition, as a part tells it."""
+    """Set the counts, gaps and unread ranges of a metadata partition from the `facts` of a part."""
     facts.records, facts.end_offset, facts.newest_ms = told["records"], told["end_offset"], told["newest_ms"]
     facts.missing = [(first, end) for first, end in told["missing"]]
     facts.unread = [Unread(**{**part, "error": _error_of(part["error"])}) for part in told["unread"]]

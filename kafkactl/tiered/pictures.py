@@ -1,6 +1,6 @@
 """What a report draws of the remote log, as plain values: where each offset is, and how old orphaned copies are.
 
-Lists are bounded whatever the number of segments; sums beside them are whole.
+Lists are bounded whatever the number of segments; the sums next to them count every segment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkactl.tiered.partition_log import FORGOTTEN_BY_DELETE, FORGOTTEN_BY_LOG_
 from kafkactl.tiered.states import COPIED, COPYING, DELETING
 
 ORPHAN: Final = "orphan-copy"
-MOST_RANGES: Final = 200  # more could not be told apart in a picture
+MOST_RANGES: Final = 200  # more would be too narrow to see in a picture
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
 _DAY_MS: Final = 24 * _HOUR_MS

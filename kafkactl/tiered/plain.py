@@ -16,7 +16,7 @@ from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
 from kafkactl.tiered.records import BaseRecord, EpochStarts, PartitionKey, UpdateRecord
 from kafkactl.tiered.states import SegmentState
 
-# Stands for a record of a partition that is not wanted.
+# Placeholder for a record of a partition that was not requested.
 NOT_WANTED: Final = UpdateRecord(
     "", PartitionKey(bytes(16), -1), bytes(16), -1, -1, None, SegmentState.DELETE_SEGMENT_FINISHED
 )
@@ -39,8 +39,8 @@ _ONE_EPOCH: Final = struct.Struct(">iqBiB")  # epoch, offset, tags; then size, a
 _EPOCH: Final = struct.Struct(">iqB")
 _SIZE: Final = struct.Struct(">iB")
 _UPDATE: Final = struct.Struct(">iqB")
-# A whole batch: offset, attributes and last offset delta, base timestamp; the number of records, what stands before the
-# record's value and its frame; the partition, the segment id and the tags of both. Then what the record says.
+# A whole batch: offset, attributes and last offset delta, base timestamp; the number of records, the bytes before the
+# record's value, its frame; the partition, the segment id and the tags of both. Then the fields of the record.
 _LAYOUT_FRONT: Final = ">q13x6sq22x{}s{}s16sB"
 _LAYOUT_UPDATE: Final = "iqB{}s3s"  # the length of custom metadata and these; state, tags, headers
 _LAYOUT_BASE: Final = "qqiqqBiqBi"
@@ -152,8 +152,10 @@ class PlainReader:
             self._layouts[size] = layout.unpack_from, make, front
 
     def _head(self, length: int) -> bytes:
-        """What stands before the value in the only record of a batch of this length. Where there is no such record it
-        is what no record begins with."""
+        """The bytes before the value in the only record of a batch of `length` bytes.
+
+        For a length that cannot be one such record: bytes that no record begins with.
+        """
         size = length - (HEADER_BYTES - LENGTH_END) - 2
         value = size - len(_BEFORE_VALUE) - 2
         value -= value > _ONE_BYTE

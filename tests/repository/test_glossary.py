@@ -20,10 +20,7 @@ CODE = re.compile(r"`[^`\n]+`")
 HELP = ROOT / "docs" / "reference" / "commands.md"
 
 # Packages whose docstrings and comments are not in plain words yet.
-NOT_YET = (
-    "kafkactl/adapters/", "kafkactl/bundle/", "kafkactl/dryrun/",
-    "kafkactl/operations/bundle/", "kafkactl/raft/", "kafkactl/simulator/", "kafkactl/tiered/",
-)  # fmt: skip
+NOT_YET = ("kafkactl/adapters/", "kafkactl/dryrun/")
 COMMENT = re.compile(r"(?:^\s*|  )# (.*)")
 
 MESSAGES_OF = ("blocker", "warning", "note", "remark", "Finding", "Unknown")

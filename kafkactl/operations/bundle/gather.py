@@ -36,8 +36,8 @@ _LIBRARIES: Final = ("click", "google-crc32c", "kazoo", "numpy", "pyarrow", "pyd
 
 
 class Gatherer:
-    """Parts become members of `staged`. `results` says what became of each, `cluster_ids` and `findings` (by the name
-    of the part) what they told."""
+    """Collects parts as members of `staged`. `results` has the outcome of each part; `cluster_ids` and `findings` (by
+    the name of the part) what was found in them."""
 
     def __init__(self, sources: Sources, staged: StagedMembers, *, include_log: bool, timeout_ms: float) -> None:
         self._sources = sources
@@ -94,7 +94,7 @@ class Gatherer:
         return SOUND
 
     def storage_info(self, part: Part) -> int:
-        """What stands on the directories."""
+        """What is on the node's log directories, as `kafkactl storage info` reports it."""
         from kafkactl.operations.storage.reading import node_info
 
         assert part.source is not None
@@ -226,7 +226,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _error_of(error: Exception) -> PartError:
-    """What is told of an error. The words of one that is not kafkactl's own may hold anything, and are not."""
+    """What the bundle says about an error. The text of a foreign exception may hold secrets: only its type is kept."""
     match error:
         case KafkactlError():
             return PartError(id=error.id, message=redacted_text(error.message), next_step=redacted_text(error.advice))

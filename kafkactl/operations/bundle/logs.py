@@ -163,7 +163,7 @@ class Logs:
 
 
 def _without_comments(data: bytes) -> bytes:
-    """A file of Kafka's own that has only ids and epochs in it; what somebody noted in it is not repeated."""
+    """A properties file that Kafka wrote, without comments: its values are ids and epochs, comments may be anything."""
     return b"".join(line for line in data.splitlines(keepends=True) if not line.lstrip().startswith((b"#", b"!")))
 
 

@@ -130,9 +130,10 @@ def _split(first: int, last: int, local: int | None) -> Iterator[Hole]:
 
 @_once
 def hole_below_highest(case: PartitionCase) -> Hole | None:
-    """Offsets after the end of the remote log that no leader copies any more, for they lie below the highest offset.
+    """Offsets after the end of the remote log that no leader will copy, because they lie below the highest offset.
 
-    None where the next segment covers the first of them, or where a segment out of lineage or being deleted holds it.
+    None if the next local segment covers the first of them, or if a segment that is out of lineage or being deleted
+    contains it.
     """
     highest, next_upload, start = case.highest, case.next_upload, case.log_start
     if highest is None or next_upload is None or start is None or case.is_tiered is False:

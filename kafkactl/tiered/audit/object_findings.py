@@ -87,7 +87,7 @@ def _lacking(partition: PartitionCase, bucket: Bucket) -> _Lacking:
         if segment.state is not COPIED or _finished_after(bucket, segment):
             continue
         if start is not None and segment.end_offset < start:
-            continue  # nobody reads it, and its delete may be done
+            continue  # no consumer can read it, and its object may already be deleted
         found.judged.append(segment)
         sizes = bucket.sizes(segment.segment_id)
         if LOG not in sizes:
@@ -130,9 +130,9 @@ def _may_be_deleted_since(found: _Lacking, bucket: Bucket) -> bool:
 
 
 def _doubt(lacking: Sequence[_Lacking], bucket: Bucket) -> str:
-    """Why the listing may not be whole; "" where nothing shows it.
+    """Why the listing may be incomplete; "" if nothing indicates that.
 
-    A listing that is cut between two lines cannot be told from a whole one by anything else in it.
+    A listing that is cut between two lines shows no other difference from a complete one.
     """
     if not bucket.listing.ends_whole:
         return "its last line has no line end: it may have been cut"
