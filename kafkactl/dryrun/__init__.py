@@ -1,4 +1,4 @@
-"""What would happen: the active controller's own rules played on the cluster's own log, before anything is done."""
+"""Predict the effect of a change or a failure: the active controller's rules, simulated on the cluster's own log."""
 
 from __future__ import annotations
 

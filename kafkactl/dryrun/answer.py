@@ -1,7 +1,7 @@
 """The shape of an answer of the dry run, from the scenario that fills it to the page that shows it.
 
-What is a value of its own elsewhere (`Change`, `Counts`, `Loss`, `ServerError`) stands here as its `to_dict()`. The
-published schema is made from commands/models/dryrun.py; a test compares the two.
+Values that have a class of their own (`Change`, `Counts`, `Loss`, `ServerError`) appear here as their `to_dict()`. The
+published schema is generated from commands/models/dryrun.py; a test compares the two.
 """
 
 from __future__ import annotations

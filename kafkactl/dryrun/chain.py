@@ -1,4 +1,4 @@
-"""One prediction after another: what a prediction writes is replayed, and the next one stands on the result."""
+"""Predictions in sequence: the records that one predicts are replayed, and the next starts from the resulting image."""
 
 from __future__ import annotations
 

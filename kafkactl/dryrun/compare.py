@@ -115,7 +115,8 @@ def findings_of(changes: Sequence[Change], leaderless_before: int) -> Iterator[F
 
 
 def findings_among(named: Callable[[Callable[[Change], bool], int], tuple[int, list[str]]]) -> Iterator[Finding]:
-    """The same of changes that are told by how many of them are so, and the names of the first."""
+    """The findings of `findings_of` from counts. `named` has a predicate and a limit, and returns how many changes
+    satisfy the predicate and the names of the first ones, at most as many as the limit."""
     for id, severity, chosen, text, next_step in _MEANINGS:
         count, names = named(chosen, SHOWN_NAMES)
         if count:

@@ -45,7 +45,7 @@ class Kind:
 
 @frozen
 class Field:
-    """A field of an `Input`. `default` None stands for "not given", too; a required field has none."""
+    """A field of an `Input`. `default` None also means "not given"; a required field has no default."""
 
     kind: Kind
     is_required: bool
@@ -68,7 +68,7 @@ def fields_of(kind: type[Any]) -> Mapping[str, Field]:
 
 
 def input_from(kind: type[Value], scenario: str, asked: Mapping[str, Any]) -> Value:
-    """The input of a scenario from the fields of `input` in its answer; a field that is null counts as absent.
+    """The input of a scenario from the fields of `input` in its answer; a field that is null is treated as absent.
 
     `ONE_OF` of the class, where it has one, lists groups of fields of which one is needed. Raises InputError
     `invalid-scenario-input` for a field that is unknown, missing, or holds something else.
@@ -147,7 +147,7 @@ _PLAIN: Final[Mapping[type, Kind]] = {
 
 
 def _kind_of(declared: Any) -> Kind:
-    """By the annotation of a field: that of `Annotated`, a plain type, an enum; `None` beside it says nothing."""
+    """The kind of a field by its annotation: `Annotated[..., Kind]`, a plain type, or an enum; `| None` is ignored."""
     if typing.get_origin(declared) is not Annotated:
         declared = next((part for part in typing.get_args(declared) if part is not type(None)), declared)
     for extra in getattr(declared, "__metadata__", ()):

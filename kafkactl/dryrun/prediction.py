@@ -47,7 +47,7 @@ class Verdict(StrEnum):
 
     @property
     def weight(self) -> int:
-        """Which of two verdicts stands for both: the heavier."""
+        """The order of verdicts by severity: of several, the heaviest is the verdict of the whole."""
         return _WEIGHTS.index(self)
 
 
@@ -205,8 +205,8 @@ class ServerError:
 class Prediction:
     """The result of a scenario on an image.
 
-    `operations` are what the controller would write, in order; `effects` what a scenario has beside partitions,
-    changes and records. `counts` and `appended` are None where a scenario is not about them.
+    `operations` are what the controller would write, in order; `effects` are the results of a scenario other than
+    partitions, changes and records. `counts` and `appended` are None for a scenario that does not have them.
     """
 
     scenario: str
@@ -291,5 +291,5 @@ _NO_STEP: Final[Step] = {
 
 
 def heaviest(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict that stands for several; OK for none."""
+    """The heaviest of several verdicts; OK for none."""
     return max(verdicts, key=lambda verdict: verdict.weight, default=Verdict.OK)

@@ -37,10 +37,10 @@ class Observed:
 
 @frozen
 class ScenarioContext:
-    """The state that a scenario is simulated on: a log read to its end, and the facts beside it.
+    """The state that a scenario is simulated on: a log read to its end, and facts that are not in the log.
 
-    `observed` is the live quorum of that cluster where it was asked; `started` is what nodes make of the log that start
-    from it, read for the scenario `restart` only; `notes` what there is to say of the sources whatever is asked.
+    `observed` is the live quorum of that cluster, if it was asked. `started` are the states of nodes that start from
+    this log, read for the scenario `restart` only. `notes` are findings about the sources, whatever the scenario.
     """
 
     loaded: Loaded
@@ -114,10 +114,10 @@ class Scenario:
     """A scenario and what is shown of it. `input` is its class `Input`, a frozen value with the fields of `input` in an
     answer. `about` is what a report says it shows, `help` the text of `--help`.
 
-    `effects` are the fields of `effects` that it fills beside partitions, changes and records. `from_options` makes the
-    `Input` of the parameters of its options (default: the class itself) and raises OptionsError. `at` gives the last
-    offset to be read, where the input names one; `watches` the nodes to be watched beside the voters, of a scenario
-    that depends on who is alive now.
+    `effects` are the fields of `effects` that it fills in addition to partitions, changes and records. `from_options`
+    makes the `Input` from the parameters of its options (default: the class itself) and raises OptionsError. `at` gives
+    the last offset to be read, if the input names one. `watches` gives the nodes to be watched in addition to the
+    voters, for a scenario that depends on which nodes are alive now.
     """
 
     name: str

@@ -20,7 +20,7 @@ CODE = re.compile(r"`[^`\n]+`")
 HELP = ROOT / "docs" / "reference" / "commands.md"
 
 # Packages whose docstrings and comments are not in plain words yet.
-NOT_YET = ("kafkactl/adapters/", "kafkactl/dryrun/")
+NOT_YET = ("kafkactl/adapters/",)
 COMMENT = re.compile(r"(?:^\s*|  )# (.*)")
 
 MESSAGES_OF = ("blocker", "warning", "note", "remark", "Finding", "Unknown")

@@ -1,8 +1,8 @@
 """Brokers that are controllers too: losing them can cost the quorum its majority.
 
-Then nobody fences anybody: the log stands still, and partitions that the lost brokers lead stay theirs, unreachable,
-until a majority of the controllers is back (KIP-595). Only a node with both roles has the id of a broker and of a
-voter.
+Without a majority no broker is fenced and the log does not grow. Partitions that the lost brokers lead keep these
+leaders, and cannot be reached, until a majority of the controllers is back (KIP-595). Only a node with both roles has
+the id of a broker and of a voter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Brokers lost together, for one partition: every order in which the controller may notice.
 
-The controller fences one broker a pass, in an order that nobody can tell; until its turn a dead broker counts as
-alive and may even be elected (measured on 3.9.2 to 4.4.0). What a partition becomes depends on its own replicas alone.
+The controller fences one broker per pass, in an order that cannot be predicted. Until then it takes a dead broker for
+alive and may even elect it (measured on 3.9.2 to 4.4.0). The result for a partition depends on its own replicas alone.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ def ends_of(
     rules: ElectionRules,
     settings: tuple[int, bool],
 ) -> tuple[Partition, ...]:
-    """How a partition may end when these of its replicas are lost, in every order; equal ends are told once.
+    """The distinct final states of a partition when these of its replicas are lost, over every order of the losses.
 
-    Ends that differ only in their epochs count as equal. `acceptable` is about the time before the loss; `settings`
-    are the effective min ISR and whether an unclean election is allowed.
+    States that differ only in their epochs are equal. `acceptable` says which brokers could lead before the loss;
+    `settings` are the effective min ISR and whether an unclean election is allowed.
     """
     found: dict[tuple[object, ...], Partition] = {}
     for order in permutations(sorted(set(lost))):

@@ -219,5 +219,5 @@ def _bare(partition: Partition) -> Partition:
 
 
 def _apart(partition: Partition) -> tuple[object, ...]:
-    """What tells two ends apart."""
+    """What has to differ for two final states of a partition to be different ones: the order within lists does not."""
     return tuple(frozenset(part) if isinstance(part, tuple) else part for part in partition)

@@ -1,8 +1,8 @@
-"""A cluster in which partitions that are alike stand once: what happens to one of them happens to all.
+"""A cluster with one partition of each shape: what happens to it happens to all partitions of that shape.
 
-Partitions are alike where all but their epochs is equal and the same settings hold for their topics. A controller that
-only fences brokers and takes them back does to each what it does to the others, so that a long script is played on one
-of each kind, and what came of it is spread over all of them. 200,000 partitions have some 17,000 kinds.
+Two partitions have the same shape if they are equal in all but their epochs and the same settings apply to their
+topics. A controller that only fences and unfences brokers treats them alike. So a long series of events is simulated on
+one partition of each shape, and the result is copied to the others. 200,000 partitions have about 17,000 shapes.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class Member(NamedTuple):
 
 
 class ShapedController(ActiveController):
-    """A controller of such a cluster. `members` tells by topic name and number which partitions one stands for, as
-    places in `all_members`.
+    """The controller of such a cluster. `members` has, by topic name and number of a partition, the partitions with its
+    shape, as indexes into `all_members`.
 
-    Where an operation takes partitions one by one (`change`, `put`, `apply`), it is about all that are alike.
+    Where an operation takes partitions one by one (`change`, `put`, `apply`), it is about all of the same shape.
     """
 
     def __init__(self, image: Image, facts: Facts) -> None:
         self.all_members: list[Member] = []
         self.members: dict[Key, list[int]] = {}
-        self.owners: list[Key] = []  # by place, who stands for a member
+        self.owners: list[Key] = []  # by index of a member, the partition that represents it
         whole = ActiveController(image, facts)
         topics, settings = self._shaped(whole)
         ids = {topic.name: topic.id for topic in topics}
@@ -82,7 +82,7 @@ class ShapedController(ActiveController):
         return topics, {str(ids[shape]): shape for shape in states}
 
     def weight(self, key: Key) -> int:
-        """How many partitions one stands for."""
+        """How many partitions this one represents."""
         return len(self.members[key])
 
     @property
@@ -96,7 +96,7 @@ class ShapedController(ActiveController):
         return sum(len(held) for key, held in self.members.items() if self.state(key)[LEADER_AT] == NO_LEADER)
 
     def state(self, key: Key) -> PartitionState:
-        """The partition that stands for others, as it is in the image."""
+        """The state of a representing partition in the image."""
         return self.image.topics[key[0]].partitions.states[key[1]]
 
     def _alike(self, *arguments: Any, **rest: Any) -> list[Changed]:
@@ -146,7 +146,7 @@ class ShapedController(ActiveController):
 
 
 class Spread:
-    """What an event changed, for all that are alike at once."""
+    """What an event changed: one change for all partitions of a shape."""
 
     def __init__(self, controller: ShapedController, *, since_mark: bool = False) -> None:
         self._controller = controller

@@ -1,9 +1,9 @@
-"""The active controller, played: it takes the events that a real one takes and says what it would write.
+"""A simulated active controller: it handles the events that a real one handles and returns the records it would write.
 
-It stands on an image and changes only its own picture of it. Each method is one operation of the real controller, with
-its records in the order in which that one writes them; partitions within an operation come by topic name and number,
-while Kafka walks hash tables. Sources: `ReplicationControlManager.java`, `ClusterControlManager.java`; measured on
-3.9.2, 4.0.2, 4.3.1 and 4.4.0.
+It starts from an image and changes only its own copy of the state. Each method is one operation of the real controller,
+with the records in the order in which Kafka writes them. Partitions within an operation are ordered by topic name and
+number, while Kafka iterates over hash tables. Sources: `ReplicationControlManager.java`,
+`ClusterControlManager.java`; measured on 3.9.2, 4.0.2, 4.3.1 and 4.4.0.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class ActiveController:
         return tuple(self._tally)  # type: ignore[return-value]
 
     def weight(self, _key: Key) -> int:
-        """How many partitions one stands for (`shapes.ShapedController`)."""
+        """How many partitions this one represents: more than 1 only in `shapes.ShapedController`."""
         return 1
 
     def _count(self, topic: Topic, fields: Any, by: int) -> None:
@@ -201,11 +201,11 @@ class ActiveController:
     def register(
         self, broker_id: int, incarnation_id: Uuid, *, clean: bool, directories: tuple[Uuid, ...] | None = None
     ) -> Operation:
-        """A new incarnation (`registerBroker`); `clean`: it says that it went down in order, and it is believed. One
-        that is not registered is not believed, for there is no epoch to compare with.
+        """A new incarnation registers (`registerBroker`). With `clean` it reports a clean shutdown, and the controller
+        accepts that, except for a broker that is not registered: there is no broker epoch to compare with.
 
-        After an unclean shutdown with ELR it leaves every ISR and ELR. Its broker epoch is the offset at which this
-        operation begins, or close to it.
+        After an unclean shutdown, with ELR, the broker is removed from every ISR and ELR. Its broker epoch is the
+        offset at which this operation begins, or close to it.
         """
         isr, clean = self.with_isr(broker_id), clean and broker_id in self.brokers
         if self.facts.rules.elections.elr and not clean:
@@ -235,7 +235,7 @@ class ActiveController:
         return self._done(f"broker {broker_id} reports its cordoned directories", change)
 
     def report_directories(self, broker_id: int, moved: Mapping[Uuid, Uuid]) -> Operation | None:
-        """It tells where its replicas are now: from one directory into another (`handleAssignReplicasToDirs`)."""
+        """The broker reports the directories of its replicas, as old to new id (`handleAssignReplicasToDirs`)."""
         if not self.facts.rules.elections.directories:
             return None
         items = []
@@ -358,7 +358,7 @@ class ActiveController:
                 topic = key[0]
                 least, unclean = self.settings(self.image.topics[topic])
             isr = without(before.isr, *gone) if given is None else given
-            # Directories by identity, for their hash is dear; `known` keeps them alive.
+            # Directories are compared by identity because hashing them is slow; `known` keeps the objects alive.
             shape = before[:LEADER_EPOCH_AT], id(before.directories), before[ELR_AT:], isr, least, unclean
             found = known.get(shape)
             if found is None:
@@ -389,7 +389,8 @@ def is_online_in(broker: Broker | None, directory: Uuid) -> bool:
 
 
 def _leads_uncleanly(before: Partition, change: PartitionChange, made: Partition) -> bool:
-    """Whether the new leader is one that was not known to be in sync; the change tells unless it was RECOVERING."""
+    """Whether the new leader was not known to be in sync. The change itself shows that, unless the partition was
+    RECOVERING before."""
     if change.leader_recovery_state == RECOVERING:
         return True
     was_safe = change.leader in before.isr or change.leader in before.eligible_leader_replicas

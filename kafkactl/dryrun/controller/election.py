@@ -221,7 +221,7 @@ class _Builder:
         self.isr, self.replicas, self.removing, self.adding = isr, replicas, (), ()
 
     def _find_eligible(self) -> None:
-        """At min ISR nobody is eligible beside the ISR; below it, who was in the ISR or eligible stays eligible."""
+        """Set the ELR: empty at min ISR or above; below it, replicas that were in the ISR or the ELR stay eligible."""
         if not self.rules.elr:
             return
         if len(self.isr) >= self.target.min_isr:

@@ -1,8 +1,8 @@
-"""What a prediction stands on beside the image: the controller's release and static settings, where the log ends.
+"""The input of a prediction in addition to the image: the controller's release and static settings, the log's end.
 
-The log does not hold everything: min.insync.replicas and unclean.leader.election.enable may come from the properties
-file of the active controller, whose own release decides by which rules it plays. What was assumed is said.
-Source of the order in which a value is looked for: `KafkaConfigSchema.resolveEffectiveTopicConfig`.
+The log does not contain everything: min.insync.replicas and unclean.leader.election.enable may come from the properties
+file of the active controller, and its release decides which rules apply. Assumptions are listed in the answer.
+Source of the order in which a value is resolved: `KafkaConfigSchema.resolveEffectiveTopicConfig`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def topic_setting(image: Image, facts: Facts, topic: str, name: str) -> str:
 
 
 def min_isr_of(image: Image, facts: Facts, topic: str) -> int:
-    """min.insync.replicas of a topic; what cannot be read as a number counts as Kafka's default."""
+    """min.insync.replicas of a topic; Kafka's default if the configured value is not a number."""
     text = topic_setting(image, facts, topic, MIN_ISR)
     return int(text) if _is_number(text) else int(_DEFAULTS[MIN_ISR])
 
@@ -115,7 +115,7 @@ def _is_number(text: str) -> bool:
 
 
 def unclean_allowed(image: Image, facts: Facts, topic: str) -> bool:
-    """Whether a topic's partitions may be led by a replica that was not in sync, without anybody asking for it."""
+    """Whether the controller may elect an out-of-sync leader for a topic's partitions without an operator's request."""
     return (
         facts.rules.elections.unclean_by_config
         and topic_setting(image, facts, topic, UNCLEAN).strip().lower() == "true"

@@ -57,9 +57,9 @@ def state_of(
 
 
 def _min_insync(image: Image, facts: Facts, leader: int | None) -> MinInsync:
-    """min.insync.replicas as far as the log tells it: the files of brokers are not in it.
+    """min.insync.replicas as far as it is in the log, which does not contain the properties files of brokers.
 
-    A broker is given the cluster's value or, without one, its own; what its file says stays unknown.
+    A broker has the cluster's dynamic value or, without one, its own dynamic value; else its value is unknown.
     """
     cluster = image.configs.get((BROKER_CONFIG, ""), {}).get(MIN_ISR)
     single = {

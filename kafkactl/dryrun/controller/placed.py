@@ -9,8 +9,8 @@ from kafkactl.metadata.image.model import MIGRATING, Partition
 
 
 def placed(partition: Partition) -> tuple[Partition, tuple[int, ...]]:
-    """The partition with each replica id replaced by its place, and the ids by place; ids that are no replicas come
-    after them. Epochs and directories are left out."""
+    """The partition with each broker id replaced by an index, and the ids by index: first the replicas in their order,
+    then ids that appear elsewhere in the partition only. Epochs and directories are left out."""
     place = {id: at for at, id in enumerate(partition.replicas)}
 
     def at(ids: Sequence[int]) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""The rules that an active controller plays by, from its release and the finalized levels.
+"""The rules that an active controller follows, from its release and the finalized levels.
 
-What differs between releases is schemas/features/election_rules.toml, what differs between records of different
-levels schemas/replay/record_versions.toml; the rest that depends on levels is here: `MetadataVersion.java` (leader
+Differences between releases are in schemas/features/election_rules.toml, differences between records of different
+levels in schemas/replay/record_versions.toml. The rest that depends on levels is here: `MetadataVersion.java` (leader
 epoch on a smaller ISR) and KIP-966 (ELR).
 """
 
@@ -19,7 +19,7 @@ from kafkactl.protocol.text.java_text import hash_map_order
 from kafkactl.schema.record_versions import first_level_with, record_version
 from kafkactl.schema.release_table import ReleaseTable, read_release_table
 
-LEVEL_OF_SILENCE: Final = 1  # of metadata.version in a log that never told one
+LEVEL_OF_SILENCE: Final = 1  # metadata.version of a log without a record of it
 _EPOCH_STAYS_FROM: Final = 12  # 3.6-IV0: a smaller ISR leaves the leader epoch as it is (KAFKA-15021)
 MOST_RECORDS_OF_REQUEST: Final = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
 _RELEASE_FIELDS: Final = {
@@ -41,13 +41,13 @@ _RELEASE_FIELDS: Final = {
 class Rules:
     """What an active controller and its brokers do, by release and levels.
 
-    `elections` decides about partitions. `fences_again_after_shutdown`: a broker that left by a controlled shutdown is
-    fenced a second time when its session expires (4.0 on, measured). `registration_clears_isr`: a new incarnation is
-    taken out of the ISRs that it still stands in (4.0 on, KAFKA-18106; before, a registration changes no partition,
-    measured on 3.3.2 and 3.6.2). `cordons`: brokers report cordoned directories at each start (metadata.version
-    4.3-IV0). `isr_in_hash_order`: a leader reports an ISR in the order of a hash table (4.2 on), before that in the
-    order in which the replicas joined it (both measured). `checks_cordoned`: the controller checks changes of
-    cordoned.log.dirs (4.3 on, KIP-1066). `bounded_requests`: what an operator asks for may write
+    `elections`: the rules of leader elections. `fences_again_after_shutdown`: a broker that left by a controlled
+    shutdown is fenced a second time when its session expires (4.0 on, measured). `registration_clears_isr`: a new
+    incarnation is removed from the ISRs that it is still in (4.0 on, KAFKA-18106; before, a registration changes no
+    partition, measured on 3.3.2 and 3.6.2). `cordons`: brokers report cordoned directories at each start
+    (metadata.version 4.3-IV0). `isr_in_hash_order`: a leader reports an ISR in the order of a hash table (4.2 on),
+    before that in the order in which the replicas joined it (both measured). `checks_cordoned`: the controller checks
+    changes of cordoned.log.dirs (4.3 on, KIP-1066). `bounded_requests`: a request may write at most
     `MOST_RECORDS_OF_REQUEST` records, whether it is atomic or not (3.5 on, KAFKA-14996).
     """
 

@@ -37,10 +37,10 @@ def with_simulation(
     runs: int,
     seed: int,
 ) -> Prediction:
-    """A prediction about voters with the field `simulation` and what is assumed for it; as it is if they are not known.
+    """A prediction about voters with the field `simulation` and its assumptions; unchanged if the voters are unknown.
 
-    The event is what is `added`, `removed` or `lost`; nothing where nothing of it would be accepted. The field is null
-    where no majority is alive, for then nothing is elected and nothing begins.
+    The simulated event is what is `added`, `removed` or `lost`, or no event if the controller would refuse it. The
+    field is null if no majority is alive, because then no leader is elected and no simulation can begin.
     """
     voters, alive = found.effects.get("voters"), found.effects.get("alive")
     if voters is None or alive is None:

@@ -1,6 +1,6 @@
 """Records before the checkpoint that a replay begins with: counted by their frames, their content unread.
 
-Only control records are decoded, for the last LeaderChange tells who leads, wherever it stands.
+Only control records are decoded, because the last LeaderChange in the log names the leader, even before a checkpoint.
 """
 
 from __future__ import annotations

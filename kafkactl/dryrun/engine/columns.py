@@ -1,8 +1,8 @@
-"""Batches of a metadata log as columns: partition records into patches, every other record as it stands.
+"""Batches of a metadata log as columns: partition records into patches, every other record unchanged.
 
 Nearly all records are PartitionRecords and PartitionChangeRecords. They are framed, parsed and folded by the columns of
-`metadata.replay.columns`. Whatever is no such record, or is written in another way than Kafka writes it, keeps its
-bytes and its place, to be replayed one by one.
+`metadata.replay.columns`. Any other record, and one that is not encoded as Kafka encodes it, keeps its bytes and its
+position and is replayed one by one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Window:
     """Which records are replayed: offsets from `first` on and below `end`; earlier ones are counted.
 
     Partition records within the `withheld` ranges of offsets (first and last), and those of `exact` topics (raw ids),
-    stay as they stand; with `all_exact` all of them do.
+    are not folded but kept as records; with `all_exact` all of them are.
     """
 
     first: int
@@ -49,7 +49,7 @@ class Window:
 
 
 class Other(NamedTuple):
-    """A record, or a batch, as it stands. `position` is that of its batch in the file, `number` its place in it."""
+    """The bytes of a record, or of a batch. `position` is that of its batch in the file, `number` its index in it."""
 
     position: int
     number: int
@@ -144,7 +144,7 @@ class Columns:
             self.others.append(Other(base + at, 0, BATCH, offset, epoch, timestamp, window.data[at:end]))
 
     def _take_usual(self, piece: _Piece, aborted: list[tuple[int, int]], stop: int | None) -> None:
-        """Partition records into patches, unless they have to stay as they stand; other records as they stand."""
+        """Fold partition records into patches, except those that have to be kept; keep all other records."""
         rows = piece.sound if stop is None else piece.sound[piece.batch_at(piece.sound) < stop]
         self.aborted += aborted
         is_row = piece.is_partition(rows)
@@ -155,7 +155,7 @@ class Columns:
         self.others += piece.others(np.sort(np.concatenate(staying)))
 
     def _fold(self, piece: _Piece, rows: Array) -> Array:
-        """Partition records into patches; returns those that have to stay as they stand."""
+        """Fold partition records into patches; returns the rows of those that have to be kept as records."""
         offsets = piece.offsets(rows)
         heads = tagged.heads(piece.window, piece.found.start[rows], piece.found.end[rows])
         odd = np.zeros(len(rows), bool)
@@ -238,7 +238,7 @@ class _Piece:
         return aborted, None if begun is None else int(self._batch[begun])
 
     def others(self, rows: Array) -> Iterator[Other]:
-        """Some records as they stand."""
+        """The records of these rows, unchanged."""
         heads, data = self._heads, self.window.data
         batch = self._batch[rows]
         columns = (

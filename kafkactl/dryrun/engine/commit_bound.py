@@ -1,9 +1,9 @@
-"""Up to which offset a log is surely committed, from the logs of several voters.
+"""The offset up to which a log is certainly committed, from the logs of several voters.
 
-Nothing on a disk says what is committed. But a record that a majority of the voters holds is, if a record of the newest
-epoch stands at or behind it there: a leader commits what is of earlier epochs only through its own (KIP-595,
-`LeaderState.updateHighWatermark`). Logs are compared by their epochs: two that have the same epochs begin at the same
-offsets are equal up to where either ends.
+The disk does not record what is committed. But a record that is in the logs of a majority of the voters is committed
+if these logs have, at or after it, a record of the newest epoch: a leader commits records of earlier epochs only with
+one of its own (KIP-595, `LeaderState.updateHighWatermark`). Logs are compared by their epochs: two logs in which the
+same epochs begin at the same offsets are equal up to the end of the shorter one.
 """
 
 from __future__ import annotations

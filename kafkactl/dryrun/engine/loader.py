@@ -1,13 +1,14 @@
-"""What a starting node makes of a log: Kafka's loader, played with what it does differently from the controller.
+"""The state that a starting node builds from a log: Kafka's loader, with its differences from the controller.
 
 The active controller applies records one by one. A node that starts reads up to 8 MiB at a time and collects each read
-into one delta, and three of its parts are not the sum of their records:
+into one delta. Three parts of such a delta are not the sum of their records:
 
-* SCRAM (`ScramDelta.apply`): users are changed in the order of a hash table; if the removals among them empty a
-  mechanism on the way, everything that comes behind in that mechanism is lost. Measured up to 4.4.0.
-* topic configurations (`ConfigurationsDelta.replay`): the removal of a topic takes its configurations away only if they
-  were there before the read; created and removed within one read, they stay. Measured from 3.8.1 on, not in 3.7.2.
-* aborted transactions (`MetadataBatchLoader`): what was aborted is forgotten only if nothing follows the abort in the
+* SCRAM (`ScramDelta.apply`): users are changed in the order of a hash table. If removals make a mechanism empty, all
+  later changes of that mechanism in the same delta are lost. Measured up to 4.4.0.
+* Topic configurations (`ConfigurationsDelta.replay`): the removal of a topic removes its configurations only if they
+  existed before the read; if they were created and removed within one read, they remain. Measured from 3.8.1 on, not
+  in 3.7.2.
+* Aborted transactions (`MetadataBatchLoader`): aborted records are discarded only if nothing follows the abort in the
   same read.
 """
 
@@ -51,7 +52,7 @@ def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, keep
     for position, segment in enumerate(segments):
         following = segments[position + 1].base_offset if position + 1 < len(segments) else None
         is_needed = following is None or following > begin.end_offset
-        # A starting node cuts the log at the first damage, also at one that the checkpoint stands for.
+        # A starting node truncates the log at the first damage, even at offsets that the checkpoint covers.
         if not (loader.read(segment, begin.end_offset) if is_needed else _is_sound(segment)):
             break
     return Started(image=loader.image(), from_offset=begin.end_offset, phantoms=loader.phantoms)
@@ -158,7 +159,7 @@ class _Loader:
             self._scram |= {(mechanism, name): credential for name, credential in kept.items()}
 
     def _take_from_orphans(self, records: Iterable[MetadataRecord]) -> None:
-        """Values that are taken away from a new topic of the name were those of the old one."""
+        """Remove a topic's deleted settings from those left over from a removed topic of the same name."""
         for record in records:
             held = self._orphans.get(record.data["ResourceName"]) if record.api_key == _CONFIG else None
             if held is not None and record.data["ResourceType"] == TOPIC_CONFIG and record.data["Value"] is None:

@@ -1,10 +1,10 @@
-"""The local engine: a metadata log, piece by piece, to the image at its end, in memory that the state alone decides.
+"""The local engine: replays a metadata log piece by piece. Memory depends on the size of the state, not of the log.
 
-A folder is read as a starting node reads it: the newest whole checkpoint within the log, then the records behind it;
-without one, all segments from offset 0 on. What stands before that checkpoint is counted. What does not decode is a
-finding. The first bad batch ends the log, as it does for a node that starts; where the checkpoint lies beyond it, the
-state is that of the checkpoint alone (`KafkaMetadataLog.truncateToLatestSnapshot`). With `past_damage` what can be read
-after damage is replayed, too, which gives a state that no node has.
+A folder is read as a starting node reads it: the newest complete checkpoint within the log, then the records after it;
+without a checkpoint, all segments from offset 0. Records before the checkpoint are counted. What cannot be decoded is
+reported as a finding. The first bad batch ends the log, as for a node that starts; if the checkpoint's end offset is
+after it, the state is that of the checkpoint alone (`KafkaMetadataLog.truncateToLatestSnapshot`). With `past_damage`
+readable records after the damage are replayed as well, which gives a state that no node has.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ class LogFile(Protocol):
 
 @frozen
 class Loaded:
-    """What a log leads to. Offsets are -1 where there are no records; times in milliseconds.
+    """The result of replaying a log. Offsets are -1 if there are no records; times are in milliseconds.
 
-    `voters` are the ids in the last LeaderChange record, () without one.
-    `snapshot_offset` is the end offset of the checkpoint that it was begun with, None without one; `committed_offset`
-    the last offset that is known to be committed, None where nothing in these files tells. `first_offset`, `records`,
-    `counts` and `log_bytes` are of the whole log, what stands before that checkpoint included. `departed` are the
-    brokers that the records after that checkpoint unregistered, as they were last registered; `starting` those that
-    they registered and neither unfenced nor fenced since.
+    `voters` are the ids in the last LeaderChange record, () without one. `snapshot_offset` is the end offset of the
+    checkpoint that the replay began with, None without one. `committed_offset` is the last offset that is known to be
+    committed, None if the files do not show one. `first_offset`, `records`, `counts` and `log_bytes` cover the whole
+    log, including records before that checkpoint. `departed` are the brokers that were unregistered after that
+    checkpoint, as last registered; `starting` those that were registered after it and neither unfenced nor fenced
+    since.
     """
 
     image: Image
@@ -152,7 +152,7 @@ def _records(data: bytes, position: int, base: int, file: str) -> Iterator[tuple
 
 
 class Reading:
-    """Segments on their way into a state: what both engines say about a log beside what its records do."""
+    """Segments while they are replayed: the offsets, counts and findings that both engines report about a log."""
 
     REPLAYING: type[BatchReplaying] = FastReplaying
 
@@ -217,7 +217,7 @@ class Reading:
         """A batch before the start, or the one there: does it follow on the one before?"""
         end = self.start.end_offset
         if first == end and (self._next_before is None or self._next_before > end):
-            return  # nothing stood before; what stands there again the replay tells
+            return  # nothing before it to follow; the replay reports records that are repeated
         if self._next_before is not None and first != self._next_before:
             self.gap(self._next_before, first)
         self._next_before = last + 1
@@ -232,7 +232,7 @@ class Reading:
         self._findings.append(_finding(GAP, self.segment, text, severity, expected=expected, found=found))
 
     def damaged(self, damage: Damage, *, is_tail: bool = False) -> None:
-        """Bytes that are no batch; `is_tail`: at the end of the log, where one may be on its way."""
+        """Bytes that are not a batch. `is_tail`: at the end of the log, where a node may still be writing one."""
         if is_tail:
             text = "the last batch is not whole: a live node is writing it, or one that stopped will cut it off"
             if damage.error.id == "zero-tail":

@@ -1,8 +1,8 @@
 """What has to be known of a log before its partition records can be folded out of order.
 
-A partition record does what it says wherever it stands, but for a few things told by other records, which are few:
-whether its transaction was aborted (KIP-868), whether its topic was there, and where ClearElrRecords stand between
-(KIP-966). Records that none of this makes plain are replayed one by one.
+The effect of a partition record is independent of its position, with three exceptions that other records decide:
+whether its transaction was aborted (KIP-868), whether its topic existed, and which ClearElrRecords come between
+(KIP-966). Partition records whose effect these do not settle are replayed one by one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def outline_of(values: Iterable[tuple[int, bytes]], start: Image) -> Outline:
         try:
             outline.take(offset, decode_record(value))
         except DecodeError:
-            continue  # has no effect, and is told when it is replayed
+            continue  # has no effect, and is reported when it is replayed
     return outline.end()
 
 
@@ -109,7 +109,7 @@ class _Outlining:
             self._set_version(offset, data["FeatureLevel"])
 
     def _set_version(self, offset: int, level: int) -> None:
-        if level > 0 and self._no_version_from is not None:  # it cannot be taken away
+        if level > 0 and self._no_version_from is not None:  # once set, it cannot be removed
             self._unversioned.append((self._no_version_from, offset))
             self._no_version_from = None
 

@@ -26,7 +26,7 @@ from kafkactl.metadata.replay.state import State
 from kafkactl.metadata.replay.topics import LEADER_STAYS
 
 WIDTHS: Final = {**dict.fromkeys(LISTS, lists.IDS), DIRECTORIES: lists.DIRECTORIES}  # words of an element, by column
-# What a field is above 0 by: the least number that stands for something given is 1.
+# Added to a field's value, so that 0 means "not given" and the least given value is 1.
 _ABOVE: Final = {**dict.fromkeys(WIDTHS, 1), "leader": 2, "recovery": 1}
 FIELDS: Final = tuple(_ABOVE)
 COUNTERS: Final = ("resets", "leader_epoch", "epoch")

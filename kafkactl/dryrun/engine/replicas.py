@@ -93,7 +93,7 @@ def farthest(replicas: Sequence[Replica]) -> int:
 
 
 def compared(replicas: Sequence[Replica], chosen: int) -> tuple[Finding, ...]:
-    """What is to say of the logs beside the chosen one: damage, and where they are not the same log."""
+    """Findings about the logs that were not chosen: damage, and where they differ from the chosen log."""
     return (*_troubles(replicas, chosen), *divergence_findings(replicas, replicas[chosen]))
 
 
@@ -129,7 +129,7 @@ class _Walk:
         self.sound = (0, -1)
 
     def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
-        """A segment, in its turn. Bytes that are no batch are torn, not damaged, where nothing comes behind them."""
+        """Read the next segment. Bytes that are not a batch are a torn end if nothing follows them, else damage."""
         held: Damage | None = None
         for run in runs:
             if held is not None:

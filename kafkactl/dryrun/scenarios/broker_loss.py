@@ -44,10 +44,11 @@ def broker_loss(
     mode: LossMode = LossMode.CRASH,
     in_order: bool = False,
 ) -> Prediction:
-    """What the cluster is after these brokers are lost.
+    """The state of the cluster after these brokers are lost.
 
-    Without `in_order` every order is played and what depends on it is told with all its outcomes; records are those of
-    the order given. Raises InputError `unknown-broker`, `no-brokers-named`, `too-many-brokers-lost`.
+    Without `in_order` every order is simulated, and a result that depends on the order is given with all its outcomes;
+    the records are those of the given order. Raises InputError `unknown-broker`, `no-brokers-named`,
+    `too-many-brokers-lost`.
     """
     brokers = checked(image, facts, brokers)
     controller = ActiveController(image, facts)
@@ -79,7 +80,7 @@ def broker_loss(
 
 
 def lose(controller: ActiveController, broker_id: int, mode: LossMode) -> None:
-    """One broker goes: fenced when its session expires, or by itself after it moved its leaders away."""
+    """Simulate the loss of one broker: its session expires, or it moves its leaders to others and shuts down."""
     if mode is LossMode.CONTROLLED:
         controller.begin_shutdown(broker_id)
     controller.fence(broker_id)

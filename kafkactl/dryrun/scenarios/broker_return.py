@@ -183,13 +183,13 @@ def _too_many(partition: str, brokers: int) -> InputError:
 def come_back(
     controller: ActiveController, broker_id: int, *, clean: bool, empty_disks: bool = False
 ) -> dict[Key, Partition]:
-    """One broker starts again: registers, is unfenced, and its replicas catch up. The partitions that it leads as soon
-    as it is unfenced, with nothing but what is on its own disks, and what they were just before.
+    """Simulate the start of one broker: it registers, is unfenced, and its replicas catch up.
 
-    On empty disks it makes its replicas anew and tells in which directories they are. If that comes before it is
-    unfenced, it is elected where it was in sync, for nothing in the log says that they are empty; if it comes after,
-    nobody is elected until the next broker is unfenced. Both were measured (the first on 4.0.2 and 4.3.1, the second
-    on 3.9.2 and 4.4.0, on a busy machine); the first is played.
+    Returns the partitions that it leads as soon as it is unfenced, with no data but that on its own disks, each as it
+    was just before. With empty disks it creates its replicas again and reports their directories. If it does so before
+    it is unfenced, it is elected where it was in sync, because nothing in the log shows that the disks are empty. If it
+    does so afterwards, no leader is elected until the next broker is unfenced. Both orders were measured (the first on
+    4.0.2 and 4.3.1, the second on 3.9.2 and 4.4.0, on a busy machine); the first is simulated.
     """
     before = controller.brokers.get(broker_id) or last_registration(controller.image, controller.facts, broker_id)
     moved = {uuid: _derived(uuid) for uuid in before.directories} if empty_disks else {}

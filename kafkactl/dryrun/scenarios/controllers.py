@@ -154,7 +154,7 @@ def _refusal(
 
 
 def _of_listener(image: Image, facts: Facts, endpoint: str) -> ServerError | None:
-    """The new voter has to name the listener by which the leader speaks with voters, the first of its own."""
+    """The error for a new voter without an endpoint for the leader's default listener, the first that it configures."""
     known = [listener.strip() for listener in facts.static.get(LISTENERS, "").split(",") if listener.strip()][:1]
     known = known or _listeners(image, facts.leader_id)
     found = _ENDPOINT.fullmatch(endpoint)

@@ -142,7 +142,7 @@ def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mappin
 def _server_error(
     state: FeatureState, request: FeatureRequest, accepted: Mapping[str, bool | None]
 ) -> ServerErrorDict | None:
-    """The error of the first feature that is refused; 4.x tells it for all."""
+    """The error of the first feature that is refused; 4.x returns it for the whole request."""
     rules = update_rules(rules_release(state))
     whole = rules.results == "whole"
     for name, level in request.levels.items():
@@ -220,7 +220,7 @@ def _dependency(state: FeatureState, request: FeatureRequest, name: str, level: 
 
 
 def _ranges_asked(state: FeatureState, name: str) -> Iterator[tuple[str, Versions | None]]:
-    """Whom the controller holds a level against, and in which words."""
+    """The supported ranges that the controller checks a level against, each with the name that its message uses."""
     yield f"Local controller {state.active_controller}", (state.controller_range or {}).get(name)
     for member in state.members:
         if member.listed is None or (member.role is Role.CONTROLLER and member.id == state.active_controller):
@@ -232,9 +232,9 @@ def _ranges_asked(state: FeatureState, name: str) -> Iterator[tuple[str, Version
 
 
 def _operations(image: Image, facts: Facts, levels: Mapping[str, int]) -> Iterator[Operation]:
-    """One batch: configurations first, then the levels; kraft.version is told by control records from 4.1 on.
+    """One batch: configurations first, then the levels; kraft.version is in control records from 4.1 on.
 
-    A level that is in force already is written again (measured).
+    A level that is already finalized is written again (measured).
     """
     items: list[MetadataRecord] = []
     before = image.features.get(ELR_VERSION, 0)

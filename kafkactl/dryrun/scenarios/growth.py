@@ -61,7 +61,7 @@ _SETTINGS: Final = {
 
 
 def limits_of(static: Mapping[str, str]) -> Limits:
-    """The limits of a controller with this properties file; what is no number there counts as Kafka's default."""
+    """The limits of a controller with these static settings; Kafka's default for a value that is not a number."""
     told = {name: static.get(key, "").strip() for name, key in _SETTINGS.items()}
     return Limits(**{name: int(text) for name, text in told.items() if re.fullmatch(r"-?[0-9]+", text)})
 

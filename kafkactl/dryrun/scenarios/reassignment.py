@@ -137,7 +137,8 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
 
 
 def _reports(image: Image, moves: Sequence[Move]) -> Iterator[str]:
-    """Of a broker with several log directories nobody can tell which one it takes, nor when it says so."""
+    """The assumption for brokers with several log directories: which one each chooses, and when it reports that, cannot
+    be predicted. No text if no such broker gets a replica."""
     added = [
         broker_id
         for move in moves

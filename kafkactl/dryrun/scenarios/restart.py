@@ -1,7 +1,7 @@
-"""Scenario `restart`: what a node that replays this log will believe, against what the controller knows.
+"""Scenario `restart`: the state of a node that replays this log, compared with the state of the active controller.
 
-The two are not always the same (see `loader`): SCRAM users can be lost, configurations of removed topics and records of
-aborted transactions can come back. Whoever replays it is wrong until the next change of that very thing, and writes it
+The two may differ (see `loader`): SCRAM users can be lost, configurations of removed topics and records of aborted
+transactions can come back. A node with such a state keeps it until the next change of the same entry, and writes it
 into its own snapshots.
 """
 
@@ -30,9 +30,10 @@ SHOWN = 1_000
 def restart(
     image: Image, facts: Facts, found: Sequence[Started], node: int | None = None, voters: Sequence[int] = ()
 ) -> Prediction:
-    """The differences between the state and what a node makes of it that starts from each of these points.
+    """The differences between the state and that of a node which starts from each of these points.
 
-    Every node makes the same of the log; one that neither is registered in it nor votes (`voters`) is told.
+    Every node builds the same state from the log. `node` is only named in the answer: one that neither is registered
+    nor votes (`voters`) is reported.
     """
     is_known = node is None or node in image.brokers or node in image.controllers or node in voters
     by_start = {started.from_offset: (started, diff(image, started.image)) for started in found}

@@ -1,8 +1,8 @@
-"""Scenario `unregister-broker`: a broker's registration is taken away.
+"""Scenario `unregister-broker`: a broker's registration is removed.
 
-Kafka takes the request for a live broker too. Its process then stays up as a zombie: it leads and follows nothing,
-never registers again by itself, and after SIGTERM it waits for five minutes for a controlled shutdown that is not
-granted (measured on 3.9.2 to 4.4.0).
+Kafka accepts the request for a live broker too. The broker's process then stays up without a function: it leads and
+follows no partition, does not register again until it is restarted, and after SIGTERM it waits five minutes for a
+controlled shutdown that is not granted (measured on 3.9.2 to 4.4.0).
 """
 
 from __future__ import annotations

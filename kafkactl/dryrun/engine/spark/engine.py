@@ -5,8 +5,8 @@
 2. A job folds partition records into patches where they are read; the few other records come along. Patches of many
    stretches are merged by a hash aggregate over plain numbers (`spark`); where a log has few, they come packed, and the
    driver merges them (`found`), which is sooner done.
-3. From these follows what no partition record tells: what was aborted, when topics and ClearElrRecords came
-   (`outline`). Where the job went by something else, the log is read again, with what is known now.
+3. The other records show what no partition record contains: what was aborted, when topics and ClearElrRecords were
+   written (`outline`). If the job assumed something else, the log is read again with what is now known.
 4. The driver replays the other records one by one and puts the partitions in (`fold`).
 
 Why it is so: docs/decisions/0014-the-spark-plan.md.

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 
 def opened_segment(path: str) -> BinaryIO:
-    """The file, unbuffered. Raises OSError, also for what is no regular file or a link to one."""
+    """The file, unbuffered. Raises OSError, also for a path that is not a regular file or a link to one."""
     return open(path, "rb", buffering=0, opener=_regular)
 
 

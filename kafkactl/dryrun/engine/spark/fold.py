@@ -103,7 +103,7 @@ class Fold:
         self.window = replace(self.window, withheld=window.withheld, exact=window.exact)
 
     def _rows(self) -> list[Row]:
-        """The records that are replayed as they stand, in the order of the log."""
+        """The records that are replayed one by one, in the order of the log."""
         files = {stretch.number: stretch.file for stretch in self.plan.stretches}
         rows = []
         for key in self._found.of(OTHERS):

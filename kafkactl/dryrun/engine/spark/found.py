@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Found:
-    """What a job found of one log: rows that are no patches by kind, and patches, merged or packed."""
+    """What a job found in one log: patches, merged or packed, and the other rows by kind."""
 
     def __init__(self, rows: Iterable[tuple[int, bytes]] = (), patches: Merged | None = None) -> None:
         self._rows: dict[int, list[bytes]] = {}

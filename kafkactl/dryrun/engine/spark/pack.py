@@ -17,9 +17,9 @@ from kafkactl.dryrun.engine.columns import Columns, Other
 from kafkactl.dryrun.engine.patches import Patches
 from kafkactl.metadata.replay.columns.bytes import Array
 
-# Kinds of rows: a patch as it stands; many of them; records that stand as they are; lists that patches name by their
-# places; JSON: counts of records before the window, how many partitions and changes are in the patches, offsets of
-# transactions that were kept out; a file and the place of a batch in it whose CRC is wrong, or that is gone.
+# Kinds of rows: one patch; many packed patches; records that are not folded; lists that patches refer to by index;
+# JSON: counts of records before the window, how many partitions and changes are in the patches, offsets of
+# transactions that were left out; a file and the position of a batch in it whose CRC is wrong, or that is gone.
 PATCH, PATCHES, OTHERS, WORDS, BEFORE, COUNTS, ABORTED, WRONG, GONE = range(9)
 _PLACE: Final = struct.Struct(">ii")
 _OTHER: Final = struct.Struct(">qiiqiqi")  # an Other, its content by its length
@@ -39,7 +39,7 @@ def place_of(content: bytes) -> tuple[int, int]:
 
 
 def packed_columns(columns: Columns) -> Iterator[tuple[int, bytes]]:
-    """All that is no patch, as kinds and contents of rows."""
+    """All rows but the patches, as their kind and content."""
     if columns.before:
         yield BEFORE, json.dumps(columns.before).encode()
     if columns.aborted:

@@ -1,7 +1,7 @@
-"""From files to stretches that Spark's workers read: batch headers walked, and what they tell of the log.
+"""From files to the stretches that Spark's workers read: batch headers, and what they show of the log.
 
-Where headers do not lead through a file, it is scanned as the local engine does, for what is damaged has to be told in
-the same words.
+If headers do not lead through a file, the file is scanned as the local engine scans it, because both engines have to
+report damage in the same words.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NO_END: Final = 1 << 62
 _REMEMBERED_BATCHES: Final = 100
 _LEAST: Final = HEADER_BYTES - LENGTH_END
 _PIECE_BYTES: Final = 4 * 1024 * 1024
-_OLDER_EPOCH: Final = -1  # a kind of row beside those of the source
+_OLDER_EPOCH: Final = -1  # a kind of row in addition to those of the source
 
 
 @frozen
@@ -61,7 +61,7 @@ class Played(BatchReplaying):
 
 
 class Row(NamedTuple):
-    """A row of the source that is no patch; or a batch of an older epoch than the one before, which is in `split`."""
+    """A row of the source other than a patch; or a batch whose epoch is older than the epoch before it, in `split`."""
 
     file: int
     position: int
@@ -138,7 +138,7 @@ class Planning(Reading):
         self._begin = self._stop
 
     def _chain(self, position: int, offset: int, delta: int, epoch: int) -> None:
-        """As `BatchReplaying.take_run` follows batches; an older epoch is told among the findings of records."""
+        """Follow batches as `BatchReplaying.take_run` does; an older epoch is reported with the findings of records."""
         if self._is_over:
             return
         if offset != self._next and not offset < self.window.first == self._next:

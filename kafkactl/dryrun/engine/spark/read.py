@@ -1,10 +1,10 @@
 """Stretches of metadata logs, read, decoded and folded where Spark's workers are; neither Spark nor Arrow is needed.
 
-A stretch is a run of whole batches of one segment, checked by their CRC before anything of them is used. What it gives
-are the patches of partitions (`columns`), and beside them, packed into few rows, the lists that they point to and every
-record that has to be replayed as it stands.
+A stretch is a run of whole batches of one segment, whose CRCs are checked before anything in them is used. Its result
+are the patches of partitions (`columns`) and, packed into few rows, the lists that they refer to and every record that
+has to be replayed one by one.
 
-It touches the world: it reads byte ranges of files.
+This module has side effects: it reads byte ranges of files.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ _STRETCH = ("log", "number", "file", "path", "start", "end")
 
 
 class Taken(NamedTuple):
-    """What a stretch gives: rows that are no patches, as kinds and contents; patches of each era."""
+    """The result of a stretch: its patches by era, and its other rows as kind and content."""
 
     rows: list[tuple[int, bytes]]
     patches: list[Patches]

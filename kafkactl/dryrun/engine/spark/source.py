@@ -1,7 +1,7 @@
 """The Spark source `kraftlog`: stretches of metadata logs as rows of plain numbers, for a hash aggregate to merge.
 
-A row is the patch of a partition within a stretch. What is no patch goes through the same aggregate with a key of its
-own, its packed content. What workers do is in `spark_read`.
+A row is the patch of a partition within a stretch. Other rows pass through the same aggregate, with their packed
+content as their key. What workers do is in `read`.
 """
 
 from __future__ import annotations
