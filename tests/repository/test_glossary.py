@@ -20,7 +20,21 @@ CODE = re.compile(r"`[^`\n]+`")
 HELP = ROOT / "docs" / "reference" / "commands.md"
 
 # Packages whose docstrings and comments are not in plain words yet.
-NOT_YET = ("kafkactl/adapters/",)
+NOT_YET = tuple(
+    f"kafkactl/adapters/{name}"
+    for name in (
+        "bundle/",
+        "disks/",
+        "files/",
+        "logs/",
+        "migration/",
+        "processes.py",
+        "recover/",
+        "spark/",
+        "tiered/",
+        "zookeeper/",
+    )
+)
 COMMENT = re.compile(r"(?:^\s*|  )# (.*)")
 
 MESSAGES_OF = ("blocker", "warning", "note", "remark", "Finding", "Unknown")

@@ -23,7 +23,7 @@ from kafkactl.migration.inventory import Inventory, InventoryNode
 
 _OURS: Final = "KAFKACTL_"
 _SHOWS_STDOUT: Final = frozenset({Verb.RESTART, Verb.STOP, Verb.START, Verb.DISABLE, Verb.FORMAT, Verb.WIPE})
-"""What these print is no configuration file."""
+"""The output of these hooks may be shown: unlike that of others it is not a configuration file."""
 
 
 def call_hook(

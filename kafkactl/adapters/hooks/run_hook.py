@@ -1,8 +1,9 @@
-"""Hooks run: a command that somebody else wrote, under a time limit, with bounded output and a known end.
+"""Run a hook: a command of the operator's, with a time limit, bounded output and a result that is always known.
 
-The law: a hook that says it is done proves nothing; the gate behind it is observed. A hook that fails, hangs or says
-"try again" is told with what it wrote last. It is started without a shell in a process group of its own, which ends
-with it; what it leaves behind on purpose (a node that it started) has to leave that group, as `setsid` does.
+The exit code of a hook is not evidence: the gate after it is observed. A hook that fails, hangs or asks to be tried
+again is reported with the last lines of its output. It is started without a shell, in a process group of its own that
+is killed when the hook ends. A process that is to outlive the hook (a node that it started) has to leave that group,
+as `setsid` does.
 """
 
 from __future__ import annotations

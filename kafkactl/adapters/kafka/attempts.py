@@ -39,10 +39,10 @@ def one_after_another(
     backoff: Backoff,
     randomness: Callable[[], float],
 ) -> T:
-    """The answer of the first candidate that gives one, in rounds while somebody may still do so.
+    """The answer of the first candidate that gives one; tried in rounds as long as an error may be transient.
 
-    Each attempt has half of the time that is left, so that one node that never answers does not use it up. Raises the
-    error that says most, with those of the other nodes as its cause.
+    Each attempt has half of the time that is left, so that one node that never answers does not use all of it. Raises
+    the most informative error, with those of the other nodes as its cause.
     """
     failures: dict[Address, UnreachableError] = {}
     for _ in backoff.each_round(deadline, randomness):
@@ -58,9 +58,9 @@ def one_after_another(
 
 
 def all_at_once(addresses: Sequence[Address], ask: Ask[T], deadline: Deadline) -> dict[Address, T | KafkactlError]:
-    """Every node's answer, or error, in the order of `addresses`; one thread a node.
+    """Every node's answer, or error, in the order of `addresses`; one thread per node.
 
-    A thread that is stuck where no deadline reaches (a name server) is left behind and counts as timed out.
+    A thread that is stuck in a call without a deadline (resolving a name) is left running; its node has timed out.
     """
     found: dict[Address, T | KafkactlError] = {}
     bugs: list[BaseException] = []
@@ -70,7 +70,7 @@ def all_at_once(addresses: Sequence[Address], ask: Ask[T], deadline: Deadline) -
             found[address] = ask(address, deadline)
         except KafkactlError as error:
             found[address] = error
-        except BaseException as error:  # told to the caller below: a thread has nobody to raise to
+        except BaseException as error:  # raised again below: an exception of a thread does not reach the caller
             bugs.append(error)
 
     distinct = tuple(dict.fromkeys(addresses))

@@ -60,16 +60,16 @@ class Limits:
 
 @dataclass(slots=True)
 class _Line:
-    """The kept connection to one address; whoever uses it holds the lock, so one thread speaks with a node."""
+    """The kept connection to one address. A thread uses it only while it holds `lock`."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     connection: Connection | None = None
 
 
 class Client:
-    """Speaks with the nodes of one cluster; use it as a context manager, or close it.
+    """A client of the nodes of one cluster. Use it as a context manager, or close it.
 
-    `clock` and `randomness` (numbers from 0 up to 1) are arguments for the sake of tests.
+    `clock` and `randomness` (numbers from 0 up to 1) are arguments so that tests can replace them.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Client:
     def find_leader(self) -> Address:
         """The address of the controller that leads the quorum now, found by asking controllers for the quorum.
 
-        Raises UnreachableError `no-active-controller`, `not-authorised`, or why nobody could be asked.
+        Raises UnreachableError `no-active-controller`, `not-authorised`, or the reason why no controller was reached.
         """
         return self._find_leader(self._deadline())
 
@@ -293,7 +293,8 @@ class Client:
         yield from (address for address in dict.fromkeys(node.address for node in named) if address not in tried)
 
     def _view_of_somebody(self, deadline: Deadline) -> ClusterView:
-        """The cluster as the first bootstrap node tells it that answers now: one round, for a search is in one."""
+        """The cluster as described by the first bootstrap node that answers. One round only: the caller's search
+        has rounds of its own."""
         return one_after_another(
             functools.partial(self._answering_first, self.bootstrap),
             self._describe_cluster,
@@ -309,7 +310,7 @@ class Client:
             return self._lines.setdefault(address, _Line())
 
     def _connected(self, line: _Line, address: Address, deadline: Deadline) -> Connection:
-        """The line's connection, opened anew where it is of no more use."""
+        """The line's connection; a new one if there is none or it is stale."""
         if line.connection is not None and line.connection.is_stale(self._clock.now_ms()):
             line.connection.close()
             line.connection = None

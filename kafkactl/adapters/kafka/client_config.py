@@ -163,7 +163,7 @@ def _resolved(given: Mapping[str, str], file: str, lines: Mapping[str, int]) -> 
     for problem in found.problems + found.warnings:
         key = client_keys().get(problem.key)
         if key is not None and key.use == "used":
-            # A login line that names a provider may hold a password beside it, and the problem's words show the line.
+            # The problem's words quote the value, and a JAAS line may hold a password next to the provider's variable.
             is_secret = key.type == "PASSWORD"
             words = f"a config provider cannot tell {key.name}" if is_secret else problem.words
             _unresolved(place(file, key.name, lines), words)

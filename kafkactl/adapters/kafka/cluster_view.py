@@ -1,4 +1,4 @@
-"""The nodes of a cluster as one of them tells (DescribeCluster), and whether a port is a broker's or a controller's."""
+"""The nodes of a cluster from DescribeCluster, and whether a listener is a broker's or a controller's."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kafkactl.errors import UnreachableError
 from kafkactl.frozen import frozen
 from kafkactl.protocol.api_versions import NodeVersions
 
-# Taken on controller listeners only, by every release from 3.3 on; so it tells one kind of listener from the other.
+# Every release from 3.3 on accepts Vote on controller listeners only, so it distinguishes the kinds of listeners.
 _VOTE = 52
 NOT_LEADER_OR_FOLLOWER, NOT_CONTROLLER = 6, 41
 NOT_THE_LEADER = frozenset({NOT_LEADER_OR_FOLLOWER, NOT_CONTROLLER})
 
 
 class Role(Enum):
-    """Which kind of nodes a client speaks with; the value is DescribeCluster's endpoint type (KIP-919)."""
+    """The kind of nodes that a client connects to; the value is DescribeCluster's endpoint type (KIP-919)."""
 
     BROKER = 1
     CONTROLLER = 2
@@ -103,7 +103,7 @@ def cluster_view(body: Mapping[str, Any], *, role: Role, version: int) -> Cluste
 
 
 def error_codes_in(body: object) -> Iterator[int]:
-    """Every error code of an answer that is not 0, from the top down: some stand beside single topics or features."""
+    """Every error code other than 0 in an answer, from the top level down to single topics or features."""
     if isinstance(body, Mapping):
         if body.get("ErrorCode"):
             yield body["ErrorCode"]

@@ -1,6 +1,6 @@
-"""What completion offers of a live cluster, gathered with as few questions as there are answers.
+"""The words of a live cluster that shell completion offers, gathered with one request for each kind.
 
-Each part is missing where nobody tells it: a shell that completes a word asks nothing twice and says nothing.
+A part that cannot be read is left out without a message and is not asked for again: the user is typing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""One connection to one node: opened, secured, its versions known, then question and answer.
+"""One connection to one node: opened, secured, its API versions negotiated, then requests and responses in turn.
 
-The law: a call ends by its deadline, with the answer or with an error that tells what is known. A question that only
-reads ends with an UnreachableError (exit 4). A request that changes something does so only where it cannot have been
-acted on; once it has left whole and no answer came, the error is UnknownOutcomeError (exit 6), whatever the reason.
-After any error but one of wrong arguments the connection is closed and of no more use.
+A call ends by its deadline, with the response or with an error that says what is known. A request that only reads
+raises UnreachableError (exit 4). A request that changes something raises it only if the node cannot have acted on it;
+once the request was sent completely and no response arrived, the error is UnknownOutcomeError (exit 6), whatever the
+reason. After any error but one about arguments the connection is closed and cannot be used again.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Connection:
 
     @property
     def address(self) -> Address:
-        """Whom it speaks with."""
+        """The address of the node."""
         return self._transport.address
 
     @property
@@ -110,7 +110,7 @@ class Connection:
     ) -> Response:
         """Send a request and wait for its response; error codes in it are the caller's.
 
-        `version` is the highest that both sides know unless given. `changes`: the request is no mere question.
+        `version` is the highest that both sides know unless given. `changes`: the request may change something.
         Raises UnreachableError, UnknownOutcomeError `reply-lost`, and EncodeError for a body that does not fit.
         """
         if version is None:
@@ -129,11 +129,11 @@ class Connection:
                 raise
             raise _reply_lost(name, self.address, error) from error
         except BaseException:
-            self.close()  # interrupted half way: what comes next on the connection belongs to nobody
+            self.close()  # interrupted half way: the next bytes on the connection belong to no request
             raise
 
     def refresh_versions(self, deadline: Deadline) -> NodeVersions:
-        """Ask the node anew what it supports and which levels it has. Not before SASL is done."""
+        """Ask the node again for its versions and feature levels. Only after authentication."""
         self._versions = self._negotiated(deadline, self.versions.version)
         return self._versions
 

@@ -1,9 +1,9 @@
-"""Where the controllers are, learnt through whatever nodes are known, and a client that speaks with them.
+"""The addresses of the controllers, found through the nodes that are known, and a client that connects to them.
 
-Brokers do not serve the metadata log and tell of controllers only sideways: DescribeQuorum names the voters and their
-listeners from 3.9 on (version 2); before that a broker's own configuration does (`controller.quorum.voters`), to
-those who may DESCRIBE_CONFIGS. A controller tells of the others by DescribeCluster (KIP-919) and DescribeQuorum. A
-controller that is neither a voter nor registered is known to nobody.
+Brokers do not serve the metadata log, and show the controllers only indirectly: DescribeQuorum names the voters and
+their listeners from 3.9 on (version 2); before that a broker's own configuration does (`controller.quorum.voters`), to
+users with DESCRIBE_CONFIGS. A controller names the others in DescribeCluster (KIP-919) and DescribeQuorum. A
+controller that is neither a voter nor registered cannot be found.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def describe_quorum(client: Client) -> QuorumAnswer:
 
 
 def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client:
-    """A client of the controllers of the cluster that `client` speaks with: itself, or one for the caller to close.
+    """A client of the controllers of the cluster of `client`: `client` itself, or a new one that the caller closes.
 
-    `quorum` saves asking once more. Raises UnreachableError `controllers-not-known` where no node tells of them, and
-    where no broker could be asked at all the reason for that.
+    `quorum` saves a request. Raises UnreachableError `controllers-not-known` if no node names a controller, or, if no
+    broker could be reached at all, the reason for that.
     """
     if client.role is Role.CONTROLLER:
         return client
@@ -84,7 +84,7 @@ def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client
 
 
 def controller_places(client: Client, quorum: QuorumAnswer | None = None) -> tuple[Place, ...]:
-    """The controllers' places as far as anybody tells, voters first; none where nobody does."""
+    """The controllers' addresses as far as the nodes name them, voters first; empty if they name none."""
     try:
         quorum = quorum or describe_quorum(client)
     except KafkactlError:
@@ -119,7 +119,7 @@ def _described(client: Client) -> Iterator[Place]:
 
 
 def _configured(client: Client) -> Iterator[Place]:
-    """What the first broker that tells has in its configuration."""
+    """The static voters of the first broker whose configuration can be read and names some."""
     try:
         view = client.cluster()
     except UnreachableError:

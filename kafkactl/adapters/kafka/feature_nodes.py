@@ -1,9 +1,10 @@
 """Every node of a cluster asked at its own address: what it supports and shows, and whether it is that node.
 
-The law: an address is no node. Whoever answers there is asked for its id and its cluster; another node, or one of
-another cluster, is not the one that is registered with that address. Where a node does not say who it is (before 3.7,
-or to a user without DESCRIBE_CONFIGS) its answer stands, as one without a name. How an address is silent is kept: a
-refused connection, no connection and one that is taken and not answered say different things of the process.
+An address is not proof of a node: the node that answers there is asked for its id and its cluster. Another node, or one
+of another cluster, is not the node that is registered with that address. A node that does not report its id (before
+3.7, or to a user without DESCRIBE_CONFIGS) is still used, and marked as not having named itself. The way in which an
+address fails is kept, because a refused connection, a connection that cannot be made and one that is accepted but not
+answered mean different things for the process.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from kafkactl.values import Endpoint
 
 @frozen
 class Seat:
-    """One node in one role. `addresses` are tried in their order; none: nobody tells where it is."""
+    """One node in one role. `addresses` are tried in their order; empty if its address is unknown."""
 
     id: int
     role: Role
@@ -38,7 +38,7 @@ def seats(
     registrations: Registrations | None,
     places: Iterable[Place] = (),
 ) -> tuple[Seat, ...]:
-    """Every broker and controller that somebody names, by role and id."""
+    """Every broker and controller that any of the sources names, by role and id."""
     found: dict[tuple[Role, int], tuple[list[Address], list[Endpoint]]] = {}
 
     def add(role: Role, node_id: int, addresses: Iterable[Address], endpoints: Iterable[Endpoint] = ()) -> None:

@@ -1,8 +1,8 @@
-"""The feature levels of a live cluster as a value: every node asked, the quorum, the registrations out of the log.
+"""The feature levels of a live cluster as a value: from every node, the quorum, and the registrations in the log.
 
-The law: what was not seen is None and told by a finding, never filled in. Whoever speaks with us in any way is not
-called silent: a listener that refuses this user, or is of another kind, leaves its node unknown. One node that hangs
-costs `patience_ms` and nobody else's answer. Nothing here changes anything.
+What was not observed is None and reported as a finding, never assumed. A node is called silent only if nothing at its
+address answers: a listener that refuses this user, or is of another kind, leaves its node unknown. A node that hangs
+takes `patience_ms` and delays no other. Nothing here changes anything.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ class FeatureView:
 def observe_features(
     client: Client, *, with_log: bool = True, patience_ms: float | None = None, doubted: int | None = None
 ) -> FeatureView:
-    """Everything that bears on feature levels, observed for as long as it takes to see who follows the leader.
+    """Everything that a change of feature levels depends on, observed until it is known which nodes follow the leader.
 
-    Without `with_log` the metadata log is read only where a node would stay unknown, and the leader is asked once: that
-    is enough to describe, and not to plan. The node `doubted` is watched for to the end of a watch, 2 s, for it has to
-    be shown that it does not fetch. Raises UnreachableError where none of the nodes named at the start speaks Kafka
-    with us, they are of the other kind, or they name no node of the cluster (no login, no rights).
+    Without `with_log` the metadata log is read only if a node would stay unknown, and the leader is asked once: that is
+    enough to describe, but not to plan. If `doubted` names a node, the leader is watched for the full 2 s, because it
+    has to be shown that this node does not fetch. Raises UnreachableError if none of the nodes named at the start
+    answers in Kafka's protocol, if they are of the other kind, or if they name no node of the cluster (no login, no
+    rights).
     """
     with _patient(client, patience_ms) as patient:
         look = _Look(patient, patience_ms or PATIENCE_MS, watches=with_log, doubted=doubted)
@@ -178,7 +179,7 @@ class _Look:
             self.findings.append(_not_seen("cluster-not-seen", "cluster", what, error))
 
     def _check_anybody_there(self) -> None:
-        """Raise UnreachableError where no node named at the start speaks with us, or one is of the other kind."""
+        """Raise UnreachableError if no node named at the start answers, or if one is of the other kind."""
         answers = self._client.versions(self._client.bootstrap)
         for address, answer in answers.items():
             if isinstance(answer, NodeVersions):
@@ -193,7 +194,7 @@ class _Look:
             raise nothing_learned(self._errors)
 
     def _read_log(self, no_leader: UnreachableError | None) -> None:
-        """Only the leader gives the log, so where nobody leads the time for it is saved."""
+        """Read the registrations from the log. Only the leader serves it, so without a leader this is not tried."""
         from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations  # not needed to describe
 
         try:
@@ -230,7 +231,7 @@ class _Look:
             return ()
 
     def _places_by_brokers(self, found: Sequence[Seat]) -> tuple[Place, ...]:
-        """Controllers that do not register (before 3.7) name nobody else; registered brokers do."""
+        """Controllers as registered brokers name them: controllers before 3.7 do not register and name no others."""
         brokers = _brokers(found)
         if self._client.role is Listener.BROKER or not brokers:
             return ()
@@ -304,9 +305,9 @@ def _quorum_nodes(replicas: Iterable[Replica]) -> Iterator[QuorumNode]:
 def _finalized(
     nodes: Sequence[NodeSeen], active: int | None, registrations: Registrations | None
 ) -> tuple[dict[str, int], int | None]:
-    """The levels and the epoch of them: as the active controller has them, else whoever read furthest, else the log.
+    """The finalized levels and their epoch: from the active controller, else the node that read furthest, else the log.
 
-    An epoch of -1 is of a node that has no metadata yet, and of the controllers of 3.3, which never tell.
+    An epoch of -1 means that a node has no metadata yet, or that it is a controller of 3.3, which never reports levels.
     """
     telling = [(node, node.versions) for node in nodes if node.versions and node.versions.finalized_epoch >= 0]
     for node, versions in telling:

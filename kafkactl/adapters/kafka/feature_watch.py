@@ -67,7 +67,7 @@ def watch_quorum(
     )
 
 
-# The last look may begin that much before the end of the watch.
+# The last observation may begin this much before the end of the watch.
 _GLANCE_TOLERANCE_MS = 200
 
 
@@ -95,7 +95,7 @@ class _Glances:
 
 
 def _facts(nodes: Iterable[NodeSeen], cluster_id: str | None) -> Mapping[int, NodeFacts]:
-    """What controllers answered before the watch: a silence of theirs is told with the evidence."""
+    """What controllers answered before the watch, so that the evidence also shows which of them did not answer."""
     return {
         node.id: NodeFacts(
             id=node.id,

@@ -19,7 +19,7 @@ class FetchedPiece:
 class SoundBatches:
     """Takes answers in their order and gives out what follows what it gave out before.
 
-    `last_epoch` is the epoch of the record before `next_offset`, None where nobody knows it.
+    `last_epoch` is the epoch of the record before `next_offset`, None if it is unknown.
     """
 
     def __init__(self, next_offset: int, *, last_epoch: int | None) -> None:

@@ -15,12 +15,12 @@ from kafkactl.protocol.record_batch import BatchHeader, decode_header, decode_re
 def fetch_registrations(client: Client) -> Registrations:
     """What the committed log says of brokers, controllers, levels and voters, from its snapshot to its end.
 
-    Raises what `iterate_metadata_log` raises, and DecodeError for records that are no Kafka records.
+    Raises what `iterate_metadata_log` raises, and DecodeError for records that are not metadata records.
     """
     log = RegistrationLog()
     for part in iterate_metadata_log(client):
         if isinstance(part, FetchedSnapshot):
-            log = RegistrationLog()  # it stands for everything before it
+            log = RegistrationLog()  # a snapshot replaces everything before it
             read_snapshot(log, part)
         else:
             read_batches(log, part.data)
@@ -28,7 +28,7 @@ def fetch_registrations(client: Client) -> Registrations:
 
 
 def read_snapshot(log: RegistrationLog, snapshot: FetchedSnapshot) -> None:
-    """Give every record of a snapshot to `log`. Raises DecodeError for what is no sound batch."""
+    """Give every record of a snapshot to `log`. Raises DecodeError for bytes that are not a sound batch."""
     for run in walk_runs(snapshot.pieces()):
         if isinstance(run, Damage):
             raise run.error

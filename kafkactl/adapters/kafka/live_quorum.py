@@ -1,10 +1,9 @@
-"""A live quorum as a change meets it: looked at on connections of its own, asked for each change once.
+"""A live quorum for a change of its voters: observed on separate connections, each change requested once.
 
-The law: a look asks every controller and believes the leader of the highest epoch; a request goes out once, on a
-connection that nobody looks through (a server reads nothing from a connection on which it still owes an answer), and
-to the leader that was seen.
-Through a broker a request may be on its way for longer: it forwards to the controller for up to 60 s
-(`NodeToControllerChannelManager`), so an unanswered one is given up only after that.
+An observation asks every controller and uses the answer of the leader with the highest epoch. A request is sent once,
+to that leader, on a connection that is not used to observe: a server reads nothing from a connection on which it still
+owes a response. A broker forwards a request to the controller for up to 60 s (`NodeToControllerChannelManager`), so an
+unanswered request through a broker is given up only after that.
 """
 
 from __future__ import annotations
@@ -69,7 +68,8 @@ class LiveQuorum:
         self._cluster = self._cluster_seen() or _cluster_id(client)
 
     def _cluster_seen(self) -> str | None:
-        """The cluster's id, from whoever tells it soon: a node that hangs costs time again when it is observed."""
+        """The cluster's id from any node that answers soon; None otherwise. The time is short because a node that
+        hangs delays the observation that follows as well."""
         try:
             with QuorumObserver(self._client, identify=False, patience_ms=_SOON_MS) as observer:
                 return observer.look().cluster_id
@@ -79,14 +79,14 @@ class LiveQuorum:
 
     @property
     def cluster_id(self) -> str:
-        """Of which cluster. Raises UnreachableError where its nodes do not tell (controllers before 3.7)."""
+        """The cluster's id. Raises UnreachableError if its nodes do not report it (controllers before 3.7)."""
         if isinstance(self._cluster, UnreachableError):
             raise self._cluster
         return self._cluster
 
     @property
     def knows_cluster_id(self) -> bool:
-        """Whether `cluster_id` can be told."""
+        """Whether `cluster_id` is known, that is, does not raise."""
         return isinstance(self._cluster, str)
 
     def __enter__(self) -> Self:
@@ -127,8 +127,11 @@ class LiveQuorum:
         return self._observer.glance()
 
     def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
-        """Those that it registered. Where the log may not be read: where controllers say that it answers, if every
-        voter has one listener of the same name, for that name is not told with it (KIP-919)."""
+        """The endpoints that a controller registered; () if they are unknown.
+
+        If the log may not be read, the address is taken from DescribeCluster. That answer has no listener name
+        (KIP-919), so this works only if every voter has a single listener and all have the same name.
+        """
         if state.registrations is not None:
             known = state.registrations.controllers.get(node_id)
             return () if known is None else known.endpoints
@@ -143,10 +146,10 @@ class LiveQuorum:
         return ()
 
     def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
-        """One request, once, on connections that are used for nothing else.
+        """Send one request, once, on connections that are used for nothing else.
 
-        Where the operator names controllers it goes to the one that led at the last sight and to no other: a leader
-        that was elected since then has seen no voter fetch. A broker forwards to whoever leads.
+        If the operator named controllers, it is sent to the leader of the last observation and to no other controller:
+        a leader elected since has not yet seen any voter fetch. A broker forwards it to the current leader.
         """
         name, body = _request(step, self.cluster_id, endpoints)
         try:
@@ -173,8 +176,8 @@ class LiveQuorum:
         return _answer(step, response.version, response.body)
 
     def _order(self) -> tuple[Address, ...]:
-        """The nodes named at the start, who led at the last look before who only answered, and both before the others:
-        a node that hangs would otherwise cost the half of every call's time."""
+        """The nodes to ask, in order: the leader of the last observation, nodes that answered it, then the rest of the
+        nodes named at the start. A node that hangs would otherwise take half of the time of every call."""
         seen = (*self._observer.visits, *self._watcher.visits)
         leads = [visit.address for visit in seen if visit.answer is not None and visit.role is self._client.role]
         answers = [visit.address for visit in seen if visit.answers and visit.address in self._client.bootstrap]
@@ -242,7 +245,7 @@ class LiveQuorum:
 
 
 def _cluster_id(client: Client) -> str | UnreachableError:
-    """The cluster's id, or why it is not told by nodes that answer otherwise. Raises UnreachableError."""
+    """The cluster's id, or the error that says why nodes that do answer do not report it. Raises UnreachableError."""
     try:
         return client.cluster().cluster_id
     except UnreachableError as error:
@@ -264,7 +267,7 @@ class _RegistrationReader:
         self._next = 0
 
     def read(self, client: Client) -> Registrations:
-        """Those that hold now. Raises UnreachableError, DecodeError; after that it begins anew."""
+        """The current registrations. Raises UnreachableError, DecodeError; the next call then reads from the start."""
         from kafkactl.adapters.kafka.fetched_registrations import read_snapshot
 
         try:
@@ -318,7 +321,7 @@ def _answer(step: Step, version: int, body: Mapping[str, Any]) -> Answer:
 
 
 def _unanswered(error: UnknownOutcomeError) -> Answer:
-    """The answer that an error stands for; raises the error where it is the whole command's (its time is over)."""
+    """The answer for a request whose outcome is unknown. Raises the error again if the command's time is over."""
     if error.id == "leadership-lost":
         return Answer(code=_NOT_LEADER, message=error.message)
     if error.id == "reply-lost":

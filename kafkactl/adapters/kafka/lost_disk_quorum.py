@@ -1,7 +1,8 @@
 """The other controllers, asked before the lost metadata disk of one of them is replaced.
 
-Addresses and the way in are those of the node's own configuration: where this node will look for the quorum once it
-starts. A look takes some seconds at most, whoever is silent; what cannot be asked is a reason, not an error.
+Addresses and credentials are those of the node's own configuration, which it will use to find the quorum when it
+starts. An observation takes some seconds at most, even if nodes do not answer; a node that cannot be asked is a reason
+to refuse, not an error.
 """
 
 from __future__ import annotations

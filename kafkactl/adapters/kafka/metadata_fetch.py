@@ -1,14 +1,14 @@
-"""The metadata log out of a live controller, by Fetch and FetchSnapshot (KIP-595, KIP-630).
+"""The metadata log from a live controller, by Fetch and FetchSnapshot (KIP-595, KIP-630).
 
-The law: what is given out was committed, is whole, and follows what was given out before. It is asked for as an
-observer that nobody counts (replica id -1; any other would show up in DescribeQuorum), from the active controller
-alone, at exactly its epoch. A leader answers with records that are not committed yet, so everything is cut at the high
-watermark that it named first: a growing log has an end. Every batch is checked (size, CRC, offsets without a gap,
-epochs that never fall) before anybody sees it; what does not fit is `invalid-fetch-response`. Where the office changes
-hands in the middle, reading goes on at the new leader, for committed records stay.
+All data returned was committed, is complete, and follows the data returned before. It is fetched with replica id -1,
+because any other id would appear as an observer in DescribeQuorum, and from the active controller alone, with exactly
+its epoch. A leader also returns records that are not committed yet, so the log is cut at the high watermark of the
+first response; reading a growing log therefore ends. Every batch is checked (size, CRC, offsets without a gap, epochs
+that never decrease) before it is returned; a response that fails a check is `invalid-fetch-response`. If the leader
+changes meanwhile, reading continues with the new leader, because committed records do not change.
 
-Memory: one answer at a time. What is kept of a snapshot (at most `MOST_SNAPSHOT_BYTES`) or of a log (`MOST_LOG_BYTES`)
-is in a file (`spool`).
+Memory: one response at a time. What is kept of a snapshot (at most `MOST_SNAPSHOT_BYTES`) or of a log
+(`MOST_LOG_BYTES`) is in a file (`spool`).
 Sources: `KafkaRaftClient` (handleFetchRequest, handleFetchSnapshotRequest), `ReplicatedLog.validateOffsetAndEpoch`.
 """
 
@@ -46,7 +46,7 @@ _LEADER_MOVED = NOT_THE_LEADER | {_FENCED_EPOCH, _UNKNOWN_EPOCH}
 
 @frozen
 class SnapshotId:
-    """A snapshot: it stands for everything below `end_offset`; `epoch` is that of the last record in it."""
+    """The id of a snapshot: it covers all records below `end_offset`; `epoch` is that of the last of them."""
 
     end_offset: int
     epoch: int
@@ -195,10 +195,10 @@ class _Reading:
             whole = whole and not goes_back
 
     def _at_log_start(self, wanted: int) -> SoundBatches:
-        """Where the leader's log begins, or behind it at the offset that is wanted.
+        """An empty run of batches at the start of the leader's log, or at `wanted` if that is later.
 
-        At its start the leader asks for the epoch of the snapshot that ends there, which nobody else knows: those
-        before its own are tried.
+        A fetch at the start has to name the epoch of the snapshot that ends there. No request returns that epoch, so
+        the leader's epoch and those before it are tried.
         """
         start = max(self._log_start, 0)
         if wanted > start:

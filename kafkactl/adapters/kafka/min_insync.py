@@ -1,7 +1,7 @@
-"""min.insync.replicas as a live cluster has it: each node's own, the cluster's, and how many topics go without one.
+"""min.insync.replicas of a live cluster: each node's value, the cluster's, and how many topics have none of their own.
 
-Nodes describe their own configuration; a topic's value of its own is told by any broker (DESCRIBE_CONFIGS on the
-topic). What was not told is None, and the node is named as unread.
+A node describes only its own configuration; a topic's own value is returned by any broker (DESCRIBE_CONFIGS on the
+topic). A value that was not returned is None, and its node is listed as unread.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _of(told: Mapping[str, Any], source: int) -> str | None:
 
 
 def _topics(client: Client, view: FeatureView) -> tuple[int | None, int | None]:
-    """How many topics have no value of their own, and how many have one; None where no broker tells."""
+    """How many topics have no value of their own, and how many have one; (None, None) if no broker returns them."""
     addresses = [address for seat in view.seats if seat.role is Role.BROKER for address in seat.addresses]
     with client.sibling(Listener.BROKER, addresses) as asking:
         try:

@@ -76,10 +76,10 @@ def observe_settings(
 
 
 def read_settings_file(path: str) -> tuple[NodeSettings, ...]:
-    """A node's properties file, once for each of its roles.
+    """The settings of a node from its properties file, once for each of its roles.
 
-    Raises InputError `input-file-unreadable`, `settings-file-without-node` where it does not say which KRaft node it
-    is; DecodeError where it is no properties file.
+    Raises InputError `input-file-unreadable`, or `settings-file-without-node` if the file does not say which KRaft node
+    it belongs to, and DecodeError if it is not a valid properties file.
     """
     given = {
         key: value.strip()

@@ -21,7 +21,7 @@ _RIGHTS: Mapping[str, tuple[str, str]] = {
 
 
 def told_by_visits(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:
-    """Everything about the asking itself that whoever reads the state should know."""
+    """Findings about the observation itself: what could not be asked, and where answers contradict each other."""
     yield from _not_asked(visits)
     yield from _denied(visits)
     yield from _leader_out_of_sight(state, visits)
@@ -32,7 +32,7 @@ def told_by_visits(state: QuorumState, visits: Sequence[Visit], disks: Sequence[
 
 
 def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
-    """Addresses where somebody is, but would not speak with us; silent ones that nobody expected anything at."""
+    """Addresses that answer but could not be asked, and silent ones that are not known to belong to a controller."""
     if are_out_of_reach(visits):
         away = [visit for visit in visits if visit.expected_id is not None and visit.error is not None]
         yield warning(
@@ -74,7 +74,7 @@ def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
 
 
 def _leader_out_of_sight(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
-    """Somebody follows a controller that we could not ask: it may lead where we cannot see it."""
+    """A node follows a controller that could not be asked: that controller may lead, unreachable from here."""
     if state.has_leader:
         return
     followers = {visit.leader_id: visit for visit in visits if visit.leader_id is not None and visit.leader_id >= 0}
@@ -102,10 +102,10 @@ def _voters_unknown(state: QuorumState) -> Iterator[Finding]:
 
 
 def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
-    """The voter set against what controllers say is registered on the listener that we came by.
+    """Differences between the voter set and the addresses that DescribeCluster gives for the listener that was asked.
 
-    Which listener that is, is known where the leader's own entry is found in the set. The log tells it for all
-    listeners; where it was read (`state.registrations`) the guards compare.
+    Which listener that is follows from a voter whose endpoint is one of these addresses. If the log was read
+    (`state.registrations`), it has the addresses of all listeners, and the guards compare them instead.
     """
     view = next((visit.view for visit in visits if visit.answer and visit.view and visit.role is Role.CONTROLLER), None)
     if view is None or state.registrations is not None:

@@ -1,12 +1,12 @@
-"""The quorum of a live cluster as a value: everybody who may know is asked, on connections of the watcher's own.
+"""The quorum of a live cluster as a value. Every node that may know something is asked, on separate connections.
 
-The law: what the leader says counts, and everybody is asked: who leads may not know that he does no more, and without
-a leader each controller still tells who it is and whom it believes. Connections belong to the observer alone, for a
-server reads nothing from a connection on which it still owes an answer. One that does not answer costs `patience_ms`,
-however many there are.
+The answer of the leader decides. All controllers are asked nevertheless: a former leader may not yet know that it was
+replaced, and without a leader each controller still reports its id and the leader that it follows. Connections are not
+shared, because a server reads nothing from a connection on which it still owes a response. Nodes that do not answer
+take `patience_ms` together, however many there are.
 
-Asked are: the nodes named at the start; the endpoints in the voter set, which is the probe of what the log says;
-standby controllers that fetch. Without a leader also whoever is registered or configured anywhere.
+Asked are the nodes named at the start, the endpoints in the voter set (to check what the log says), and standby
+controllers that fetch. Without a leader, all registered and configured controllers are asked as well.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ class QuorumObserver:
         return assembled(self.visits, disks=disks, registrations=registrations)
 
     def glance(self) -> QuorumState | None:
-        """The quorum between two looks, from those that answered the last one (`quorum_glance`); None without a leader.
+        """The quorum from the nodes that answered the last observation (`quorum_glance`); None without a leader.
 
-        `visits` stay those of the last look.
+        `visits` stay those of the last observation.
         """
         now = glance(self._latest, self._lines, self._clock)
         if now is None:
@@ -110,7 +110,7 @@ class QuorumObserver:
 
     @property
     def leader(self) -> Address | None:
-        """The listener of the controller that answered as the leader last; None where only brokers told of it."""
+        """The address of the controller that last answered as the leader; None if only brokers named it."""
         found = leaders_visit(self._latest)
         return found.address if found is not None and found.role is Role.CONTROLLER else None
 
@@ -150,7 +150,7 @@ class QuorumObserver:
             if visits[-1].answer is not None:
                 return visits
         _check_allowed(visits)
-        # No broker knows a leader. What a broker is configured with tells where the controllers should be.
+        # No broker knows a leader. The brokers' configuration names the addresses of the controllers.
         known = {visit.address: None for visit in visits if visit.answers}
         again = {visit.address: visit for visit in self._visit_all(known, identify=True, ask_quorum=False)}
         return [again.get(visit.address, visit) for visit in visits]
@@ -164,7 +164,7 @@ class QuorumObserver:
             raise min(errors, key=is_transient)
 
     def _tour(self, visits: list[Visit]) -> list[Visit]:
-        """Go on from those visited to those whom they name."""
+        """Visit the nodes that the visited ones name, and those that these name, for `_ROUNDS` rounds at most."""
         for _ in range(_ROUNDS):
             seen = {visit.address for visit in visits}
             onwards = {address: id for address, id in expected_places(visits).items() if address not in seen}
@@ -178,7 +178,7 @@ class QuorumObserver:
         ]
 
     def _beliefs(self, visits: Sequence[Visit]) -> list[Visit]:
-        """Nobody leads: ask each controller that answers whom it follows."""
+        """Without a leader: ask each controller that answers which leader it follows."""
         deadline = Deadline.after(self._patience_ms, self._clock)
         asked = {
             visit.address: visit for visit in visits if visit.role is Role.CONTROLLER and visit.address in self._lines
@@ -218,7 +218,7 @@ class QuorumObserver:
             try:
                 kept.refresh_versions(deadline)
             except KafkactlError:
-                kept.close()  # hung up between two looks: a new one tells whether anybody is there
+                kept.close()  # closed since the last observation: a new one shows whether the node is there
             else:
                 return kept
         elif kept is not None:
@@ -233,7 +233,7 @@ class QuorumObserver:
 
 
 def _check_allowed(visits: Sequence[Visit]) -> None:
-    """Nobody may be said to lead nothing where the question was refused."""
+    """Raise UnreachableError if DescribeQuorum was refused: then it is not known that there is no leader."""
     refused = [str(visit.address) for visit in visits if "DescribeQuorum" in visit.denied]
     if refused:
         raise UnreachableError(
@@ -285,10 +285,10 @@ def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
 
 
 def nodes_of(visits: Iterable[Visit]) -> Iterator[NodeFacts]:
-    """What each node told, once a node: who answered before who did not, a controller's listener before a broker's."""
+    """The facts of each node from its best visit: one that was answered, and of a controller's listener if possible."""
     best: dict[int, Visit] = {}
     for visit in visits:
-        # Nobody can be told anything of a node whose address answers as another one.
+        # An address where another node answers says nothing about the node that was expected there.
         id = visit.id
         if id is not None and (id not in best or _weight(visit) > _weight(best[id])):
             best[id] = visit
@@ -333,7 +333,7 @@ def _probes(visits: Sequence[Visit], answers: Sequence[QuorumAnswer]) -> Iterato
 
 
 def _alive_within_ms(visits: Sequence[Visit]) -> int:
-    """Twice the leader's fetch timeout, where its configuration is told."""
+    """Twice the leader's fetch timeout if its configuration was read, but at least `ALIVE_WITHIN_MS`."""
     for visit in visits:
         leads = visit.answer is not None and visit.node_id == visit.answer.leader_id
         if leads and re.fullmatch("[0-9]{1,9}", text := visit.settings.get(FETCH_TIMEOUT, "")):
@@ -348,7 +348,7 @@ def _voter_endpoints(answer: QuorumAnswer) -> Iterator[tuple[int, Endpoint]]:
 
 
 def _registered(visits: Sequence[Visit], best: QuorumAnswer | None) -> Iterator[tuple[Address, int | None]]:
-    """Registered controllers; while somebody leads only those that vote or fetch, for the others may be long gone."""
+    """Registered controllers; with a leader only those that vote or fetch, because others may be gone long ago."""
     present = None if best is None else {replica.id for replica in (*best.voters, *best.observers)}
     for visit in visits:
         if visit.view is None or visit.role is not Role.CONTROLLER:
@@ -365,7 +365,7 @@ def _configured(visits: Sequence[Visit]) -> Iterator[tuple[Address, int | None]]
 
 
 def _voters_configured(visits: Sequence[Visit]) -> Mapping[int, tuple[Endpoint, ...]]:
-    """The voters as the first node configures them that tells; the listener is not named there."""
+    """The static voters of the first node that has some; endpoints without a listener name, which is not configured."""
     for visit in visits:
         places = [(id, Endpoint(listener="", host=at.host, port=at.port)) for at, id in _static_voters(visit)]
         found = {id: (endpoint,) for id, endpoint in places if id is not None}

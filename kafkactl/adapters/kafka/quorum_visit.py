@@ -1,13 +1,13 @@
-"""One controller asked for all that it knows of the quorum, on a connection of the watcher's own.
+"""One node asked for all that it knows of the quorum, on a connection that is used for nothing else.
 
-The law: a visit never raises for what the other side does or does not say; what was not told is None, and why stands
-beside it. Nothing that is asked changes anything, and nobody is asked as if we were a replica (Fetch goes out with
-replica id -1, which the leader does not take for an observer).
+A visit does not raise for anything that the node answers or fails to answer: what is missing is None, and `error` or
+`denied` says why. No request changes anything, and none is made as a replica (Fetch is sent with replica id -1, which
+the leader does not list as an observer).
 
-What a node answers, by release (measured): DescribeQuorum only the leader; DescribeCluster from 3.7 on, with ALTER on
-the cluster; DescribeConfigs from 3.7 on. A node describes only its own configuration and names itself where it is
-asked for another's ("Unexpected broker id, expected 3 ..."), which is how a listener tells who it is. A follower
-tells whom it believes to lead only in the answer to a Fetch (KIP-595, from version 12).
+What a controller answers, by release (measured): DescribeQuorum only the leader; DescribeCluster from 3.7 on, with
+ALTER on the cluster; DescribeConfigs from 3.7 on. A node describes only its own configuration. Asked for another
+node's, it names its own id in the error ("Unexpected broker id, expected 3 ..."), which is how the node at an address
+is identified. A follower names the leader that it follows only in its response to Fetch (KIP-595, from version 12).
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-c
 
 @frozen
 class Visit:
-    """What one address answered.
+    """What the node at one address answered.
 
-    `error` is why nothing or not all could be asked. `expected_id` is whom we hoped to meet there, `node_id` who said
-    that it is there; None where it could not be told. `denied` names the requests that this user may not make.
-    `leader_id` and `leader_epoch` are what a follower believes, None where it was not asked or does not tell.
+    `error` is why not everything could be asked. `expected_id` is the node that is expected there, `node_id` the id
+    that the node reported; None if unknown. `denied` names the requests that this user may not make. `leader_id` and
+    `leader_epoch` are the leader that a follower follows, None if it was not asked or does not report it.
     """
 
     address: Address
@@ -69,36 +69,36 @@ class Visit:
 
     @property
     def answers(self) -> bool | None:
-        """True: a Kafka node spoke. False: nobody did. None: somebody is there, but would not speak with us."""
+        """True: a Kafka node answered. False: nothing answered. None: a process is there, but could not be asked."""
         if self.versions is not None:
             return True
         return False if self.error is not None and self.error.id in _SILENT else None
 
     @property
     def role(self) -> Role | None:
-        """The kind of listener; None where nobody spoke."""
+        """The kind of listener; None if no node answered."""
         return None if self.versions is None else role_of(self.versions)
 
     @property
     def id(self) -> int | None:
-        """Who it is: who said so, else who was expected."""
+        """The id of the node: the one that it reported, else the expected one."""
         return self.node_id if self.node_id is not None else self.expected_id
 
     @property
     def auto_join(self) -> bool | None:
-        """Whether it would make itself a voter (KIP-853, from 4.2); None where it did not tell."""
+        """Whether the node adds itself as a voter (KIP-853, from 4.2); None if its settings are unknown."""
         if AUTO_JOIN in self.settings:
             return self.settings[AUTO_JOIN] == "true"
-        # Told its settings and has no such one: a release before 4.2.
+        # Its settings were read and do not have this one: a release before 4.2.
         return False if self.settings else None
 
 
 def visit_node(
     connection: Connection, *, expected_id: int | None, identify: bool, deadline: Deadline, ask_quorum: bool = True
 ) -> Visit:
-    """Ask a node for the cluster, the quorum and, with `identify`, who it is and how it is set up.
+    """Ask a node for the cluster, the quorum and, with `identify`, its id and its settings.
 
-    A broker answers the first and the last by itself, but keeps whoever asks for the quorum waiting while nobody leads.
+    A broker answers the first and the last on its own, but does not answer for the quorum while there is no leader.
     """
     seen = Visit(address=connection.address, expected_id=expected_id, versions=connection.versions)
     try:
@@ -115,7 +115,7 @@ def visit_node(
 
 
 def are_out_of_reach(visits: Sequence[Visit]) -> bool:
-    """Whether somebody leads, as a broker says, and not one controller speaks with us: then it is the way there."""
+    """Whether a broker reports a leader but no controller answers: then the controllers are unreachable from here."""
     controllers = [visit for visit in visits if visit.expected_id is not None and visit.role is not Role.BROKER]
     return (
         any(visit.answer for visit in visits) and bool(controllers) and not any(visit.versions for visit in controllers)
@@ -170,7 +170,7 @@ def _has_partition(body: Mapping[str, Any]) -> bool:
 
 
 def _cluster(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
-    """Its cluster's id and the nodes that are registered, where it tells."""
+    """Add the cluster's id and the registered nodes, if the node reports them."""
     assert seen.role is not None
     try:
         version = usable_version(message("DescribeClusterRequest"), connection.versions, peer=str(connection.address))
@@ -181,7 +181,7 @@ def _cluster(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
     if response.body["ErrorCode"] == _DENIED:
         return changed(seen, denied=(*seen.denied, "DescribeCluster"))
     if response.body["ErrorCode"]:
-        return seen  # below metadata.version 3.7-IV0 controllers do not tell
+        return seen  # below metadata.version 3.7-IV0 controllers do not report it
     return changed(seen, view=cluster_view(response.body, role=seen.role, version=version))
 
 

@@ -1,9 +1,9 @@
-"""Signed assertions by which a client proves itself to an authorization server instead of a secret (RFC 7521, 7523).
+"""Signed assertions with which a client authenticates to an authorization server without a secret (RFC 7521, 7523).
 
-One that was made elsewhere is read from `sasl.oauthbearer.assertion.file`, each time anew. Else it is made here, of the
-template file, the claims in the properties and the times of now, each going before what stands before it, and signed
-with the private key (KIP-1139; KIP-1258 for client credentials). Signing needs the extra `oauth`.
-Kafka takes a key as bare base64 of PKCS8; here a PEM file is taken, too. ES256 is signed as RFC 7518 has it.
+An assertion that was made elsewhere is read from `sasl.oauthbearer.assertion.file`, again for each login. Otherwise it
+is made here from the template file, the claims in the properties and the current time, where later sources override
+earlier ones, and signed with the private key (KIP-1139; KIP-1258 for client credentials). Signing needs the extra
+`oauth`. Kafka reads a key as bare base64 of PKCS8; here a PEM file is accepted as well. ES256 is signed as in RFC 7518.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Saying who we are: the SASL exchange on a fresh connection, and the mechanisms by name.
+"""Authentication: the SASL exchange on a new connection, and the mechanisms by name.
 
-Wire: SaslHandshake names the mechanism, SaslAuthenticate carries its messages (KIP-43, KIP-152, KIP-368). A mechanism
-is a small state machine of bytes, made anew for each connection; it knows no socket. No message of a mechanism, no
-password and no token appears in a repr or an error; user names may.
+SaslHandshake names the mechanism, SaslAuthenticate carries its messages (KIP-43, KIP-152, KIP-368). A mechanism is a
+small state machine over bytes, one for each connection; it has no socket. No message of a mechanism, no password and
+no token appears in a repr or an error; user names may.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ def within(work: Callable[[], T], deadline: Deadline) -> T:
     def run() -> None:
         try:
             results.append(work())
-        except BaseException as error:  # told to the caller below: a thread has nobody to raise to
+        except BaseException as error:  # raised again below: an exception of a thread does not reach the caller
             errors.append(error)
 
     thread = threading.Thread(target=run, daemon=True)

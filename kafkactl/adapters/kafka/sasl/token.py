@@ -129,7 +129,7 @@ def _by_credentials(url: str, entry: JaasEntry, properties: ClientProperties) ->
 
 
 def _form_encoded(text: str) -> str:
-    """As Java's URLEncoder does: not every server decodes what stands in the header."""
+    """Encode as Java's URLEncoder does: a server may compare the credentials in the header without decoding them."""
     return quote_plus(text, safe="*").replace("~", "%7E")
 
 
