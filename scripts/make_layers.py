@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import configparser
 import re
+from collections.abc import Sequence
 from html import escape
+from itertools import accumulate
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,6 +20,8 @@ PAGE = ROOT / "docs" / "architecture.md"
 _TABLE = re.compile(r"(?s)(?<=\| package \| its sub-packages, top to bottom \|\n\|---\|---\|\n).*?(?=\n\n)")
 
 WIDTH, HEIGHT, GAP, LEFT, TOP = 880, 46, 8, 64, 74
+THIN, CLOSE = 30, 2  # a layer of more than two packages is a list of thin rows, so that each has room for its purpose
+ABREAST = 2
 FONT = "font-family='ui-monospace, SFMono-Regular, Menlo, monospace'"
 PROSE = "font-family='system-ui, -apple-system, Segoe UI, sans-serif'"
 FACE = ("#eef4fb", "#3b6ea5")
@@ -28,9 +32,10 @@ PURE = ("#eef7ee", "#3d8b4f")
 def picture() -> str:
     """The drawing as SVG text."""
     layers = package_layers()
-    height = TOP + len(layers) * (HEIGHT + GAP) + 40
-    drawn = [_layer(packages, TOP + number * (HEIGHT + GAP)) for number, packages in enumerate(layers)]
-    bottom = TOP + len(layers) * (HEIGHT + GAP) - GAP
+    tops = list(accumulate((_layer_height(packages) + GAP for packages in layers), initial=TOP))
+    drawn = [_layer(packages, y) for packages, y in zip(layers, tops, strict=False)]
+    bottom = tops[-1] - GAP
+    height = bottom + GAP + 40
     return "\n".join(
         [
             f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' height='{height}'"
@@ -100,19 +105,31 @@ def _legend() -> str:
     return "\n".join(parts)
 
 
-def _layer(packages: list[str], y: int) -> str:
-    width = (WIDTH - LEFT - 24 - GAP * (len(packages) - 1)) // len(packages)
-    return "\n".join(_package(name, LEFT + number * (width + GAP), y, width) for number, name in enumerate(packages))
+def _layer_height(packages: Sequence[str]) -> int:
+    return HEIGHT if len(packages) <= ABREAST else len(packages) * (THIN + CLOSE) - CLOSE
 
 
-def _package(name: str, x: int, y: int, width: int) -> str:
+def _layer(packages: Sequence[str], y: int) -> str:
+    room = WIDTH - LEFT - 24
+    if len(packages) > ABREAST:
+        return "\n".join(
+            _package(name, LEFT, y + number * (THIN + CLOSE), room, THIN) for number, name in enumerate(packages)
+        )
+    width = (room - GAP * (len(packages) - 1)) // len(packages)
+    return "\n".join(
+        _package(name, LEFT + number * (width + GAP), y, width, HEIGHT) for number, name in enumerate(packages)
+    )
+
+
+def _package(name: str, x: int, y: int, width: int, height: int) -> str:
     fill, line = {"commands": FACE, "playground": WORLD, "operations": WORLD, "adapters": WORLD}.get(name, PURE)
-    offset = 132 if width > WIDTH // 2 else 84
+    offset = 132 if width > WIDTH // 2 else 100
     purpose = _purpose(name, most=(width - offset) // 7)
+    base = y + height // 2 + 5
     return (
-        f"<rect x='{x}' y='{y}' width='{width}' height='{HEIGHT}' rx='8' fill='{fill}' stroke='{line}'/>\n"
-        f"<text x='{x + 16}' y='{y + 28}' {FONT} font-size='15' font-weight='600' fill='#1f2328'>{name}</text>\n"
-        f"<text x='{x + offset}' y='{y + 28}' {PROSE} font-size='13' fill='#3c4149'>{escape(purpose)}</text>"
+        f"<rect x='{x}' y='{y}' width='{width}' height='{height}' rx='8' fill='{fill}' stroke='{line}'/>\n"
+        f"<text x='{x + 16}' y='{base}' {FONT} font-size='15' font-weight='600' fill='#1f2328'>{name}</text>\n"
+        f"<text x='{x + offset}' y='{base}' {PROSE} font-size='13' fill='#3c4149'>{escape(purpose)}</text>"
     )
 
 
