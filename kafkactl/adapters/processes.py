@@ -37,11 +37,11 @@ def useful_processes() -> int:
 def done_ahead(
     pieces: Iterable[Piece], work: Work[Piece], processes: int, *, alone: Callable[[Piece], bool]
 ) -> Iterator[tuple[Piece, list[bytes] | None]]:
-    """Each piece, in order, with what `work` makes of it in a child; None where it has to be done here.
+    """Each piece, in order, with the result of `work` on it in a child process; None if this process has to do it.
 
-    `work` gives None for what it leaves to this process, and `alone` says of which pieces that is known before. At
-    most `processes` children are at work, and as many pieces are held. Raises what `pieces` raises, after the pieces
-    before it; children that are still at work when nobody asks for more are killed.
+    `work` returns None for a piece that it leaves to this process; `alone` says for which pieces that is known before.
+    At most `processes` children are at work, and as many pieces are held. Raises what `pieces` raises, after the pieces
+    before it. When the generator is closed, children that are still at work are killed.
     """
     waiting: deque[tuple[Piece, _Child[Piece] | None]] = deque()
     failure: BaseException | None = None
@@ -131,12 +131,13 @@ class _Child(Generic[Piece]):
             os.close(self._pipe)
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            with suppress(ChildProcessError):  # where SIGCHLD is ignored nobody is left to wait for
+            with suppress(ChildProcessError):  # with SIGCHLD ignored, the kernel has reaped the child
                 os.waitpid(pid, 0)
 
 
 def _be_child(pipe: int, work: Work[Piece], piece: Piece) -> None:
-    """Do the work, send what comes of it, and end: whatever goes wrong here, the parent meets it, too."""
+    """Do the work, send its result, and end. After an error nothing is sent: the parent does the piece and meets the
+    same error."""
     try:
         for number in _HANDLED:
             signal.signal(number, signal.SIG_DFL)

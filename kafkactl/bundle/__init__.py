@@ -1,4 +1,4 @@
-"""What a support bundle is made of: its parts, the law of its members, and its manifest. Pure."""
+"""What a support bundle is made of: its parts, the rules for its members, and its manifest. Pure."""
 
 from __future__ import annotations
 

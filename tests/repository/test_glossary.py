@@ -19,22 +19,7 @@ FOR_CONTRIBUTORS = [ROOT / "CONTRIBUTING.md", *(path for folder in ("decisions",
 CODE = re.compile(r"`[^`\n]+`")
 HELP = ROOT / "docs" / "reference" / "commands.md"
 
-# Packages whose docstrings and comments are not in plain words yet.
-NOT_YET = tuple(
-    f"kafkactl/adapters/{name}"
-    for name in (
-        "bundle/",
-        "disks/",
-        "files/",
-        "logs/",
-        "migration/",
-        "processes.py",
-        "recover/",
-        "spark/",
-        "tiered/",
-        "zookeeper/",
-    )
-)
+
 COMMENT = re.compile(r"(?:^\s*|  )# (.*)")
 
 MESSAGES_OF = ("blocker", "warning", "note", "remark", "Finding", "Unknown")
@@ -125,7 +110,6 @@ def test_docstrings_use_plain_words():
     found = {
         place: (phrase, use)
         for place, text in _texts().docstrings
-        if not place.startswith(NOT_YET)
         for phrase, use in banned_words(" ".join(CODE.sub("", text).split()))
     }
     assert not found
@@ -135,7 +119,6 @@ def test_comments_use_plain_words():
     found = {
         f"{shown(path)}:{number}": (phrase, use)
         for path in product_files()
-        if not shown(path).startswith(NOT_YET)
         for number, line in enumerate(text_of(path).splitlines(), 1)
         for comment in COMMENT.findall(line)
         for phrase, use in banned_words(CODE.sub("", comment))

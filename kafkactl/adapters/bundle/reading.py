@@ -90,7 +90,7 @@ def _entry(entry: zipfile.ZipInfo) -> Entry:
         and not entry.flag_bits & _ENCRYPTED
         and entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     )
-    # `orig_filename` is what stands there; the library cuts a name at a zero byte.
+    # `orig_filename` is the name in the archive; the library's `filename` ends at the first zero byte.
     return Entry(
         name=entry.orig_filename,
         size=entry.file_size,
@@ -208,7 +208,7 @@ class OpenBundle:
 
 
 def _checked_pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: str, most_bytes: int) -> Iterator[bytes]:
-    """The bytes of an entry, which the library ends where the directory says and holds against their CRC."""
+    """The bytes of an entry. The library limits them to the size in the archive's directory and checks their CRC."""
     if entry.file_size > most_bytes:
         raise hostile(path, f"{entry.filename} has {entry.file_size} bytes, and the limit is {most_bytes}")
     try:

@@ -51,10 +51,10 @@ _PRIVATE_MODE = 0o600
 
 
 def apply_plan(plan: FormatPlan, files: Filesystem) -> Applied:
-    """Do what the plan says. Applying the same plan again changes nothing.
+    """Carry out the plan. Applying the same plan again changes nothing.
 
-    Refusals and failures are answers too: the outcome, what stands in each directory now, and a finding that says
-    what to do. Nothing is raised for what the disks do; a plan that was refused is not carried out.
+    Refusals and failures are results as well: the outcome, the state of each directory, and a finding that says what to
+    do. Errors of the disks are not raised. A plan that was refused is not carried out.
     """
     work = _Work(plan, files)
     if plan.outcome is not Outcome.PLANNED:
@@ -99,13 +99,13 @@ class _ReadBackError(Exception):
 
 
 class _Work:
-    """One apply on its way: what was made so far, so that a failure can say what stands and what was taken back."""
+    """One run of a plan: what was made so far, so that a failure can report what is left and what was undone."""
 
     def __init__(self, plan: FormatPlan, files: Filesystem) -> None:
         self.plan = plan
         self.files = files
         self.folders = Folders(files, plan.owner)
-        self.published = False  # the first rename was tried: from here on nothing is taken back
+        self.published = False  # the first rename was tried: from here on nothing is undone
         self._staged: list[str] = []
         self._leftovers: dict[str, tuple[int, int] | None] = {}
         self._done: set[str] = set()
@@ -155,9 +155,9 @@ class _Work:
                 settle_directory(directory.path, self.files)
 
     def tidy(self) -> None:
-        """Take away the lock that a killed run left in a directory which it had finished.
+        """Remove the lock file that a killed run left in a directory which it had finished.
 
-        Raises RefusedError where somebody holds that lock: another run is still at work on this node.
+        Raises RefusedError if a process holds that lock: another run is still at work on this node.
         """
         for directory in self.plan.directories:
             if directory.action is not Action.FORMAT and os.path.lexists(Path(directory.path, KAFKACTL_LOCK)):

@@ -79,7 +79,7 @@ def _opened(path: str, at: int | None, files: Filesystem, until: contextlib.Exit
 
 
 def _check_unchanged(target: UnformatDirectory, folder: int) -> None:
-    """Raises RefusedError where a node, or anybody else, came to the directory after the plan was made."""
+    """Raise RefusedError if a node, or any other process, used the directory after the plan was made."""
     now = observe_directory(target.path)
     here = os.fstat(folder)
     if (now.device, now.inode) != (here.st_dev, here.st_ino):

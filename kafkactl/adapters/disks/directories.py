@@ -1,4 +1,4 @@
-"""Observe: what stands in the log directories of a node, as values. Nothing here writes or waits."""
+"""The contents of a node's log directories, as values. Nothing here writes or waits."""
 
 from __future__ import annotations
 

@@ -25,10 +25,10 @@ _TRIES = 100
 
 
 def lock_holder(path: str) -> int | None:
-    """The process that holds an exclusive lock on this file; None where nobody does or the file is not there.
+    """The id of the process that holds an exclusive lock on this file; None if none does or the file does not exist.
 
-    0 where somebody holds it and the system does not say who (another machine, another container).
-    A POSIX lock of this very process is not seen, and would be lost by asking.
+    0 if the file is locked and the system does not say by which process (another machine, another container). A POSIX
+    lock of the calling process is not seen, and would be released by the call.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -83,7 +83,7 @@ def directory_lock(directory: str, files: Filesystem, *, at: int | None = None) 
 
 
 def _remove(path: str, files: Filesystem, at: int | None) -> None:
-    """Still locked, so nobody else can have it; and left behind it hurts nobody."""
+    """Remove the lock file while it is still locked, so that it is ours; if that fails, the file left is harmless."""
     with contextlib.suppress(OSError):
         files.unlink(path, at=at)
 

@@ -1,8 +1,8 @@
-"""What the disks of controllers say of their quorum: who voted, where each log ends, which voters it has.
+"""What the disks of controllers show of their quorum: votes, where each log ends, which voters it has.
 
-The law: only read, never raise for what is on a disk; what cannot be read is None and a finding says why. A log that
-ends in damage is read up to the damage, for that is what a start would keep. Of the log only control batches are
-decoded, of the snapshot only its head; memory is bounded by one batch. A running node may write meanwhile.
+The disks are only read, and nothing on them raises an error: what cannot be read is None, and a finding says why. A log
+that ends in damage is read up to the damage, because that is what a node keeps when it starts. Only control batches of
+the log and the head of the snapshot are decoded; memory is bounded by one batch. A running node may write meanwhile.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DiskReading:
 def read_disks(paths: Sequence[str]) -> tuple[DiskReading, ...]:
     """The metadata directories of several nodes, one reading each; a path may also be `__cluster_metadata-0` itself.
 
-    Raises InputError `log-dir-unreadable` for a path that is no directory with a metadata log.
+    Raises InputError `log-dir-unreadable` for a path that is not a directory with a metadata log.
     """
     return tuple(read_disk(path) for path in paths)
 

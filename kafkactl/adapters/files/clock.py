@@ -1,4 +1,4 @@
-"""Time for whoever waits: a clock that never goes back, and deadlines measured by it.
+"""The system's steady clock, which never goes back, for code that waits and has deadlines.
 
 The clock is an argument everywhere, so that tests of retries and time-outs need not wait.
 """

@@ -1,7 +1,7 @@
 """Answers for config providers on the machine that the node runs on: Kafka's own three, from files and environment.
 
-Sources: clients `FileConfigProvider`, `DirectoryConfigProvider`, `EnvVarConfigProvider` (3.5 and later). Others are
-classes of somebody's own, which only a JVM can ask.
+Sources: clients `FileConfigProvider`, `DirectoryConfigProvider`, `EnvVarConfigProvider` (3.5 and later). Any other
+provider is a class of the operator's, which only a JVM can run.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _from_environment(settings: Mapping[str, str], _: str, key: str) -> str:
 
 
 def _read(settings: Mapping[str, str], path: Path) -> bytes:
-    allowed = settings.get("allowed.paths")  # 3.8 and later; before, Kafka pays it no heed
+    allowed = settings.get("allowed.paths")  # 3.8 and later; earlier releases ignore it
     if (
         allowed and not any(path.is_relative_to(folder.strip()) for folder in allowed.split(","))
     ) or ".." in path.parts:

@@ -1,15 +1,15 @@
-"""Contexts: clusters under names of the operator's own, in one TOML file of the user's.
+"""Contexts: named clusters in one TOML file of the user.
 
     current = "prod"
 
     [contexts.prod]
     bootstrap_server = "broker-1:9092,broker-2:9092"      # or bootstrap_controller
-    command_config = "prod.properties"                    # against this file's folder; logins stand there, not here
+    command_config = "prod.properties"                    # relative to this file's folder; credentials are in it
     cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"                 # no change is sent to a cluster with another id
     spark_master = "spark://driver-1:7077"                # where `kafkactl dryrun` replays logs
 
-The law: the file holds no secret, and whoever may write it decides where changes go. So an unknown key is an error
-that does not repeat its value, and a file that others may write is not read.
+The file holds no secrets, but a user who may write it decides to which cluster changes are sent. So an unknown key is
+an error that does not repeat its value, and a file that other users may write is not read.
 """
 
 from __future__ import annotations
@@ -144,11 +144,11 @@ def resolve_target(
     command_config: str | None = None,
     context: str | None = None,
 ) -> Target:
-    """What arguments mean beside the contexts.
+    """The cluster that arguments and contexts name together.
 
-    A context that is named has its part, arguments going before what it says. One that is merely the current one is
-    asked only where no node is named: the login of one cluster must not go to another. Raises InputError
-    `unknown-context`.
+    A context that is named by the arguments is used, and other arguments override its values. The current context is
+    used only if the arguments name no node: the credentials of one cluster must not be sent to another. Raises
+    InputError `unknown-context`.
     """
     name = context or (None if bootstrap_server or bootstrap_controller else contexts.current)
     if name is None:

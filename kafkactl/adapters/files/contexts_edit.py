@@ -73,7 +73,7 @@ def change_contexts(
         make_found(path.parent, files)
         descriptor = _create(staged, files)
         try:
-            before = load_contexts(path)  # nobody else writes now
+            before = load_contexts(path)  # the staged file is created exclusively, so no other edit is under way
             after = change(before)
             _write(descriptor, _edited_file(path, before, after), files)
             files.rename(str(staged), str(path))

@@ -1,7 +1,7 @@
 """`--details DIR`: tables as Parquet files, all of them or none.
 
-They are written into a folder beside DIR, synced, and take its place at once. DIR may be new, empty, or hold the tables
-of an earlier run; anything else in it is refused.
+They are written into a temporary folder next to DIR and synced; then it replaces DIR at once. DIR may be new, empty, or
+hold the tables of an earlier run; anything else in it is refused.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The port through which every file of a node is changed: one method, one operation that can fail or be the last.
 
-Paths are words for errors and tests. Where `at` is given, the descriptor of an open directory, the operation is on the
-path's last name in that directory, and no link is followed: another user may rename and replace what a path leads over,
-while root is at work. `publish` never replaces anything.
+With `at`, the descriptor of an open directory, an operation is on the path's last name in that directory, no link is
+followed, and the whole path serves for errors and tests only: while root is at work, another user may rename and
+replace the folders that a path leads through. `publish` never replaces anything.
 
-Nothing here decides anything. Whoever writes to a disk goes through `Filesystem`, so that a test can make the nth
-operation fail in every way, or end the process there, and look at what is left (tests/crash/).
+Nothing here decides anything. All code that writes to a disk uses `Filesystem`, so that a test can make the nth
+operation fail in every way, or end the process there, and examine what is left (tests/crash/).
 Reading needs no port: it changes nothing.
 """
 
@@ -87,7 +87,7 @@ class OsFilesystem:
         return os.open(_name(path, at), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | follow, dir_fd=at)
 
     def create(self, path: str, mode: int, *, at: int | None = None) -> int:
-        """O_EXCL and O_NOFOLLOW: a file or link that somebody put there meanwhile is an error."""
+        """Create a file, with O_EXCL and O_NOFOLLOW: a file or link that exists by now is an error. A descriptor."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.open(_name(path, at), flags, mode, dir_fd=at)
 

@@ -16,7 +16,7 @@ from kafkactl.values import Uuid
 def read_fleet(path: Path, *, new_cluster_id: Uuid) -> FleetRequest:
     """Read an inventory and every file that it names; relative paths in it are relative to its folder.
 
-    A configuration that cannot be read is told in the plan, with all other problems. Raises InputError for the
+    A configuration that cannot be read is reported in the plan, with all other problems. Raises InputError for the
     inventory itself and for its file of credentials.
     """
     inventory = parse_inventory(read_input(path, "the inventory", InputKind.INVENTORY), file=str(path))

@@ -1,11 +1,11 @@
-"""The one place where foreign files are opened and read whole: regular files only, each kind up to a stated size.
+"""The only place where input files are opened and read whole: regular files only, each kind up to a stated size.
 
-The law: opening never waits, and what is read has a bound that is known before the first byte. A FIFO, a socket, a
-device or a directory has no size and may have no end, so it is refused, whatever name or link leads to it. A limit
-stands far above what is found in practice, and far below what would take the memory of a host that runs Kafka.
+Opening never waits, and the size of what is read is limited before the first byte. A FIFO, a socket, a device or a
+directory has no size and may have no end, so it is refused, whatever name or link leads to it. The limits are far
+above the sizes found in practice, and far below what would exhaust the memory of a host that runs Kafka.
 
-All refusals are OSErrors with words in `strerror`, so that each caller reports them as any other file that cannot be
-read. A module of its own, for it loads fast.
+All refusals are OSErrors with a text in `strerror`, so that callers report them as any other file that cannot be read.
+This is a module of its own so that it loads fast.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OF_JSON = (b",", b"[", b"{")
 _OF_LINES = (b"\n", b"\r", b",", b"[", b"{", b".")
 _MOST_OF_JSON = 2_000_000  # a reassignment of 200,000 partitions has 1.4 million
 _MOST_OF_OBSERVATION = 20_000_000
-_MOST_OF_LINES = 200_000  # 100 times an inventory, or the longest configuration, of anybody
+_MOST_OF_LINES = 200_000  # 100 times a large inventory, or the longest configuration
 
 
 class InputKind(Enum):
@@ -75,7 +75,7 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True, at: int |
     """A descriptor for reading a regular file, opened without waiting; the caller closes it.
 
     `at` is the descriptor of the folder that a relative path starts from; without `follow` a link is an error.
-    Raises OSError, for anything that is no regular file with words that say what it is.
+    Raises OSError; for anything that is not a regular file, its text says what it is.
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
     try:
@@ -91,7 +91,7 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True, at: int |
 
 
 def check_regular(found: os.stat_result, path: str) -> None:
-    """Raise OSError where this is no regular file."""
+    """Raise OSError if this is not a regular file."""
     kind = stat.S_IFMT(found.st_mode)
     if kind == stat.S_IFDIR:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
@@ -100,9 +100,9 @@ def check_regular(found: os.stat_result, path: str) -> None:
 
 
 def irregular(path: Path) -> str | None:
-    """What stands at a path in the place of a regular file or a link to one; None where that is there, or nothing.
+    """What a path leads to, in words, if it is not a regular file or a link to one; None if it is, or if it is free.
 
-    Raises OSError where the path cannot be looked at.
+    Raises OSError if the path cannot be examined.
     """
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
@@ -143,7 +143,7 @@ def check_parts(data: bytes, kind: InputKind, path: str) -> None:
 
 
 def read_whole(path: str | os.PathLike[str], kind: InputKind) -> bytes:
-    """All bytes of a regular file. Raises OSError, also for what is no regular file or too large for its kind."""
+    """All bytes of a regular file. Raises OSError, also if it is not a regular file, or too large for its kind."""
     descriptor = open_regular(path)
     try:
         return read_open(descriptor, kind, str(path))

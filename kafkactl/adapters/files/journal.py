@@ -1,8 +1,8 @@
-"""The journal of a change: what was about to be done and what came of it, on the disk before anybody acts on it.
+"""The journal of a change: each intended request and its result, on the disk before the run acts on it.
 
-The law: the cluster is the truth, a journal is the memory of whoever changed it. It tells a later run which request
-was on its way when an earlier one died, and which states were its own doing. An entry counts once `append` returned:
-it is written and synced. While a journal is open it is locked, so that two operators on one machine cannot both run.
+The state of the cluster is read from the cluster; the journal only records what a run did. It shows a later run which
+request was under way when an earlier run was killed, and which states the earlier run caused. An entry is written and
+synced when `append` returns. An open journal is locked, so that two runs on one machine cannot use it at once.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class Journal:
     def append(self, entry: str, data: Mapping[str, Any]) -> Entry:
         """Write an entry; it is on the disk when this returns.
 
-        Raises FailedError `journal-not-written`. After that the journal takes no more entries in this run: what is on
-        the disk is not known until it is read anew.
+        Raises FailedError `journal-not-written`. After that the journal accepts no more entries in this run, because
+        what is on the disk is unknown until the file is read again.
         """
         if self._broken:
             raise self._not_written("an earlier entry could not be written")
@@ -108,7 +108,7 @@ class Journal:
     def load(self, *, subject: str, cluster_id: str) -> None:
         """Read what is there, and begin or mend the file where that is due. `open_journal` calls this."""
         try:
-            self._files.fsync(self._descriptor)  # both also where an earlier run died before it
+            self._files.fsync(self._descriptor)  # an earlier run may have been killed before it did
             self._files.fsync_directory(str(Path(self.path).parent))
             os.lseek(self._descriptor, 0, os.SEEK_SET)
             content = read_open(self._descriptor, InputKind.JOURNAL, self.path)

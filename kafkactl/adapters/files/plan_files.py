@@ -1,4 +1,4 @@
-"""The files beside the disks: plan files out, receipts in and out."""
+"""Plan files, which are written, and receipts, which are read and written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RECEIPT_MODE = 0o644
 
 
 def receipts_folder(plan_file: Path) -> Path:
-    """Where the receipts of a plan lie: beside it."""
+    """The folder of the receipts of a plan, next to the plan file."""
     return plan_file.with_name(plan_file.name + ".receipts")
 
 

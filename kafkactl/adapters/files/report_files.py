@@ -15,7 +15,7 @@ _READ_BYTES = 512
 
 
 def check_report_target(path: Path, mark: str) -> None:
-    """Refuse what `write_report` would refuse, before the work is done. `mark` stands at the head of every report.
+    """Refuse what `write_report` would refuse, before the work is done. Every report begins with `mark`.
 
     Raises RefusedError `not-a-report-file`, FailedError `report-not-written`.
     """
@@ -38,7 +38,7 @@ def _head(path: Path) -> bytes:
 
 
 def write_report(path: Path, data: bytes, mark: str) -> None:
-    """Put a report in place: written beside, synced, then named, so that a reader never sees half of it.
+    """Write a report under a temporary name, sync it, then rename it, so that a reader never sees half of it.
 
     Raises RefusedError `not-a-report-file`, FailedError `report-not-written`.
     """

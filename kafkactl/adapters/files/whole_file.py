@@ -1,4 +1,4 @@
-"""A file, or a folder, that is there whole or not at all: written beside, synced, then named, and its folder synced."""
+"""Files and folders written whole or not at all: under a temporary name, synced, renamed, and their folder synced."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def write_whole(
 def whole_file(
     path: Path, *, mode: int, exclusive: bool = False, owner: tuple[int, int] | None = None
 ) -> Iterator[BinaryIO]:
-    """A file to write to that is at `path` when the body ends, in place of what stood there; not where it fails.
+    """A file to write to. When the body ends it replaces what is at `path`; if the body raises, nothing is replaced.
 
-    `exclusive`: only where nothing stands. The temporary file has mode 0600 until it has `mode`. `owner` (uid, gid) is
-    set where this user may set it, through the open file: a name could lead elsewhere by then. Raises OSError, for
-    `exclusive` FileExistsError.
+    With `exclusive` it must not replace anything. The temporary file has mode 0600 until `mode` is set. `owner` (uid,
+    gid) is set if this user may do so, through the open file, because the name could lead to another file by then.
+    Raises OSError; with `exclusive` FileExistsError.
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.", suffix=".tmp")
     try:

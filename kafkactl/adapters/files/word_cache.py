@@ -1,7 +1,7 @@
-"""Words that are kept for a while, and gathered anew beside the process that needs them now.
+"""A cache of words for shell completion, renewed by a background process.
 
-What this file guards: a key press. Who asks waits for some milliseconds at most; what takes longer goes on in a process
-of its own, quietly and for a limited time, and is there at the next key press.
+The user presses a key and waits for the words, so the caller waits some milliseconds at most. What takes longer
+continues in a process of its own, without output and for a limited time, and is there at the next key press.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _read(path: Path) -> tuple[dict[str, Any], float]:
 
 
 def _beside(path: Path, gather: Callable[[], dict[str, Any]]) -> int:
-    """Gather in a child process that says nothing and ends by itself; its process id."""
+    """Gather in a child process without output, which ends within `WORK_S`. Returns its process id."""
     child = os.fork()
     if child:
         return child

@@ -2,8 +2,8 @@
 
 A node that starts recovers the log from its first byte, whatever snapshots there are. It cuts the log at the first
 batch that is cut, impossible or of a wrong CRC and removes all later segments (`LogSegment.recover`,
-`LogLoader.recoverLog`). If the newest snapshot then lies beyond the end, it throws away what is left of the log and
-goes on from the snapshot (`KafkaMetadataLog.truncateToLatestSnapshot`): records after the snapshot are gone, too.
+`LogLoader.recoverLog`). If the newest snapshot then ends after the log, it discards the rest of the log and continues
+from the snapshot (`KafkaMetadataLog.truncateToLatestSnapshot`): records after the snapshot are lost as well.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The image that a metadata log comes to, at its end or at any earlier point: the right snapshot, and what follows it.
+"""The image of a metadata log at its end or at an earlier point: the right snapshot, and the records after it.
 
-Damage ends the log where it ends for a node of Kafka (`log_cut`); what lies after it is in the image only on
-demand (`past_damage`), and such an image is one that no node ever had.
+Damage ends the log where it ends for a Kafka node (`cut`). Records after it are in the image only with `past_damage`,
+and no node ever had such an image.
 
-Of the snapshots the newest is taken that does not lie beyond the point. The snapshot at offset 0, which formatting
-writes, stands for nothing: its data records are in the log again, only its voters are not.
+The newest snapshot that does not end after the point is used. The snapshot at offset 0, which formatting writes,
+covers no records: its data records are in the log as well, only its voters are not.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class LoadedImage:
 
 
 def load_image(source: LogSource, point: Point, *, whole: bool = False, past_damage: bool = False) -> LoadedImage:
-    """The image of a log on disk. Raises InputError `offset-not-in-log` where the log does not reach to the point.
+    """The image of a log on disk. Raises InputError `offset-not-in-log` if the log does not reach the point.
 
-    With `whole` as much of the log is replayed as there is, so that its findings are about all of it: where records are
-    missing, from the snapshot on that stands for them. The first bad batch ends the log, also one in a segment that the
-    snapshot stands for; with `past_damage` what can be read after it counts, too.
+    With `whole` all of the log is replayed, so that its findings are about all of it; if records are missing, from the
+    snapshot that covers them. The first bad batch ends the log, even in a segment that the snapshot covers; with
+    `past_damage` records after it are replayed as well.
     """
     if not whole:
         return _from_snapshot(source, point, past_damage=past_damage)
@@ -180,14 +180,14 @@ class _Loading:
         self._past_damage = past_damage
         self._end = LogEnd()
         self._replaying = self._started(EMPTY, 0)
-        self._base: Position | None = None  # the last record that the snapshot stands for
+        self._base: Position | None = None  # the last record that the snapshot covers
         self._counts: Counter[str] = Counter()
         self._findings: list[Finding] = []
         self._files: list[str] = []
         self._snapshot: str | None = None
         self._leader: Leader | None = None
         self._torn: Damage | None = None  # a batch that is not whole, and nothing behind it yet
-        self._covered: list[Damage] = []  # what the snapshot may stand for: the next batch tells
+        self._covered: list[Damage] = []  # damage that the snapshot may cover: the offset of the next batch decides
         self._is_over = False
 
     def _started(self, image: Image, first_offset: int) -> BatchReplaying:
@@ -244,9 +244,9 @@ class _Loading:
         self._snapshot = file.name
 
     def _close(self, next_offset: int) -> Mapping[str, int]:
-        """Go on with the image so far in a replay of its own, for offsets in a snapshot are not those of the log.
+        """End this replay and start another from its image, because offsets in a snapshot are not those of the log.
 
-        How often each type of record was met.
+        Returns how often each type of record occurred.
         """
         done = self._replaying.result()
         self._counts.update(done.counts)
@@ -383,7 +383,10 @@ def without_needless(files: Iterable[LogFile]) -> Iterator[LogFile]:
 
 
 def joined(sources: Sequence[LogSource]) -> LogSource:
-    """Single files that belong together, as one log; a folder stands for itself. Raises InputError for two folders."""
+    """Single files that belong together, as one log; a single source is returned unchanged.
+
+    Raises InputError `several-logs` for a folder among several sources.
+    """
     if len(sources) == 1:
         return sources[0]
     if any(source.is_folder for source in sources):

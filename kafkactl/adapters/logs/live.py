@@ -1,4 +1,4 @@
-"""The log of a live cluster as a folder of this machine, for what reads a log more than once."""
+"""The log of a live cluster as a folder on this machine, for code that reads a log more than once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _save(client: Client, folder: Path) -> None:
 
 
 def _cluster_id(client: Client) -> str | None:
-    """None where it is not told: by controllers before 3.7, or to this user."""
+    """The cluster's id; None if it is not reported: by controllers before 3.7, or to this user."""
     try:
         return client.cluster().cluster_id
     except KafkactlError:

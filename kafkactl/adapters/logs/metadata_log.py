@@ -225,12 +225,12 @@ def _small_files(path: str, names: list[str]) -> dict[str, FileRead]:
 
 
 def _passed_over(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Names of segments that are no regular files, and what they are."""
+    """Names of segments that are not regular files, and what they are."""
     for name in names:
         try:
             words = irregular(Path(path, name)) if _SEGMENT.fullmatch(name) else None
         except OSError:
-            continue  # a file that cannot be looked at is told by `_unreadable`
+            continue  # `_unreadable` reports a file that cannot be examined
         if words is not None:
             yield name, words
 

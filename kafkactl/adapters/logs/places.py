@@ -1,8 +1,8 @@
-"""Sources by URI: `file:` is a path, and what only Hadoop's file layer reads is fetched by Spark's driver.
+"""Sources by URI: `file:` is a path; other URIs are fetched by Spark's driver with Hadoop's file systems.
 
-A log on HDFS or in an object store is copied into a folder of this machine first: the files of a metadata log are few,
-and everything that tells one folder from another (names, meta.properties) is then looked at as ever. Workers on other
-machines get the folder through Spark (`spark.opened`).
+A log on HDFS or in an object store is first copied into a folder on this machine. The files of a metadata log are few,
+and the copy is then examined like any other folder (names, meta.properties). Workers on other machines get the folder
+through Spark (`spark.opened`).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _Hadoop:
         return [status.getPath().getName() for status in self._called(lambda: self._system.listStatus(folder))]
 
     def copy(self, path: Any, to: Path) -> None:
-        """A file to this machine, without Hadoop's own checksum file beside it."""
+        """Copy a file to this machine, without the checksum file that Hadoop would write next to it."""
         to.parent.mkdir(parents=True, exist_ok=True)
         local = self.path(to.as_uri())
         self._called(lambda: self._system.copyToLocalFile(False, path, local, True))
@@ -125,7 +125,7 @@ class _Hadoop:
 
 
 def _copied(hadoop: _Hadoop, uri: str, to: Path) -> Path:
-    """The log that a URI means, with what tells whose it is beside it."""
+    """Copy the log that a URI names, with the meta.properties that identifies its cluster. Returns its local path."""
     place = hadoop.path(uri)
     if not hadoop.is_folder(place):
         hadoop.copy(place, to / METADATA_LOG / place.getName())

@@ -57,7 +57,7 @@ class LogSource:
     """A metadata log: segments in order, checkpoints in order of their offsets. `name` is what the operator gave.
 
     `is_folder` says that the files belong together, so that a missing one is a gap; `cluster_id` is that of the
-    meta.properties beside or above it, if there is one.
+    meta.properties in the log's folder or the one above it, if there is one.
     """
 
     name: str
@@ -126,8 +126,8 @@ def _folder(given: str, folder: Path) -> LogSource:
 
 
 def _is_file(path: Path) -> bool:
-    """False where the file has gone meanwhile. Raises InputError `log-file-not-regular`, for nothing else may be passed
-    over: the log would seem to be whole without it."""
+    """False if the file has been removed meanwhile. Raises InputError `log-file-not-regular` for anything else that is
+    not a regular file: if it were skipped, the log would seem to be complete without it."""
     words = irregular(path)
     if words is not None:
         raise InputError(f"{path} is {words}, expected was a regular file", id="log-file-not-regular")
@@ -166,7 +166,7 @@ def _other_topic(given: str, why: str) -> InputError:
 
 
 def _cluster_id(folder: Path) -> str | None:
-    """From the meta.properties beside the log or above it."""
+    """The cluster id in the meta.properties of the folder above the log, or of the log's own folder."""
     for place in (folder.parent, folder):
         try:
             data = read_whole(place / META_PROPERTIES, InputKind.META_PROPERTIES)
@@ -219,7 +219,7 @@ def _kind_by_content(path: Path) -> str | None:
 
 
 def _foreign(path: Path) -> str | None:
-    """Why a segment cannot be one of a metadata log; None where it can, or where nobody can tell."""
+    """Why a segment cannot be one of a metadata log; None if it can be, or if its first batch does not show it."""
     data = _beginning(path)
     try:
         header = decode_header(data, 0)

@@ -1,9 +1,9 @@
-"""The journal of a migration: what was about to be done, what was then observed, and the files that were there before.
+"""The journal of a migration: what was about to be done, what was then observed, and the files as they were before.
 
-Its words are in `change/journal` and `migration/driver/journal`: an action is `done` when the gate behind it was
-observed, not when a hook says so. Lines are chained and synced (`adapters/files/journal.py`), and what looks like a
-secret is left out of them. What a rollback needs whole (the nodes' own files, ZooKeeper's tree) is kept beside it by
-sha256, readable by its owner alone.
+Its vocabulary is in `change/journal` and `migration/driver/journal`: an action is `done` when the gate after it was
+observed, not when a hook says so. Lines are chained and synced (`adapters/files/journal.py`), and values that look
+like secrets are left out. Files that a rollback needs whole (the nodes' own files, ZooKeeper's tree) are kept in a
+folder next to the journal, named by their sha256 and readable by their owner only.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ class MigrationJournal:
         return self._journal.append(entry, data)
 
     def keep(self, entry: str, data: Mapping[str, Any], content: bytes) -> str:
-        """Keep bytes beside the journal, then say so in it; their sha256. Raises FailedError `journal-not-written`."""
+        """Keep bytes in the journal's folder, then write an entry about them. Returns their sha256.
+
+        Raises FailedError `journal-not-written`.
+        """
         name = hashlib.sha256(content).hexdigest()
         try:
             make_folders(self.folder, mode=0o700)

@@ -1,4 +1,4 @@
-"""The journal of a migration, looked into while somebody else may be writing it: nothing is locked or changed."""
+"""The journal of a migration, read while another process may be writing it: nothing is locked or changed."""
 
 from __future__ import annotations
 

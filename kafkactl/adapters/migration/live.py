@@ -38,7 +38,7 @@ _ANSWER_MS = 5_000.0
 
 
 class LiveWorld:
-    """See `MigrationPort`. `look` observes the whole cluster; `tell` speaks to the operator."""
+    """See `MigrationPort`. `look` observes the whole cluster; `tell` shows a message to the operator."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class LiveWorld:
             return HookRun(end=HookEnd.NOT_STARTED, told=error.message)
 
     def listens(self, node: int) -> bool | None:
-        """By a connection: made, refused, or nobody knows."""
+        """Whether a connection to the node is accepted; None if it is neither accepted nor refused."""
         address = _address(self._node(node))
         try:
             with socket.create_connection((address.host, address.port), timeout=_KNOCK_S):

@@ -1,9 +1,9 @@
-"""One driver a cluster: a lock in its ZooKeeper, with who holds it, where, since when, and with which journal.
+"""At most one driver per cluster: a lock in its ZooKeeper that names its holder, host, start time and journal.
 
-The lock is an ephemeral znode inside the chroot that is none of Kafka's own paths, so brokers, controllers, the copy
-and comparisons do not see it. It lasts as long as the session of the driver that made it. A driver that finds it is
-refused, whatever journal it has. A driver that was killed leaves it until its session ends; the next one with the very
-same journal file knows that it is gone, for it holds that file's lock, and takes the znode over.
+The lock is an ephemeral znode inside the chroot at a path that Kafka does not use, so brokers, controllers, the copy
+and comparisons ignore it. It exists as long as the session of the driver that created it. A driver that finds it is
+refused, whatever journal it has. A driver that was killed leaves it until its session ends. The next driver with the
+same journal file holds that file's lock, therefore knows that the earlier driver has ended, and takes the znode over.
 """
 
 from __future__ import annotations

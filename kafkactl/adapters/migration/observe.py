@@ -42,7 +42,7 @@ _PATIENCE_MS: Final = 15_000.0  # for what hooks answer and logs hold, so that a
 _SILENT_MS: Final = 10_000.0  # for who takes a connection and says nothing: a node, or ZooKeeper before a session
 _SHARE: Final = 1 / 4  # of the time, for each of nodes, places and log; the tree, which can be large, has twice of it
 _ROLES: Final = {NodeRole.BROKER: Role.BROKER, NodeRole.CONTROLLER: Role.CONTROLLER}
-_OF_THE_TREE_ITSELF: Final = frozenset({"no-kafka-tree", "duplicate-znode-path"})  # said again by whoever reads it
+_OF_THE_TREE_ITSELF: Final = frozenset({"no-kafka-tree", "duplicate-znode-path"})  # the reader of the tree reports them
 _CLUSTER_ID: Final = "/cluster/id"
 
 
@@ -166,10 +166,10 @@ class _Looking:
     # --- nodes ---
 
     def answers(self, *, asks_zookeeper_brokers: bool, cluster_id: str | None) -> dict[int, NodeAnswers | _Unmet]:
-        """By node id, asked at once, controllers and brokers each with their own way in.
+        """The answers by node id. Nodes of a role are asked in parallel, with the credentials of the role.
 
-        The controllers come first, right behind the tree: how far the log was then is what `/migration` is held
-        against, and a broker that hangs takes ten seconds.
+        The controllers are asked first, right after the tree was read: their log end is compared with `/migration`, and
+        a broker that hangs takes ten seconds.
         """
         found: dict[int, NodeAnswers | _Unmet] = {}
         for nodes in (self._inventory.controllers, self._inventory.brokers):

@@ -1,6 +1,6 @@
-"""What hooks and files of this machine tell of a node: its configuration, meta.properties, metadata log and metrics.
+"""A node's configuration, meta.properties, metadata log and metrics, from hooks and from files on this machine.
 
-The law: what no hook gives and no path names is unknown. A hook that fails is told, and what it was to give is unknown.
+What no hook returns and no path names is unknown. A hook that fails is reported, and what it should return is unknown.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def load_captured(folder: str) -> Captured:
     if znodes_file is not None:
         path = place / znodes_file
         saved = decode_znodes(read_input(path, "saved tree", InputKind.SAVED_TREE), file=str(path))
-        # Much is told by what is not there (/migration, a broker's znode): of a part of a tree that would be guessing.
+        # A missing znode (/migration, a broker's) has a meaning, which in a part of a tree would be a guess.
         znodes = saved.znodes if saved.is_whole else None
         findings += saved.findings
     logs = dict(_logs(place / LOGS, findings)) if LOGS in names else {}

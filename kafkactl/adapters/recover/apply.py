@@ -1,15 +1,15 @@
-"""Write the recovered directory so that no instant of it is one that Kafka starts from and that is not the whole.
+"""Write the recovered directory in an order that never leaves an incomplete one from which Kafka would start.
 
-A node refuses to start from a directory without meta.properties, and removes `.part` files. So the order is the law:
+A node refuses to start from a directory without meta.properties, and removes `.part` files. Hence this order:
 
-1. the plan, beside the directory, under a temporary name and then its own: ids and times survive a kill;
+1. the plan, next to the directory, under a temporary name and then its own: ids and times survive a kill;
 2. the directory and `__cluster_metadata-0` in it, both new;
-3. the checkpoint as `….checkpoint.part`: written, synced, given to its owner, then named, and its folder synced;
+3. the checkpoint as `….checkpoint.part`: written, synced, given to its owner, then renamed, and its folder synced;
 4. meta.properties likewise, last;
 5. both read back and compared with the plan.
 
-What a killed run left is taken away by the next one with the same plan file, as long as it has no meta.properties: only
-names that this module makes are ever removed. Nothing else is opened for writing.
+The next run with the same plan file removes what a killed run left, unless there is a meta.properties. Only names that
+this module creates are ever removed. Nothing else is opened for writing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Written:
 
 @frozen
 class Place:
-    """Where to write: the new directory, the plan beside it, and to whom both belong (-1: as they are made)."""
+    """Where to write: the new directory, the plan next to it, and the owner of both (-1: the user of this process)."""
 
     directory: str
     plan_file: str

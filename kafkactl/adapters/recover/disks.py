@@ -37,7 +37,7 @@ _OF_THE_LOG: Final = (".log", ".checkpoint")
 def read_disk(path: str) -> DiskSeen:
     """One log directory; a path may also be `__cluster_metadata-0` itself.
 
-    Raises InputError `log-dir-unreadable` for a path that is no directory, or one that holds nothing of Kafka's.
+    Raises InputError `log-dir-unreadable` for a path that is not a directory, or one without any file of Kafka.
     """
     directory = str(Path(path).parent) if Path(path).name == METADATA_LOG else path
     observed = observe_directory(directory)

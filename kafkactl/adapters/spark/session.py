@@ -1,8 +1,8 @@
-"""A Spark application, and what can be told before there is one: the extra, Java, the master.
+"""A Spark application, and what can be checked before it starts: the extra, Java, the master.
 
-Spark's own settings (spark-defaults.conf, SPARK_CONF_DIR, SPARK_DRIVER_MEMORY, PYSPARK_PYTHON) hold; what is set here
-is only what they leave open. Workers get kafkactl as a zip and need nothing of it installed, but a Python with numpy,
-and with pyarrow where Spark merges.
+Spark's own settings (spark-defaults.conf, SPARK_CONF_DIR, SPARK_DRIVER_MEMORY, PYSPARK_PYTHON) take precedence; only
+what they leave open is set here. Workers get kafkactl as a zip and do not need it installed; they need a Python with
+numpy, and with pyarrow where Spark merges.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _OURS: Final = {
 # JVM runs before its settings are read, so they have to stand on its command line.
 _JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 _NAMES_JAVA_OPTIONS: Final = re.compile(r"JavaOptions|_OPT(ION)?S\b|-XX:")
-# An application on this machine alone is nobody else's to connect to. Spark makes the secret for it.
+# No other user may connect to an application that runs on this machine alone. Spark generates the secret for it.
 _ALONE: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -187,11 +187,10 @@ def _is_local(conf: SparkConf) -> bool:
 
 
 def _set_python(conf: SparkConf) -> None:
-    """No worker imports from its working directory, which may be anybody's.
+    """Configure the workers' Python: no imports from the working directory, in which any user may have put a module.
 
-    Workers on this machine that run the driver's Python see the same modules: they start by a daemon of ours.
-
-    On Linux alone: elsewhere numpy may bring libraries that do not bear a fork (macOS), or nothing is forked (Windows).
+    Workers on this machine that run the driver's Python see the same modules, so kafkactl's own daemon starts them.
+    On Linux only: elsewhere numpy may load libraries that do not survive a fork (macOS), or there is no fork (Windows).
     """
     ours = (
         sys.platform == "linux"
@@ -218,7 +217,7 @@ def _of_the_jvm() -> SparkConf:
 
 
 def _settings(file: Path) -> str:
-    """The lines of a file of settings that are no comments; Spark itself tells what is wrong with the file."""
+    """The lines of a settings file without comments; "" if it cannot be read, which Spark itself reports."""
     try:
         lines = file.read_text("utf-8", errors="replace").splitlines()
     except OSError:

@@ -216,7 +216,7 @@ class Leaders:
 def _walked(
     starts: dict[int, int], ends: dict[PartitionName, int], key: PartitionName, epoch: int, answer: Mapping[str, Any]
 ) -> bool:
-    """Note where an epoch starts, by the answer for the one before it; whether to go on with the answered epoch."""
+    """Record where `epoch` starts, from the answer for the epoch before it. Whether that epoch is to be asked next."""
     start: int = answer["EndOffset"]
     before: int = answer["LeaderEpoch"]
     if start < 0 or ends.get(key) == start:

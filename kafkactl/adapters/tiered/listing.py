@@ -150,7 +150,7 @@ def _data(file: Path, manifest: Path, md5: object) -> bytes:
 
 
 def _data_file(manifest: Path, key: str) -> Path:
-    """The copy of a data file: beside the manifest, in `data/` below it, or next to its folder."""
+    """The copy of a data file: in the manifest's folder, in `data/` below it, or next to that folder."""
     name = key.rpartition("/")[2]
     for place in _MANIFEST_PLACES:
         file = manifest.parent / place / name

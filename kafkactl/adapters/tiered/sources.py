@@ -1,4 +1,4 @@
-"""Folders of brokers: metadata partitions, and what lies beside them of user partitions. User segments are not read.
+"""Folders of brokers: metadata partitions, and facts about user partitions around them. User segments are not read.
 
 A SOURCE is a `__remote_log_metadata-N` folder, a folder that holds some, a broker's log directory, or a single `.log`
 file of such a folder.
@@ -50,9 +50,9 @@ class SegmentFile:
 
 @frozen
 class MetadataReplica:
-    """One replica of a metadata partition. `log_start` is the highest offset that anything beside it says it begins at.
+    """One replica of a metadata partition. `log_start` is the highest start offset that any file of the folder gives.
 
-    `is_whole` is False for single files, before which others may lie.
+    `is_whole` is False for single files, because earlier files may be missing.
     """
 
     partition: int

@@ -161,7 +161,7 @@ class _Parts:
         ledger.join(part.partitions)
 
     def end(self) -> None:
-        """Put in the order of the logs what is told by place; shares of a log may have told the same."""
+        """Sort what has a position into the order of the logs. Drops duplicates: parts of a log may report the same."""
         by_place = {(self._order[held.metadata_partition], held.offset): held for held in self._ledger.poison}
         self._ledger.poison = [by_place[place] for place in sorted(by_place)][:MOST_POISON]
         self._ledger.partition_deletes.sort(key=lambda held: (self._order[held.metadata_partition], held.offset))

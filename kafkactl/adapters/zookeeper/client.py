@@ -1,12 +1,12 @@
-"""A ZooKeeper, as the migration needs it: the whole tree at one moment, one znode, and changes that check versions.
+"""A ZooKeeper client for the migration: the whole tree at one moment, one znode, and changes that check versions.
 
 ::
 
     with open_zookeeper("zk1:2181,zk2:2181/kafka", settings=ZooKeeperSettings(), timeout_ms=30_000) as zookeeper:
         tree = zookeeper.read_tree()
 
-All paths are relative to the chroot. Nothing is ever written without the version that was read before (KIP-866's
-own driver works so, too): a znode that somebody changed in between is left alone, and that is told.
+All paths are relative to the chroot. Every write names the version that was read before, as KIP-866's driver does: a
+znode that another process changed in between is not written, and the error says so.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ class ZooKeeper:
     def set(self, path: str, data: bytes, version: int, *, deadline: Deadline | None = None) -> int:
         """Give a znode other data if it still has this version; its version afterwards.
 
-        Raises RefusedError `znode-changed` or `znode-gone`, UnreachableError, and UnknownOutcomeError where nobody can
-        say whether it happened.
+        Raises RefusedError `znode-changed` or `znode-gone`, UnreachableError, and UnknownOutcomeError if it cannot be
+        determined whether the znode was written.
         """
         from kazoo.protocol.serialization import SetData
 
@@ -200,7 +200,7 @@ class ZooKeeper:
         return True
 
     def delete(self, path: str, version: int, *, deadline: Deadline | None = None) -> None:
-        """Delete a znode if it still has this version. Raises as `set` does; `znode-has-children` beside."""
+        """Delete a znode if it still has this version. Raises as `set` does, and RefusedError `znode-has-children`."""
         from kazoo.protocol.serialization import Delete
 
         _check_version(version)

@@ -1,7 +1,7 @@
-"""A session with ZooKeeper by kazoo: made within a deadline, asked within a deadline, each failure with a name.
+"""A session with ZooKeeper through kazoo: opened within a deadline, used within deadlines, every failure typed.
 
-The law: no exception of kazoo leaves this file. A lost connection is made again by kazoo itself, so reading may go on
-after `LostError`; whoever was writing has to look first whether the write happened.
+No exception of kazoo leaves this file. kazoo restores a lost connection itself, so a caller that reads may continue
+after `LostError`; a caller that writes first has to find out whether the write was carried out.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _POLL_S: Final = 0.05
 _ATTEMPTS: Final = 3
 _FAILURES: Final = 4
 # A first answer and a login take some hundred bytes. Afterwards: 8 times what ZooKeeper's own client takes
-# (jute.maxbuffer), for servers that are told to give more.
+# (jute.maxbuffer), for servers that are configured to send more.
 _ANSWER_BYTES_BEFORE_SESSION: Final = 1 << 20
 _ANSWER_BYTES: Final = 32 << 20
 _RECEIVE_BYTES: Final = 64 << 10
 
 
 class LostError(UnreachableError):
-    """The connection went while an answer was waited for: nobody knows whether the request was carried out."""
+    """The connection was lost before the answer: it is unknown whether the request was carried out."""
 
 
 class CodeError(Exception):
@@ -71,7 +71,7 @@ class Link:
     """A session. Close it when done."""
 
     def __init__(self, connect: Connect, settings: ZooKeeperSettings, deadline: Deadline) -> None:
-        """Connects. Raises UnreachableError and, for what cannot be used or is not installed, InputError."""
+        """Connect. Raises UnreachableError, and InputError for settings that cannot be used or a missing extra."""
         self.connect = connect
         self.tls = _tls(settings)
         self._settings = settings
@@ -153,7 +153,7 @@ class Link:
         except ZookeeperError as error:
             raise CodeError(getattr(error, "code", 0), type(error).__name__.removesuffix("Error")) from error
         except (ValueError, RuntimeError, struct.error, LookupError, TypeError, MemoryError) as error:
-            raise self._garbled(error) from error  # names that are no UTF-8, another request's answer, lengths …
+            raise self._garbled(error) from error  # invalid UTF-8, another request's answer, wrong lengths …
 
     def _garbled(self, error: Exception) -> UnreachableError:
         return UnreachableError(
@@ -316,7 +316,7 @@ class Link:
 
 
 def _quietly(spawn: Any, work: Any, *words: Any, **options: Any) -> Any:
-    """A thread whose end by an exception is not printed: whoever waits for its answer says so, in our words."""
+    """Start a thread whose exception is not printed: the caller that waits for its answer reports the failure."""
 
     def run(*words: Any, **options: Any) -> None:
         with contextlib.suppress(Exception):

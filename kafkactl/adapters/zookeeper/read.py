@@ -1,9 +1,9 @@
-"""Reading Kafka's tree out of a ZooKeeper: many znodes a request, and as they were at one moment.
+"""Read Kafka's tree from a ZooKeeper: many znodes per request, as they were at one moment.
 
-The law: ZooKeeper has no read of several znodes at one moment, so the tree is read until nothing has moved between two
-looks. If no transaction at all was carried out between the first and the last answer (the zxid stands still), one look
-is proof enough; else every znode is read again, and what has changed is taken anew. What keeps moving is told.
-Work in progress (notifications, `/migration` in dual write) moves all the time and is not waited for.
+ZooKeeper cannot read several znodes atomically, so the tree is read until nothing changed between two passes. If there
+was no transaction between the first and the last answer (the zxid is the same), one pass is enough; otherwise every
+znode is read again, and changed ones replace the earlier ones. Znodes that keep changing are reported. Those that
+change all the time (notifications, `/migration` in dual write) are not waited for.
 """
 
 from __future__ import annotations

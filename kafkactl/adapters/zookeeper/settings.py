@@ -64,7 +64,7 @@ class Login:
 
 @frozen
 class ZooKeeperSettings:
-    """What is needed beside the address. `read_only`: servers that have lost their quorum may answer, too."""
+    """Settings in addition to the address. `read_only`: servers that have lost their quorum may answer as well."""
 
     tls: TlsSettings | None = None
     login: Login | None = None
