@@ -2,7 +2,7 @@
 # make check  no Kafka, under 2 minutes            make lab    the long campaigns; figures go to docs/proof/
 # make docs   what is generated in docs/            make bench  ratios against Kafka's own tools, on a quiet machine
 # make site   the documentation as a site in build/site, links checked
-# make dist   sdist and wheel in dist/, checked, installed and tried in a fresh environment
+# make dist   sdist, wheel and bill of materials in dist/, checked, installed and tried in a fresh environment
 # make requirements   newest versions of all dependencies, with hashes, to requirements/
 .PHONY: setup system check static ruff layout types layers format test lab bench demo docs site dist requirements clean
 
@@ -90,10 +90,13 @@ site: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	@echo "The site is in build/site; $(BIN)/python -m mkdocs serve shows it while pages are edited."
 
+# The time of the commit is that of the files in the wheel: the same commit gives the same wheel.
+dist: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
 dist: setup
 	rm -rf build dist
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m scripts.make_sbom dist
 	$(BIN)/python -m scripts.try_dist dist
 
 requirements: setup

@@ -7,10 +7,13 @@ and those dependencies that have no wheel. Versions hold for CPython 3.11 to 3.1
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
+
+from packaging.requirements import Requirement
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "requirements"
@@ -29,6 +32,16 @@ FILES: Final = {
 }
 # pip fetches what builds a source archive without looking at hashes, so it is locked, too, and installed before.
 BUILD: Final = ("setuptools>=77", "wheel", "cython>=3.1")
+
+
+_HASH: Final = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+
+
+def locked(name: str) -> dict[Requirement, list[str]]:
+    """What a file asks for, each with its version and marker, and the SHA-256 of every archive that may satisfy it."""
+    lines = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    wanted = [line for line in lines if line and not line.startswith("#")]
+    return {Requirement(line.partition("--hash")[0]): _HASH.findall(line) for line in wanted}
 
 
 def head(name: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 import tomli
 from packaging.requirements import Requirement
@@ -15,14 +13,11 @@ from tests.repository.tree import ROOT
 PROJECT = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PYTHONS = ("3.11", "3.12", "3.13")
 FILES = sorted((ROOT / "requirements").iterdir())
-HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
 
 def pinned(name: str) -> dict[Requirement, int]:
     """What a file asks for, and by how many hashes each is known."""
-    lines = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
-    wanted = [line for line in lines if line and not line.startswith("#")]
-    return {Requirement(line.partition("--hash")[0]): len(HASH.findall(line)) for line in wanted}
+    return {requirement: len(hashes) for requirement, hashes in make_requirements.locked(name).items()}
 
 
 def versions(name: str, python: str) -> dict[str, str]:
