@@ -280,6 +280,12 @@ def framed(data: bytes, at: int, end: int, count: int) -> list[int] | None:
     """
     if count > MOST_BATCH_RECORDS:
         return None
+    places = framed_first(data, at, count)
+    return places if places and places[-1] + 1 == end else None
+
+
+def framed_first(data: bytes, at: int, count: int) -> list[int] | None:
+    """As `framed`, of the first records of a batch that may have more; the last one ends a byte behind its value."""
     places: list[int] = []
     add = places.append
     try:
@@ -293,6 +299,9 @@ def framed(data: bytes, at: int, end: int, count: int) -> list[int] | None:
             if delta >= 0x80:
                 delta += (data[value] - 1) << 7
                 value += 1
+                if delta >= _LONG:
+                    delta += (data[value] - 1) << 14
+                    value += 1
             key, size = data[value], data[value + 1]
             value += 2
             if size >= 0x80:
@@ -310,7 +319,7 @@ def framed(data: bytes, at: int, end: int, count: int) -> list[int] | None:
             at = value_end + 1
     except IndexError:
         return None
-    return places if at == end else None
+    return places
 
 
 def _patched(old: PartitionState, patch: Patch) -> PartitionState:

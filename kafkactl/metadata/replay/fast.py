@@ -125,31 +125,66 @@ class FastReplaying(BatchReplaying):
                 super().take_run(window.data, heads.at[at : at + 1].tolist(), base)
                 at += 1
 
-    def _take_stretch(self, window: Window, found: Batches, first: int, behind: int, base: int) -> int:
-        """Usual batches that follow on each other; returns the first one that is not taken yet."""
-        positions = found.heads.at[first:behind].tolist()
-        if not self._is_plain():
-            self._take_plainly(window.data, positions[:1], base)
-            return first + 1
-        records = found.between(first, behind)
-        stretch = self._read(window, records)
-        if stretch is None:
-            self._take_plainly(window.data, positions, base)
-            return behind
-        if stretch.open_at >= 0:
-            begins = int(records.first.searchsorted(stretch.open_at, "right")) - 1
-            if begins:
-                return self._take_stretch(window, found, first, first + begins, base)
-            self._take_plainly(window.data, positions[:1], base)
-            return first + 1
+    def _take_stretch(
+        self, window: Window, found: Batches, first: int, behind: int, base: int, *, begun: int = 0
+    ) -> int:
+        """Usual batches that follow on each other; returns the first one that is not taken yet.
+
+        `begun`: how many records of the first batch were taken before.
+        """
         heads = found.heads
-        offset, epoch = int(heads.offset[first]), int(heads.epoch[first])
-        if offset != self._next_offset or epoch < self._epoch:
-            self._note_place(offset, epoch)
-        self._commit(window, found, stretch, records, first)
+        if not self._is_plain():
+            begun = self._take_until_plain(window, found, first)
+            if begun == int(heads.counts[first]):
+                return first + 1
+        records = found.between(first, behind).since(begun)
+        stretch = self._read(window, records)
+        if stretch is None or stretch.open_at >= 0:
+            # A transaction that does not end here: what stands before the batch in which it begins goes by columns.
+            whole = 0 if stretch is None else int(records.first.searchsorted(stretch.open_at, "right")) - 1
+            if whole:
+                return self._take_stretch(window, found, first, first + whole, base, begun=begun)
+            behind = behind if stretch is None else first + 1
+            if begun:
+                self._take_rest(window, found, first, begun)
+            self._take_plainly(window.data, heads.at[first + (begun > 0) : behind].tolist(), base)
+            return behind
+        if not begun:
+            self._begin_batch(found, first)
+        self._commit(window, stretch, records, int(heads.offset[first]) + begun, int(heads.epoch[first]))
         last = int(heads.last[behind - 1]), int(heads.epoch[behind - 1]), int(heads.timestamp[behind - 1])
         self.position, self._next_offset, self._epoch = last, last[0] + 1, last[1]
         return behind
+
+    def _begin_batch(self, found: Batches, at: int) -> None:
+        offset, epoch = int(found.heads.offset[at]), int(found.heads.epoch[at])
+        if offset != self._next_offset or epoch < self._epoch:
+            self._note_place(offset, epoch)
+        self._next_offset, self._epoch = int(found.heads.last[at]) + 1, epoch
+
+    def _take_until_plain(self, window: Window, found: Batches, at: int) -> int:
+        """Records of a batch by the word, until the others can be taken as they come; returns how many they were.
+
+        A snapshot begins with metadata.version, in a batch that may hold a third of it.
+        """
+        self._begin_batch(found, at)
+        heads, records = found.heads, found.between(at, at + 1)
+        offset, epoch, timestamp = int(heads.offset[at]), int(heads.epoch[at]), int(heads.timestamp[at])
+        taken, count = 0, len(records.start)
+        while taken < count and not self._is_plain():
+            value = window.data[int(records.start[taken]) : int(records.end[taken])]
+            self._take_value(value, offset + taken, epoch, timestamp)
+            taken += 1
+        self.position = offset + taken - 1, epoch, timestamp
+        return taken
+
+    def _take_rest(self, window: Window, found: Batches, at: int, begun: int) -> None:
+        """The records of a batch from one on, the plain way."""
+        self._settle()
+        heads, records = found.heads, found.between(at, at + 1).since(begun)
+        places = [int(place) for span in zip(records.start, records.end, strict=True) for place in span]
+        offset = int(heads.offset[at]) + begun
+        self._take_plain(window.data, places, offset, int(heads.epoch[at]), int(heads.timestamp[at]))
 
     def _read(self, window: Window, records: Records) -> Stretch | None:
         """What a stretch holds; None where it is odd, or not worth it."""
@@ -169,14 +204,16 @@ class FastReplaying(BatchReplaying):
             self._plain_left = min(1 << self._odd, _MOST_LEFT) - 1
         return stretch
 
-    def _commit(self, window: Window, found: Batches, stretch: Stretch, records: Records, first: int) -> None:
-        """Partition records by columns, the others in their order; a ClearElrRecord divides the former."""
+    def _commit(self, window: Window, stretch: Stretch, records: Records, offset: int, epoch: int) -> None:
+        """Partition records by columns, the others in their order; a ClearElrRecord divides the former.
+
+        `offset` is that of the first of the records, `epoch` that of its batch.
+        """
         from kafkactl.metadata.replay.columns.fold import CLEAR_ELR, FOLLOWED, NEVER
 
         columns, others = self._columns, stretch.others
         assert columns is not None
         self.counts.update(stretch.counts())
-        offset, epoch = int(found.heads.offset[first]), int(found.heads.epoch[first])
         bounds = iter([*stretch.clears(), NEVER])
         columns.fold(window, stretch, -1, next(bounds))
         item: Any

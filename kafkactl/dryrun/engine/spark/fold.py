@@ -172,7 +172,7 @@ class Fold:
     def _is_sparse(self, raw: bytes) -> bool:
         """Whether a topic that was there at the start has partitions that no table can hold."""
         topic = self._start.image.topics.get(Uuid(raw))
-        return topic is not None and bool(topic.partitions) and are_sparse(np.array(list(topic.partitions), np.int64))
+        return topic is not None and bool(topic.partitions) and are_sparse(topic.partitions)
 
     def _life(self, raw: bytes) -> tuple[int, int]:
         """Between which offsets a topic was there without a doubt."""

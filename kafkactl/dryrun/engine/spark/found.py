@@ -79,7 +79,7 @@ class _Part(NamedTuple):
 def _merged(parts: Sequence[_Part]) -> Merged:
     """Patches of one partition and era as one."""
     topics: list[bytes] = []
-    ids = IdNumbers(topics.append)
+    ids = IdNumbers(topics.extend)
     topic = _joined(ids.numbers(*(part.keys[name].astype(np.uint64) for name in ("first", "second"))) for part in parts)
     number, era = _joined(part.keys["number"].astype(np.int64) for part in parts), _joined(part.era for part in parts)
     numbers = {name: _joined(part.numbers[name] for part in parts) for name in PATCH_NUMBERS}

@@ -5,7 +5,7 @@ Loaded by `replay_fast` where numpy is there and a log is large enough.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -46,10 +46,10 @@ class Window:
 
 
 class IdNumbers:
-    """Numbers 0, 1, 2... for ids of 16 bytes, in the order in which they are first seen; `made` is called with each
-    new one."""
+    """Numbers 0, 1, 2... for ids of 16 bytes, in the order in which they are first seen; `made` is called with those
+    that are new, in the order of their numbers, before they have them."""
 
-    def __init__(self, made: Callable[[bytes], None]) -> None:
+    def __init__(self, made: Callable[[Sequence[bytes]], None]) -> None:
         self._made = made
         self._known: dict[bytes, int] = {}
         self._bits = 10
@@ -61,6 +61,12 @@ class IdNumbers:
         if id not in self._known:
             self._enter([id])
         return self._known[id]
+
+    def enter(self, ids: Iterable[bytes]) -> None:
+        """Give these their numbers, all that are new at once."""
+        new = [id for id in dict.fromkeys(ids) if id not in self._known]
+        if new:
+            self._enter(new)
 
     def numbers(self, first: Array, second: Array) -> Array:
         """Those of ids as columns of their halves, little-endian."""
@@ -93,9 +99,8 @@ class IdNumbers:
     def _enter(self, ids: list[bytes]) -> None:
         """New ids, all different."""
         begin, known = len(self._known), self._known
-        for number, id in enumerate(ids, begin):
-            self._made(id)
-            known[id] = number
+        self._made(ids)
+        known.update(zip(ids, range(begin, begin + len(ids)), strict=True))
         end = len(known) + 1
         while end > self._words.shape[1]:
             self._words = np.concatenate([self._words, np.zeros_like(self._words)], axis=1)

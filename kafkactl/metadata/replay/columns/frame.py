@@ -10,16 +10,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.metadata.replay.batches import UNUSUAL_BITS, framed
+from kafkactl.metadata.replay.batches import UNUSUAL_BITS, framed, framed_first
 from kafkactl.metadata.replay.columns.bytes import Array, Window
+from kafkactl.metadata.replay.columns.large import THREE_BYTES, behind_two_bytes
 from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS
 from kafkactl.protocol.record_batch import HEADER_BYTES, LEAST_RECORD_BYTES, LENGTH_END
 
-_FEW: Final = 16  # batches that still have records; fewer are quicker one by one
+_FEW: Final = 48  # batches that still have records; fewer are quicker one by one
 _LONG: Final = 1 << 14
 _SHORTEST: Final = 2 * 3
 _ONE_BYTE: Final = 64  # offset deltas below this take one byte
-_TWO_BYTES: Final = 8192  # and below this two
 _U8: Final = np.uint64
 CONTROL_BIT: Final = 0x20
 
@@ -77,6 +77,10 @@ class Records(NamedTuple):
     end: Array
     first: Array
 
+    def since(self, row: int) -> Records:
+        """From a row of the first batch on."""
+        return Records(self.start[row:], self.end[row:], np.maximum(self.first - row, 0)) if row else self
+
 
 class Batches(NamedTuple):
     """Batches with what is in them. `row` is that of a batch's first record in `records`, `is_usual` marks which have
@@ -116,7 +120,7 @@ def records(window: Window, taken: Heads) -> tuple[Records, Array]:
     order = np.argsort(-taken.counts, kind="stable")
     bad = np.zeros(len(order), bool)
     counts = taken.counts[order]
-    steps = 0 if len(counts) < _FEW else min(int(counts[_FEW - 1]), _TWO_BYTES)
+    steps = 0 if len(counts) < _FEW else min(int(counts[_FEW - 1]), THREE_BYTES)
     alone = int(np.searchsorted(-counts, -steps))  # batches with more records than are read together
     for index in order[:alone].tolist():
         bad[index] = not _one(window, taken, found, index)
@@ -128,7 +132,16 @@ def records(window: Window, taken: Heads) -> tuple[Records, Array]:
 def _one(window: Window, taken: Heads, found: Records, index: int) -> bool:
     """A single batch."""
     count, row = int(taken.counts[index]), int(found.first[index])
-    places = framed(window.data, int(taken.at[index]) + HEADER_BYTES, int(taken.end[index]), count)
+    at, end = int(taken.at[index]) + HEADER_BYTES, int(taken.end[index])
+    if count > THREE_BYTES:
+        begun = framed_first(window.data, at, THREE_BYTES)
+        rest = begun and behind_two_bytes(window, begun[-1] + 1, end, THREE_BYTES, count)
+        if begun and rest:
+            second, behind = row + THREE_BYTES, row + count
+            found.start[row:second], found.end[row:second] = begun[::2], begun[1::2]
+            found.start[second:behind], found.end[second:behind] = rest
+            return True
+    places = framed(window.data, at, end, count)
     if not places:
         return False
     found.start[row : row + count] = places[::2]

@@ -5,7 +5,7 @@ A topic that is in the table is in it whole, and what the `State` holds of it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from kafkactl.metadata.replay.columns.topics import DIRECTORIES, LISTS, PLAIN, C
 from kafkactl.metadata.replay.state import State
 
 _FLUSHED_AT_ONCE: Final = 20_000  # rows: their copies while they become tuples
+_LOADED_AT_ONCE: Final = 20_000  # rows, and those of one topic
 _LEAST_WORDS: Final = 6 << 20  # fewer are not worth to look which of them are still needed
 _FORMS: Final[Mapping[str, type[Any]]] = {
     **dict.fromkeys((*LISTS, DIRECTORIES, "leader"), np.int32),
@@ -27,9 +28,9 @@ _FORMS: Final[Mapping[str, type[Any]]] = {
 }
 
 
-def are_sparse(numbers: Array) -> bool:
+def are_sparse(numbers: Collection[int]) -> bool:
     """Whether a topic whose partitions have these numbers, which are not none, has no place in a table."""
-    return int(numbers.min()) < 0 or int(numbers.max()) >= 2 * len(numbers) + 64
+    return min(numbers) < 0 or max(numbers) >= 2 * len(numbers) + 64
 
 
 class PartitionTable:
@@ -55,7 +56,7 @@ class PartitionTable:
         self.lists = placed.Lists()
         self._most_words = _LEAST_WORDS
         self._scratch: Array = np.zeros(0, np.int32)
-        self.topics = IdNumbers(self._new_topic)
+        self.topics = IdNumbers(self._new_topics)
         self._raws: list[bytes] = []
         for name, form in self.FORMS.items():
             setattr(self, name, np.zeros(1024, form))
@@ -66,16 +67,35 @@ class PartitionTable:
 
     # --- topics ---------------------------------------------------------------------------------------------------
 
-    def _new_topic(self, raw: bytes) -> None:
-        number = len(self._raws)
-        self._raws.append(raw)
-        if number == len(self._base):
-            self._base, self._room = (np.concatenate([item, np.zeros_like(item)]) for item in (self._base, self._room))
-            self.is_live = np.concatenate([self.is_live, np.zeros_like(self.is_live)])
-        topic = self._state.topics.get(raw)
-        self.is_live[number] = topic is not None
-        if topic is not None and topic.partitions:
-            self._load(number, topic.partitions)
+    def _new_topics(self, raws: Sequence[bytes]) -> None:
+        """Topics that the table has not met, with the partitions that the state has of them."""
+        rows: list[int] = []
+        states: list[PartitionState] = []
+        for number, raw in enumerate(raws, len(self._raws)):
+            self._raws.append(raw)
+            if number == len(self._base):
+                self._double_topics()
+            topic = self._state.topics.get(raw)
+            self.is_live[number] = topic is not None
+            if topic is None or not topic.partitions:
+                continue
+            held = topic.partitions
+            if are_sparse(held):
+                self._is_sparse.add(number)
+                continue
+            self._allot(number, max(held) + 1)
+            base = int(self._base[number])
+            rows += [base + at for at in held]
+            states += held.values()
+            if len(rows) > _LOADED_AT_ONCE:
+                self.put(np.array(rows), states)
+                rows, states = [], []
+        if rows:
+            self.put(np.array(rows), states)
+
+    def _double_topics(self) -> None:
+        self._base, self._room = (np.concatenate([item, np.zeros_like(item)]) for item in (self._base, self._room))
+        self.is_live = np.concatenate([self.is_live, np.zeros_like(self.is_live)])
 
     def topic_made(self, raw: bytes) -> None:
         """The state has it from now on."""
@@ -164,14 +184,6 @@ class PartitionTable:
 
     # --- to and from the state ------------------------------------------------------------------------------------
 
-    def _load(self, topic: int, partitions: dict[int, PartitionState]) -> None:
-        numbers = np.fromiter(partitions, np.int64, len(partitions))
-        if are_sparse(numbers):
-            self._is_sparse.add(topic)
-            return
-        self._allot(topic, int(numbers.max()) + 1)
-        self.put(self._base[topic] + numbers, partitions.values())
-
     def put(self, rows: Array, states: Iterable[PartitionState]) -> None:
         """These partitions into these rows."""
         fields = list(zip(*states, strict=True))
@@ -192,8 +204,7 @@ class PartitionTable:
 
     def topics_at_end(self) -> ColumnTopics | None:
         """As `topics_of_state`, of all that the state has; where that cannot be, the state has it."""
-        for raw in self._state.topics:
-            self.topics.number(raw)
+        self.topics.enter(self._state.topics)
         topics = self.topics_of_state()
         if topics is None:
             self.flush()
