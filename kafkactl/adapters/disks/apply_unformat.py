@@ -44,6 +44,10 @@ def apply_unformat(plan: UnformatPlan, files: Filesystem) -> Applied:
                 locks.enter_context(directory_lock(target.path, files, at=folder))
                 _check_unchanged(target, folder)
                 opened[target.path] = folder
+            for kept in plan.directories:
+                if kept.action != "unformat":
+                    at[0] = kept.path
+                    settle_directory(kept.path, files)
             for target in targets:
                 _remove(target, opened[target.path], files, progress, at)
     except RefusedError as error:

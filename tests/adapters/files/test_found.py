@@ -155,6 +155,18 @@ def test_an_unformat_syncs_the_removal_that_it_finds_before_it_removes_more(tmp_
     assert apply_unformat(nothing, _BadDisk()).outcome is Outcome.FAILED
 
 
+def test_an_unformat_syncs_a_directory_from_which_nothing_is_left_to_remove(tmp_path: Path, synced: list[str]) -> None:
+    config = NODE.config(tmp_path)
+    assert apply_plan(NODE.plan(tmp_path), OsFilesystem()).outcome is Outcome.DONE
+    for path in (tmp_path / "d1").rglob("*"):
+        path.unlink()
+    plan = plan_unformat(config, observe_node(config))
+    assert {directory.path: directory.action for directory in plan.directories}[f"{tmp_path}/d1"] == "keep"
+    synced.clear()
+    assert apply_unformat(plan, OsFilesystem()).outcome is Outcome.DONE
+    assert synced[0] == f"{tmp_path}/d1"
+
+
 class _Ordered(OsFilesystem):
     def __init__(self) -> None:
         self.done: list[str] = []
