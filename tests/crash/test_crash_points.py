@@ -7,12 +7,10 @@ touched, and what the command said is true. Then a fresh run finishes the work, 
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -40,7 +38,6 @@ from tests.crash.faulty import Fault, FaultyFilesystem, Killed
 from tests.crash.scenarios import OWN_ID, SCENARIOS, Scenario, formatted
 from tests.storage.nodes import FixedSource
 
-PROOF = Path(__file__).parents[2] / "docs" / "proof" / "crash.md"
 SAMPLE_EVERY = 11
 Tree = dict[str, bytes | None]
 
@@ -316,36 +313,3 @@ def test_every_operation_fails_in_every_way(root: Path) -> None:
     for scenario in FORMATTED:
         ran += run_unformat_points(root, scenario)
     assert ran.total() >= 2000
-    PROOF.write_text(_proof(ran), encoding="utf-8")
-
-
-def _proof(ran: Counter[str]) -> str:
-    verbs, operations = ("format", "apply", "unformat"), sorted({key.split("/")[1] for key in ran})
-    rows = [
-        f"| {operation} | "
-        + " | ".join(
-            str(sum(count for key, count in ran.items() if key.split("/")[:2] == [verb, operation])) for verb in verbs
-        )
-        + " |"
-        for operation in operations
-    ]
-    faults = [f"{fault.value} {sum(n for key, n in ran.items() if key.endswith('/' + fault))}" for fault in Fault]
-    return "\n".join(
-        [
-            "# Crash points of `storage format`, `apply` and `unformat`",
-            "",
-            "Written by the run of `make lab` (tests/crash/test_crash_points.py).",
-            "",
-            f"{ran.total()} crash points in {len(SCENARIOS) + len(FORMATTED)} nodes, {datetime.now(UTC):%Y-%m-%d},"
-            f" Python {'.'.join(map(str, sys.version_info[:3]))}; none left a third state. After each, a new run had"
-            " to finish the work; `format` makes a new plan, `apply` carries out the same plan.",
-            "",
-            f"By fault: {', '.join(faults)}. A power loss also takes what was not synced: contents since their last"
-            " fsync, and names since the last fsync of their directory.",
-            "",
-            f"| operation | {' | '.join(verbs)} |",
-            "|---|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
