@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.errors import KafkactlError
-from tests.crash.states import Disk, Flat, State, materialize, read_flat
+from tests.crash.states import Disk, Flat, State, materialize, read_flat, set_times
 from tests.crash.trace import Injected, Operation, Tracer, kinds, read_tree
 
 DONE = frozenset({"done", "nothing-to-do"})
@@ -79,7 +79,10 @@ class Command:
     again: frozenset[str] = DONE
     repair: Callable[[Path], None] | None = None
     refused: frozenset[str] = frozenset()  # outcomes of a run again that need `repair` first
-    failed: frozenset[str] = frozenset({"failed", "partial", "refused"})  # outcomes of a run with an error
+    failed: frozenset[str] = frozenset({"failed", "partial", "refused", "unknown"})  # outcomes of a run with an error
+    goal: Callable[[Any], str | None] = lambda _world: None  # what is wrong with the world at the end
+    sample: int = 17  # of how many states one is run from again in the sample; 0: only in the campaign
+    every: int = 1  # and in the campaign
 
     @property
     def title(self) -> str:
@@ -144,10 +147,14 @@ class Campaign:
         shutil.rmtree(self.root, ignore_errors=True)
         self.root.mkdir(parents=True)
         self.command.prepare(self.root)
+        set_times(self.root)
 
     def _traced(self, tracer: Tracer, world: Any) -> tuple[Tracer, dict[int, Any], str]:
-        """The trace, the world at each mark by the number of operations before it, and the outcome."""
-        worlds = {0: copy.deepcopy(world)}
+        """The trace, the world before what each mark announces, by the number of operations up to it, and the outcome.
+
+        Nothing is written between a mark and what it announces: behind a mark the world is that of the next one.
+        """
+        worlds: dict[int, Any] = {}
 
         def mark() -> None:
             tracer.mark()
@@ -158,6 +165,7 @@ class Campaign:
             tracer.look()
         if outcome in DONE:
             tracer.mark()
+        worlds[len(tracer.operations) + 1] = world
         return tracer, worlds, outcome
 
     def _outcome(self, world: Any, mark: Mark) -> str:
@@ -171,11 +179,13 @@ class Campaign:
     ) -> Iterator[tuple[State, Disk | None, Any]]:
         """Every new state of a run, judged; after a kill with the disk as it is, for the run that follows."""
         self.figures.cases += _CRASHES * len([done for done in operations if done.kind != "mark"])
-        world, kills = worlds[0], set()
+        ahead, kills = sorted(worlds), set()
         floor: Flat = {}
         for point, operation in enumerate(operations):
             disk.add(operation)
-            world = worlds.get(point + 1, world)
+            while ahead[0] <= point + 1:
+                ahead.pop(0)
+            world = worlds[ahead[0]]
             is_last = point == len(operations) - 1
             if operation.kind == "mark":
                 floor = {path: content for path, content in _of_journals(disk) if content is not None}
@@ -227,9 +237,9 @@ class Campaign:
             self._check_advised()
             self.command.repair(self.root)
             outcome = self._outcome(again, lambda: None)
-            self._ended(outcome, f"after operation {state.point}, repaired")
+            self._ended(outcome, again, f"after operation {state.point}, repaired")
             return
-        self._ended(outcome, f"after operation {state.point}, {'power loss' if fresh else 'kill'}")
+        self._ended(outcome, again, f"after operation {state.point}, {'power loss' if fresh else 'kill'}")
         sampled = []
         for found, _, before in self._crashes(disk, tracer.operations, worlds, first=False):
             self._number += 1
@@ -246,9 +256,11 @@ class Campaign:
         if outcome in self.command.refused and self.command.repair is not None:
             self.command.repair(self.root)
             outcome = self._outcome(world, lambda: None)
-        self._ended(outcome, f"third run, after operation {state.point}")
+        self._ended(outcome, world, f"third run, after operation {state.point}")
 
-    def _ended(self, outcome: str, where: str) -> None:
+    def _ended(self, outcome: str, world: Any, where: str) -> None:
+        if (problem := self.command.goal(world)) is not None:
+            self._wrong(f"{where}: {problem}")
         if outcome not in self.command.again:
             self._wrong(f"{where}: a run again ends as {outcome}")
         else:
@@ -283,7 +295,7 @@ class Campaign:
         if outcome in self.command.refused and self.command.repair is not None:
             self.command.repair(self.root)
             outcome = self._outcome(world, lambda: None)
-        self._ended(outcome, where)
+        self._ended(outcome, world, where)
 
     def _judge(self, rule: Rule, flat: Flat, where: str) -> None:
         problem = rule(flat, self._old, self._new)

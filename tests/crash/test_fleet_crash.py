@@ -73,12 +73,10 @@ class World:
         }
 
 
-@pytest.fixture(params=["4.3.1", "4.4.0"])
-def world(request) -> Iterator[World]:
-    memory = Path("/dev/shm")
-    root = Path(tempfile.mkdtemp(prefix="kafkactl-crash-", dir=memory if memory.is_dir() else None))
+def planned_world(root: Path, kafka_version: str) -> World:
+    """A planned fleet; its configurations are written below `root`."""
     builder = FleetBuilder(
-        controllers=(1, 2), brokers=(4,), inventory={"kafka_version": request.param}, folder=str(root / "disks")
+        controllers=(1, 2), brokers=(4,), inventory={"kafka_version": kafka_version}, folder=str(root / "disks")
     )
     asked = builder.request()
     for entry, config in zip(asked.inventory.nodes, asked.configs, strict=True):
@@ -95,7 +93,14 @@ def world(request) -> Iterator[World]:
         FixedSource(),
     )
     assert plan.outcome is Outcome.PLANNED, plan.findings
-    yield World(root, plan)
+    return World(root, plan)
+
+
+@pytest.fixture(params=["4.3.1", "4.4.0"])
+def world(request) -> Iterator[World]:
+    memory = Path("/dev/shm")
+    root = Path(tempfile.mkdtemp(prefix="kafkactl-crash-", dir=memory if memory.is_dir() else None))
+    yield planned_world(root, request.param)
     shutil.rmtree(root)
 
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from kafkactl.adapters.disks.apply_format import apply_plan
 from kafkactl.adapters.disks.apply_unformat import apply_unformat
 from kafkactl.adapters.disks.directories import observe_node
-from kafkactl.adapters.files.contexts_edit import change_contexts, with_context, without_context
 from kafkactl.adapters.files.filesystem import OsFilesystem
-from kafkactl.adapters.files.plan_files import write_plan
-from kafkactl.adapters.files.report_files import write_report
+from kafkactl.storage.format.ensure import plan_ensure
 from kafkactl.storage.format.unformat import plan_unformat
-from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, META_PROPERTIES
+from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, META_PROPERTIES, FormatRequest
 from kafkactl.values import Uuid
-from tests.crash.campaign import Command, Mark, is_temporary, whole
+from tests.crash.campaign import Command, Mark, Rule, is_temporary, whole
 from tests.crash.scenarios import SCENARIOS, Scenario, formatted
 from tests.crash.states import Flat
-from tests.storage.nodes import FixedSource
+from tests.crash.test_fleet_crash import World, planned_world
+from tests.crash.writing_changes import CHANGE_COMMANDS
+from tests.crash.writing_files import FILE_COMMANDS
+from tests.storage.nodes import CLUSTER_ID, FixedSource
 
 _OF_A_FORMAT = frozenset({META_PROPERTIES, BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT})
 
@@ -43,7 +43,23 @@ def _format(scenario: Scenario) -> Command:
     def run(root: Path, _world: Any, _mark: Mark) -> str:
         return apply_plan(scenario.plan(root, SameIds()), OsFilesystem()).outcome.value
 
-    last = f"{_metadata_folder(scenario)}/{META_PROPERTIES}"
+    rule = _marked(f"{_metadata_folder(scenario)}/{META_PROPERTIES}")
+    return Command("storage format", scenario.name, scenario.prepare, run, allowed=rule)
+
+
+def _ensure(scenario: Scenario) -> Command:
+    def run(root: Path, _world: Any, _mark: Mark) -> str:
+        config = scenario.config(root)
+        request = FormatRequest(cluster_id=CLUSTER_ID, scram=scenario.scram, voter_mode=scenario.mode)
+        plan = plan_ensure(request, config, observe_node(config), scenario.found, SameIds())
+        return apply_plan(plan, OsFilesystem()).outcome.value
+
+    rule = _marked(f"{_metadata_folder(scenario)}/{META_PROPERTIES}")
+    return Command("storage ensure", scenario.name, scenario.prepare, run, allowed=rule)
+
+
+def _marked(*last: str) -> Rule:
+    """A meta.properties is there only with all that belongs to it, and those of `last`, one a node, after all else."""
 
     def allowed(flat: Flat, old: Flat, new: Flat) -> str | None:
         """Kafka takes a directory with meta.properties for formatted, and a node with one in all of them."""
@@ -63,11 +79,27 @@ def _format(scenario: Scenario) -> Command:
             missing = [name for name in planned if name.startswith(folder + "/") and flat.get(name) != planned[name]]
             if missing:
                 return f"{path} is there, and {missing} are not"
-        if last in flat and last not in old and any(flat.get(path) != planned[path] for path in planned):
-            return f"{last} is there before all else"
+        for mark in last:
+            disks = mark.split("/")[:-2]  # of one node, where there are several
+            own = [path for path in planned if path.split("/")[: len(disks)] == disks]
+            if mark in flat and mark not in old and any(flat.get(path) != planned[path] for path in own):
+                return f"{mark} is there before all else"
         return None
 
-    return Command("storage format", scenario.name, scenario.prepare, run, allowed=allowed)
+    return allowed
+
+
+def _apply(kafka_version: str, sample: int) -> Command:
+    plans: dict[Path, World] = {}
+
+    def prepare(root: Path) -> None:
+        plans[root] = planned_world(root, kafka_version)
+
+    def run(root: Path, _world: Any, _mark: Mark) -> str:
+        outcome, ids = plans[root].apply(OsFilesystem())
+        return "partial" if "receipt-not-written" in ids else outcome.value  # which is a warning there
+
+    return Command("storage apply", f"three nodes, {kafka_version}", prepare, run, allowed=_marked(), sample=sample)
 
 
 def _unformat(scenario: Scenario) -> Command:
@@ -86,77 +118,14 @@ def _unformat(scenario: Scenario) -> Command:
     return Command("storage unformat", scenario.name, formatted(scenario), run, allowed=allowed)
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-def _nothing(_root: Path) -> None:
-    """An empty folder."""
-
-
-def _kept(name: str, content: bytes) -> Callable[[Path], None]:
-    def prepare(root: Path) -> None:
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content)
-
-    return prepare
-
-
-_CONTEXTS = b'# mine\ncurrent = "prod"\n\n[contexts.prod]\nbootstrap_server = "b1:9092"  # kept\n'
-
-
-def _config(variant: str, prepare: Callable[[Path], None], change: Any) -> Command:
-    def run(root: Path, _world: Any, _mark: Mark) -> str:
-        before, after = change_contexts(root / "home" / "kafkactl" / "config.toml", change)
-        return "nothing-to-do" if before == after else "done"
-
-    def repair(root: Path) -> None:
-        (root / "home" / "kafkactl" / ".config.toml.new").unlink()
-
-    busy = frozenset({"refused:contexts-file-busy"})
-    return Command("config", variant, prepare, run, repair=repair, refused=busy)
-
-
-def _configs() -> Iterator[Command]:
-    file = "home/kafkactl/config.toml"
-    yield _config("first context", _nothing, lambda found: with_context(found, "a", {"bootstrap_server": "b:9092"}))
-    there = _kept(file, _CONTEXTS)
-    yield _config("another context", there, lambda found: with_context(found, "a", {"bootstrap_server": "b:9092"}))
-    yield _config(
-        "removed context", there, lambda found: without_context(found, "prod") if "prod" in found.by_name else found
-    )
-
-
-_BYTES = bytes(range(256)) * 12
-
-
-def _plan_files() -> Iterator[Command]:
-    for command in ("storage plan", "features plan", "quorum reassign --out"):
-        for overwrite in (False, True):
-
-            def run(root: Path, _world: Any, _mark: Mark, overwrite: bool = overwrite) -> str:
-                write_plan(root / "plan.json", _BYTES, overwrite=overwrite)
-                return "done"
-
-            prepare = _kept("plan.json", b"old") if overwrite else _nothing
-            yield Command(
-                command, "in place of another" if overwrite else "new", prepare, run,
-                again=frozenset({"done"}) if overwrite else frozenset({"done", "refused:plan-file-exists"}),
-            )  # fmt: skip
-
-
-def _reports() -> Iterator[Command]:
-    def run(root: Path, _world: Any, _mark: Mark) -> str:
-        write_report(root / "report.html", b"<!-- mark -->" + _BYTES, "mark")
-        return "done"
-
-    yield Command("dryrun report", "new", _nothing, run)
-    yield Command("dryrun report", "again", _kept("report.html", b"<!-- mark --> old"), run)
-
+_ENSURED = frozenset({"layout 1", "layout 3, standalone", "layout 4, broker", "new disk"})
 
 COMMANDS: tuple[Command, ...] = (
     *(_format(scenario) for scenario in SCENARIOS if scenario.owner is None),
     *(_unformat(scenario) for scenario in SCENARIOS if scenario.owner is None and scenario.name != "new disk"),
-    *_configs(),
-    *_plan_files(),
-    *_reports(),
+    *(_ensure(scenario) for scenario in SCENARIOS if scenario.name in _ENSURED),
+    _apply("4.3.1", sample=0),
+    _apply("4.4.0", sample=120),
+    *FILE_COMMANDS,
+    *CHANGE_COMMANDS,
 )
