@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -13,15 +15,21 @@ from kafkactl.adapters.files.contexts_edit import change_contexts, with_context,
 from kafkactl.adapters.files.detail_files import write_details
 from kafkactl.adapters.files.plan_files import write_plan
 from kafkactl.adapters.files.report_files import write_report
+from kafkactl.adapters.hooks.local import run_locally
 from kafkactl.adapters.migration.rendered_files import write_rendered
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.recover.collect import collect
 from kafkactl.adapters.tiered.observation import write_observation
+from kafkactl.commands.framework import plugins
 from kafkactl.dryrun.detail_tables import INT, TEXT, Table
 from kafkactl.findings import Outcome
+from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.migration.driver.ports import Request
+from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.render.facts import cluster_facts
 from kafkactl.migration.render.node import render_cluster
 from kafkactl.operations.recover import plan as recovery
+from kafkactl.operations.tiered import write_keys
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.values import Uuid
@@ -218,6 +226,57 @@ def _renderings() -> Iterator[Command]:
     yield Command("migrate render", "over an earlier one", earlier, run, sample=0)
 
 
+def _leftovers() -> Iterator[Command]:
+    found: Any = SimpleNamespace(objects=[SimpleNamespace(found=SimpleNamespace(key=f"k-{n}")) for n in range(300)])
+
+    def run(root: Path, _world: Any, _mark: Mark) -> str:
+        write_keys(str(root / "keys"), found)
+        return "done"
+
+    yield Command("tiered leftovers", "", _nothing, run, again=frozenset({"done", "failed:output-file-exists"}))
+
+
+_OLD, _NEW = b"node.id=1\n" * 80, b"node.id=1\n" * 90
+
+
+def _hooks() -> Iterator[Command]:
+    """What the hooks of the template `local` do on the disks of this machine."""
+    digests = {"sha_before": hashlib.sha256(_OLD).hexdigest(), "sha_after": hashlib.sha256(_NEW).hexdigest()}
+
+    def prepare(root: Path) -> None:
+        _kept("node/server.properties", _OLD)(root)
+        _kept(f"disks/m/{META_PROPERTIES}", b"version=1\nnode.id=1\ncluster.id=c\n")(root)
+        _kept(f"disks/m/{METADATA_LOG}/00000000000000000000.log", b"log" * 300)(root)
+
+    for verb in (Verb.PUT_CONFIG, Verb.WIPE):
+
+        def run(root: Path, _world: Any, _mark: Mark, verb: Verb = verb) -> str:
+            node: Any = SimpleNamespace(id=1, config=str(root / "node" / "server.properties"))
+            extra = {**digests, "metadata_dir": str(root / "disks" / "m"), "cluster_id": "c"}
+            asked = Request(verb=verb, node=1, phase="kraft", seq=7, told="", text=_NEW, extra=extra)
+            return run_locally(node, asked).end.value
+
+        yield Command("migrate, local hook", verb.value, prepare, run, failed=frozenset({"failed", "refused"}))
+
+
+def _plugins() -> Iterator[Command]:
+    """A cache: its loss is harmless, half of it is not."""
+    place = "cache/kafkactl/plugins"
+
+    def run(root: Path, _world: Any, _mark: Mark) -> str:
+        plugins._keep(str(root / place), _BYTES)
+        return "done"
+
+    def allowed(flat: Flat, old: Flat, new: Flat) -> str | None:
+        known = {path for path in flat if path in new or path.startswith(f"{place}.")}
+        if flat.get(place) not in (None, old.get(place), new[place]):
+            return f"{place} is half written"
+        return f"{flat.keys() - known} are left" if flat.keys() - known else None
+
+    for variant, prepare in (("new", _nothing), ("in place of another", _kept(place, b"old"))):
+        yield Command("list of plugins", variant, prepare, run, allowed=allowed, is_done=allowed)
+
+
 FILE_COMMANDS: tuple[Command, ...] = (
     *_configs(),
     *_plan_files(),
@@ -227,4 +286,7 @@ FILE_COMMANDS: tuple[Command, ...] = (
     *_bundles(),
     *_recoveries(),
     *_renderings(),
+    *_leftovers(),
+    *_hooks(),
+    *_plugins(),
 )
