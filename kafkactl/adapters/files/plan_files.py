@@ -35,9 +35,25 @@ def write_plan(path: Path, data: bytes, *, overwrite: bool) -> None:
     except FileExistsError:
         raise _plan_exists(path) from None
     except OSError as error:
-        raise FailedError(
-            f"the plan could not be written to {path}: {error.strerror or error}", id="plan-file-not-written"
-        ) from error
+        raise _plan_not_written(path, error) from error
+
+
+def _plan_not_written(path: Path, error: OSError) -> FailedError:
+    return FailedError(
+        f"the plan could not be written to {path}: {error.strerror or error}", id="plan-file-not-written"
+    )
+
+
+def settle_plan(path: Path) -> None:
+    """Bring a plan that was found to the disk: it may be a copy, or the work of a run that was killed.
+
+    Raises FailedError `plan-file-not-written`.
+    """
+    try:
+        sync_found_file(path)
+        sync_found_name(path)
+    except OSError as error:
+        raise _plan_not_written(path, error) from error
 
 
 def check_plan_target(path: Path, *, overwrite: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from kafkactl.adapters.files.entropy import SystemSource
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.files.plan_files import receipts_folder
+from kafkactl.adapters.files.plan_files import receipts_folder, settle_plan
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Finding, Outcome
@@ -43,6 +43,7 @@ class FleetApplyResult:
     receipts: Path
     reason: str = ""
     applied: tuple[Applied, ...] | None = None
+    plan_file: Path | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -140,6 +141,7 @@ def check_fleet(
         request=request,
         receipts=folder,
         reason=reason.strip(),
+        plan_file=path,
     )
 
 
@@ -147,10 +149,13 @@ def apply_fleet(checked: FleetApplyResult) -> FleetApplyResult:
     """Write what was checked, node by node; each leaves a receipt. Where a node is refused nothing is written.
 
     Where all is formatted as planned this writes nothing but receipts that are missing. What happens to one node does
-    not stop the others; failures are part of the result.
+    not stop the others; failures are part of the result. Raises FailedError `plan-file-not-written` where the plan
+    cannot be synced: nothing is written then.
     """
     if checked.outcome is Outcome.REFUSED:
         return checked
+    if checked.plan_file is not None:
+        settle_plan(checked.plan_file)  # nowhere else are the ids of directories that are formatted later
     context = Context(
         plan=checked.plan,
         plan_sha256=checked.plan_sha256,

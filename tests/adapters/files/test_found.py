@@ -18,19 +18,23 @@ from kafkactl.adapters.files.detail_files import make_folder
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.adapters.files.found import sync_found_file, sync_found_name
 from kafkactl.adapters.files.journal import open_journal
-from kafkactl.adapters.files.plan_files import settle_receipt, write_receipt
+from kafkactl.adapters.files.plan_files import settle_plan, settle_receipt, write_receipt
 from kafkactl.adapters.files.whole_file import make_folders
 from kafkactl.adapters.hooks.local import run_locally
 from kafkactl.adapters.migration.journal import open_migration_journal
+from kafkactl.errors import FailedError
 from kafkactl.findings import Outcome
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.hooks.run import HookEnd
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.operations.recover import plan as recovery
+from kafkactl.operations.storage.fleet_apply import apply_fleet, check_fleet
+from kafkactl.storage.fleet.plan_file import render_plan
 from kafkactl.storage.fleet.receipts import Receipt
 from kafkactl.storage.format.unformat import plan_unformat
 from kafkactl.storage.model import META_PROPERTIES
 from tests.crash.scenarios import Scenario
+from tests.crash.test_fleet_crash import planned_world
 from tests.crash.test_recover_crash import planned as planned_recovery
 from tests.recover import worlds
 
@@ -101,6 +105,26 @@ def test_a_receipt(tmp_path: Path, synced: list[str]) -> None:
     synced.clear()
     settle_receipt(folder, receipt, OsFilesystem())
     assert synced == [f"{folder}/node-1.json", str(folder), str(tmp_path)]
+
+
+def test_a_plan_that_is_applied(tmp_path: Path, synced: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "plan.json"
+    path.write_bytes(b"{}")
+    settle_plan(path)
+    assert synced == [str(path), str(tmp_path)]
+    fleet = planned_world(tmp_path, "4.4.0")
+    path.write_bytes(render_plan(fleet.plan))
+    synced.clear()
+    assert apply_fleet(check_fleet(path, node_ids=(1, 2, 4))).outcome is Outcome.DONE
+    assert synced[:2] == [str(path), str(tmp_path)]
+
+    def bad(_descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", bad)
+    with pytest.raises(FailedError) as error:
+        apply_fleet(check_fleet(path, node_ids=(1, 2, 4)))
+    assert error.value.id == "plan-file-not-written"
 
 
 @pytest.mark.parametrize("apply_same_plan", [False, True])
