@@ -28,8 +28,8 @@ _HEAD = """\
 
 Written by the run of `make lab` (tests/crash/test_traced.py), last on {date} with Python {python}.
 
-{cases} cases and {generated} states after reordering, in {rows} runs that were taken apart;
-{third_states} third states. {second_runs} runs followed a first crash and {third_runs} a second one.
+{cases} cases and {generated} states after reordering ({states} distinct trees), in {rows} runs that were
+taken apart; {third_states} third states. {second_runs} runs followed a first crash and {third_runs} a second one.
 
 - A case is a crash or an error at an operation: kill before, kill after and power loss at each operation of the first
   run and of each run that followed a crash; errors (before, after, no space, short write) at each operation of the
@@ -46,6 +46,7 @@ Written by the run of `make lab` (tests/crash/test_traced.py), last on {date} wi
 
 - "Points cut" are crash points at which so many changes of names were pending that only the first {most} of their
   combinations were looked at.
+- Of `migrate` (forward, rollback) every seventh state is run from again, and every seventh operation fails.
 
 A rename is taken to arrive as a whole, modes and owners are not varied, and what is written past `os.write` is noticed
 at the next operation. The other campaigns of tests/crash let the port of `Filesystem` fail under `storage format`,
