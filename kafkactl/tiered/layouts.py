@@ -133,7 +133,6 @@ def _of_pattern(text: str) -> Layout:
             f"the layout {text!r} is not a valid pattern: it needs {{segment_id}} and may have each of "
             f"{', '.join(f'{{{name}}}' for name in _FIELDS if name != 'segment_id')} once",
             id="invalid-layout",
-            next_step="Write local, aiven, or a pattern such as '{topic}/{partition}/{offset}-{segment_id}.{suffix}'.",
         )
     parts = _PLACEHOLDER.split(text)
     made = (f"(?P<{part}>{_FIELDS[part]})" if at % 2 else re.escape(part) for at, part in enumerate(parts))

@@ -199,7 +199,7 @@ class Leaders:
                 raise UnreachableError(
                     f"metadata partition {partition} has more than the {MOST_LOG_BYTES} bytes that are taken",
                     id="metadata-log-too-large",
-                    next_step="Read it from the disk of a broker.",
+                    next_step="Give the log directory of a broker that has a replica as the source.",
                 )
         return FetchedMetadataLog(partition=partition, base_offset=base, end_offset=position, pieces=kept.pieces)
 

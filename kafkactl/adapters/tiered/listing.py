@@ -188,11 +188,7 @@ def _store(url: str) -> Iterator[StoredObject]:
                 time_ms = None if found.mtime is None else int(found.mtime.timestamp() * 1000)
                 yield StoredObject(found.path.removeprefix(base).lstrip("/"), found.size, time_ms)
     except (OSError, ValueError) as error:
-        raise UnreachableError(
-            f"{url} cannot be listed: {error}",
-            id="store-unreachable",
-            next_step="Check the address and the credentials, or save a listing with the store's own tool.",
-        ) from error
+        raise UnreachableError(f"{url} cannot be listed: {error}", id="store-unreachable") from error
 
 
 def _pyarrow(what: str, module: str) -> Any:

@@ -221,11 +221,7 @@ def foresee(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
     """The answer of `tiered forecast`. Raises InputError `replicas-unknown` where no replica is known."""
     case = loaded.case
     if case.view.topics is None and not case.view.disks:
-        raise InputError(
-            "which replicas the partitions have is not known",
-            id="replicas-unknown",
-            next_step="Give --metadata, --observation, the log directories of brokers, or --from-cluster.",
-        )
+        raise InputError("the replicas of the partitions are unknown", id="replicas-unknown")
     check_filters(loaded, filters)
     forecasts = forecast(case, [partition for partition in case.partitions if filters.has(partition)])
     return {
@@ -298,8 +294,4 @@ def write_keys(path: str, found: Leftovers) -> None:
             f"{path} exists", id="output-file-exists", next_step="Name a new file: nothing is overwritten."
         ) from error
     except OSError as error:
-        raise FailedError(
-            f"{path} cannot be written: {error.strerror}",
-            id="output-file-not-written",
-            next_step="Check the folder, its permissions and its free space.",
-        ) from error
+        raise FailedError(f"{path} cannot be written: {error.strerror}", id="output-file-not-written") from error

@@ -136,7 +136,6 @@ def _view(request: Request, saved: SavedObservation | None, opened: Opened) -> t
         raise InputError(
             f"the sources are of different clusters: {', '.join(sorted(ids))}",
             id="sources-of-different-clusters",
-            next_step="Give sources of one cluster.",
         )
     _check_same_topic(view, opened, path, metadata)
     if metadata is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kafkactl.tiered.audit.case import PartitionCase
 from kafkactl.tiered.states import COPIED, COPYING
@@ -24,7 +24,7 @@ class Hole(NamedTuple):
     last: int
     local: bool | None
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """As in an answer."""
         return {"from_offset": self.first, "to_offset": self.last, "local": self.local}
 

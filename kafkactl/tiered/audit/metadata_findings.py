@@ -147,7 +147,6 @@ def _foreign(case: AuditCase) -> Finding:
         "the metadata topic",
         f"none of the topics that it has records of exists ({first_few(topics)}), and it has no record of "
         f"{first_few(lacking)}, which by their offsets have remote data: nothing was judged by it",
-        "Give the metadata topic and the cluster's metadata of one cluster.",
         topics=topics[:MOST_LISTED],
         partitions=lacking[:MOST_LISTED],
     )

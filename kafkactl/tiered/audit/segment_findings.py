@@ -71,8 +71,6 @@ def _deletes(partition: PartitionCase) -> Iterator[Finding]:
             "deletes-refused",
             subject_of(partition),
             f"the delete of {counted(len(repeated), 'segment')} was begun more than once: the store refuses",
-            "See the leader's log for the error of the store. With size retention, set retention.bytes=-1 on the topic "
-            "until the store deletes again.",
             **place_of(partition),
             **segment_evidence(case, repeated),
         )
@@ -164,7 +162,6 @@ def _holes(partition: PartitionCase) -> Iterator[Finding]:
             subject_of(partition),
             f"the remote log ends at {hole.first - 1}, and the highest offset that was ever copied is "
             f"{partition.highest}: offsets {hole.first} to {hole.last} are never copied again",
-            "Consume what is still local before local retention passes it.",
             **place_of(partition),
             **hole.to_dict(),
         )
