@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from typing import TypedDict
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
@@ -72,6 +73,14 @@ def _decode_base64url(text: str) -> bytes | None:
         return None
 
 
+class EndpointDict(TypedDict):
+    """An `Endpoint` in answers."""
+
+    listener: str
+    host: str
+    port: int
+
+
 @frozen
 class Endpoint:
     """A named listener and where it answers."""
@@ -80,7 +89,7 @@ class Endpoint:
     host: str
     port: int
 
-    def to_dict(self) -> dict[str, str | int]:
+    def to_dict(self) -> EndpointDict:
         """The one shape of endpoints in every answer (docs/reference/kinds.md)."""
         return {"listener": self.listener, "host": self.host, "port": self.port}
 

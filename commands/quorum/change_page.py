@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.commands.rendering.simulated import show_simulation
 
-Answer = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kafkactl.quorum.answer import ChangeDict, ForecastDict, StepDict
+
 _STATE_TONES = {"done": "good", "failed": "bad", "unknown": "warn", "skipped": "dim", "pending": "plain"}
 _HEADINGS = {
     "done": ("Done: {goal}", "good"),
@@ -21,8 +23,9 @@ _HEADINGS = {
 }
 
 
-def change_page(page: Page, answer: Answer, *, goal: str) -> None:
+def change_page(page: Page, payload: Mapping[str, Any], *, goal: str) -> None:
     """The whole of it: what for, the steps, what to expect, findings, and what may still happen automatically."""
+    answer = cast("ChangeDict", payload)
     text, tone = _HEADINGS[answer["outcome"]]
     page.heading(text.format(goal=goal), tone)
     page.fields(_facts(answer))
@@ -34,7 +37,7 @@ def change_page(page: Page, answer: Answer, *, goal: str) -> None:
     tell_rest(page, answer)
 
 
-def tell_rest(page: Page, answer: Answer) -> None:
+def tell_rest(page: Page, answer: ChangeDict) -> None:
     """Findings, what may still happen, and where it is written down."""
     page.findings(answer["findings"])
     for sentence in answer["may_happen"]:
@@ -43,7 +46,7 @@ def tell_rest(page: Page, answer: Answer) -> None:
         page.line(f"Run the command again to resume. Requests sent so far are recorded in {answer['journal']}")
 
 
-def _facts(answer: Answer) -> list[tuple[str, Cell]]:
+def _facts(answer: ChangeDict) -> list[tuple[str, Cell]]:
     before, after = answer["voters_before"], answer["voters_after"]
     return [
         ("cluster", answer["cluster_id"]),
@@ -54,7 +57,7 @@ def _facts(answer: Answer) -> list[tuple[str, Cell]]:
     ]
 
 
-def _steps(steps: Iterable[Mapping[str, Any]]) -> Iterable[Sequence[Cell]]:
+def _steps(steps: Iterable[StepDict]) -> Iterable[Sequence[Cell]]:
     for step in steps:
         yield (
             step["number"],
@@ -66,12 +69,12 @@ def _steps(steps: Iterable[Mapping[str, Any]]) -> Iterable[Sequence[Cell]]:
         )
 
 
-def _directories(steps: Iterable[Mapping[str, Any]]) -> Iterable[Sequence[Cell]]:
+def _directories(steps: Iterable[StepDict]) -> Iterable[Sequence[Cell]]:
     named = {(step["id"], step["directory_id"]): None for step in steps if step["directory_id"] is not None}
     return sorted(named)
 
 
-def _expected(forecast: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+def _expected(forecast: Iterable[ForecastDict]) -> Iterable[str]:
     """Each sentence once, with all the steps after which it holds."""
     after: dict[str, list[int]] = {}
     for prediction in forecast:

@@ -74,11 +74,11 @@ def command(
     if bundle is not None:
         if log_dirs or watch or any(connection):
             raise click.UsageError("--bundle is used alone: it contains the answer of a cluster.")
-        payload, code = stored(bundle, KIND)
-        emit(KIND, payload, render=render, exit_code=code)
+        saved, code = stored(bundle, KIND)
+        emit(KIND, saved, render=render, exit_code=code)
     with _opened(connection, log_dirs, patience_ms=_patience_ms(watch=watch)) as quorum:
 
-        def answer() -> tuple[dict[str, Any], int]:
+        def answer() -> tuple[Mapping[str, Any], int]:
             found = quorum.observe()
             return found.to_dict(), exit_codes.PROBLEMS_FOUND if found.is_broken else exit_codes.DONE
 

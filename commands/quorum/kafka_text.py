@@ -8,17 +8,20 @@ fails; here the leader is -1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-Answer = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kafkactl.quorum.answer import QuorumDict, ReplicaDict
+    from kafkactl.values import EndpointDict
+
 COLUMNS = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
 _LABEL_WIDTH = 24
 _UNKNOWN = -1
 _NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def status_lines(answer: Answer) -> list[str]:
+def status_lines(answer: QuorumDict) -> list[str]:
     """The lines of `describe --status`."""
     lag, lag_time_ms = _most_behind(answer)
     rows: list[tuple[str, object]] = [
@@ -34,7 +37,7 @@ def status_lines(answer: Answer) -> list[str]:
     return [f"{label + ':':<{_LABEL_WIDTH}}{value}" for label, value in rows]
 
 
-def replication_lines(answer: Answer, *, now_ms: int | None = None) -> list[str]:
+def replication_lines(answer: QuorumDict, *, now_ms: int | None = None) -> list[str]:
     """The table of `describe --replication`; with `now_ms` (since the epoch) ages in place of times."""
     leader = answer["leader_id"]
     everybody = [*answer["voters"], *answer["observers"]]
@@ -46,14 +49,14 @@ def replication_lines(answer: Answer, *, now_ms: int | None = None) -> list[str]
     return ["".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
-def _row(answer: Answer, role: str, now_ms: int | None) -> tuple[str, ...]:
+def _row(replica: ReplicaDict, role: str, now_ms: int | None) -> tuple[str, ...]:
     return (
-        str(answer["id"]),
-        answer["directory_id"] or _NO_DIRECTORY,
-        str(_number(answer["log_end_offset"])),
-        str(_number(answer["lag"])),
-        _time(answer["last_fetch_timestamp_ms"], now_ms),
-        _time(answer["last_caught_up_timestamp_ms"], now_ms),
+        str(replica["id"]),
+        replica["directory_id"] or _NO_DIRECTORY,
+        str(_number(replica["log_end_offset"])),
+        str(_number(replica["lag"])),
+        _time(replica["last_fetch_timestamp_ms"], now_ms),
+        _time(replica["last_caught_up_timestamp_ms"], now_ms),
         role,
     )
 
@@ -64,9 +67,9 @@ def _time(timestamp_ms: int | None, now_ms: int | None) -> str:
     return f"{max(0, now_ms - timestamp_ms)} ms ago"
 
 
-def _most_behind(answer: Answer) -> tuple[int, int]:
+def _most_behind(answer: QuorumDict) -> tuple[int, int]:
     """Lag in records and in time of the voter that is furthest behind; -1 where the leader does not know."""
-    voters: Sequence[Answer] = answer["voters"]
+    voters: Sequence[ReplicaDict] = answer["voters"]
     leader = next((voter for voter in voters if voter["id"] == answer["leader_id"]), None)
     if leader is None:
         return _UNKNOWN, _UNKNOWN
@@ -74,25 +77,25 @@ def _most_behind(answer: Answer) -> tuple[int, int]:
     lag = _number(leader["log_end_offset"]) - _number(last["log_end_offset"])
     if last is leader:
         return lag, 0
-    caught_up = [leader["last_caught_up_timestamp_ms"], last["last_caught_up_timestamp_ms"]]
-    return lag, _UNKNOWN if None in caught_up else caught_up[0] - caught_up[1]
+    own, others = leader["last_caught_up_timestamp_ms"], last["last_caught_up_timestamp_ms"]
+    return lag, _UNKNOWN if own is None or others is None else own - others
 
 
-def _list(replicas: Sequence[Answer]) -> str:
+def _list(replicas: Sequence[ReplicaDict]) -> str:
     return "[" + ", ".join(_entry(replica) for replica in replicas) + "]"
 
 
-def _entry(answer: Answer) -> str:
-    parts = [f'"id": {answer["id"]}']
-    if answer["directory_id"] is not None:
-        parts.append(f'"directoryId": "{answer["directory_id"]}"')
-    if answer["endpoints"]:
-        texts = ", ".join(f'"{endpoint_words(endpoint)}"' for endpoint in answer["endpoints"])
+def _entry(replica: ReplicaDict) -> str:
+    parts = [f'"id": {replica["id"]}']
+    if replica["directory_id"] is not None:
+        parts.append(f'"directoryId": "{replica["directory_id"]}"')
+    if replica["endpoints"]:
+        texts = ", ".join(f'"{endpoint_words(endpoint)}"' for endpoint in replica["endpoints"])
         parts.append(f'"endpoints": [{texts}]')
     return "{" + ", ".join(parts) + "}"
 
 
-def endpoint_words(endpoint: Answer) -> str:
+def endpoint_words(endpoint: EndpointDict) -> str:
     """`CONTROLLER://host:9093`, IPv6 in brackets; without the listener where it has no name."""
     host = f"[{endpoint['host']}]" if ":" in endpoint["host"] else endpoint["host"]
     listener = f"{endpoint['listener']}://" if endpoint["listener"] else ""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kafkactl.commands.quorum.kafka_text import endpoint_words, replication_lines, status_lines
 from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.wording import counted
 
-Answer = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kafkactl.quorum.answer import DiskDict, NodeDict, QuorumDict, ReplicaDict
 
 
-def quorum_page(page: Page, answer: Answer) -> None:
+def quorum_page(page: Page, payload: Mapping[str, Any]) -> None:
     """Everything about the quorum."""
+    answer = cast("QuorumDict", payload)
     page.heading(*_headline(answer))
     page.fields(_facts(answer))
     page.table(("node", "role", "alive", "log end", "lag", "fetched", "caught up"), _replicas(answer))
@@ -25,8 +27,9 @@ def quorum_page(page: Page, answer: Answer) -> None:
     page.findings(answer["findings"])
 
 
-def kafka_page(page: Page, answer: Answer, *, replication: bool, human_readable: bool) -> None:
+def kafka_page(page: Page, payload: Mapping[str, Any], *, replication: bool, human_readable: bool) -> None:
     """The lines of `describe --status` or `--replication`, then what is wrong."""
+    answer = cast("QuorumDict", payload)
     now_ms = answer["time_ms"] if human_readable else None
     for line in replication_lines(answer, now_ms=now_ms) if replication else status_lines(answer):
         page.tabbed(line)
@@ -36,7 +39,7 @@ def kafka_page(page: Page, answer: Answer, *, replication: bool, human_readable:
 # --- ours -----------------------------------------------------------------------------------------------------------
 
 
-def _headline(answer: Answer) -> tuple[str, str]:
+def _headline(answer: QuorumDict) -> tuple[str, str]:
     tolerates, leader = answer["tolerates"], answer["leader_id"]
     if leader == NO_LEADER and not answer["nodes"]:
         return "What the disks say of the quorum", "warn"
@@ -58,7 +61,7 @@ def _best(voters: int) -> int:
     return (voters - 1) // 2
 
 
-def _facts(answer: Answer) -> list[tuple[str, Cell]]:
+def _facts(answer: QuorumDict) -> list[tuple[str, Cell]]:
     level = answer["kraft_version"]
     mode = answer["mode"] and f"{answer['mode']} (kraft.version {level})"
     voters = answer["voters"]
@@ -75,7 +78,7 @@ def _facts(answer: Answer) -> list[tuple[str, Cell]]:
     ]
 
 
-def _replicas(answer: Answer) -> Iterator[Sequence[Cell]]:
+def _replicas(answer: QuorumDict) -> Iterator[Sequence[Cell]]:
     now_ms = _leaders_clock(answer)
     for replica, role in _roles(answer):
         yield (
@@ -89,29 +92,29 @@ def _replicas(answer: Answer) -> Iterator[Sequence[Cell]]:
         )
 
 
-def _roles(answer: Answer) -> Iterator[tuple[Answer, Cell]]:
+def _roles(answer: QuorumDict) -> Iterator[tuple[ReplicaDict, Cell]]:
     """Voters, then observers; the leader may be among the latter while it is being removed."""
-    for group, role in (("voters", "voter"), ("observers", "observer")):
-        for replica in answer[group]:
+    for group, role in ((answer["voters"], "voter"), (answer["observers"], "observer")):
+        for replica in group:
             leads = replica["id"] == answer["leader_id"]
             name = {"voter": "leader", "observer": "leader, leaving"}[role] if leads else role
             yield replica, Word(name, "strong") if leads else name
 
 
-def _places(answer: Answer) -> Iterator[Sequence[Cell]]:
+def _places(answer: QuorumDict) -> Iterator[Sequence[Cell]]:
     for replica, _ in _roles(answer):
         endpoints = ", ".join(endpoint_words(endpoint) for endpoint in replica["endpoints"])
         if endpoints or replica["directory_id"]:
             yield replica["id"], replica["directory_id"], endpoints or None
 
 
-def _nodes(nodes: Iterable[Answer]) -> Iterator[Sequence[Cell]]:
+def _nodes(nodes: Iterable[NodeDict]) -> Iterator[Sequence[Cell]]:
     for node in nodes:
         follows = {None: None, NO_LEADER: "no node"}.get(node["leader_id"], node["leader_id"])
         yield node["address"], node["id"], _alive(node["answers"]), follows, node["leader_epoch"]
 
 
-def _disks(disks: Iterable[Answer]) -> Iterator[Sequence[Cell]]:
+def _disks(disks: Iterable[DiskDict]) -> Iterator[Sequence[Cell]]:
     for disk in disks:
         follows = {None: None, NO_LEADER: "no node"}.get(disk["leader_id"], disk["leader_id"])
         yield (
@@ -123,7 +126,7 @@ def _alive(alive: bool | None) -> Word:
     return {True: Word("yes", "good"), False: Word("no", "bad"), None: Word("?", "dim")}[alive]
 
 
-def _leaders_clock(answer: Answer) -> int | None:
+def _leaders_clock(answer: QuorumDict) -> int | None:
     """The leader's time in the same answer: ages are never measured with another machine's clock."""
     replicas = [*answer["voters"], *answer["observers"]]
     own = [replica["last_fetch_timestamp_ms"] for replica in replicas if replica["id"] == answer["leader_id"]]

@@ -9,13 +9,16 @@ Sources: KIP-595 (check-quorum, resigning leader), `QuorumConfig` defaults; time
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkactl.frozen import frozen
 from kafkactl.quorum.majority import critical, majority, shown, tolerates
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.state import CHECK_QUORUM_MS, QuorumState, ids_of
 from kafkactl.quorum.step import Action, Step
+
+if TYPE_CHECKING:
+    from kafkactl.quorum.answer import ForecastDict
 
 WITHOUT_COMMITS = (
     "while the quorum commits nothing, produce and fetch continue at the partition leaders there are; ISR changes, "
@@ -42,7 +45,7 @@ class Forecast:
     survives_worst_zone: bool | None
     sentences: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ForecastDict:
         """As JSON values."""
         return {
             "number": self.number,

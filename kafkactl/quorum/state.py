@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
@@ -20,6 +20,9 @@ from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.majority import majority, tolerates
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
+
+if TYPE_CHECKING:
+    from kafkactl.quorum.answer import ReplicaDict, StateDict
 
 # KRaft's timeouts at their defaults (`QuorumConfig`): a follower gives up after 2 s without its leader, a leader after
 # one and a half of that without a majority, and its memory of who fetched is trusted for twice of it.
@@ -59,7 +62,7 @@ class Replica:
         """Its identity; an unknown directory is the zero one, as Kafka has it."""
         return ReplicaKey(node_id=self.id, directory_id=self.directory_id or ZERO_UUID)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ReplicaDict:
         """As in `quorum.describe` (docs/reference/kinds.md)."""
         return {
             "id": self.id,
@@ -194,7 +197,7 @@ class QuorumState:
         """Every voter and observer of that node id: a replaced disk is listed next to the old one."""
         return tuple(replica for replica in self.replicas if replica.id == node_id)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> StateDict:
         """The payload of `quorum.describe` (docs/reference/kinds.md)."""
         return {
             "cluster_id": self.cluster_id,

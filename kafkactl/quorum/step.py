@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkactl.findings import Finding, Outcome, planned_outcome
 from kafkactl.frozen import frozen
@@ -13,6 +13,9 @@ from kafkactl.quorum.majority import arithmetic, tolerates
 from kafkactl.quorum.order import Move, Turn, VoterKeys
 from kafkactl.quorum.state import ids_of
 from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
+
+if TYPE_CHECKING:
+    from kafkactl.quorum.answer import StepDict
 
 
 class Action(StrEnum):
@@ -76,7 +79,7 @@ class Step:
         """`voters {1,2}, majority 2, alive {1}`: the sum for the set after it."""
         return arithmetic(ids_of(self.voters_after), ids_of(self.voters_after & self.alive))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> StepDict:
         """As in `quorum.change` (docs/reference/kinds.md), and the voters after it."""
         return {
             "number": self.number,

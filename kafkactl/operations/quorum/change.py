@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from kafkactl.adapters.files import clock
 from kafkactl.adapters.files.journal import journal_content, journal_path, open_journal
@@ -23,6 +23,7 @@ from kafkactl.values import ReplicaKey, Uuid
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
+    from kafkactl.quorum.answer import ChangeDict, ForecastDict
 
 CALL_MS = 20_000.0
 """How long one call of the client may take; a change makes many."""
@@ -118,10 +119,16 @@ class QuorumChange:
         """Blockers, and what should be known."""
         return tuple(self.result.findings)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ChangeDict:
         """The answer `quorum.change`, without a forecast and without a simulation."""
-        files = {"journal": self.journal, "out": self.out, "plan_sha256": self.plan_sha256}
-        return {**self.result.to_dict(), **files, "forecast": [], "simulation": None}
+        return {
+            **self.result.to_dict(),
+            "journal": self.journal,
+            "out": self.out,
+            "plan_sha256": self.plan_sha256,
+            "forecast": [],
+            "simulation": None,
+        }
 
 
 def plan_change(
@@ -213,7 +220,7 @@ def _check_cluster(expected: str | None, found: str) -> None:
         )
 
 
-def survivable(result: ChangeResult, zones: Mapping[int, str]) -> list[dict[str, Any]]:
+def survivable(result: ChangeResult, zones: Mapping[int, str]) -> list[ForecastDict]:
     """What the quorum survives now and after each step that is left: the field `forecast` of the answer.
 
     `zones` names, by node id, where a controller runs.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkactl.adapters.kafka.quorum_view import QuorumObserver, assembled
 from kafkactl.findings import Finding, Severity
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kafkactl.adapters.disks.quorum_disks import DiskReading
     from kafkactl.adapters.kafka.client import Client
     from kafkactl.adapters.kafka.quorum_visit import Visit
+    from kafkactl.quorum.answer import DiskDict, NodeDict, QuorumDict
 
 LEAST_PATIENCE_MS: Final = 3_000.0
 _APART_S: Final = 0.7  # an idle leader writes a no-op every half second
@@ -36,7 +37,7 @@ class QuorumDescription:
     time_ms: int
     is_broken: bool
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> QuorumDict:
         """The answer `quorum.describe`."""
         visits = sorted(self.visits, key=lambda visit: (visit.id is None, visit.id or 0, visit.address))
         return {
@@ -148,7 +149,7 @@ def _only_disks() -> Finding:
     )
 
 
-def _node(visit: Visit) -> dict[str, Any]:
+def _node(visit: Visit) -> NodeDict:
     return {
         "id": visit.id,
         "address": str(visit.address),
@@ -160,7 +161,7 @@ def _node(visit: Visit) -> dict[str, Any]:
     }
 
 
-def _disk(reading: DiskReading) -> dict[str, Any]:
+def _disk(reading: DiskReading) -> DiskDict:
     seen = reading.seen
     return {
         "path": seen.path,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkactl.change.progress import Event
 from kafkactl.findings import Finding, Outcome
@@ -16,6 +16,9 @@ from kafkactl.quorum.outcome import UNREAD_MS, Answer
 from kafkactl.quorum.state import QuorumState, ids_of
 from kafkactl.quorum.step import QuorumChange, Step
 from kafkactl.values import Endpoint, ReplicaKey
+
+if TYPE_CHECKING:
+    from kafkactl.quorum.answer import ResultDict
 
 Plan = Callable[[QuorumState, Circumstances], QuorumChange]
 
@@ -126,7 +129,7 @@ class ChangeResult:
     may_happen: tuple[str, ...] = ()
     interrupted: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ResultDict:
         """The payload of `quorum.change` (docs/reference/kinds.md)."""
         return {
             "outcome": self.outcome.value,
