@@ -4,9 +4,24 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.commands.framework.lazy_group import Entry
 from kafkactl.commands.main import COMMANDS
 from tests.conftest import Run
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pause for a hundredth of the time between two rounds of requests; tests/adapters/kafka has the true times.
+
+    A part of a bundle whose cluster does not answer pauses for 2.5 s, and a bundle has four of them.
+    """
+    usual = Backoff.wait_ms
+
+    def wait_ms(backoff: Backoff, number: int, randomness: Callable[[], float]) -> float:
+        return usual(backoff, number, randomness) / 100
+
+    monkeypatch.setattr(Backoff, "wait_ms", wait_ms)
 
 
 @pytest.fixture
