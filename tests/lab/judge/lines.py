@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from kafkactl.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, TruncateLog, WriteQuorumState
 from kafkactl.raft.effects import FAULT, SEND
 from kafkactl.raft.messages import ApiVersionsRequest, FetchResponse, FetchSnapshotResponse
-from kafkactl.raft.wire import wire_bytes
+from tests.raft.wire import wire_bytes
 
 
 class Line(NamedTuple):
