@@ -85,7 +85,7 @@ def test_what_the_pieces_raise_comes_after_what_was_begun():
     assert found == [(1, [b"\1"]), (2, [b"\2"])]
 
 
-def test_whoever_stops_listening_leaves_no_child_behind(others):
+def test_closing_early_leaves_no_child_behind(others):
     def work(piece):
         time.sleep(600 if piece else 0)
         return [b"made"]

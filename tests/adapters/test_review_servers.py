@@ -162,7 +162,7 @@ def test_a_secret_follows_no_redirect(status: str) -> None:
         b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 100_000,
     ],
 )
-def test_answers_that_are_no_token(answer: bytes) -> None:
+def test_answers_that_are_not_a_token(answer: bytes) -> None:
     with HttpTalker() as talker:
         talker.answer = answer
         error = _token_error(f"http://user:{SECRET}@{talker.address}/t")

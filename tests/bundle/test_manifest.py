@@ -68,7 +68,7 @@ def test_what_is_written_is_read(manifest: Manifest) -> None:
     [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"kind": "bundle"}', b'{"kind": "bundle.manifest"}'],
     ids=range(8),
 )
-def test_what_is_no_manifest(data: bytes) -> None:
+def test_what_is_not_a_manifest(data: bytes) -> None:
     with pytest.raises(InputError) as error:
         parse_manifest(data, file="x.zip")
     assert error.value.id == "invalid-bundle" and "x.zip" in error.value.message
@@ -84,7 +84,7 @@ def test_what_is_no_manifest(data: bytes) -> None:
         ("members", 0, "sha256"),
     ],
 )  # fmt: skip
-def test_a_value_of_another_type_is_told(path: tuple[Any, ...], wrong: Any) -> None:
+def test_a_value_of_another_type_is_reported(path: tuple[Any, ...], wrong: Any) -> None:
     document = SMALL.to_dict()
     place: Any = document
     for step in path[:-1]:

@@ -45,7 +45,7 @@ def test_all_ids_are_listed(kafkactl):
     assert [line["id"] for line in lines] == sorted(explanations())
 
 
-def test_a_number_of_a_check_stands_for_its_findings(kafkactl):
+def test_a_number_of_a_check_explains_its_findings(kafkactl):
     run = kafkactl("explain", "C-13d", "-o", "json")
     assert (run.code, run.json["kind"], run.json["id"]) == (0, "explain", "inter-broker-listener-differs")
     every = kafkactl("explain", "c-13", "-o", "json")

@@ -91,7 +91,7 @@ def test_an_error_for_people_says_what_why_and_what_to_try(sample):
     ]
 
 
-def test_a_bug_is_called_a_bug_and_its_traceback_wants_v(sample):
+def test_a_bug_is_called_a_bug_and_v_shows_its_traceback(sample):
     quiet, verbose = sample("--do", "crash"), sample("--do", "crash", "-v")
     assert quiet.code == verbose.code == 1
     assert "This is a bug in kafkactl" in quiet.stderr
@@ -100,7 +100,7 @@ def test_a_bug_is_called_a_bug_and_its_traceback_wants_v(sample):
     assert "hunter2" not in quiet.stderr + verbose.stderr
 
 
-def test_an_error_of_the_operating_system_is_no_bug(sample):
+def test_an_error_of_the_operating_system_is_not_a_bug(sample):
     run = sample("-q", "--do", "missing-file", "-o", "json")
     assert run.code == 1
     assert run.error["id"] == "operating-system-error"
@@ -146,11 +146,11 @@ def test_an_error_of_parsing_is_json_however_it_was_asked_for(sample, words):
         ("ssl.keystore.password=hunter2 y", "ssl.keystore.password=<redacted> y"),
     ],
 )
-def test_what_looks_like_a_password_is_never_told(text, shown):
+def test_what_looks_like_a_password_is_never_reported(text, shown):
     assert redacted(text) == shown
 
 
-def test_a_password_in_a_surplus_argument_is_not_told(sample):
+def test_a_password_in_a_surplus_argument_is_not_reported(sample):
     run = sample("SCRAM-SHA-256=[name=a,password=hunter2]")
     assert run.code == 2
     assert "hunter2" not in run.stderr

@@ -43,7 +43,7 @@ def properties(tmp_path):
     return path
 
 
-def test_a_login_in_the_clear_is_told_with_its_id(kafkactl, listener, properties):
+def test_a_login_without_tls_is_reported_with_its_id(kafkactl, listener, properties):
     address, met = listener
     run = kafkactl("nodes", "list", "--bootstrap-server", address, "--command-config", properties, "--timeout", "20s")
     assert met

@@ -60,7 +60,7 @@ def test_the_one_in_the_documentation():
     assert broker.hooks.commands[Verb.RESTART][0] == "ssh"
 
 
-def test_all_problems_are_told_at_once():
+def test_all_problems_are_reported_at_once():
     found = problems(
         "journl = 'x'\n[zookeeper]\nconnect = 'zk1 2181'\n",
         BROKER.replace('"broker"', '"brokr"'),
@@ -112,7 +112,7 @@ def test_hours_are_hours(value: str):
 
 
 @pytest.mark.parametrize("text", [b"[zookeeper", b"\xff", b"a = " + b"[" * 100_000])
-def test_what_is_no_toml(text: bytes):
+def test_what_is_not_toml(text: bytes):
     with pytest.raises(InventoryError) as caught:
         parse_inventory(text, file="migration.toml")
     assert caught.value.id == "inventory-not-toml"
@@ -149,7 +149,7 @@ def test_files_of_this_machine_are_relative_to_the_inventory():
     assert remote.nodes[0].config == "etc/b.properties"
 
 
-def test_a_wrong_shared_hook_is_told_once():
+def test_a_wrong_shared_hook_is_reported_once():
     second = BROKER.replace("id = 1", "id = 2").replace("b1", "b2")
     assert len(problems(HEAD, "[hooks]\nstop = 'x \"y'\n", BROKER, second, CONTROLLER)) == 1
 

@@ -61,7 +61,7 @@ def test_a_loop_without_an_end_is_ended(runner: Runner):
 
 
 @pytest.mark.slow
-def test_tests_that_fail_without_a_fault_are_no_measure():
+def test_tests_that_fail_without_a_fault_measure_nothing():
     with pytest.raises(AssertionError, match="fail without a mutant"), Runner(package_of("tests/no_such_folder")):
         pass
 

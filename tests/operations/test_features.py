@@ -122,7 +122,7 @@ class TestMinInsyncReplicas:
         return cluster
 
     @pytest.mark.parametrize("listener", list(Listener))
-    def test_a_change_that_nobody_asked_for_is_refused_with_numbers(self, listener: Listener) -> None:
+    def test_a_change_that_was_not_asked_for_is_refused_with_numbers(self, listener: Listener) -> None:
         cluster = self._cluster()
         run = changed(cluster, ELR, listener=listener)
         (finding,) = blockers(run.plan.findings)
@@ -195,7 +195,7 @@ class TestRefusals:
         assert (outcome(run), run.resolved) == ("refused", ())
         assert [(finding.id, finding.severity.value) for finding in run.findings] == [("dry-run-refused", "blocker")]
 
-    def test_in_the_results_alone_as_3x_tells_them(self) -> None:
+    def test_in_the_results_alone_as_3x_reports_it(self) -> None:
         results = [{"Feature": "metadata.version", "ErrorCode": 95, "ErrorMessage": "no"}]
         cluster = Scripted(lambda asked: Reply(body={"ErrorCode": 0, "Results": results}))
         for node in cluster.nodes.values():
@@ -270,7 +270,7 @@ class TestAmbiguousAnswers:
         assert "accepted-change-not-made" in [finding["id"] for finding in answer_of(run)["findings"]]
 
 
-def test_a_node_that_lags_is_waited_for_then_told() -> None:
+def test_a_node_that_lags_is_waited_for_then_reported() -> None:
     cluster = Scripted()
     cluster.nodes[12].finalized = dict(cluster.levels)
     run = changed(cluster, STEP)
@@ -295,7 +295,7 @@ def test_a_node_that_was_silent_before_is_not_waited_for(monkeypatch: pytest.Mon
     assert [(finding.id, finding.subject) for finding in run.proof.findings] == [("node-not-proved", "broker 12")]
 
 
-def test_somebody_else_changed_levels_meanwhile() -> None:
+def test_another_operator_changed_levels_meanwhile() -> None:
     cluster = Scripted()
     usual = cluster.update
 

@@ -58,7 +58,7 @@ def test_a_dead_node_is_unregistered_and_looked_for_twice(listener: Listener, no
         ("unreadable", Outcome.UNKNOWN, ["unregister-outcome-unknown"]),
     ],
 )
-def test_what_came_of_it_is_read_and_never_guessed(how: str, outcome: Outcome, ids: list[str]) -> None:
+def test_the_outcome_is_read_and_never_guessed(how: str, outcome: Outcome, ids: list[str]) -> None:
     cluster = UnregisteringCluster(how)
     result = unregistered(cluster)
     assert (result.outcome, [finding.id for finding in result.findings]) == (outcome, ids)
@@ -77,7 +77,7 @@ def test_a_node_that_came_back_since_the_plan_is_left_alone() -> None:
     assert cluster.sent == []
 
 
-def test_a_node_that_somebody_else_has_unregistered() -> None:
+def test_a_node_that_another_operator_has_unregistered() -> None:
     cluster = UnregisteringCluster()
     with cluster.client(Listener.CONTROLLER) as client:
         state = observe_features(client).state

@@ -127,7 +127,7 @@ def test_records_are_read_one_by_one(kafkactl, log):
     ("subject", "partition", "words"),
     [("disk", None, "expected one of topic, broker"), ("broker", 0, "no partition 0")],
 )
-def test_a_history_of_what_is_no_subject_is_refused(log, subject, partition, words):
+def test_a_history_of_what_is_not_a_subject_is_refused(log, subject, partition, words):
     with pytest.raises(ValueError, match=words):
         library.log.record_history(log, subject, "1", partition=partition)
 

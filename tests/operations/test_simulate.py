@@ -25,7 +25,7 @@ def test_the_example_of_the_guide_runs(tmp_path, monkeypatch):
     assert names["elections"] >= 3
 
 
-def test_progress_is_told_run_by_run():
+def test_progress_is_reported_run_by_run():
     told: list[int] = []
     found = kafkactl.simulate.profile("rolling-restart", runs=3, duration_ms=1_000, on_progress=told.append)
     assert (told, found.verdict, found.to_dict()["runs"]) == ([1, 2, 3], "passed", 3)

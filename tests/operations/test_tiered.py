@@ -129,7 +129,7 @@ def test_a_delete_before_the_first_kept_segment(tmp_path: Path, name: str, has_t
     assert only(audited(tmp_path, document, log), "dangling-delete")["evidence"]["pending"] == pending
 
 
-def test_a_delete_beside_a_kept_segment_of_the_same_start(tmp_path: Path):
+def test_a_delete_next_to_a_kept_segment_of_the_same_start(tmp_path: Path):
     """A pass comes to the segment of the epoch index first, keeps it and ends; what was refused before is over."""
     log = LogOf(0).add(TOPIC.started(0, "x", 0, 9), *[TOPIC.update(0, "x", DELETING)] * 3)
     document = cluster(partition_seen(earliest=0, local=0, latest=50))
@@ -165,7 +165,7 @@ def test_orphans_are_certain_by_each_proof(tmp_path: Path):
     assert ids(answered(cluster(), TOPIC.started(0, "x", 30, 39))) == ["copy-in-progress"]
 
 
-def test_leftovers_of_a_deleted_topic_are_told_once(tmp_path: Path):
+def test_leftovers_of_a_deleted_topic_are_reported_once(tmp_path: Path):
     log = three().add(GONE.copied(0, "x", 0, 9), GONE.started(0, "y", 10, 19), GONE.update(0, "z", FINISHED))
     answer = audited(tmp_path, cluster(), log)
     assert ids(answer) == ["leftover-of-deleted-topic"]
@@ -385,7 +385,7 @@ def test_segments_and_filters(tmp_path: Path):
     assert [part["first_offset"] for part in by_id] == [2]
 
 
-def test_history_says_why_a_record_counts_for_nothing(tmp_path: Path):
+def test_history_says_why_a_record_is_ignored(tmp_path: Path):
     log = three().add(TOPIC.update(0, "a", DELETED), TOPIC.update(0, "q", FINISHED), b"garbage")
     place = str(log.save(tmp_path))
     lines = list(history(load(Request(sources=(place,)))))

@@ -102,7 +102,7 @@ def test_a_listing_of_a_part_is_suspected(tmp_path: Path):
     assert "if the listing is whole" in found["message"] and found["next_step"].startswith("Make the listing again")
 
 
-def test_what_retention_may_have_deleted_meanwhile_is_told_apart(tmp_path: Path):
+def test_what_retention_may_have_deleted_meanwhile_is_reported_separately(tmp_path: Path):
     found = only(many(tmp_path, "lkjihgfedc"), "missing-object")
     assert "unless retention deleted what is missing after the metadata" in found["message"]
     for listing in ("lkjihgfedb", "lkjihgfeda"):
@@ -199,7 +199,7 @@ def test_a_metadata_topic_of_another_cluster_is_not_judged(tmp_path: Path):
     assert refuses(tmp_path, bucket)
 
 
-def test_what_may_be_in_a_batch_that_is_cut_is_no_gap(tmp_path: Path):
+def test_what_may_be_in_a_batch_that_is_cut_is_not_a_gap(tmp_path: Path):
     log = three()
     log.data = log.data[:-7]
     answer = audited(tmp_path, log)

@@ -35,7 +35,7 @@ def test_what_was_asked_for(asked: str, master: str | None, context: str | None,
     assert (found.name, found.master) == (name, used)
 
 
-def test_size_decides_and_is_told() -> None:
+def test_size_decides_and_is_reported() -> None:
     assert worth_bytes(8) < 1e9 < worth_bytes(1)
     large = replicas(50, 20_000_000)
     found = chosen_engine("auto", None, None, large, cores=8)

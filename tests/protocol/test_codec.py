@@ -262,7 +262,7 @@ class TestHostile:
             tracemalloc.stop()
             assert peak < 50_000
 
-    def test_deep_paths_and_offsets_are_told(self):
+    def test_deep_paths_and_offsets_are_reported(self):
         spec = message("VotersRecord")
         good = encode_message(spec, 0, {"Voters": [{"Endpoints": [{"Name": "N", "Host": "h"}]}]})
         at = good.index(b"h")
@@ -306,7 +306,7 @@ class TestOddities:
         assert hash(value["TopicId"]) == hash(topic_id)
         assert str(value["TopicId"]) == str(topic_id)
 
-    def test_a_value_that_is_no_mapping(self):
+    def test_a_value_that_is_not_a_mapping(self):
         spec = spec_of(field("A", "int8"))
         for value in (None, [], "text", 5):
             assert unwritable(spec, 0, value).id == "value-of-wrong-type"

@@ -98,7 +98,7 @@ def test_a_version_in_the_key_that_is_not_known_is_let_pass():
 
 
 @pytest.mark.parametrize("record_type", list(ControlType))
-def test_a_version_that_is_no_number_is_an_encode_error(record_type: ControlType):
+def test_a_version_that_is_not_a_number_is_an_encode_error(record_type: ControlType):
     with pytest.raises(EncodeError) as caught:
         encode_control_record(record_type, {"Version": "1"})
     assert caught.value.id == "value-out-of-range"

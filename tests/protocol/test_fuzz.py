@@ -15,7 +15,7 @@ def test_a_few_thousand_inputs_give_values_or_declared_errors():
     assert sum(len(tally.errors) for tally in campaign.tallies.values()) > 40
 
 
-def test_an_undeclared_error_is_told_with_its_input(monkeypatch: pytest.MonkeyPatch):
+def test_an_undeclared_error_is_reported_with_its_input(monkeypatch: pytest.MonkeyPatch):
     def broken(_: object, data: bytes) -> object:
         raise ValueError(data)
 
@@ -25,7 +25,7 @@ def test_an_undeclared_error_is_told_with_its_input(monkeypatch: pytest.MonkeyPa
         fuzz_decoders.run(1)
 
 
-def test_memory_out_of_proportion_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_memory_out_of_proportion_is_reported(monkeypatch: pytest.MonkeyPatch):
     target = fuzz_decoders.Target("greedy", 100, lambda rng: (None, b"x"), lambda _, data: bytes(1_000_000))
     monkeypatch.setattr(fuzz_decoders, "targets", lambda: [target])
     with pytest.raises(fuzz_decoders.UndeclaredError, match="bytes for an input of 1"):

@@ -96,7 +96,7 @@ class TestReading:
     def test_append_time_overrules_the_records_times(self):
         assert only(batch(record(time_delta=5), attributes=0x08, max_time=77))[0].timestamp_ms == 77
 
-    def test_attributes_are_told_apart(self):
+    def test_attributes_are_distinguished(self):
         plain, full = decode_header(batch(record()), 0), decode_header(batch(record(), attributes=0x7C), 0)
         names = ["is_control", "has_append_time"]
         assert [getattr(plain, name) for name in names] == [False] * 2
@@ -210,7 +210,7 @@ class TestDamage:
     def test_a_cut_batch(self, size: int):
         assert refused(self.GOOD[:size]).id == "truncated-batch"
 
-    def test_a_cut_second_batch_is_told_by_its_place_in_the_file(self):
+    def test_a_cut_second_batch_is_reported_by_its_place_in_the_file(self):
         error = refused(self.GOOD + self.GOOD[:10], base=1000)
         assert (error.id, error.offset) == ("truncated-batch", 1000 + len(self.GOOD))
 

@@ -23,18 +23,18 @@ def test_three_good_looks_over_five_seconds_open_it():
     assert catch_up(close).reasons == ("level for 2000 of 5000 ms",)
 
 
-def test_one_bad_look_starts_the_count_anew():
+def test_one_bad_observation_starts_the_count_again():
     assert catch_up(_samples({}, {}, {"lag": 5_000}, {}, {})).reasons == ("level in 2 of 3 looks",)
     assert catch_up(_samples({"lag": 5_000}, {}, {}, {})).ready
 
 
-def test_another_leader_starts_the_count_anew():
+def test_another_leader_starts_the_count_again():
     samples = _samples({}, {}, {"leader_epoch": 6}, {"leader_epoch": 6})
     assert not catch_up(samples).ready
     assert catch_up([*samples, replace(GOOD, at_ms=10_000, leader_epoch=6)]).ready
 
 
-def test_every_reason_is_told():
+def test_every_reason_is_reported():
     bad = {"lag": 2_000_000, "fetch_age_ms": 60_000, "caught_up_age_ms": None, "directories": 2}
     reasons = catch_up(_samples(bad)).reasons
     assert reasons == (

@@ -165,7 +165,7 @@ def test_the_endpoint_that_would_be_written_is_the_registered_one_and_answers_as
         assert _blockers(plan_addition(probed, key(4), [endpoint(4)])) == [id]
 
 
-def test_wrong_endpoints_in_the_voter_set_are_told_in_every_plan():
+def test_wrong_endpoints_in_the_voter_set_are_reported_in_every_plan():
     state = replace(
         HEALTHY,
         registrations=_log(wrong=2),
@@ -182,7 +182,7 @@ def test_wrong_endpoints_in_the_voter_set_are_told_in_every_plan():
         assert plan.outcome is not Outcome.REFUSED
 
 
-def test_a_removed_controller_that_joins_by_itself():
+def test_a_removed_controller_that_joins_automatically():
     known = Circumstances(auto_join=frozenset({3}))
     assert _blockers(plan_removal(HEALTHY, key(3), known)) == ["removed-node-still-runs"]
     stopped = replace(known, overrides=frozenset({"--node-will-be-stopped"}))
@@ -193,12 +193,12 @@ def test_a_removed_controller_that_joins_by_itself():
 
 
 @pytest.mark.parametrize(("level", "stays"), [(30, True), (33, False)])
-def test_a_registration_that_cannot_be_taken_back(level, stays):
+def test_a_registration_that_cannot_be_undone(level, stays):
     plan = plan_removal(replace(HEALTHY, registrations=_log(level=level)), key(3))
     assert ("registration-stays" in {finding.id for finding in plan.findings}) is stays
 
 
-def test_controllers_on_3_9_are_told():
+def test_controllers_on_3_9_are_reported():
     nodes = _node(HEALTHY, 2, versions=versions(supported=OLD))
     plan = plan_removal(replace(HEALTHY, nodes=nodes), key(3))
     assert "controller-on-3-9" in {finding.id for finding in plan.findings}
@@ -239,7 +239,7 @@ def test_conversion_is_refused_where_the_release_only_pretends():
         assert "conversion-not-supported" in _blockers(plan_conversion(replace(static, nodes=nodes)))
 
 
-def test_conversion_needs_every_node_on_level_1_and_tells_who_was_silent():
+def test_conversion_needs_every_node_on_level_1_and_reports_which_were_silent():
     static = world("1 2 3", static=True).observe()
     without = versions(supported={"metadata.version": Versions(7, 30)}, finalized={})
     state = replace(static, nodes=_node(static, 2, versions=without) | {7: NodeFacts(id=7, answers=False)})
@@ -257,7 +257,7 @@ def test_a_registration_of_a_dead_node_counts_in_a_conversion():
     assert _blockers(plan_conversion(state, Circumstances(epoch_age_ms=60_000))) == ["node-without-kraft-version-1"]
 
 
-def test_a_node_that_is_registered_as_a_broker_only_is_one_though_nobody_could_ask_it():
+def test_a_node_that_is_registered_as_a_broker_only_is_one_even_if_it_could_not_be_asked():
     broker = BrokerRegistration(
         id=4, epoch=1, incarnation_id=Uuid(bytes(16)), fenced=False, in_controlled_shutdown=False, features={},
         endpoints=(), directory_ids=(),
@@ -280,7 +280,7 @@ def test_what_a_node_says_of_auto_join_comes_before_what_is_guessed():
         assert ("auto-join-possible" in found) is (told is None)
 
 
-def test_a_set_that_no_plan_passes_is_somebody_elses():
+def test_a_set_outside_the_plan_is_a_concurrent_change():
     passed = [frozenset(map(key, ids)) for ids in ((1, 2, 3), (1, 2, 3, 4))]
     assert concurrent_change(HEALTHY, passed) is None
     assert concurrent_change(HEALTHY, []) is None

@@ -35,7 +35,7 @@ def test_a_dead_voter_is_a_warning():
     assert found(world(1, 2).observe()) == ({("voter-is-dead", "controller 3")}, False)
 
 
-def test_without_a_leader_the_dead_are_in_the_sum_and_not_told_each():
+def test_without_a_leader_the_dead_are_in_the_sum_and_not_reported_one_by_one():
     assert found(world(1).observe()) == ({("no-quorum-leader", "quorum")}, True)
 
 
@@ -63,7 +63,7 @@ def test_a_leader_without_a_majority_is_broken_already():
     )  # fmt: skip
 
 
-def test_where_nobody_knows_who_is_alive_no_majority_is_missed():
+def test_where_it_is_unknown_who_is_alive_no_majority_is_missed():
     voters = tuple(Replica(id=id, directory_id=directory("a")) for id in (1, 2, 3))
     assert found(world(1, 2, 3).observe(voters=voters)) == (set(), False)
 
@@ -104,7 +104,7 @@ def test_a_disk_that_was_replaced():
     assert not broken
 
 
-def test_a_finding_is_told_once_and_those_of_the_observation_too():
+def test_a_finding_is_reported_once_and_those_of_the_observation_too():
     finding = Finding(id="superseded-leader", severity=Severity.WARNING, subject="controller 9", message="old")
     state = world(1, 2, 3).observe(findings=(finding, finding), mode=Mode.DYNAMIC)
     assert check_health(state) == (finding,)

@@ -45,7 +45,7 @@ def test_who_does_not_fetch_any_more_is_not_alive(what, ago_ms, no_ops, out_of_r
     assert found == {1: True, 2: True}
 
 
-def test_a_parked_fetch_that_is_completed_is_no_sign_of_life():
+def test_a_parked_fetch_that_is_completed_is_not_a_sign_of_life():
     """The leader sets the time of the last fetch when an append completes it, though the follower is gone."""
     quorum = LivingQuorum(events=[Event(0, "kill", 3)])
     found = _watched(quorum)

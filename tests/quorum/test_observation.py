@@ -110,7 +110,7 @@ def test_the_payload_is_the_one_of_the_face():
     }
 
 
-def test_a_recent_fetch_is_no_sign_of_life_of_a_node_that_does_not_answer():
+def test_a_recent_fetch_is_not_a_sign_of_life_of_a_node_that_does_not_answer():
     """Neither where nobody answers at its endpoint, nor where whoever answers does not say that it is that node."""
     voters = [_replica(1, age_ms=0), _replica(2), _replica(3), _replica(4)]
     nodes = [_asked(1), _asked(2, answers=False), replace(_asked(3), named_itself=False)]
@@ -145,7 +145,7 @@ def test_the_higher_epoch_is_believed():
     assert [finding.id for finding in state.findings] == ["superseded-leader"]
 
 
-def test_a_leader_that_is_removed_is_no_voter_and_the_latest_time_counts():
+def test_a_leader_that_is_removed_is_not_a_voter_and_the_latest_time_counts():
     state = _state(_answer([_replica(2, age_ms=10), _replica(3, age_ms=9_000)], leader=1), nodes=[_asked(1), _asked(2)])
     assert state.leader is None and state.leader_key is None
     assert [voter.alive for voter in state.voters] == [True, False]
@@ -202,7 +202,7 @@ def test_without_a_leader_the_newest_disk_knows_the_voters_and_the_nodes_who_liv
     assert state.voters[0].endpoints == (Endpoint(listener="CONTROLLER", host="c1", port=9093),)
 
 
-def test_without_a_leader_a_static_quorum_stands_in_quorum_state():
+def test_without_a_leader_a_static_quorum_is_in_quorum_state():
     state = _state(disks=[_disk(1, end=5, static_voters=(1, 2, 3), kraft_version=0)])
     assert [voter.id for voter in state.voters] == [1, 2, 3]
     assert (state.mode, state.tolerates, state.sources["voters"]) == (Mode.STATIC, None, "quorum-state in disk1")
@@ -284,12 +284,12 @@ def test_configured_voters_count_in_a_static_quorum_without_a_leader():
     assert state.sources["voters"] == "controller.quorum.voters"
 
 
-def test_configured_voters_count_neither_in_a_dynamic_quorum_nor_beside_a_leader():
+def test_configured_voters_count_neither_in_a_dynamic_quorum_nor_with_a_leader():
     assert _state(nodes=[_asked(1, level=1)], configured=CONFIGURED).voters == ()
     led = _state(_answer(HEALTHY), nodes=[_asked(1, level=0)], configured=CONFIGURED)
     assert [voter.id for voter in led.voters] == [1, 2, 3]
 
 
-def test_without_a_leader_the_highest_epoch_that_anybody_knows_is_told():
+def test_without_a_leader_the_highest_known_epoch_is_reported():
     nodes = [NodeFacts(id=1, answers=True, leader_id=2, leader_epoch=9), NodeFacts(id=2, answers=False)]
     assert _state(nodes=nodes).leader_epoch == 9

@@ -118,6 +118,6 @@ def test_disks_that_change_are_ordered_best_too(voters, target, alive, data):
     assert _worth(voters, target, alive, leader, order, _sets(voters, order)[1:]) == best
 
 
-def test_a_target_with_an_id_twice_is_no_voter_set():
+def test_a_target_with_an_id_twice_is_not_a_voter_set():
     with pytest.raises(ValueError, match="twice"):
         safest_order(frozenset({key(1)}), frozenset({key(2, "a"), key(2, "b")}), frozenset())

@@ -187,7 +187,7 @@ def test_a_failed_step_may_be_planned_again_where_asking_again_is_of_use():
     assert finding.evidence == {"error_code": 42, "error_name": "INVALID_REQUEST", "message": "text of the server"}
 
 
-def test_a_removed_voter_that_votes_again_is_told():
+def test_a_removed_voter_that_votes_again_is_reported():
     reads = [_read("1 2"), _read("1 2 3", end=1_005), _read("1 2 3", high_watermark=1_006, end=1_007)]
     verdict = judge(REMOVE, Answer(code=0), reads)
     assert verdict.known is Known.FAILED

@@ -118,7 +118,7 @@ INTERRUPTED = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_interrupted_anywhere_with_anybody_lost_it_goes_on_or_refuses(part):
+def test_interrupted_anywhere_with_any_loss_it_continues_or_refuses(part):
     for world, target in INTERRUPTED[part::PARTS]:
         worlds, _ = _journey(world, target)
         for moment in worlds:

@@ -16,7 +16,7 @@ SCRIPTS = sorted((Path(__file__).parents[1] / "scripts" / "plans").glob("quorum_
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_the_story_is_told_as_it_stands(path):
+def test_the_output_of_the_script_is_unchanged(path):
     told = path.read_text(encoding="utf-8")
     found = replayed(told)
     if os.environ.get("KAFKACTL_REWRITE") == "1":

@@ -29,7 +29,7 @@ def test_what_names_no_node_is_refused(text):
     assert (caught.value.id, caught.value.exit_code) == ("invalid-target", 2)
 
 
-def test_a_directory_that_is_no_uuid_is_refused():
+def test_a_directory_that_is_not_a_uuid_is_refused():
     with pytest.raises(InputError) as caught:
         parse_target("1@nonsense")
     assert caught.value.id == "invalid-uuid"
@@ -52,6 +52,6 @@ def test_which_directory_is_meant(here, text, keys, missing):
     assert [finding.id for finding in found.findings] == ["target-not-fetching"] * len(missing)
 
 
-def test_what_is_known_of_a_node_is_told_where_it_is_not_found():
+def test_what_is_known_of_a_node_is_reported_where_it_is_not_found():
     finding = resolve(world("1 2 3").observe(), parse_target(f"3@{directory('c')}")).findings[0]
     assert str(directory("a")) in finding.message and finding.subject == "controller 3"

@@ -16,7 +16,7 @@ def test_a_timeout_without_length(name):
         Timeouts(**{name: 0})
 
 
-def test_a_node_that_nobody_told_where_to_begin():
+def test_a_node_without_a_bootstrap_address():
     with pytest.raises(ValueError, match="static voters or bootstrap servers"):
         Node(1, directory(1), Disk(), profile=PROFILE_3_9, endpoints=(endpoint(1),))
 

@@ -42,7 +42,7 @@ def test_another_leader_takes_over_and_keeps_what_was_committed(release):
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_minority_elects_nobody(release):
+def test_a_minority_elects_no_leader(release):
     world = quorum(release)
     world.elected()
     world.kill(1, 2)

@@ -107,7 +107,7 @@ def test_a_clean_up_keeps_the_voters_that_still_hold():
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5)), min_size=1, max_size=12), st.data())
-def test_a_disk_that_was_told_everything_gives_the_same_log(pieces, draw):
+def test_a_disk_that_got_every_write_gives_the_same_log(pieces, draw):
     disk, log, epoch = Disk(), log_of(), 1
     for more, count in pieces:
         epoch += more

@@ -63,7 +63,7 @@ def test_folders_that_were_renamed(kafkactl: Cli, tmp_path: Path):
     assert (code, [finding["id"] for finding in answer["findings"]]) == (7, ["partition-folders-renamed"])
 
 
-def test_what_is_no_plan(kafkactl: Cli, tmp_path: Path):
+def test_what_is_not_a_plan(kafkactl: Cli, tmp_path: Path):
     (tmp_path / "x.json").write_text("[]")
     run = kafkactl("quorum", "recover", "verify", tmp_path / "x.json", "-o", "json")
     assert (run.code, run.error["id"]) == (2, "not-a-recovery-plan")

@@ -172,7 +172,7 @@ def test_the_first_screen_says_what_decides_and_why() -> None:
     assert "Decided" not in report(answer(), answer(scenario="growth")).meaning
 
 
-def test_assumptions_that_all_share_are_told_once() -> None:
+def test_assumptions_that_all_share_are_reported_once() -> None:
     found = report(answer(assumptions=["all", "mine"]), answer(assumptions=["all"]))
     assert (found.assumptions, found.sections[0].assumptions) == (("all",), ("mine",))
 
@@ -232,14 +232,14 @@ def test_loads_are_counted_from_the_image() -> None:
     assert (load.topics, load.partitions, load.without_leader) == (1, 2, 1)
 
 
-def test_who_is_down_is_said_and_no_stranger_counts_as_a_broker() -> None:
+def test_brokers_that_are_down_are_listed_and_unregistered_ids_are_not_counted() -> None:
     image, _ = cluster("brokers 1 2 3\nbroker 3 fenced\ntopic a\n 1 | 1 2 77 | 1 2")
     text = "".join(read(render_html(report_of([Played(answer=answer())], cluster_of(image)))).text)
     assert "3 brokers, 1 topic, 1 partition" in text
     assert "3, 77 (not registered)" in text
 
 
-def test_nobody_recovers_where_nobody_leads() -> None:
+def test_without_a_leader_nothing_recovers() -> None:
     predicted = answer()
     change = {**predicted["effects"]["changes"][0], "leader_before": 1, "leader_after": -1, "recovering_after": True}
     predicted["effects"]["changes"] = [change]

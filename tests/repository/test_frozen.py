@@ -77,7 +77,7 @@ def test_values_look_alike():
     assert repr(Nothing()) == "Nothing()"
 
 
-def test_defaults_are_made_anew():
+def test_defaults_are_made_for_each_instance():
     assert Ours(id=1).ports is not Ours(id=1).ports
     assert Ours(id=1) == Ours(id=1, host="localhost", ports={}, password="", deep=None)
 

@@ -11,7 +11,7 @@ import pytest
 
 from kafkactl.schema.explanations import explanations
 from tests.repository.glossary import PRONOUN, banned_words
-from tests.repository.tree import ROOT, parsed, product_files, shown, text_of
+from tests.repository.tree import ROOT, nodes, parsed, product_files, shown, text_of
 
 GUIDES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOR_CONTRIBUTORS = [ROOT / "CONTRIBUTING.md", *(path for folder in ("decisions", "contributing")
@@ -122,6 +122,18 @@ def test_comments_use_plain_words():
         for number, line in enumerate(text_of(path).splitlines(), 1)
         for comment in COMMENT.findall(line)
         for phrase, use in banned_words(CODE.sub("", comment))
+    }
+    assert not found
+
+
+def test_names_of_unit_tests_use_plain_words():
+    found = {
+        f"{shown(path)}:{test.lineno}": (phrase, use)
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if ROOT / "tests" / "lab" not in path.parents
+        for test in nodes(path, ast.FunctionDef)
+        if test.name.startswith("test_")
+        for phrase, use in banned_words(test.name.replace("_", " "))
     }
     assert not found
 

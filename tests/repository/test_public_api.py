@@ -46,7 +46,7 @@ def test_every_name_is_there_and_documented(group):
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_types_are_told_of_the_same_names(group):
+def test_type_checkers_see_the_same_names(group):
     """What type checkers read, under TYPE_CHECKING, and what Python finds at run time are the same list."""
     tree = parsed(ROOT / "kafkactl/operations" / group / "__init__.py")
     told = {

@@ -43,13 +43,13 @@ def test_a_password_is_found_in_every_form(mark: str, before: str) -> None:
     assert leaks("an innocent line: kafkactl storage format") == []
 
 
-def test_a_command_that_tells_one_fails_its_test() -> None:
+def test_a_command_that_prints_a_secret_fails_its_test() -> None:
     with pytest.raises(AssertionError) as caught:
         check('{"password": "hunter2"}', "kafkactl sample")
     assert "kafkactl sample" in str(caught.value)
 
 
-def test_a_process_that_tells_one_is_heard() -> None:
+def test_a_process_that_prints_a_secret_is_caught() -> None:
     words = [sys.executable, "-c", "print('kafkactl says hunt' + 'er2')"]
     subprocess.run(words, capture_output=True, check=True)
     assert secrets_scan._told == ["a process tells passwords: ['hunter']"]

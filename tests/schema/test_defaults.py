@@ -52,7 +52,7 @@ def test_a_nullable_field_may_default_to_null(kind: str) -> None:
     assert built(type=kind, nullableVersions="0+", default="null").default is None
 
 
-def test_null_is_no_default_where_some_version_cannot_be_null() -> None:
+def test_null_is_not_a_default_where_some_version_cannot_be_null() -> None:
     with pytest.raises(SchemaError, match="not nullable in all its versions"):
         built(type="string", nullableVersions="1+", default="null")
 

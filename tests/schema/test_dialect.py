@@ -25,7 +25,7 @@ def test_whole_line_comments_are_dropped() -> None:
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_what_is_no_definition_is_refused(text: str, words: str) -> None:
+def test_what_is_not_a_definition_is_refused(text: str, words: str) -> None:
     with pytest.raises(SchemaError, match=words) as caught:
         parse_definition(text)
     assert caught.value.id == "invalid-definition"
@@ -73,7 +73,7 @@ def test_version_ranges(text: str, versions: Versions) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1-", "-1", "5-3", "1,3", "0-1,3+", "1 +", "01", "32768+", "1+2", "x", None, 3])
-def test_holes_and_other_texts_are_no_version_range(text: object) -> None:
+def test_holes_and_other_texts_are_not_a_version_range(text: object) -> None:
     with pytest.raises(SchemaError, match="here"):
         parse_versions(text, "here")
 

@@ -32,7 +32,7 @@ def test_a_missing_folder_is_our_fault_and_says_so() -> None:
         list_data("nowhere", ".json")
 
 
-def test_data_beside_the_package_is_found_where_the_link_is_lost(tmp_path: Path) -> None:
+def test_data_next_to_the_package_is_found_where_the_link_is_lost(tmp_path: Path) -> None:
     package = tmp_path / "kafkactl"
     package.mkdir()
     for name in ("__init__.py", "_version.py", "errors.py"):

@@ -106,7 +106,7 @@ def test_what_is_committed_stays(quorum):
     assert quorum.broken == ["state-machine-safety"]
 
 
-def test_nobody_but_a_leader_commits(quorum):
+def test_only_a_leader_commits(quorum):
     quorum.append(2, batch(2, 1))
     quorum.watermark(2, 3, leads=False)
     assert quorum.broken == ["state-machine-safety"]

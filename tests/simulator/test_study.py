@@ -31,7 +31,7 @@ def test_a_graceful_stop_is_worth_a_factor_of_a_hundred(release):
     assert found["host-lost"].p50_ms <= found["host-lost"].p90_ms <= found["host-lost"].p99_ms
 
 
-def test_each_release_has_rows_of_its_own_and_the_oldest_plays_the_steps():
+def test_each_release_has_rows_of_its_own_and_the_oldest_simulates_the_steps():
     step = VoterStep(number=2, action=ADD, voters=(1, 2, 3), node=4, others=(4,))
     found = study((1, 2, 3), ["4.4", "3.9"], [step], runs=1)
     assert [row.release for row in found.elections] == ["3.9"] * 3 + ["4.4"] * 3

@@ -116,7 +116,7 @@ def test_passwords_in_configurations_are_hidden(name, hidden):
     assert data["value"] == (REDACTED if hidden else "hunter2")
 
 
-def test_damage_is_told_with_its_place_and_the_rest_is_shown():
+def test_damage_is_reported_with_its_place_and_the_rest_is_shown():
     damaged = bytearray(BOOTSTRAP)
     damaged[100] ^= 1  # inside the CRC of the second batch
     found = dump_file("bootstrap.checkpoint", bytes(damaged))

@@ -115,7 +115,7 @@ def test_old_releases_show_the_file_as_it_is_and_new_ones_what_they_understand()
     assert info(content, release=NEW).metadata == {"cluster.id": CLUSTER, "node.id": "1", "version": "1"}
 
 
-def test_files_left_by_a_migration_are_told_and_are_no_problem():
+def test_files_left_by_a_migration_are_reported_and_are_not_a_problem():
     found = info(ZOOKEEPER)
     assert [problem.rpartition(", ")[2] for problem in found.problems] == [
         "but the directories are formatted for legacy mode."

@@ -32,7 +32,7 @@ def test_illegal_transitions_and_updates_without_base_are_dropped_and_noted():
     assert partition.table[segment_uuid("a").raw].records == 2
 
 
-def test_the_same_state_again_is_no_drop_and_takes_its_fields():
+def test_the_same_state_again_is_not_dropped_and_takes_its_fields():
     log = LogOf(0).add(
         TOPIC.copied(0, "a", 0, 9),
         TOPIC.update(0, "a", DELETING, custom=b"x"),

@@ -143,7 +143,7 @@ def test_what_would_be_refused_by_readers_is_not_written(tmp_path: Path) -> None
     assert error.value.id == "bundle-too-large" and not list(tmp_path.iterdir())
 
 
-def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Full(io.BytesIO):
         def write(self, _data: object) -> int:
             raise OSError(28, "No space left on device")

@@ -256,7 +256,7 @@ def test_data_that_appears_before_anything_is_visible_stops_all(tmp_path: Path, 
     assert [path.name for path in log_dir.iterdir()] == [name]
 
 
-def test_what_was_allowed_by_name_is_no_news(tmp_path: Path) -> None:
+def test_data_that_was_allowed_by_name_does_not_stop_a_format(tmp_path: Path) -> None:
     (tmp_path / "d1").mkdir()
     (tmp_path / "d1" / "notes.txt").touch()
     assert apply_plan(planned(tmp_path / "d1", allow=True), OsFilesystem()).outcome is Outcome.DONE

@@ -56,7 +56,7 @@ def test_a_node_that_started_meanwhile_keeps_everything(tmp_path: Path) -> None:
     assert names(tmp_path) == before
 
 
-def test_a_node_that_was_formatted_anew_meanwhile_keeps_everything(tmp_path: Path) -> None:
+def test_a_node_that_was_formatted_again_meanwhile_keeps_everything(tmp_path: Path) -> None:
     config = a_node(tmp_path)
     made = plan_for(config)
     (tmp_path / "d1" / "meta.properties").write_text("another")

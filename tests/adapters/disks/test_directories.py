@@ -86,7 +86,7 @@ def test_a_path_with_a_zero_byte_cannot_be_read() -> None:
     assert observe_directory("/data/\0").state is DirectoryState.UNREADABLE
 
 
-def test_what_is_no_file_has_no_content_and_nobody_waits_for_it(tmp_path: Path) -> None:
+def test_what_is_not_a_file_has_no_content_and_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").mkdir()
     seen = observe_directory(str(tmp_path))
     assert seen.meta_properties is not None
@@ -145,7 +145,7 @@ def test_a_node_is_its_directories_in_the_order_of_the_configuration(tmp_path: P
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
-def test_a_directory_of_somebody_else(tmp_path: Path) -> None:
+def test_a_directory_of_another_user(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir(mode=0o555)
     seen = observe_directory(str(tmp_path / "d"))
     assert (seen.writable, seen.write_error) == (False, "Permission denied")

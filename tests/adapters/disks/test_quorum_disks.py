@@ -163,7 +163,7 @@ def test_a_log_counts_up_to_its_damage(disk, tail, finding):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"data_version":9}', b"\xff\xfe", b"{}" * 10_000])
-def test_a_quorum_state_of_any_bytes_is_told(disk, content):
+def test_a_quorum_state_of_any_bytes_is_reported(disk, content):
     reading = read_disk(str(disk(**{SEGMENT: noop(0), "quorum-state": content})))
     assert ids([reading]) == ["disk-not-read"]
     assert (reading.seen.leader_epoch, reading.seen.log_end_offset) == (None, 1)
@@ -185,13 +185,13 @@ def test_a_snapshot_of_any_bytes(disk, content):
     assert (reading.seen.voters, reading.seen.log_end_offset, ids([reading])) == (None, 1, ["disk-not-read"])
 
 
-def test_names_that_are_no_segments_are_ignored(disk):
+def test_names_that_are_not_segments_are_ignored(disk):
     names = ["1.log", "x" * 20 + ".log", f"{0:020}.log.deleted", "leader-epoch-checkpoint"]
     assert read_disk(str(disk(**dict.fromkeys(names, b"rubbish")))).findings == ()
 
 
 @pytest.mark.parametrize("path", ["nowhere", "file", "empty", "zero\0byte"])
-def test_a_path_that_is_no_metadata_directory(tmp_path, path):
+def test_a_path_that_is_not_a_metadata_directory(tmp_path, path):
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError) as caught:

@@ -71,13 +71,13 @@ class TestReading:
             ('[contexts.prod]\nbootstrap_server = "a:1"\nbootstrap_controller = "b:2"', "keep one"),
         ],
     )
-    def test_what_is_no_file_of_contexts(self, text: str, words: str) -> None:
+    def test_what_is_not_a_file_of_contexts(self, text: str, words: str) -> None:
         with pytest.raises(InputError) as caught:
             parsed(text)
         assert caught.value.id == "malformed-contexts-file"
         assert words in caught.value.message
 
-    def test_bytes_that_are_no_text(self) -> None:
+    def test_bytes_that_are_not_text(self) -> None:
         with pytest.raises(InputError, match="UTF-8"):
             parse_contexts(b"\xff", file="f")
 
@@ -95,7 +95,7 @@ class TestReading:
         assert caught.value.id == "contexts-file-not-safe"
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-    def test_a_file_of_somebody_else(self, tmp_path: Path) -> None:
+    def test_a_file_of_another_user(self, tmp_path: Path) -> None:
         path = save(tmp_path, TEXT)
         os.chown(path, 12345, -1)
         with pytest.raises(InputError) as caught:
@@ -226,7 +226,7 @@ class TestTheDisk:
         assert link.is_symlink()
         assert load_contexts(real).current == "old.one"
 
-    def test_somebody_else_is_at_it(self, tmp_path: Path) -> None:
+    def test_another_process_is_editing_the_file(self, tmp_path: Path) -> None:
         path = save(tmp_path, TEXT)
         (tmp_path / ".config.toml.new").touch()
         with pytest.raises(RefusedError) as caught:

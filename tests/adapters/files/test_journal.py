@@ -142,7 +142,7 @@ def test_a_journal_of_another_cluster_subject_or_version(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"root:x:0:0:root\n", b"root", b'{"a": 1}\n', b"\n\n", b"\0" * 5000])
-def test_a_file_of_somebody_else_is_left_alone(tmp_path, content):
+def test_a_file_of_another_user_is_left_alone(tmp_path, content):
     path = tmp_path / "passwd"
     path.write_bytes(content)
     _refused(path, "journal-not-understood")

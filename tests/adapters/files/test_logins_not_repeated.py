@@ -127,7 +127,7 @@ def test_a_node_s_file(key: str, value: str) -> None:
     assert (f"f, line {list(lines).index(key) + 1}" in [place for place, *_ in told]) and f"'{key}'" in str(told)
 
 
-def test_what_is_no_secret_is_quoted_in_kafka_s_words() -> None:
+def test_what_is_not_a_secret_is_quoted_in_kafka_s_words() -> None:
     with pytest.raises(ConfigError, match=r"Invalid value one for configuration node\.id"):
         read_node_config(b"node.id=one\n", file="f", release=find_release("4.3"))
 

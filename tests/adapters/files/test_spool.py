@@ -50,7 +50,7 @@ def test_the_file_has_no_name_and_goes_with_it() -> None:
         os.fstat(descriptor)
 
 
-def test_a_disk_that_is_full_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     spool = Spool()
 
     def full(_data: bytes) -> int:

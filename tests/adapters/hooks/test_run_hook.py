@@ -47,7 +47,7 @@ def test_a_hook_that_is_not_there() -> None:
     assert "No such file" in run.told
 
 
-def test_a_hook_that_wants_to_be_tried_again(tmp_path: Path) -> None:
+def test_a_hook_that_asks_to_be_tried_again(tmp_path: Path) -> None:
     count = tmp_path / "count"
     script = 'echo x >>"$1"; [ "$(wc -l <"$1")" -ge 3 ] || exit 75'
     run = shell(script, str(count), limits=HookLimits(pause_ms=1))
@@ -79,7 +79,7 @@ def test_a_hook_that_hangs_and_will_not_go() -> None:
     assert run.end is HookEnd.TIMED_OUT
 
 
-def test_a_node_that_a_hook_started_outlives_it_and_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_node_that_a_hook_started_outlives_it_and_does_not_delay_it(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     began = time.monotonic()
     run = shell('setsid sleep 600 & echo $! >"$1"; echo started', str(pid_file))
@@ -100,7 +100,7 @@ def test_a_hook_that_floods_is_read_to_its_end_and_kept_in_bounds() -> None:
     assert run.told.endswith("END") and len(run.told) < 1_000
 
 
-def test_a_secret_that_a_hook_writes_is_not_told() -> None:
+def test_a_secret_that_a_hook_writes_is_not_reported() -> None:
     run = shell('echo "ssl.key.$1" >&2; exit 1', f"password={PASSWORD}")
     assert PASSWORD not in run.told
     assert PASSWORD not in repr(run.to_dict())

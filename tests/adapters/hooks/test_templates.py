@@ -220,7 +220,7 @@ def test_lines_of_a_nodes_log(template: str, clients: Clients, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("template", READY_MADE)
-def test_a_client_that_is_not_there_is_told(template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_is_not_there_is_reported(template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where ssh is there and the other side has nothing: a hook that fails is no file that somebody changed."""
     empty = tmp_path / "bin"
     empty.mkdir()
@@ -237,7 +237,7 @@ def test_a_client_that_is_not_there_is_told(template: str, tmp_path: Path, monke
     assert apply.is_running(world, PLACE) is None
 
 
-def test_somebody_who_changes_a_config_map_meanwhile_is_a_conflict(clients: Clients, tmp_path: Path) -> None:
+def test_another_process_that_changes_a_config_map_meanwhile_is_a_conflict(clients: Clients, tmp_path: Path) -> None:
     world = world_of("kubectl", tmp_path)
     clients.put_configmap("kafka-1", {"server.properties": OLD.decode()})
     real = clients.bin / "sha256sum"

@@ -173,7 +173,7 @@ def test_a_folder_that_every_user_may_write_is_refused(config: Path, mode: int) 
     assert config.read_bytes() == OLD
 
 
-def test_what_is_no_file_is_refused(config: Path) -> None:
+def test_what_is_not_a_file_is_refused(config: Path) -> None:
     config.unlink()
     os.mkfifo(config)
     assert swap(config).returncode == 67
@@ -198,7 +198,7 @@ def test_a_file_that_appears_meanwhile_stays(config: Path, tmp_path: Path, monke
 
 
 @pytest.mark.slow
-def test_somebody_who_races_for_the_folder_gains_nothing(config: Path, tmp_path: Path) -> None:
+def test_another_user_who_races_for_the_folder_gains_nothing(config: Path, tmp_path: Path) -> None:
     """A process of the folder's owner that replaces every new name by a link to a file that it may not write."""
     prize = tmp_path / "prize"
     prize.mkdir(mode=0o700)

@@ -220,7 +220,7 @@ class TestQuestions:
             assert refused(client.cluster).id == "request-not-supported"
             assert broker.connections == 1
 
-    def test_nobody_there_is_told_with_every_address(self) -> None:
+    def test_no_answer_at_all_is_an_error_that_names_every_address(self) -> None:
         address, other = dead_address(), dead_address()
         error = refused(Client([address, other], Role.BROKER, limits=LIMITS).cluster)
         assert (error.id, error.exit_code) == ("connection-refused", 4)

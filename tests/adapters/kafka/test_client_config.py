@@ -51,7 +51,7 @@ def test_values_are_read_as_kafka_reads_them() -> None:
     assert "hunter2" not in f"{config!r} {access!r} {config.findings}"
 
 
-def test_keys_without_effect_are_told() -> None:
+def test_keys_without_effect_are_reported() -> None:
     config = read_client_config(
         b"reqest.timeout.ms=5\nssl.engine.factory.class=x.Y\nmetrics.num.samples=3\nmy.interceptor=z\n", file="c"
     )
@@ -144,7 +144,7 @@ class TestPem:
         assert "".join(lines[1:-1]) == body
         assert max(map(len, lines)) <= 64
 
-    def test_keys_and_certificates_are_told_apart_and_the_rest_is_left_out(self) -> None:
+    def test_keys_and_certificates_are_distinguished_and_the_rest_is_left_out(self) -> None:
         text = "Bag Attributes\n-----BEGIN ENCRYPTED PRIVATE KEY-----\nQUJD\n-----END ENCRYPTED PRIVATE KEY-----\n"
         pem = read_pem(text + "x\n-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n")
         assert (pem.certificates.count("BEGIN"), pem.keys.count("BEGIN"), pem.key_is_protected) == (1, 1, True)

@@ -54,17 +54,17 @@ class TestNegotiation:
         with FakeBroker(script) as broker, connected(broker):
             assert [asked.version for asked in broker.asked] == [4, 0]
 
-    def test_a_server_that_never_agrees_is_not_asked_for_ever(self) -> None:
+    def test_a_server_that_never_agrees_is_not_asked_without_end(self) -> None:
         with FakeBroker(lambda asked: Reply(body={"ErrorCode": 35}, version=0)) as broker:
             assert refused(lambda: connected(broker)).id == "no-common-version"
             assert len(broker.asked) == 2
 
-    def test_another_error_is_told_by_name(self) -> None:
+    def test_another_error_is_reported_by_name(self) -> None:
         with FakeBroker(lambda asked: Reply(body={"ErrorCode": 42})) as broker:
             error = refused(lambda: connected(broker))
             assert (error.id, "INVALID_REQUEST" in error.message) == ("api-versions-refused", True)
 
-    def test_finalized_levels_are_asked_anew(self) -> None:
+    def test_finalized_levels_are_asked_again(self) -> None:
         with FakeBroker(finalized={"metadata.version": 9}) as broker, connected(broker) as connection:
             broker.finalized = {"metadata.version": 10}
             assert connection.versions.finalized == {"metadata.version": 9}
@@ -273,7 +273,7 @@ class TestAddresses:
         assert [(address.host, address.port) for address in parse_addresses(text)] == expected
 
     @pytest.mark.parametrize("text", ["", ",", "a", "a:", ":1", "a:x", "a:70000", "::1:9092", "a:-1", "a:1;b:2"])
-    def test_what_is_no_address(self, text: str) -> None:
+    def test_what_is_not_an_address(self, text: str) -> None:
         error = refused(lambda: parse_addresses(text), InputError)
         assert (error.id, error.exit_code) == ("invalid-bootstrap-address", 2)
 

@@ -57,7 +57,7 @@ def test_a_node_that_hangs_costs_its_own_answer_only() -> None:
     }
 
 
-def test_a_listener_that_does_not_speak_with_us_leaves_its_node_unknown() -> None:
+def test_a_listener_that_refuses_this_client_leaves_its_node_unknown() -> None:
     cluster = FakeCluster()
     cluster.nodes[12].greeting = Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 20)
     cluster.nodes[2].ranges = dict(cluster.nodes[11].ranges)  # a broker where a controller should be
@@ -123,7 +123,7 @@ class TestNoPermission:
         assert (view.state.cluster_id, ids(view)) == ("fake", [])
 
 
-def test_nobody_there_is_an_error() -> None:
+def test_no_answer_at_all_is_an_error() -> None:
     with FakeBroker() as gone:
         address = gone.address
     with Client([address], Listener.BROKER, limits=LIMITS) as client, pytest.raises(UnreachableError) as caught:

@@ -26,7 +26,7 @@ def test_a_log_of_a_real_node():
 
 
 @pytest.mark.parametrize("parts", [(SNAPSHOT,), (OTHER_SNAPSHOT, SNAPSHOT)])
-def test_a_snapshot_stands_for_everything_before_it(monkeypatch, parts):
+def test_a_snapshot_covers_everything_before_it(monkeypatch, parts):
     given = [FetchedPiece(base_offset=0, end_offset=9, data=SEGMENT)]
     given += [FetchedSnapshot(end_offset=20, epoch=1, pieces=lambda batch=batch: [batch]) for batch in parts]
     monkeypatch.setattr(fetched_registrations, "iterate_metadata_log", lambda client: iter(given))

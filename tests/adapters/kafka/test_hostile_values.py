@@ -29,7 +29,7 @@ MANY_DIGITS = "1" * 10_000
 
 
 @pytest.mark.parametrize("last", [b"v=\xff\xfe", "v=äöü".encode(), b"v=\x00", b"v=", b"", b"e=\xff"])
-def test_scram_ends_with_what_is_no_signature(last: bytes) -> None:
+def test_scram_ends_with_what_is_not_a_signature(last: bytes) -> None:
     scram = Scram("SCRAM-SHA-256", "u", "hunter2", nonce=b"n" * 18)
     nonce = scram.first().decode().partition(",r=")[2]
     assert scram.answer(f"r={nonce}x,s=c2FsdA==,i=4096".encode())

@@ -84,7 +84,7 @@ def test_controllers_that_cannot_be_reached_leave_what_the_broker_says():
     assert ids(check_health(state)) == {"controllers-out-of-reach"}
 
 
-def test_a_broker_that_is_away_is_no_reason_to_miss_controllers():
+def test_an_unreachable_broker_does_not_hide_the_controllers():
     with running(Quorum(kraft_version=0, version=1), brokers=(21,)) as quorum:
         broker = quorum.brokers[21].address
         state = look_with(client_at(Address("127.0.0.1", 1), broker, role=Role.BROKER))
@@ -97,7 +97,7 @@ def test_combined_nodes_count_as_controllers():
     assert {id: node.is_controller for id, node in state.nodes.items()} == dict.fromkeys((1, 2, 3, 4), True)
 
 
-def test_a_dead_voter_is_told_by_the_leaders_clock():
+def test_a_dead_voter_is_found_by_the_leaders_clock():
     with running(Quorum(ages_ms={3: 60_000}), down=(3,)) as quorum:
         state = look(quorum, 1, 2)
     assert [voter.alive for voter in state.voters] == [True, True, False]
@@ -115,7 +115,7 @@ def test_the_leaders_fetch_timeout_says_how_long_a_voter_may_be_silent():
 
 
 @pytest.mark.parametrize(("value", "expected"), [("true", True), ("false", False), (None, False)])
-def test_auto_join_is_read_where_it_is_told(value, expected):
+def test_auto_join_is_read_from_the_settings(value, expected):
     settings = {} if value is None else {"controller.quorum.auto.join.enable": value}
     with running(Quorum(settings=settings)) as quorum:
         assert {node.auto_join for node in look(quorum).nodes.values()} == {expected}
@@ -141,7 +141,7 @@ def test_directory_ids_in_a_static_quorum_are_not_shown():
 # --- the voter set against the world --------------------------------------------------------------------------------
 
 
-def test_a_port_where_nobody_listens_is_found():
+def test_a_port_without_a_listener_is_found():
     with running(Quorum(endpoints={3: Address("127.0.0.1", 1)})) as quorum:
         state = look(quorum)
     found = check_health(state)
@@ -207,7 +207,7 @@ def test_without_a_leader_a_dynamic_quorum_has_the_voters_of_a_disk():
     assert (state.tolerates, state.sources["voters"]) == (-1, "the log in /c1")
 
 
-def test_a_broker_that_waits_for_a_leader_tells_where_the_controllers_are():
+def test_a_broker_that_waits_for_a_leader_names_the_controllers():
     quorum = Quorum(leader_id=9, overrides={(21, "DescribeQuorum"): SILENCE})
     with running(quorum, brokers=(21,), down=(3,)):
         servers = ",".join(str(at) for at in quorum.endpoints.values())
@@ -217,7 +217,7 @@ def test_a_broker_that_waits_for_a_leader_tells_where_the_controllers_are():
     assert {id: node.answers for id, node in state.nodes.items() if id != 21} == {1: True, 2: True, 3: False}
 
 
-def test_controllers_configured_with_different_voters_are_told():
+def test_controllers_configured_with_different_voters_are_reported():
     def configured(text):
         def answer(asked):
             if asked.body["Resources"][0]["ResourceName"] not in ("1", "2"):
@@ -256,7 +256,7 @@ def test_controllers_of_two_clusters_are_not_mixed():
 # --- in part --------------------------------------------------------------------------------------------------------
 
 
-def test_what_may_not_be_asked_is_unknown_and_told():
+def test_what_may_not_be_asked_is_unknown_and_reported():
     denied = {
         "DescribeCluster": Reply(body={"ErrorCode": DENIED}),
         "DescribeConfigs": Reply(body={"Results": [{"ErrorCode": DENIED, "ResourceType": 4, "ResourceName": "0"}]}),
@@ -272,7 +272,7 @@ def test_what_may_not_be_asked_is_unknown_and_told():
     assert not is_broken(state, check_health(state))
 
 
-def test_nobody_leads_is_not_said_where_the_question_is_refused():
+def test_the_absence_of_a_leader_is_not_claimed_where_the_question_is_refused():
     refusal = Reply(body=quorum_body(top=DENIED))
     overrides = {(id, "DescribeQuorum"): refusal for id in (1, 2, 3)}
     with running(Quorum(overrides=overrides)) as quorum, pytest.raises(UnreachableError) as caught:
@@ -280,7 +280,7 @@ def test_nobody_leads_is_not_said_where_the_question_is_refused():
     assert caught.value.id == "not-authorised"
 
 
-def test_a_leader_that_only_others_can_see_is_told():
+def test_a_leader_that_only_others_can_see_is_reported():
     with running(Quorum(epoch=12), down=(2,)) as quorum:
         state = look(quorum, 1, 3)
     assert state.leader_id == -1
@@ -288,7 +288,7 @@ def test_a_leader_that_only_others_can_see_is_told():
     assert (found.subject, found.evidence) == ("controller 2", {"leader_epoch": 12})
 
 
-def test_a_node_at_the_start_that_is_away_is_told_and_the_others_answer():
+def test_a_silent_bootstrap_node_is_reported_and_the_others_answer():
     with running(Quorum()) as quorum:
         state = look_at(Address("127.0.0.1", 1), quorum.controllers[1].address)
     assert (state.leader_id, ids(state.findings)) == (2, {"bootstrap-node-silent"})
@@ -349,7 +349,7 @@ def test_a_brokers_port_named_as_a_controllers_is_refused():
         "silent",
     ],
 )
-def test_a_leader_that_answers_nonsense_is_no_leader(answer):
+def test_a_leader_that_answers_nonsense_is_not_a_leader(answer):
     with running(Quorum(overrides={(2, "DescribeQuorum"): answer})) as quorum:
         state = look(quorum)
     assert state.leader_id == -1

@@ -72,7 +72,7 @@ def test_cut_after_every_byte_it_remembers_what_is_whole(tmp_path: Path) -> None
             assert isinstance(journal.memory, JournalState)
 
 
-def test_an_edited_line_is_told(tmp_path: Path) -> None:
+def test_an_edited_line_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with opened(path) as journal:
         story(journal)
@@ -82,7 +82,7 @@ def test_an_edited_line_is_told(tmp_path: Path) -> None:
     assert caught.value.id == "journal-edited"
 
 
-def test_another_migration_of_the_same_cluster_is_told_with_what_differs(tmp_path: Path) -> None:
+def test_another_migration_of_the_same_cluster_is_reported_with_what_differs(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with opened(path) as journal:
         story(journal)
@@ -118,7 +118,7 @@ def test_the_first_original_of_a_node_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"other")])
-def test_a_kept_file_that_is_gone_or_another_is_told(tmp_path: Path, damage) -> None:
+def test_a_kept_file_that_is_gone_or_differs_is_reported(tmp_path: Path, damage) -> None:
     with opened(tmp_path / "j") as journal:
         name = journal.keep("original", {"node": "broker 1"}, b"content")
         damage(journal.folder / name)

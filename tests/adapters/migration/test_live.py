@@ -78,7 +78,7 @@ def test_a_hook_gets_the_facts_as_words_and_in_its_environment(tmp_path: Path) -
     assert (run.end, run.stdout) == (HookEnd.DONE, b"127.0.0.1 restart 1 kraft 12\n")
 
 
-def test_what_has_no_command_is_told(tmp_path: Path) -> None:
+def test_what_has_no_command_is_reported(tmp_path: Path) -> None:
     told: list[str] = []
     world = world_of(tmp_path, told=told)
     assert not world.has_hook(Verb.STOP, 1)
@@ -104,7 +104,7 @@ def test_what_an_operator_is_asked_for_can_be_pasted(tmp_path: Path) -> None:
         assert "'/etc/my kafka/c.properties'" in "".join(by_hand(node, request(verb, 3001)))
 
 
-def test_a_node_that_nobody_named_is_an_error(tmp_path: Path) -> None:
+def test_a_node_that_the_inventory_does_not_name_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no node 7"):
         world_of(tmp_path).ask(request(Verb.RESTART, 7))
 
@@ -117,7 +117,7 @@ def test_moments_come_in_three_forms(tmp_path: Path) -> None:
     assert (values["since_s"], values["since_time"]) == ("1790000000", "2026-09-21T14:13:20Z")
 
 
-def test_a_port_is_open_refused_or_nobody_knows(tmp_path: Path) -> None:
+def test_a_port_is_open_refused_or_unknown(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         world = world_of(tmp_path, broker=f"127.0.0.1:{port}")
@@ -196,7 +196,7 @@ def rendered(folder: Path, world: FakeWorld) -> tuple[Inventory, RenderedFiles]:
     return inventory, files
 
 
-def test_files_are_made_of_the_originals_and_the_way_back_is_one(tmp_path: Path) -> None:
+def test_files_are_made_of_the_originals_and_that_of_a_rollback_is_the_original(tmp_path: Path) -> None:
     world = FakeWorld(FakeCluster())
     inventory, files = rendered(tmp_path, world)
     own = (world.cluster.nodes[1].file or "").encode()
@@ -231,7 +231,7 @@ def test_which_cluster_it_is(tmp_path: Path) -> None:
     assert journal_file(inventory, "a/b") == str(tmp_path / "journal" / "migration-a%2fb.jsonl")
 
 
-def test_without_a_hook_the_copy_beside_the_inventory_is_the_original(tmp_path: Path) -> None:
+def test_without_a_hook_the_copy_next_to_the_inventory_is_the_original(tmp_path: Path) -> None:
     cluster = FakeCluster()
     world = FakeWorld(cluster, verbs=frozenset())
     for node in cluster.nodes.values():

@@ -106,7 +106,7 @@ def test_a_driver_that_was_killed_is_succeeded_at_once_with_its_journal() -> Non
         dead.check()
 
 
-def test_a_lock_that_is_lost_is_told() -> None:
+def test_a_lock_that_is_lost_is_reported() -> None:
     ensemble = Ensemble()
     lock = taken(ensemble, driver())
     ensemble.expire(1)
@@ -151,7 +151,7 @@ def test_a_lock_that_cannot_be_read_keeps_everybody_out(data: bytes | None) -> N
         taken(ensemble, driver(file="unknown"))
 
 
-def test_what_stands_in_it_is_this_process(tmp_path: Path) -> None:
+def test_the_lock_names_this_process(tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     journal.write_text("")
     me = this_driver(str(journal), now_ms=5)

@@ -312,7 +312,9 @@ def unreadable(found: Observation) -> list[str]:
 
 
 @pytest.mark.parametrize("names", [None, (), ("lost+found",), ("meta.properties",)])
-def test_a_disk_that_is_seen_empty_is_no_open_question(tmp_path: Path, zookeeper: None, names: tuple[str, ...] | None):
+def test_a_disk_that_is_seen_empty_is_not_an_open_question(
+    tmp_path: Path, zookeeper: None, names: tuple[str, ...] | None
+):
     """Not there yet, empty, freshly mounted, formatted and never started: known, each of them."""
     disk = tmp_path / "disk"
     for name in names or ():

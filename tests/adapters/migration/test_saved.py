@@ -158,7 +158,7 @@ def test_only_a_tree(tmp_path: Path):
         (b'{"kind": "migrate.observation", "schema_version": true}', "unsupported-observation-version"),
     ],
 )
-def test_what_is_no_observation(tmp_path: Path, content: bytes, id: str):
+def test_what_is_not_an_observation(tmp_path: Path, content: bytes, id: str):
     (tmp_path / "observation.json").write_bytes(content)
     with pytest.raises(InputError) as caught:
         load_observation(str(tmp_path))

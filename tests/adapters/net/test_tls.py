@@ -146,7 +146,7 @@ class TestClientCertificates:
         with FakeBroker(tls=server(tmp_path, authority.identity("n"), clients_of=authority)) as broker:
             ask(broker, properties(**inline_trust, **given))
 
-    def test_a_store_of_java_is_told_how_to_convert(self, tmp_path: Path) -> None:
+    def test_a_java_key_store_is_refused_with_how_to_convert_it(self, tmp_path: Path) -> None:
         file = tmp_path / "t.jks"
         file.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
         error = refused(properties(ssl_truststore_location=file, ssl_truststore_password="hunter2").access, InputError)

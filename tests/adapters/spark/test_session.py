@@ -32,7 +32,7 @@ def jvm_options() -> str:
     return dict(sessions._of_the_jvm().getAll()).get("spark.driver.defaultJavaOptions", "")
 
 
-def test_the_jvm_is_told_to_start_quickly(settings: Path) -> None:
+def test_the_jvm_is_configured_to_start_quickly(settings: Path) -> None:
     (settings / "spark-defaults.conf").write_text(
         "# spark.driver.extraJavaOptions -XX:+UseZGC\nspark.driver.memory 2g\n"
     )

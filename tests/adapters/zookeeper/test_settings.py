@@ -153,7 +153,7 @@ def test_an_answer_that_is_none(answer):
 
 
 @pytest.mark.parametrize("value", ["1" * 6_000, "0", "-5", "2147483648", "x", ""])
-def test_a_session_timeout_that_is_no_number_of_milliseconds(value: str):
+def test_a_session_timeout_that_is_not_a_number_of_milliseconds(value: str):
     with pytest.raises(InputError) as caught:
         zookeeper_settings({"zookeeper.session.timeout.ms": value})
     assert caught.value.id == "invalid-zookeeper-setting"

@@ -123,7 +123,7 @@ def test_a_part_that_fails_ends_nothing(kafkactl: Callable[..., Run], node: Flee
     assert "What could not be gathered" in page and "gone cannot be read" in page
 
 
-def test_nothing_gathered_is_no_success(kafkactl: Callable[..., Run], tmp_path: Path) -> None:
+def test_a_bundle_with_nothing_in_it_is_not_a_success(kafkactl: Callable[..., Run], tmp_path: Path) -> None:
     run, answer = made(kafkactl, tmp_path / "a.zip", "--log-dir", tmp_path / "no")
     assert (run.code, answer["outcome"], answer["file"]) == (6, "unknown", None)
     assert not (tmp_path / "a.zip").exists()

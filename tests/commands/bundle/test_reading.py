@@ -193,7 +193,7 @@ def test_a_quorum_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", READERS)
-def test_a_file_that_is_no_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
+def test_a_file_that_is_not_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
     words = [*verb.split(), *READERS[verb], "-o", "json"]
     for name, data, id in (("text", b"x" * 99, "not-a-bundle"), ("gone", None, "input-file-unreadable")):
         path = tmp_path / name

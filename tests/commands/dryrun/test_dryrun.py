@@ -101,7 +101,7 @@ def test_every_scenario_answers(kafkactl: Kafkactl, log: Path, arguments: list[s
     assert answer["verdict"] in page.stdout.splitlines()[0]
 
 
-def test_what_was_printed_can_be_played_before(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_an_earlier_answer_can_be_simulated_first(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     run = kafkactl("dryrun", "broker-loss", log, "--brokers", "1", "-o", "json")
     earlier = tmp_path / "loss.json"
     earlier.write_text(run.stdout)
@@ -118,7 +118,9 @@ def test_what_was_printed_can_be_played_before(kafkactl: Kafkactl, log: Path, tm
     assert again["effects"] == answer["effects"]
 
 
-def test_an_answer_with_the_old_names_of_fields_is_still_played(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_an_answer_with_the_old_names_of_fields_is_still_simulated(
+    kafkactl: Kafkactl, log: Path, tmp_path: Path
+) -> None:
     arguments = ("--brokers", "1", "--records", "-o", "json")
     answer = json.loads(kafkactl("dryrun", "broker-loss", log, *arguments).stdout)
     records = answer["effects"]["records_appended"]["records"]

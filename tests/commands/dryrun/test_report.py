@@ -56,7 +56,7 @@ def test_every_scenario_can_be_a_page(kafkactl: Kafkactl, log: Path, tmp_path: P
     assert list(tmp_path.iterdir()) == [page]
 
 
-def test_scenarios_that_are_played_by_several_processes_give_the_same_report(
+def test_scenarios_that_are_simulated_by_several_processes_give_the_same_report(
     kafkactl: Kafkactl, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = kafkactl("dryrun", "report", log, "--html", tmp_path / "page.html", "-o", "json")
@@ -71,7 +71,7 @@ def test_scenarios_that_are_played_by_several_processes_give_the_same_report(
     assert len(children) == len(together.json["predictions"]) > 5
 
 
-def test_the_report_plays_all_that_needs_no_argument(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
+def test_the_report_simulates_all_that_needs_no_argument(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     run = kafkactl("dryrun", "report", log, "--html", page, "-o", "json")
     played = [prediction["scenario"] for prediction in run.json["predictions"]]

@@ -196,7 +196,9 @@ def test_a_pattern_that_does_not_fit(
     assert (run.code, run.error["id"]) == (2, error)
 
 
-def test_without_ids_each_source_is_a_cluster_and_that_is_told(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
+def test_without_ids_each_source_is_a_cluster_and_that_is_reported(
+    kafkactl: Kafkactl, logs: Path, tmp_path: Path
+) -> None:
     places = [node(logs, name, tmp_path / name) for name in "ab"]
     _, answer = asked(kafkactl, *places)
     assert all("cluster-id-not-known" in found_ids(prediction) for prediction in answer["predictions"])

@@ -86,7 +86,7 @@ class TestDescribe:
         assert (unknown.code, unknown.error["id"]) == (4, "node-not-found")
         assert (silent.code, silent.error["id"]) == (4, "node-does-not-answer")
 
-    def test_what_may_not_be_asked_is_told(self, kafkactl: Kafkactl) -> None:
+    def test_what_may_not_be_asked_is_reported(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         cluster.denied = {"DescribeQuorum"}
         run = run_at(cluster, kafkactl, "describe", "-o", "json")
@@ -118,7 +118,7 @@ class TestVerify:
         assert run_at(FakeCluster(), kafkactl, "verify", *words, "-o", "json").code == code
 
     @pytest.mark.slow
-    def test_a_node_that_lags_or_hangs_is_no_proof(self, kafkactl: Kafkactl) -> None:
+    def test_a_node_that_lags_or_hangs_proves_nothing(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         cluster.nodes[12].finalized = {"metadata.version": 24, "group.version": 1}
         run = run_at(cluster, kafkactl, "verify", "-o", "json", "--wait", "100ms")
@@ -128,7 +128,7 @@ class TestVerify:
         run = run_at(cluster, kafkactl, "verify", "-o", "json", "--timeout", "8s")
         assert (run.code, ids(run)) == (7, ["node-not-proved"])
 
-    def test_brokers_that_nobody_names_are_no_proof(self, kafkactl: Kafkactl) -> None:
+    def test_brokers_that_no_node_names_prove_nothing(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         cluster.denied = {"Fetch"}
         run = run_at(cluster, kafkactl, "verify", "-o", "json", role=Role.CONTROLLER)
@@ -194,7 +194,7 @@ class TestChanges:
         assert (cut.code, cut.error["id"], cut.stdout) == (130, "interrupted", "")
         assert (again.code, again.json["outcome"], len(cluster.updates)) == (0, "nothing-to-do", 2)
 
-    def test_nobody_listens(self, kafkactl: Kafkactl) -> None:
+    def test_nothing_listens(self, kafkactl: Kafkactl) -> None:
         run = kafkactl("features", "upgrade", "--metadata", "4.1", "--bootstrap-server", "127.0.0.1:1", "-o", "json")
         assert (run.code, run.error["id"], run.stdout) == (4, "connection-refused", "")
 
@@ -243,7 +243,7 @@ class TestChanges:
         ("version-mapping --kafka-version 9.9", "unknown-kafka-version"),
     ],
 )
-def test_words_that_make_no_sense_are_told_before_anybody_is_asked(
+def test_words_that_make_no_sense_are_reported_before_any_request(
     kafkactl: Kafkactl, words: str, error_id: str
 ) -> None:
     run = kafkactl("features", "--bootstrap-server", "127.0.0.1:1", *words.split(), "-o", "json")

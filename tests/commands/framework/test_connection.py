@@ -79,7 +79,7 @@ def test_what_is_typed_wins_over_the_environment(
 
 
 class TestWhichClusterIsMeant:
-    def test_nobody_named(self, live: Live) -> None:
+    def test_without_any_address(self, live: Live) -> None:
         run = live("look", "--open", "yes")
         assert (run.code, run.error["id"]) == (2, "bootstrap-missing")
         assert "--bootstrap-server" in run.error["next_step"] and "kafkactl config set" in run.error["next_step"]
@@ -110,7 +110,7 @@ class TestWhichClusterIsMeant:
         assert (run.code, run.error["id"]) == (2, "unknown-context")
         assert "it has p" in run.error["message"]
 
-    def test_what_kafkactl_does_not_do_with_the_file_is_told(self, live: Live, tmp_path: Path) -> None:
+    def test_unsupported_settings_of_the_file_are_reported(self, live: Live, tmp_path: Path) -> None:
         (tmp_path / "p.properties").write_text("security.protocol=PLAINTEXT\nunheard.of=1\n")
         run = live("look", "--open", "yes", "--bootstrap-server", "a:1", "--command-config", tmp_path / "p.properties")
         assert run.code == 0
@@ -144,7 +144,7 @@ class TestGuard:
         run = live("look", "--open", "guard", "--context", "p", "--bootstrap-server", node.address)
         assert run.error["id"] == "cluster-id-mismatch"
 
-    def test_nothing_to_hold_it_against(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
+    def test_nothing_to_compare_it_with(self, live: Live, tmp_path: Path, node: FakeBroker) -> None:
         contexts(tmp_path, f'current="p"\n[contexts.p]\nbootstrap_server = "{node.address}"\n')
         assert live("look", "--open", "guard").code == 0
         assert node.names() == []

@@ -42,7 +42,7 @@ def test_a_closed_terminal_ends_it_too_but_for_nohup():
         signal.signal(signal.SIGHUP, before)
 
 
-def test_the_clock_stands_still_while_somebody_thinks():
+def test_the_clock_does_not_advance_while_the_operator_thinks():
     with deadline(100):
         with paused():
             time.sleep(0.2)

@@ -31,7 +31,7 @@ def answer(function, *words):
     return result.output.strip()
 
 
-def test_the_options_of_a_group_arrive_as_one_value_beside_others():
+def test_the_options_of_a_group_arrive_as_one_value_next_to_others():
     @option_group("where", Where, HOST, PORT)
     @click.option("--topic")
     def command(*, where: Where, topic: str) -> None:

@@ -62,7 +62,7 @@ def test_each_folder_is_a_log_of_its_own(kafkactl, folder: Path, tmp_path: Path)
     assert len(run.json["records"]) == 2 * len(lines(kafkactl("log", "dump", folder))) - 1
 
 
-def test_in_a_table_offsets_of_a_checkpoint_are_told_from_those_of_the_log(kafkactl, folder: Path):
+def test_in_a_table_offsets_of_a_checkpoint_are_distinguished_from_those_of_the_log(kafkactl, folder: Path):
     table = kafkactl("log", "dump", folder, "--checkpoints", "-o", "table").stdout
     offsets = [line.split()[0] for line in table.splitlines()[1:]]
     assert offsets[0] == "(0)" and offsets.index("0") > 10
@@ -114,7 +114,7 @@ def test_secrets_only_when_asked_for(kafkactl):
 
 
 @pytest.mark.parametrize("end", ["cut", "zeros"])
-def test_the_end_of_a_log_that_is_written_is_no_damage(kafkactl, folder: Path, end: str):
+def test_the_end_of_a_log_that_is_being_written_is_not_damage(kafkactl, folder: Path, end: str):
     """The last batch of a running node, or room that was never written to; the same with something behind it is."""
     file = folder / "00000000000000000000.log"
     data = file.read_bytes()
@@ -128,7 +128,7 @@ def test_the_end_of_a_log_that_is_written_is_no_damage(kafkactl, folder: Path, e
         assert kafkactl("log", *verb, folder, "-o", "json").code == 7, verb
 
 
-def test_damage_is_told_and_read_past(kafkactl, folder: Path):
+def test_damage_is_reported_and_read_past(kafkactl, folder: Path):
     whole = lines(kafkactl("log", "dump", folder))
     file = folder / "00000000000000000000.log"
     data = bytearray(file.read_bytes())

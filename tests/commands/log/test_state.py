@@ -203,7 +203,7 @@ def test_damage_below_a_snapshot_leaves_the_snapshot_alone(kafkactl, log: Path):
     assert (within.code, within.json["findings"]) == (0, [])
 
 
-def test_damage_in_a_segment_that_the_snapshot_stands_for(kafkactl, log: Path):
+def test_damage_in_a_segment_that_the_snapshot_covers(kafkactl, log: Path):
     data = (log / SEGMENT).read_bytes()
     at = next(record.header.position for record in decode_batches(data) if record.header.base_offset >= 200)
     start = next(record.header.base_offset for record in decode_batches(data) if record.header.base_offset >= 200)
@@ -278,7 +278,7 @@ def test_records_that_are_missing_below_a_snapshot(kafkactl, holed: Path):
     assert "offset-gap" in {finding["id"] for finding in dry.json["findings"]}
 
 
-def test_records_that_are_missing_and_nothing_stands_for_them(kafkactl, holed: Path):
+def test_missing_records_that_no_snapshot_covers(kafkactl, holed: Path):
     for path in holed.glob("*.checkpoint"):
         path.unlink()
     lint = kafkactl("log", "lint", holed, "-o", "json")
@@ -394,7 +394,7 @@ def test_the_history_of_other_things(kafkactl, log: Path, arguments: tuple[str, 
     assert found <= types
 
 
-def test_a_history_of_nothing_is_told(kafkactl, log: Path):
+def test_a_history_of_nothing_is_reported(kafkactl, log: Path):
     run = kafkactl("log", "history", log, "--broker", "77")
     assert (run.code, run.stdout) == (0, "")
     assert "No record" in run.stderr
@@ -526,7 +526,7 @@ _VERBS = (
 
 @pytest.mark.parametrize("content", ["empty", "zeros", "torn", "control"])
 @pytest.mark.parametrize("words", _VERBS, ids=lambda words: words[1])
-def test_an_answer_about_nothing_is_no_success(kafkactl, log: Path, words: tuple[str, ...], content: str):
+def test_an_answer_about_nothing_is_not_a_success(kafkactl, log: Path, words: tuple[str, ...], content: str):
     data = (log / SEGMENT).read_bytes()
     first = next(iter(decode_batches(data))).header
     assert first.is_control

@@ -57,7 +57,7 @@ def test_a_sound_log(kafkactl, node):
     assert "sound" in kafkactl("log", "verify", log.parent).stdout
 
 
-def test_a_torn_tail_and_zeros_are_no_problem(kafkactl, node):
+def test_a_torn_tail_and_zeros_are_not_a_problem(kafkactl, node):
     code, answer, found = verified(kafkactl, node("torn", {FIRST: SEGMENT[:-3]}))
     assert (code, found) == (0, {"torn-tail": "warning"})
     assert answer["sources"][0]["would_cut"]["position"] == STARTS[-1]
@@ -199,7 +199,7 @@ THREE_EPOCHS = b"".join(noops(at, epoch) for at, epoch in ((0, 1), (1, 1), (2, 3
         ("0\n4\n1 0\n2 1\n3 2\n4 3\n", {"epoch": 2, "start_offset": 1, "log_start_offset": None}),
     ],
 )
-def test_leader_epochs_are_held_against_the_log(kafkactl, node, text, told):
+def test_leader_epochs_are_compared_with_the_log(kafkactl, node, text, told):
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), text)
     code, answer, found = verified(kafkactl, log)
     assert (code, found) == (0, {} if told is None else {"leader-epochs-differ": "warning"})

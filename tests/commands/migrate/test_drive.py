@@ -177,7 +177,7 @@ def test_lines_of_a_run_have_their_time(migrate) -> None:
 
 
 @pytest.mark.parametrize(("is_terminal", "every_s"), [(True, 10), (False, 60)])
-def test_a_wait_is_told_again_from_time_to_time(capsys, is_terminal: bool, every_s: int) -> None:
+def test_a_wait_is_reported_again_from_time_to_time(capsys, is_terminal: bool, every_s: int) -> None:
     clock = FakeClock(FakeCluster())
     talk = Talk(is_terminal=is_terminal, clock=clock)
     for look in range(61):

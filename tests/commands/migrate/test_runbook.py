@@ -50,6 +50,6 @@ def test_a_command_of_the_runbook_answers(kafkactl, tmp_path, state: str, line: 
     assert run.json["kind"] == f"migrate.{words[1]}"
 
 
-def test_every_state_and_every_broken_situation_stands_in_the_runbook() -> None:
+def test_every_state_and_every_broken_situation_is_in_the_runbook() -> None:
     for state in State:
         assert re.search(rf"(?m)^\| `?{state.value}`? \|", _PAGE), state

@@ -119,7 +119,7 @@ def _journal(path: Path, state: str, *, goal: str = "run") -> None:
         journal.append("intent", {"action": "put-config", "target": "broker 3"})
 
 
-def test_the_journal_stands_beside_what_was_observed(migrate, tmp_path: Path) -> None:
+def test_the_journal_is_shown_next_to_what_was_observed(migrate, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     _journal(path, "M3")
     answer = migrate("status", _M4, "--journal", str(path), "-o", "json").json
@@ -198,7 +198,7 @@ def test_behind_the_copy_nothing_is_predicted(migrate) -> None:
     assert migrate("plan", _M6, "-o", "json").json["prediction"] is None
 
 
-def test_what_is_broken_has_no_way_forward(migrate) -> None:
+def test_what_is_broken_has_no_forward_plan(migrate) -> None:
     run = migrate("plan", _M6.but(holder="zk"), "-o", "json")
     assert (run.code, run.json["outcome"], run.json["steps"]) == (3, "refused", [])
 
@@ -213,7 +213,7 @@ def test_people_read_the_plan(migrate) -> None:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_every_way_back_is_the_same_from_a_saved_folder(migrate, name: str) -> None:
+def test_every_rollback_is_the_same_from_a_saved_folder(migrate, name: str) -> None:
     seen, expected = WAYS[name]
     run = migrate("rollback", seen, "--dry-run", "-o", "json")
     answer = run.json
@@ -234,7 +234,7 @@ def test_every_way_back_is_the_same_from_a_saved_folder(migrate, name: str) -> N
         (_M6.but(end=900, migration_age_ms=300_000), 3, "refused", "zookeeper-behind-kraft"),
     ],
 )
-def test_how_a_way_back_ends(migrate, seen: Seen, code: int, outcome: str, id: str | None) -> None:
+def test_how_a_rollback_ends(migrate, seen: Seen, code: int, outcome: str, id: str | None) -> None:
     run = migrate("rollback", seen, "--dry-run", "-o", "json")
     assert (run.code, run.json["outcome"]) == (code, outcome)
     assert id is None or run.json["findings"][0]["id"] == id
@@ -246,7 +246,7 @@ def test_a_loss_is_accepted_by_name_and_only_a_loss(migrate) -> None:
     assert migrate("rollback", seen, "--dry-run", "--accept", "migration-finalized").code == 2
 
 
-def test_people_read_the_way_back(migrate) -> None:
+def test_people_read_the_rollback(migrate) -> None:
     text = migrate("rollback", _M6.but(modes={1: MIG, 2: MIG, 3: ZK}), "--dry-run").stdout
     for word in ("planned: from M6", "stop-controllers", "delete-controller-znode /controller", "no controller"):
         assert word in text
@@ -262,7 +262,7 @@ def test_an_observation_of_which_little_is_left_is_still_answered(migrate, tmp_p
 
 
 @pytest.mark.parametrize("words", [("plan",), ("rollback", "--dry-run")])
-def test_beside_a_way_that_is_open_nothing_blocks(migrate, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_findings_do_not_block_a_direction_that_is_open(migrate, tmp_path: Path, words: tuple[str, ...]) -> None:
     """A log of which some bytes are damaged is told, and neither way needs them."""
     folder = save(tmp_path / "seen", _M6.observation())
     (log,) = (folder / "metadata").rglob("*.log")

@@ -131,7 +131,9 @@ def test_another_chroot_where_no_kafka_is(
         assert run.json["outcome"] == "refused"
 
 
-def test_a_host_that_nobody_knows(kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]) -> None:
+def test_a_host_name_that_does_not_resolve(
+    kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]
+) -> None:
     change(
         inventory, ('id = 2\nrole = "broker"\naddress = "127.0.0.1', 'id = 2\nrole = "broker"\naddress = "no.invalid')
     )

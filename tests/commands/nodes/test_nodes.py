@@ -77,7 +77,7 @@ def test_a_log_that_may_not_be_read_leaves_registrations_unknown(kafkactl: Kafka
     assert cluster.sent == []
 
 
-def test_who_may_ask_nothing_is_told_so(kafkactl: Kafkactl) -> None:
+def test_a_user_without_rights_is_reported(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster()
     cluster.denied = {"Fetch", "DescribeQuorum", "DescribeCluster"}
     with running(cluster, Listener.CONTROLLER) as where:
@@ -110,7 +110,7 @@ def test_a_dry_run_sends_nothing(kafkactl: Kafkactl) -> None:
     assert cluster.sent == []
 
 
-def test_nobody_is_there_to_be_asked(kafkactl: Kafkactl) -> None:
+def test_there_is_no_node_to_ask(kafkactl: Kafkactl) -> None:
     cluster = UnregisteringCluster()
     run = unregister(kafkactl, cluster, "--id", DEAD_BROKER)
     assert (run.code, [finding["id"] for finding in run.json["findings"]]) == (3, ["confirmation-missing"])
@@ -144,7 +144,7 @@ def test_a_controller_below_the_level_that_unregisters_controllers(kafkactl: Kaf
 
 
 @pytest.mark.parametrize(("how", "code", "outcome"), [("refused", 1, "failed"), ("reply-lost", 0, "done")])
-def test_what_came_of_it(kafkactl: Kafkactl, how: str, code: int, outcome: str) -> None:
+def test_the_outcome_of_an_unregistration(kafkactl: Kafkactl, how: str, code: int, outcome: str) -> None:
     run = unregister(kafkactl, UnregisteringCluster(how), "--id", DEAD_BROKER, "--yes")
     assert (run.code, run.json["outcome"]) == (code, outcome)
 
@@ -170,7 +170,7 @@ def test_a_listener_that_is_not_what_it_says(kafkactl: Kafkactl, verb: list[str]
     assert (run.code, run.error["id"]) == (4, "wrong-endpoint-type")
 
 
-def test_words_that_are_no_node(kafkactl: Kafkactl) -> None:
+def test_words_that_are_not_a_node(kafkactl: Kafkactl) -> None:
     for words in (["--id", "x"], ["--id", "-1"], [], ["--id", "1", "--role", "voter"]):
         assert kafkactl("nodes", "unregister", *words, "-o", "json").code == 2
 

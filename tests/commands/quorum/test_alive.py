@@ -29,7 +29,7 @@ def _remove(node_id):
 
 @pytest.mark.parametrize("dry_run", [("--dry-run",), ()])
 @pytest.mark.parametrize("ago_ms", [100, pytest.param(1_500, marks=pytest.mark.slow), 3_000])
-def test_a_healthy_voter_is_not_removed_while_another_has_just_died(ask, ago_ms, dry_run):
+def test_a_healthy_voter_is_not_removed_while_another_has_just_failed(ask, ago_ms, dry_run):
     with FakeQuorum(voters=(1, 2, 3)) as quorum:
         quorum.kill(3, ago_ms=ago_ms)
         run = ask(quorum, *_remove(2), *dry_run)

@@ -116,7 +116,7 @@ def test_an_addition_needs_a_controller_that_was_formatted(play, candidate, tmp_
     assert (run.code, run.error["id"], quorum.sent) == (3, "cluster-id-mismatch", [])
 
 
-def test_a_broker_is_no_candidate(play, tmp_path):
+def test_a_broker_is_not_a_candidate(play, tmp_path):
     file = tmp_path / "broker.properties"
     file.write_text(
         "process.roles=broker\nnode.id=5\nlisteners=PLAINTEXT://:9092\ncontroller.listener.names=CONTROLLER\n"
@@ -183,7 +183,7 @@ def test_an_override_is_named_and_works(play):
     assert play(quorum, "reassign", "--target", "1,2", "--yes", *flags).code == 0
 
 
-def test_a_conversion_wants_the_cluster_s_id(play):
+def test_a_conversion_requires_the_cluster_id(play):
     quorum = PlayedQuorum(world=world("1 2 3", static=True))
     for words in ((), ("--yes",), ("--confirm", "other")):
         run = play(quorum, "convert", "-o", "json", *words)
@@ -192,7 +192,7 @@ def test_a_conversion_wants_the_cluster_s_id(play):
     assert (run.code, run.json["outcome"], quorum.sent) == (0, "done", ["upgrade"])
 
 
-def test_ctrl_c_tells_what_was_on_its_way(play, tmp_path):
+def test_ctrl_c_reports_the_request_that_was_under_way(play, tmp_path):
     quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST)])
 
     def stop(_, name):
@@ -209,7 +209,7 @@ def test_ctrl_c_tells_what_was_on_its_way(play, tmp_path):
     assert journal == ["journal", "begin", "intent", "answer"]
 
 
-def test_old_controllers_that_do_not_tell_their_cluster_are_still_told_why_not(play):
+def test_a_refusal_is_explained_for_old_controllers_that_do_not_report_their_cluster(play):
     quorum = PlayedQuorum(world=world("1 2 3", static=True), knows_cluster_id=False)
     refused = play(quorum, "remove-controller", *_remove(3), "-o", "json")
     assert (refused.code, "quorum-is-static" in {finding["id"] for finding in refused.json["findings"]}) == (3, True)

@@ -112,7 +112,7 @@ def test_the_lines_of_kafkas_tool(describe):
     assert " ms ago" in human.stdout
 
 
-def test_what_nobody_knows_is_minus_one_in_kafkas_words():
+def test_what_is_unknown_is_minus_one_in_kafkas_words():
     voter = dict.fromkeys(("log_end_offset", "lag", "last_fetch_timestamp_ms", "last_caught_up_timestamp_ms"))
     voter |= {"id": 1, "directory_id": None, "endpoints": []}
     answer = {
@@ -180,7 +180,7 @@ def test_words_that_do_not_fit(kafkactl, words):
     assert kafkactl("quorum", "describe", "--bootstrap-controller", "localhost:1", *words).code == 2
 
 
-def test_nobody_to_ask_is_a_usage_error(kafkactl, monkeypatch, tmp_path):
+def test_no_address_is_a_usage_error(kafkactl, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     run = kafkactl("quorum", "describe", "-o", "json")
     assert (run.code, run.error["id"]) == (2, "bootstrap-missing")

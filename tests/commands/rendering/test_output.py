@@ -41,7 +41,7 @@ def test_jsonl_prints_a_listing_one_object_a_line(sample):
     assert all(line["kind"] == "sample" and line["schema_version"] == 1 for line in lines)
 
 
-def test_findings_beside_a_listing_are_not_lost(sample):
+def test_findings_next_to_a_listing_are_not_lost(sample):
     told = [json.loads(line) for line in sample("-o", "jsonl", "-q").stderr.splitlines()]
     assert [finding["id"] for finding in told] == ["a-note", "cluster-id-mismatch"]
     assert all(line["kind"] == "finding" and line["schema_version"] == 1 for line in told)
@@ -94,12 +94,12 @@ def test_who_decides_about_colour(sample, monkeypatch, arguments, environment, c
     assert ("\x1b[" in sample(*arguments).stdout) is colored
 
 
-def test_values_that_are_no_plain_values_are_a_bug():
+def test_values_that_are_not_plain_values_are_a_bug():
     with pytest.raises(TypeError, match="object has no place"):
         shown.plain_values({"a": [object()]})
 
 
-def test_a_file_name_that_is_no_text_survives_as_an_escape(sample):
+def test_a_file_name_that_is_not_text_survives_as_an_escape(sample):
     run = sample("-t", os.fsdecode(b"\xff"), "-o", "json")
     assert run.code == 0
     assert run.json["cluster_id"] == "\udcff"

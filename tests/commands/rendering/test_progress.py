@@ -53,7 +53,7 @@ def test_a_bar_on_a_terminal_is_gone_when_the_answer_comes(tmp_path: Path):
     assert "\x1b[2K" in text[bar:answer], "the line is cleared before anything else is written"
 
 
-def test_a_bar_stands_on_stderr_while_the_answer_goes_to_a_pipe(tmp_path: Path):
+def test_a_bar_is_on_stderr_while_the_answer_goes_to_a_pipe(tmp_path: Path):
     out, text = shown(["log", "image", str(unpacked("4.4.0", tmp_path)), "-o", "json"])
     assert json.loads(out)["kind"] == "log.image"
     assert WORDS in text

@@ -35,7 +35,7 @@ def started(quorum, *words, **streams):
     return subprocess.Popen(command, env=inherited | {"LC_ALL": "C.UTF-8", "TERM": "xterm"}, **streams)
 
 
-def test_in_a_pipe_each_look_is_a_line_until_the_time_is_over(kafkactl, quorum):
+def test_in_a_pipe_each_observation_is_a_line_until_the_time_is_over(kafkactl, quorum):
     begun = time.monotonic()
     run = kafkactl(*WATCH, *addresses(quorum), "--timeout", "1s")
     looks = [json.loads(line) for line in run.stdout.splitlines()]
@@ -54,7 +54,7 @@ def test_the_time_of_all_looks_is_not_that_of_one(kafkactl, quorum):
     assert {json.loads(line)["leader_id"] for line in run.stdout.splitlines()} == {2}
 
 
-def test_the_last_look_gives_the_exit_code(kafkactl, quorum):
+def test_the_last_observation_gives_the_exit_code(kafkactl, quorum):
     quorum.leader_id = 9
     assert kafkactl(*WATCH, *addresses(quorum), "--timeout", "1s", "-o", "jsonl").code == 7
 
@@ -68,7 +68,7 @@ def test_a_first_look_that_fails_ends_it(kafkactl):
     assert (run.code, run.stdout, run.error["id"]) == (4, "", "connection-refused")
 
 
-def test_what_cannot_be_reached_later_is_told_and_looked_at_again(quorum):
+def test_what_cannot_be_reached_later_is_reported_and_tried_again(quorum):
     with started(quorum, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline()
         for node in quorum.controllers.values():
@@ -86,7 +86,7 @@ def test_ctrl_c_ends_it_without_a_word(quorum):
         assert (process.wait(10), process.stderr.read()) == (130, "")
 
 
-def test_nobody_reading_ends_it(quorum):
+def test_it_ends_when_the_pipe_is_closed(quorum):
     with started(quorum, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()
         process.stdout.close()

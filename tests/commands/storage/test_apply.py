@@ -159,7 +159,7 @@ def test_an_edited_plan_is_refused(apply, fleet):
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", None])
-def test_what_is_no_plan_is_an_error(apply, fleet, content):
+def test_what_is_not_a_plan_is_an_error(apply, fleet, content):
     fleet.plan.unlink()
     if content is not None:
         fleet.plan.write_bytes(content)
@@ -345,7 +345,7 @@ def test_a_missing_receipt_is_left_by_the_next_apply(apply, fleet):
     assert len(list(fleet.receipts.iterdir())) == 6
 
 
-def test_receipts_that_cannot_be_written_are_told(apply):
+def test_receipts_that_cannot_be_written_are_reported(apply):
     run = apply("--node", 1, "--yes", "--receipts", "/proc/kafkactl-receipts")
     assert (run.code, run.json["outcome"]) == (0, "done")
     assert "receipt-not-written" in [finding["id"] for finding in run.json["findings"]]

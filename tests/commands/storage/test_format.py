@@ -254,7 +254,7 @@ def test_users_by_file_stdin_and_environment_are_not_warned_of(
 
 
 @pytest.mark.parametrize("text", [SCRAM.replace("name=alice,", ""), SCRAM.replace("]", ""), SCRAM.replace("256", "1")])
-def test_a_user_that_cannot_be_read_is_told_without_the_password(format_: Callable[..., Run], text: str) -> None:
+def test_a_user_that_cannot_be_read_is_reported_without_the_password(format_: Callable[..., Run], text: str) -> None:
     run = format_("-s", "--scram-file", "-", input=text)
     assert run.code == 2
     assert "alice-secret" not in run.stdout + run.stderr

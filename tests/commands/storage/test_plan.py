@@ -70,7 +70,7 @@ def test_a_refused_plan_is_an_answer_and_no_file(kafkactl, tmp_path):
     assert not fleet.plan.exists()
 
 
-def test_a_missing_configuration_is_told_with_everything_else(kafkactl, fleet):
+def test_a_missing_configuration_is_reported_with_everything_else(kafkactl, fleet):
     fleet.config(3).unlink()
     run = plan(kafkactl, fleet)
     assert run.code == 3

@@ -75,7 +75,7 @@ def test_a_node_that_loses_everything(kafkactl, node):
     assert "loses something" in table and "metadata-log" in table
 
 
-def test_a_node_of_which_nobody_can_tell(kafkactl, node):
+def test_a_node_whose_start_cannot_be_predicted(kafkactl, node):
     made = node("4.4.0").format("--no-initial-controllers")
     made.file.write_text(made.file.read_text().replace("servers=localhost:9093", "servers=other:9093"))
     run = verify(kafkactl, made, "-o", "json")

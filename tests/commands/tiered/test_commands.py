@@ -204,7 +204,7 @@ def test_exit_codes(run: Answering, saved: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("verb", ["audit", "segments", "history", "forecast", "report"])
-def test_damage_is_told_by_every_verb(run: Answering, tmp_path: Path, verb: str):
+def test_damage_is_reported_by_every_verb(run: Answering, tmp_path: Path, verb: str):
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 9), TOPIC.copied(0, "b", 10, 19))
     damaged = bytearray(log.data)
     damaged[200] ^= 0xFF

@@ -50,7 +50,7 @@ def test_one_after_the_other_each_counts_alone() -> None:
     assert len(with_quorum(plain, [3], [(1,), (2,), (3,)]).findings) == 1
 
 
-def test_the_worst_set_tells_of_the_quorum_too() -> None:
+def test_the_worst_set_includes_the_quorum() -> None:
     """Three brokers vote; by their partitions 4 is the worst to lose, and for the quorum any two of the three are."""
     image, facts = cluster("brokers 1 2 3 4\ntopic a\n  4 | 4 | 4")
     loaded = replace(a_loaded()[0], image=image, voters=(1, 2, 3))

@@ -105,7 +105,7 @@ def test_a_checkpoint_and_the_log_behind_it() -> None:
     assert (early.snapshot_offset, early.last_offset) == (None, 1_000)
 
 
-def test_what_stands_before_the_checkpoint_is_counted_and_its_damage_told() -> None:
+def test_what_is_before_the_checkpoint_is_counted_and_its_damage_reported() -> None:
     data, _ = whole(SMALL)
     begin = cut(data, 2_000)
     snapshot, end = checkpoint(data, begin)
@@ -183,7 +183,7 @@ def test_damage_ends_the_log() -> None:
         assert image_sha256(found.image) == image_sha256(sound.image)
 
 
-def test_damage_is_told_and_read_past_on_demand() -> None:
+def test_damage_is_reported_and_read_past_on_demand() -> None:
     data, _ = whole(SMALL)
     middle = len(data) // 2
     hurt = File(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :])

@@ -90,7 +90,7 @@ def test_what_was_leaderless_before_is_a_finding_and_no_verdict() -> None:
 
 
 @pytest.mark.parametrize("lost", [[1, 2], [2, 1]])
-def test_who_leads_uncleanly_in_one_order_is_told_for_all(lost: list[int]) -> None:
+def test_a_leader_that_is_unclean_in_one_order_is_reported_for_all(lost: list[int]) -> None:
     """If 1 is noticed first, 2 leads without its records until it is fenced too, and is alone in the ISR then."""
     image, facts = cluster("brokers 1 2 3\ntopic dirty unclean.leader.election.enable=true\n  1 | 1 2 | 1")
     found = broker_loss(image, facts, lost)
@@ -123,7 +123,7 @@ def test_controlled_shutdown_is_fenced_twice_from_4_0_on() -> None:
         assert kinds == [(change, 1, 0, 1), *[(change, 0, 1, 0)] * times]
 
 
-def test_the_order_decides_and_every_outcome_is_told() -> None:
+def test_the_order_decides_and_every_outcome_is_reported() -> None:
     """The last alive of an ISR of two leads alone; who that was decides who is known as the last leader."""
     found = broker_loss(*cluster(ELR + "brokers 1 2 3\ntopic a\n  1 | 1 2 | 1 2"), [1, 2])
     change = found.changes[0]
@@ -142,14 +142,14 @@ def test_the_order_decides_and_every_outcome_is_told() -> None:
     "brokers, error",
     [([], "no-brokers-named"), ([9], "unknown-broker"), ([1, 2, 3, 4, 5, 6, 7], "too-many-brokers-lost")],
 )
-def test_words_that_cannot_be_played(brokers: list[int], error: str) -> None:
+def test_words_that_cannot_be_simulated(brokers: list[int], error: str) -> None:
     with pytest.raises(InputError) as caught:
         broker_loss(*cluster("brokers 1 2 3 4 5 6 7"), brokers)
     assert caught.value.id == error
 
 
 @given(clusters(), st.data())
-def test_outcomes_are_those_of_playing_every_order(known: tuple[Image, Facts], data: st.DataObject) -> None:
+def test_outcomes_are_those_of_simulating_every_order(known: tuple[Image, Facts], data: st.DataObject) -> None:
     image, facts = known
     live = [broker for broker in image.brokers if not image.brokers[broker].fenced]
     lost = data.draw(st.lists(st.sampled_from(live), min_size=1, max_size=3, unique=True))
@@ -196,7 +196,7 @@ def _same_as_batches(operations: tuple[object, ...], facts: Facts) -> None:
 
 @pytest.mark.slow
 @given(clusters(), st.integers(1, 3))
-def test_the_worst_is_the_worst_of_all_that_can_be_played(known: tuple[Image, Facts], size: int) -> None:
+def test_the_worst_is_the_worst_of_all_that_can_be_simulated(known: tuple[Image, Facts], size: int) -> None:
     image, facts = known
     live = sorted(broker for broker in image.brokers if not image.brokers[broker].fenced)
     size = min(size, len(live))

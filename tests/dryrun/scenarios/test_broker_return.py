@@ -94,7 +94,7 @@ def test_the_order_of_an_isr_is_that_of_the_release() -> None:
     assert broker_return(*cluster(f"kafka 4.3\n{text}"), [1]).changes[0].isr_after == (17, 1, 2)
 
 
-def test_who_led_uncleanly_is_told_though_it_has_recovered_since() -> None:
+def test_an_unclean_leader_is_reported_though_it_has_recovered_since() -> None:
     """2 was the last in sync; 1 comes back first and leads without its records, and 2 then follows it."""
     image, facts = cluster("brokers 1 2\ntopic dirty unclean.leader.election.enable=true\n  2 | 1 2 | 2")
     image, facts = after(image, broker_loss(image, facts, [1]))
@@ -151,7 +151,7 @@ def test_loss_and_return_replay(known: tuple[Image, Facts], data: st.DataObject)
     assert not any(image.brokers[broker].fenced for broker in lost)
 
 
-def test_a_rolling_restart_of_nobody() -> None:
+def test_a_rolling_restart_without_brokers() -> None:
     with pytest.raises(InputError, match="no broker is registered in this log") as caught:
         rolling_restart(*cluster(""))
     assert caught.value.id == "too-few-brokers"
@@ -197,7 +197,7 @@ def test_unregister_one_that_is_down() -> None:
     assert (found.verdict, types(found)) == (Verdict.OK, ["UnregisterBrokerRecord"])
 
 
-def test_unregister_one_that_nobody_knows() -> None:
+def test_unregister_an_unknown_broker() -> None:
     found = unregister_broker(*cluster("brokers 1 2"), 9)
     assert found.verdict is Verdict.REFUSED
     assert found.to_dict()["effects"]["server_error"] == {
@@ -260,7 +260,7 @@ def test_many_return_at_once() -> None:
 
 
 @given(clusters(), st.data())
-def test_every_order_that_a_controller_can_see_is_among_those_told(
+def test_every_order_that_a_controller_can_see_is_among_those_reported(
     known: tuple[Image, Facts], data: st.DataObject
 ) -> None:
     """Any interleaving of registrations and unfencings, with the ISRs growing whenever they may."""

@@ -58,7 +58,7 @@ def test_majorities(voters: tuple[int, ...], event: ControllerEvent, verdict: Ve
     assert controllers(*quorum(*voters), event).verdict is verdict
 
 
-def test_the_sum_is_told() -> None:
+def test_the_sum_is_reported() -> None:
     found = controllers(*quorum(1, 2, 3), ControllerEvent(lose=ids(1)))
     assert found.effects["majority"] == {"before": 2, "after": 2}
     assert found.effects["tolerates"] == {"before": 1, "after": 0}
@@ -257,7 +257,7 @@ def test_a_named_release_is_what_the_controllers_support() -> None:
     assert found.effects["features"][0]["server_error"]["message"].endswith("Broker 1 only supports versions 7-30")
 
 
-def test_without_a_majority_nobody_can_answer() -> None:
+def test_without_a_majority_no_request_is_answered() -> None:
     image, facts = registered("levels metadata.version=25\nbrokers 1 2")
     request = FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": 26})
     found = feature_levels(image, facts, request, voters=(8, 9, 10), down=frozenset({8, 10}))
@@ -299,7 +299,7 @@ def test_a_conversion_with_a_voter_down_is_what_a_log_cannot_tell() -> None:
     assert "voter-not-ready" in {finding.id for finding in found.findings}
 
 
-def test_a_voter_that_the_live_leader_does_not_see_counts_as_down() -> None:
+def test_a_voter_that_the_live_leader_does_not_see_is_taken_for_dead() -> None:
     world = static_quorum(8, 9, 10)
     found = feature_levels(*world, CONVERT, voters=(8, 9, 10), not_alive={10: "did not advance in 2000 ms"})
     assert found.verdict is Verdict.UNKNOWN
@@ -334,7 +334,7 @@ def test_turning_elr_on_writes_configurations_first() -> None:
     assert written == [("ConfigRecord", "", "2"), ("ConfigRecord", "1", None), ("FeatureLevelRecord", None, 1)]
 
 
-def test_an_upgrade_that_works_and_has_no_way_back() -> None:
+def test_an_upgrade_that_works_and_has_no_rollback() -> None:
     found = change(registered("levels metadata.version=25\nbrokers 1 2"), Operation.UPGRADE, metadata_version=30)
     (feature,) = found.effects["features"]
     assert (feature["from"], feature["to"], feature["verdict"], feature["reversible"]) == (25, 30, "ok", False)
@@ -388,7 +388,7 @@ def test_a_simulation_says_its_runs_and_seed() -> None:
     assert asked(1, 2, 3, lose=[3]).effects.get("simulation") is None
 
 
-def test_what_is_refused_or_unknown_is_not_played() -> None:
+def test_what_is_refused_or_unknown_is_not_simulated() -> None:
     refused = asked(1, 2, 3, remove={"id": 9}, simulate=1).effects["simulation"]
     assert refused is not None
     assert refused["elections"]

@@ -93,7 +93,7 @@ def test_mechanisms_are_apart() -> None:
     assert list(found.image.scram) == [(2, "b")]
 
 
-def test_a_read_of_its_own_loses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_of_its_own_loses_no_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loader, "READ_BYTES", 1)
     _, told = played(log([user("a")], [user("b")], [no_user("a")]))
     assert told.verdict is Verdict.OK

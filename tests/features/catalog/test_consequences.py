@@ -43,7 +43,7 @@ def test_downgrades_that_were_tried(release: str, before: int, after: int, accep
     assert is_reversible(find_release(release), "metadata.version", after, before) is accepted
 
 
-def test_a_level_nobody_knows_promises_no_way_back() -> None:
+def test_an_unknown_level_promises_no_rollback() -> None:
     newest = metadata_versions()[-1].level
     assert not is_reversible(find_release("4.4"), "metadata.version", newest, newest + 1)
     assert level_name("metadata.version", newest + 1) == f"level {newest + 1}"
@@ -65,11 +65,11 @@ def test_kraft_version_knows_one_direction() -> None:
         ("metadata.version", 25, 27, "kafkactl features downgrade --feature metadata.version=25"),
     ],
 )
-def test_the_way_back_is_a_command(feature: str, before: int, after: int, back: str) -> None:
+def test_the_rollback_is_a_command(feature: str, before: int, after: int, back: str) -> None:
     assert way_back(find_release("4.4"), feature, before, after) == back
 
 
-def test_the_way_back_ends_at_the_first_door() -> None:
+def test_the_rollback_ends_at_the_first_level_that_cannot_be_undone() -> None:
     text = way_back(find_release("4.4"), "metadata.version", 25, 31)
     assert text == "none below 4.3-IV0 (30): 4.3-IV0 (30) holds which log directories are cordoned"
 
@@ -96,7 +96,7 @@ def test_what_would_be_lost_is_named_where_metadata_changed() -> None:
             assert bool(lost(mv.level - 1, mv.level)) == mv.changes_metadata, mv
 
 
-def test_a_newer_feature_is_told_to_be_unknown() -> None:
+def test_a_newer_feature_is_reported_as_unknown() -> None:
     assert "newer than kafkactl" in consequences("queue.version", 0, 1)[0]
 
 

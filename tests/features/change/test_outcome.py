@@ -52,7 +52,7 @@ def test_a_success_that_is_not_there_is_no_success() -> None:
 
 
 @pytest.mark.parametrize("reply", list(Reply))
-def test_a_third_level_is_somebody_elses(reply: Reply) -> None:
+def test_a_third_level_is_another_operators(reply: Reply) -> None:
     assert "feature-level-changed-by-others" in ended(reply, OTHER, True)[1]
 
 

@@ -127,7 +127,7 @@ class TestWhatANodeAnswers:
         (finding,) = difference_findings((difference,))
         assert finding.id == ("setting-overridden" if matters else "settings-shown-differently")
 
-    def test_a_value_that_is_not_told_is_the_default(self) -> None:
+    def test_a_value_that_is_not_reported_is_the_default(self) -> None:
         answer = [{"Name": "create.topic.policy.class.name", "Value": None, "ConfigSource": 5, "Synonyms": []}]
         assert of_answer(answer, id=1, role=B).values["create.topic.policy.class.name"].text == ""
 

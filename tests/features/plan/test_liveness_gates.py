@@ -173,7 +173,7 @@ def test_a_broker_is_not_called_gone_by_a_leader_that_just_took_over(at_ms: floa
 
 @pytest.mark.parametrize("ago_ms", AGO)
 @pytest.mark.parametrize(("what", "holds"), [("kill", True), ("cut", False), ("pause", False)])
-def test_a_proof_leaves_out_who_is_gone_and_nobody_else(what: str, ago_ms: float, *, holds: bool) -> None:
+def test_a_proof_leaves_out_nodes_that_are_gone_and_no_others(what: str, ago_ms: float, *, holds: bool) -> None:
     state = observed(struck(what, BROKER, ago_ms=ago_ms), fenced=True, doubted=BROKER)
     assert prove(state, {"metadata.version": 29}).holds is holds
 

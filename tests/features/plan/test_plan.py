@@ -151,7 +151,7 @@ def test_a_controller_of_no_known_release_is_judged_by_the_newest_rules() -> Non
     ]  # fmt: skip
 
 
-def test_a_silent_controller_is_not_called_gone_where_nobody_says_who_votes() -> None:
+def test_a_silent_controller_is_not_called_gone_where_the_voters_are_unknown() -> None:
     text = "quorumless\nlevels metadata.version=25\ncontrollers 1*\ncontrollers 2 kafka=4.0 silent"
     plan = upgrade(cluster(text), metadata_version=27)
     assert [finding.id for finding in plan.findings] == ["voters-unknown", "level-outside-node-range"]

@@ -156,7 +156,7 @@ def test_steps_hold_every_change_once_and_kraft_version_alone(case: tuple[Cluste
 
 
 @given(CASES)
-def test_a_way_back_that_is_promised_is_there(case: tuple[Cluster, FeatureRequest]) -> None:
+def test_a_rollback_that_is_promised_is_there(case: tuple[Cluster, FeatureRequest]) -> None:
     """After an upgrade, every change called reversible can be undone by itself, as Kafka sees it."""
     found, request = deepcopy(case)
     plan = plan_change(found.state(), request)

@@ -196,7 +196,7 @@ def test_a_record_that_cannot_be_read_has_its_line():
     assert dumped(encode_batch([(b"key", b"\1")], base_offset=0, timestamp_ms=1))[1] == ["not-a-metadata-record"]
 
 
-def test_damage_is_told_once_and_read_past():
+def test_damage_is_reported_once_and_read_past():
     data = topic_log()
     second = data.index(encode_batch_start(15))
     hurt = bytearray(data)

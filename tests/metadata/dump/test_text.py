@@ -52,7 +52,7 @@ def test_the_same_text(spec: MessageSpec, version: int, hide: bool):
 
 
 @pytest.mark.slow
-def test_what_is_damaged_is_never_told_differently():
+def test_what_is_damaged_is_always_reported_alike():
     rng = random.Random(5)
     told = 0
     for turn in range(4000):

@@ -189,7 +189,7 @@ class TestDamage:
         found = decode_checkpoint(self.GOOD[:size])
         assert found.is_complete == (size >= len(self.GOOD))
 
-    def test_a_wrong_crc_is_told_and_the_records_are_read(self):
+    def test_a_wrong_crc_is_reported_and_the_records_are_read(self):
         found = decode_checkpoint(self.GOOD[:17] + bytes(4) + self.GOOD[21:])
         assert [problem.id for problem in found.problems] == ["crc-mismatch"]
         assert found.kraft_version == 1
@@ -227,7 +227,7 @@ class TestDamage:
             "no-snapshot-header",
         ]
 
-    def test_positions_and_file_are_told(self):
+    def test_positions_and_file_are_reported(self):
         found = decode_checkpoint(self.GOOD[:-3], file="0-0.checkpoint")
         assert [(error.file, error.offset) for error in found.problems] == [
             ("0-0.checkpoint", len(self.GOOD) - 75 + 8),

@@ -20,7 +20,7 @@ def test_processes_share_a_campaign():
     assert campaign.inputs == sum(tally.inputs for tally in campaign.tallies.values()) == 402
 
 
-def test_a_difference_between_the_two_ways_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_a_difference_between_the_two_implementations_is_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fuzz_log._Careful, "lines", lambda self, pieces, *, file: iter(["other\n"]))
     with pytest.raises(UndeclaredError, match="careful: other"):
         run(200, 1, fuzz_log.targets())

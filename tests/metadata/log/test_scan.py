@@ -104,7 +104,7 @@ def test_another_magic(magic):
     assert (stop.reason, stop.magic, stop.crc_matches) == ("magic", magic, True)
 
 
-def test_without_crc_a_wrong_one_is_told_and_passed():
+def test_without_crc_a_wrong_one_is_reported_and_passed():
     wrong = LOG[0][:-1] + bytes([LOG[0][-1] ^ 1])
     found = walk(wrong + LOG[1], check_crc=False)
     assert [entry.problem is None for entry in found] == [False, True]

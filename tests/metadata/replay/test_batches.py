@@ -135,7 +135,7 @@ def test_a_generated_log_ends_where_its_generator_says(elr):
     assert_same(found, carefully(data))
 
 
-def test_damage_is_told():
+def test_damage_is_reported():
     data = b"".join(LogGenerator(Shape(records=2_000, partitions=200)).batches())
     at = len(data) // 2
     found = fast(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
@@ -150,7 +150,7 @@ def test_batches_below_the_window_are_not_even_decoded():
     assert [finding.id for finding in replay_runs(runs).findings] == ["undecodable-record"]
 
 
-def test_a_transaction_is_withheld_and_gone_on_with():
+def test_a_transaction_is_withheld_and_resumed():
     values = [value_of(item) for item in (VERSION, record("BeginTransaction"), TOPIC, partition())]
     first = fast(log_of(values, random.Random(1)))
     assert first.image == replay(placed(VERSION, record("BeginTransaction"), TOPIC, partition())).image

@@ -78,7 +78,7 @@ def test_a_snapshot_of_an_image_is_that_image(seed, elr):
 
 @pytest.mark.parametrize("level", [7, 8, 11, 14, 15, 17, 22, 23, 30])
 @pytest.mark.parametrize("seed", range(8))
-def test_at_a_lower_level_what_is_lost_is_told(seed, level):
+def test_at_a_lower_level_what_is_lost_is_reported(seed, level):
     """Whatever differs after the round trip is in the losses, and a second round trip loses nothing more."""
     image = end_of(seed)
     lower = level_of(image, level)

@@ -236,7 +236,7 @@ UNKNOWN_BROKER = [
         (ABORT, "transaction-not-open"),
     ],
 )
-def test_a_record_that_contradicts_has_no_effect_and_is_told(wrong, id):
+def test_a_record_that_contradicts_has_no_effect_and_is_reported(wrong, id):
     assert ids_of(wrong) == [id]
     assert replay(placed(VERSION, wrong)).image == replay(placed(VERSION)).image
 
@@ -272,11 +272,11 @@ def test_a_wrong_change_leaves_things_as_they_were(wrong, id):
         ((BEGIN, TOPIC, ABORT), "aborted-transaction"),
     ],
 )
-def test_what_kafkas_image_takes_but_is_not_right_is_told(records, id):
+def test_what_kafkas_image_takes_but_is_not_right_is_reported(records, id):
     assert ids_of(*records) == [id]
 
 
-def test_a_record_that_cannot_be_read_is_told():
+def test_a_record_that_cannot_be_read_is_reported():
     error = DecodeError("no record type has the api key 99", id="unknown-record-type", offset=0, path="frame")
     found = replay([LogRecord(4, 1, 0, error)])
     assert [finding.id for finding in found.findings] == ["undecodable-record"]
@@ -308,7 +308,7 @@ def test_records_of_an_aborted_transaction_do_not_count():
     assert replay(placed(VERSION, BEGIN, TOPIC, ABORT)).image == image_of()
 
 
-def test_a_transaction_is_gone_on_with():
+def test_a_transaction_is_resumed():
     first = replay(placed(VERSION, BEGIN, TOPIC)).image
     second = replay(placed(partition(), END, first=3), first)
     assert second.image == image_of(TOPIC, partition())

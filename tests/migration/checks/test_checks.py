@@ -155,7 +155,7 @@ def test_warnings_are_accepted_by_number_or_id_and_blockers_are_not():
     assert "broker-not-in-zookeeper" in {finding.id for finding in found if finding.severity is Severity.BLOCKER}
 
 
-def test_a_broker_that_nobody_asked_is_judged_by_how_it_runs_and_by_its_file():
+def test_a_broker_that_was_not_asked_is_judged_by_how_it_runs_and_by_its_file():
     left = world("M4").but(modes={1: Mode.ZK, 2: Mode.ZK}).observation()
     for gone in ({"api_versions": None}, {"api_versions": None, "config": None}, {"api_versions": None, "mode": None}):
         seen = changed(left, nodes=tuple(changed(node, **gone) if node.id == 1 else node for node in left.nodes))
@@ -245,7 +245,7 @@ def _optional(observation: Observation) -> dict[str, object]:
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), junk=st.binary(max_size=40))
-def test_no_check_raises_whatever_stands_in_a_znode(data, junk):
+def test_no_check_raises_whatever_is_in_a_znode(data, junk):
     observation = world(data.draw(st.sampled_from(STATES))).observation()
     path = data.draw(st.sampled_from(sorted(observation.tree.znodes)))
     znodes = [changed(znode, data=junk) if znode.path == path else znode for znode in observation.tree.znodes.values()]
@@ -260,7 +260,7 @@ def test_nothing_follows_from_what_a_damaged_log_does_not_have():
     assert "some of its records cannot be read" in found["check-unknown"].message
 
 
-def test_no_secret_is_told():
+def test_no_secret_is_reported():
     seen = world("M3").file(3001, "password.encoder.secret", "hunter2").file(1, "super.users", "User:x")
     seen.znode(
         "/config/brokers/1", b'{"version":1,"config":{"listener.name.sasl.ssl.key.password":"encryptedPassword:zz"}}'

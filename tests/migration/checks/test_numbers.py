@@ -100,7 +100,7 @@ def test_what_the_numbers_stand_for_is_explained():
     assert {text[2:] for text in said if text.startswith("? ")} == {row.title for row in ROWS}
 
 
-def test_a_number_stands_for_its_ids():
+def test_the_ids_of_a_number():
     assert ids_of("C-13d") == ("inter-broker-listener-differs",)
     assert {"inter-broker-listener-differs", "controller-without-flag", UNKNOWN_ID} <= set(ids_of("C-13"))
     assert ids_of("C-99") == ()

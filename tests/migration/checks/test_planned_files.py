@@ -39,7 +39,7 @@ def sasl(seen: World) -> World:
     return seen.file(3001, "sasl.mechanism.controller.protocol", "PLAIN").file(3001, "sasl.enabled.mechanisms", "PLAIN")
 
 
-def test_what_the_first_steps_cure_is_no_blocker() -> None:
+def test_what_the_first_steps_cure_is_not_a_blocker() -> None:
     found = check(ordinary(fresh()).observation())
     assert blockers(found) == []
     replaced = [finding for finding in found if finding.id == "controller-file-will-be-replaced"]

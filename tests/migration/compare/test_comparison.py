@@ -170,7 +170,7 @@ def test_expired_tokens_may_vanish_and_others_may_not():
     assert _names(compared(_small(), gone, early).unexplained) == [("delegation-token", "tok1")]
 
 
-def test_a_topic_made_anew_is_one_difference():
+def test_a_topic_that_was_created_again_is_one_difference():
     topics = {id: replace(topic, id=topic.id) for id, topic in IMAGE.topics.items()}
     (old,) = topics
     other = type(old)(bytes([9]) * 16)
@@ -202,7 +202,7 @@ def test_a_missing_state_is_harmless_only_where_the_copy_met_it():
         ("/brokers/topics/cut", b'{"partitions":{"0"', "topic"),
     ],
 )
-def test_what_nobody_can_read_is_different_even_where_kraft_has_nothing(path, data, entity):
+def test_an_unreadable_znode_is_a_difference_even_where_kraft_has_nothing(path, data, entity):
     tree = _small({path: data})
     (topic_id,) = IMAGE.topics
     facts = replace(DUAL, copied=frozenset({(topic_id, 0)}))
@@ -280,7 +280,7 @@ def test_a_broker_that_kraft_does_not_know():
     assert _names(compared(_small(), image, DUAL).unexplained) == [("broker", "2")]
 
 
-def test_a_stopped_broker_and_a_broker_on_kraft_are_no_trouble():
+def test_a_stopped_broker_and_a_broker_on_kraft_are_not_a_problem():
     tree = _small(gone=["/brokers/ids/2"])
     assert compared(tree, _with_broker(2, is_migrating_zk_broker=False), DUAL).unexplained == ()
     stopped = compared(tree, _with_broker(2, fenced=True), DUAL)

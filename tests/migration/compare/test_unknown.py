@@ -29,7 +29,7 @@ def _unexplained(znodes_):
 
 
 @given(st.dictionaries(st.sampled_from(PATHS), st.sampled_from(list(Hidden)), max_size=8))
-def test_hidden_data_is_no_difference(hidden):
+def test_hidden_data_is_not_a_difference(hidden):
     shown = [
         replace(znode, data=None, hidden=hidden[znode.path]) if znode.path in hidden else znode
         for znode in znodes(small())

@@ -89,7 +89,7 @@ def test_a_moving_partition_keeps_its_move():
     assert (moving["Replicas"], moving["AddingReplicas"], moving["RemovingReplicas"]) == ([2, 1], [2], [1])
 
 
-def test_a_partition_without_a_state_begins_anew():
+def test_a_partition_without_a_state_starts_again():
     tree = parse_znodes(znodes(without(small(), ["/brokers/topics/orders/partitions/0/state"])))
     first = _of("PartitionRecord", _records(tree))[0]
     assert (first["Isr"], first["Leader"], first["LeaderEpoch"], first["PartitionEpoch"]) == ([1, 2], 1, 0, 0)

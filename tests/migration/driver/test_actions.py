@@ -145,7 +145,7 @@ def test_a_controller_that_comes_back_between_two_looks_is_seen(copied: FakeWorl
     assert copied.cluster.harm == []
 
 
-def test_where_nobody_can_tell_nothing_is_deleted(copied: FakeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_it_is_unknown_who_runs_nothing_is_deleted(copied: FakeWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     apply.stop_controllers(copied, CONTROLLERS, patience=PATIENCE)
     copied.verbs = ALL - {Verb.IS_RUNNING}
     monkeypatch.setattr(copied, "listens", lambda node: None)
@@ -153,7 +153,7 @@ def test_where_nobody_can_tell_nothing_is_deleted(copied: FakeWorld, monkeypatch
     assert found is not None and found.id == "controller-state-unknown"
 
 
-def test_the_way_back_in_its_order(copied: FakeWorld) -> None:
+def test_the_rollback_in_its_order(copied: FakeWorld) -> None:
     kept = []
     for state in (znode for znode in copied.cluster.znodes if znode.endswith("/state")):
         copied.cluster.put(

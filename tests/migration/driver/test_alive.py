@@ -111,7 +111,7 @@ class Foreign(FakeWorld):
 @pytest.mark.parametrize("phase", ["M0", "M3", "M4", "M4L", "M6", "M7", "M8"])
 @pytest.mark.parametrize("node", [2, 3002])
 @pytest.mark.parametrize("goal", [FORWARD, BACK, FINALIZE])
-def test_nothing_is_done_beside_a_stranger(phase: str, node: int, goal: str, tmp_path: Path) -> None:
+def test_nothing_is_done_next_to_a_foreign_controller(phase: str, node: int, goal: str, tmp_path: Path) -> None:
     cluster = at_phase(phase)
     world = Foreign(cluster, node)
     result = back(world, tmp_path) if goal == BACK else forward(world, tmp_path, goal=goal)
@@ -162,7 +162,7 @@ class Dying(FakeWorld):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["killed", "paused"])
 @pytest.mark.parametrize(("phase", "victim"), [("M3", 3), ("M4", 2), ("M6", 2), ("M6", 3002), ("M7", 3)])
-def test_a_node_that_dies_before_a_restart_stops_it(how: str, phase: str, victim: int, tmp_path: Path) -> None:
+def test_a_node_that_fails_before_a_restart_stops_it(how: str, phase: str, victim: int, tmp_path: Path) -> None:
     """ZooKeeper and the quorum take seconds to see it, and the look was of before."""
     cluster = at_phase(phase)
     world = Dying(cluster, victim, how=how)
@@ -177,7 +177,7 @@ def test_a_node_that_dies_before_a_restart_stops_it(how: str, phase: str, victim
 
 
 @pytest.mark.parametrize("dead", [(3002,), (3002, 3003)])
-def test_a_controller_is_not_restarted_without_a_majority_beside_it(dead: tuple[int, ...]) -> None:
+def test_a_controller_is_not_restarted_without_another_majority(dead: tuple[int, ...]) -> None:
     cluster = at_phase("M8")
     step = Step(action=Move.RESTART_NODE, target="controller 3001", gate="", why="", node=3001,
                 role=NodeRole.CONTROLLER, file=File.FINAL)  # fmt: skip

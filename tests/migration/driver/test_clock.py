@@ -78,7 +78,7 @@ def drive(world: FakeWorld, folder: Path, *, back: bool = False, wall: Callable[
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jumps", [(6 * HOUR_MS, -6 * HOUR_MS), (0, 0, 0, -HOUR_MS), (0, 30 * 24 * HOUR_MS)])
-def test_a_wall_clock_that_jumps_at_every_look_changes_nothing(jumps: tuple[int, ...], tmp_path: Path) -> None:
+def test_a_wall_clock_that_jumps_at_every_observation_changes_nothing(jumps: tuple[int, ...], tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = drive(WrongClock(cluster, cycle(jumps)), tmp_path, wall=_jumping(jumps))
     assert (result.outcome, result.state_after) == (Outcome.DONE, "M8"), result.findings
@@ -110,7 +110,7 @@ def test_a_dual_write_that_hangs_is_seen_whatever_the_clock_of_the_observer(hour
 
 
 @pytest.mark.parametrize("hours", [-72, -1, 0, 1, 72])
-def test_a_dual_write_that_moves_is_no_stuck_one(hours: int) -> None:
+def test_a_dual_write_that_advances_is_not_stuck(hours: int) -> None:
     """A log that was read some seconds after the tree is further on, and that is all."""
     cluster = at_phase("M6")
     seen = cluster.observe()

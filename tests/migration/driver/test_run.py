@@ -228,7 +228,7 @@ def test_without_hooks_an_operator_does_it_all(tmp_path: Path) -> None:
     assert "restart broker 2" in told
 
 
-def test_strays_that_nobody_would_see_have_to_be_accepted(tmp_path: Path) -> None:
+def test_strays_that_could_not_be_seen_have_to_be_accepted(tmp_path: Path) -> None:
     cluster = FakeCluster()
     verbs = ALL - {Verb.FS_PROBE}
     result = forward(FakeWorld(cluster, verbs=verbs), tmp_path)
@@ -237,7 +237,7 @@ def test_strays_that_nobody_would_see_have_to_be_accepted(tmp_path: Path) -> Non
     assert forward(FakeWorld(cluster, verbs=verbs), tmp_path, accepted=KNOWN | {"X-5.2"}).outcome is Outcome.DONE
 
 
-def test_a_deletion_of_which_nobody_knows_is_an_unknown_outcome(tmp_path: Path) -> None:
+def test_a_deletion_that_nothing_confirms_is_an_unknown_outcome(tmp_path: Path) -> None:
     cluster = at_phase("M6")
     world = FakeWorld(cluster)
 
@@ -253,7 +253,7 @@ def test_a_deletion_of_which_nobody_knows_is_an_unknown_outcome(tmp_path: Path) 
     assert_back(cluster)
 
 
-def test_an_operator_who_does_nothing_is_waited_for_and_told(tmp_path: Path) -> None:
+def test_an_operator_who_does_nothing_is_waited_for_with_reminders(tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = forward(FakeWorld(cluster, verbs=frozenset({Verb.GET_CONFIG, Verb.FORMAT})), tmp_path)
     assert [finding.id for finding in result.findings] == ["step-not-confirmed"]
@@ -318,7 +318,7 @@ def test_a_cluster_that_is_not_where_the_journal_left_it(tmp_path: Path) -> None
     assert result.outcome is Outcome.DONE, result.findings
 
 
-def test_a_znode_that_somebody_changes_meanwhile_stops_it_and_the_next_run_goes_on(tmp_path: Path) -> None:
+def test_a_znode_that_another_process_changes_meanwhile_stops_it_and_the_next_run_continues(tmp_path: Path) -> None:
     cluster = at_phase("M6")
     world, struck = FakeWorld(cluster), []
 
@@ -383,7 +383,7 @@ def test_a_controller_counts_when_it_has_caught_up(
         ("M6", BACK, 12, "controller-still-runs"),  # the other one starts them again
     ],
 )
-def test_somebody_else_who_drives_the_other_way(phase: str, goal: str, act: int, id: str, tmp_path: Path) -> None:
+def test_another_driver_in_the_other_direction(phase: str, goal: str, act: int, id: str, tmp_path: Path) -> None:
     """Whatever knows no lock is not kept out; that the state goes the other way shows it."""
     cluster, acts = at_phase(phase), []
     world = FakeWorld(cluster)

@@ -63,7 +63,7 @@ def elect_at(world: FakeWorld, monkeypatch: pytest.MonkeyPatch, *looks: int) -> 
     monkeypatch.setattr(world, "observe", look)
 
 
-def test_an_election_between_the_looks_begins_them_anew(
+def test_an_election_between_the_observations_begins_them_again(
     world: FakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elect_at(world, monkeypatch, 2)

@@ -79,7 +79,7 @@ def test_a_disk_that_is_formatted_for_another_cluster_does_not_count(tmp_path: P
     assert "format-disk controller 3001: done" not in {event.text for event in told}
 
 
-def test_a_format_that_nobody_can_see_is_asked_for_and_said_so(tmp_path: Path) -> None:
+def test_a_format_that_cannot_be_observed_stays_asked_and_is_not_called_done(tmp_path: Path) -> None:
     cluster, told = FakeCluster(), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
     world.operator = world.carry_out
@@ -187,7 +187,7 @@ def test_a_broker_whose_process_is_gone_is_started_again(tmp_path: Path) -> None
     assert not any("is booting" in event.text for event in told)
 
 
-def test_a_start_for_another_phase_is_no_boot(tmp_path: Path) -> None:
+def test_a_start_for_another_phase_is_not_a_boot(tmp_path: Path) -> None:
     told: list[Event] = []
     cluster = at_phase("M6")
     crew = crew_of(FakeWorld(cluster), tmp_path, told)
@@ -202,7 +202,7 @@ def test_a_start_for_another_phase_is_no_boot(tmp_path: Path) -> None:
 # --- what is told ---
 
 
-def test_a_warning_that_is_not_accepted_is_told_while_it_may_still_pass(tmp_path: Path) -> None:
+def test_a_warning_that_is_not_accepted_is_reported_while_it_may_still_pass(tmp_path: Path) -> None:
     told: list[Event] = []
     crew = crew_of(FakeWorld(FakeCluster()), tmp_path, told)
     with crew.journal:
@@ -222,7 +222,7 @@ def test_the_epoch_that_the_run_itself_raised_is_nothing_to_accept(tmp_path: Pat
     assert forward(crew_of(FakeWorld(cluster), tmp_path, []), "M4L").outcome is Outcome.DONE
 
 
-def test_a_way_back_that_goes_as_planned_alarms_nobody(tmp_path: Path) -> None:
+def test_a_rollback_that_goes_as_planned_raises_no_alarm(tmp_path: Path) -> None:
     told: list[Event] = []
     cluster = at_phase("M6")
     crew = crew_of(FakeWorld(cluster), tmp_path, told)

@@ -89,7 +89,7 @@ def test_where_no_broker_is_seen_at_all_the_end_is_not_excluded() -> None:
 # --- nodes ---
 
 
-def test_a_controller_of_which_only_the_log_tells_that_it_has_the_flag() -> None:
+def test_a_controller_whose_flag_only_the_log_shows() -> None:
     seen = HEALTHY["M10"].observation()
     bare = (changed(node, config=None, config_text=None, api_versions=None, quorum=None, metrics=None)
             for node in seen.nodes)  # fmt: skip
@@ -117,7 +117,7 @@ def test_the_order_of_nodes_in_the_file_does_not_matter(tmp_path: Path) -> None:
         {},
     ],
 )
-def test_a_chroot_that_is_not_told_is_found(tmp_path: Path, told: dict[str, str | None]) -> None:
+def test_a_chroot_that_was_not_given_is_found(tmp_path: Path, told: dict[str, str | None]) -> None:
     folder = save(tmp_path / "seen", HEALTHY["M4L"].observation())
     lines = gzip.decompress((folder / "zk.jsonl.gz").read_bytes()).splitlines()
     below = [{**line, "path": "/prod/kafka" + line["path"]} for line in map(json.loads, lines)]

@@ -18,7 +18,7 @@ def told(observation) -> dict[str, list[str]]:
     return found
 
 
-def test_a_finalized_cluster_is_told_what_comes_next():
+def test_the_next_steps_of_a_finalized_cluster_are_reported():
     found = afterwards(world("M11").observation())
     ids = [finding.id for finding in found]
     assert ids[-2:] == ["binaries-can-be-upgraded", "zookeeper-no-longer-used"]
@@ -44,7 +44,7 @@ def test_settings_of_the_past(key: str):
     assert told(observation)["zookeeper-settings-left"] == ["broker 1"]
 
 
-def test_settings_that_controllers_decide_otherwise_are_told_at_the_end_too():
+def test_settings_that_controllers_decide_differently_are_reported_at_the_end_too():
     cluster = world("M11")
     for id in (1, 2):
         cluster.file(id, "min.insync.replicas", "2").file(id, "default.replication.factor", "3")

@@ -49,7 +49,7 @@ def test_what_is_given_holds_for_both() -> None:
 
 
 @pytest.mark.parametrize("version", ["7.8.0-ccs", "3.8.1.7.2.18", "unheard", ""])
-def test_a_vendors_version_is_no_reason_to_fail(version: str) -> None:
+def test_a_version_of_a_vendor_does_not_fail(version: str) -> None:
     seen = world("M3").observation()
     vendors = changed(seen, nodes=tuple(changed(node, kafka_version=version) for node in seen.nodes))
     assert expected(vendors).records == expected(seen).records

@@ -83,7 +83,7 @@ WAYS: dict[str, tuple[Seen, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_the_way_forward(name: str) -> None:
+def test_the_forward_plan(name: str) -> None:
     seen, expected = WAYS[name]
     plan = plan_forward(seen.observation())
     assert (plan.outcome, pending(plan)) == (Outcome.PLANNED, expected), plan.findings
@@ -101,7 +101,7 @@ def test_at_the_end_there_is_nothing_to_do() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, (_, state) in SITUATIONS.items() if State(state).is_broken])
-def test_what_is_broken_is_not_gone_on_with(name: str) -> None:
+def test_a_broken_state_is_not_continued_from(name: str) -> None:
     seen, state = SITUATIONS[name]
     plan = plan_forward(seen.observation())
     assert plan.outcome is (Outcome.PLANNED if state in ("copy-crashed", "lost-quorum") else Outcome.REFUSED)
@@ -191,7 +191,7 @@ def _later(seen: Seen) -> tuple[Observation, Observation]:
 
 
 @pytest.mark.parametrize("name", ["M6", "M8"])
-def test_a_gate_is_seen_twice(name: str) -> None:
+def test_a_gate_is_confirmed_in_two_observations(name: str) -> None:
     first, second = _later(HEALTHY[name])
     ids = [finding.id for finding in gates_of(State(name), second, first)]
     assert not {"condition-not-confirmed", "dual-write-stalled", "dual-write-not-seen"} & set(ids)
@@ -200,7 +200,7 @@ def test_a_gate_is_seen_twice(name: str) -> None:
     ]
 
 
-def test_an_offset_that_stands_still_while_the_log_grows_is_no_dual_write() -> None:
+def test_an_offset_that_does_not_advance_while_the_log_grows_is_not_dual_write() -> None:
     first = _M6.observation()
     second = changed(_M6.but(end=_M6.end + 15).observation(), time_ms=first.time_ms + 10_000)
     assert "dual-write-stalled" in [finding.id for finding in gates_of(State.M6, second, first)]

@@ -129,14 +129,14 @@ WAYS: dict[str, tuple[Seen, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_the_way_back(name: str) -> None:
+def test_the_rollback(name: str) -> None:
     seen, expected = WAYS[name]
     plan = planned(seen)
     assert (plan.outcome, actions(plan)) == (Outcome.PLANNED, expected), plan.findings
     _is_in_order(plan)
 
 
-def test_what_is_done_already_stands_in_the_plan_as_done() -> None:
+def test_what_is_done_already_is_marked_done_in_the_plan() -> None:
     plan = planned(WAYS["one broker is rolled"][0])
     assert actions(plan, Progress.DONE) == [
         "stop-controllers", "wait-zookeeper-controller", "restore-config 2", "restart-node 2",
@@ -213,20 +213,20 @@ def test_nothing_to_do(name: str) -> None:
     assert bool(plan.findings) is (name != "healthy M0")
 
 
-def test_an_unseen_disk_of_a_broker_on_kraft_is_told_and_does_not_stop() -> None:
+def test_an_unseen_disk_of_a_broker_on_kraft_is_reported_and_does_not_stop() -> None:
     plan = plan_rollback(without(_M8.observation(), meta_properties=None))
     assert plan.outcome is Outcome.PLANNED
     assert [finding.id for finding in plan.findings].count("broker-disk-unknown") == 3
 
 
-def test_without_a_log_the_lag_is_not_known_and_that_is_told() -> None:
+def test_without_a_log_the_lag_is_not_known_and_that_is_reported() -> None:
     plan = plan_rollback(changed(_M6.observation(), logs={}, nodes=tuple(
         changed(node, quorum=None) for node in _M6.observation().nodes
     )))  # fmt: skip
     assert (plan.outcome, [finding.id for finding in plan.findings]) == (Outcome.PLANNED, ["zookeeper-lag-unknown"])
 
 
-def test_a_kraft_file_before_the_copy_is_told() -> None:
+def test_a_kraft_file_before_the_copy_is_reported() -> None:
     plan = planned(_M3.but(modes={1: None, 2: ZK, 3: ZK}, files={1: KR}))
     assert ("kraft-file-before-copy", "broker 1") in [(finding.id, finding.subject) for finding in plan.findings]
     assert "restore-config 1" in actions(plan)
@@ -240,7 +240,7 @@ def test_everything_that_is_said_is_explained() -> None:
 # --- what holds of every plan ---------------------------------------------------------------------------------------
 
 
-def test_where_nobody_is_elected_in_time_one_broker_is_restarted_first():
+def test_where_no_controller_is_elected_in_time_one_broker_is_restarted_first():
     seen = _M6.but(controllers=_DOWN, holder=None, migration=None)
     waits = actions(planned(seen))
     again = actions(planned(seen, remembered=Remembered(waited=True)))

@@ -32,7 +32,7 @@ def test_nothing_is_refused_where_both_say_the_same() -> None:
     assert ID not in [finding.id for finding in plan_rollback(world("M6").observation()).findings]
 
 
-def test_a_way_back_that_could_cut_off_acked_messages_is_refused() -> None:
+def test_a_rollback_that_could_cut_off_acked_messages_is_refused() -> None:
     plan = plan_rollback(old_state())
     assert plan.outcome is Outcome.REFUSED
     (found,) = [finding for finding in plan.findings if finding.id == ID]
@@ -45,7 +45,7 @@ def test_the_loss_can_be_accepted_by_name() -> None:
     assert (ID, Severity.WARNING) in [(finding.id, finding.severity) for finding in plan.findings]
 
 
-def test_where_no_controller_could_write_it_anew_the_way_back_goes_on() -> None:
+def test_where_no_controller_could_write_it_again_the_rollback_continues() -> None:
     """A cluster without any controller is worse."""
     seen = without_controllers(old_state())
     assert observed_state(seen).state == "lost-quorum"
@@ -66,7 +66,7 @@ def test_a_credential_that_only_kraft_has_is_not_lost_without_a_word() -> None:
     assert plan_rollback(seen, accepted=frozenset({MISSES})).outcome is Outcome.PLANNED
 
 
-def test_a_quota_that_only_zookeeper_has_comes_back_with_it_and_that_is_told() -> None:
+def test_a_quota_that_only_zookeeper_has_comes_back_with_it_and_that_is_reported() -> None:
     seen = world("M6").znode("/config/clients/slow", text({"version": 1, "config": {"producer_byte_rate": "9"}}))
     plan = plan_rollback(seen.observation())
     assert plan.outcome is Outcome.PLANNED

@@ -15,7 +15,7 @@ def edit(current: bytes):
 
 
 @pytest.mark.parametrize("known", [OWN, KRAFT])
-def test_a_file_that_the_driver_knows_is_no_edit(known: bytes) -> None:
+def test_a_file_that_the_driver_knows_is_not_an_edit(known: bytes) -> None:
     assert edit(known) is None
 
 

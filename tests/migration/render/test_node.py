@@ -83,7 +83,7 @@ def test_a_controller_with_the_flag_and_without():
     }
 
 
-def test_the_way_back_is_the_original_to_the_byte():
+def test_the_rollback_is_the_original_to_the_byte():
     for node in cluster():
         assert _made(node, ORIGINAL).content == node.content
 
@@ -274,7 +274,7 @@ def test_a_controller_gets_what_the_brokers_decided():
         assert _ids(made) == []
 
 
-def test_what_a_controllers_file_sets_stays_and_is_told():
+def test_what_a_controllers_file_sets_stays_and_is_reported():
     made = _made(controller(3001, num_partitions="1"), MIGRATION, broker(1), broker(2), controller(3002))
     assert _read(made)["num.partitions"] == "1"
     assert _ids(made) == ["render-setting-kept"]

@@ -70,7 +70,7 @@ def test_a_leader_without_the_flag_has_ended_it_whatever_the_log_still_says() ->
     assert blocked(seen) == {"migration-finalized"}
 
 
-def test_where_nobody_says_that_it_is_not_finalized() -> None:
+def test_where_no_source_says_that_it_is_not_finalized() -> None:
     assert blocked(changed(no_state_told(_M8), nodes=_M8.observation().brokers)) == {"finalization-not-excluded"}
     assert blocked(changed(no_state_told(_M8), nodes=())) == {"finalization-not-excluded"}
     assert plan_rollback(no_state_told(_M8)).outcome is Outcome.PLANNED  # its controller has the flag
@@ -101,7 +101,7 @@ def test_a_log_that_waits_for_the_copy_while_a_broker_runs_on_kraft() -> None:
 @pytest.mark.parametrize(
     ("age_ms", "state"), [(400, State.SPLIT_BRAIN), (3_600_000, State.STALE_MIGRATION)], ids=["written", "not written"]
 )
-def test_controllers_beside_a_zookeeper_controller_and_an_offset(age_ms: int, state: State) -> None:
+def test_controllers_next_to_a_zookeeper_controller_and_an_offset(age_ms: int, state: State) -> None:
     seen = no_state_told(_M6.but(holder="zk", migration_age_ms=age_ms))
     assert observed_state(seen).state is state
     assert plan_forward(seen).outcome is Outcome.REFUSED
@@ -132,7 +132,7 @@ def test_a_controller_znode_that_cannot_be_read(name: str) -> None:
     assert "znode-unreadable" in blocked(changed(observation, tree=tree_of(znodes)))
 
 
-def test_nobody_in_office_for_a_moment_is_no_reason_to_raise_the_epoch() -> None:
+def test_no_controller_for_a_moment_is_not_a_reason_to_raise_the_epoch() -> None:
     seen = HEALTHY["M0"].but(holder=None, zk_epoch=4, state_epoch=4)
     assert plan_rollback(seen.observation()).outcome is Outcome.NOTHING_TO_DO
     beaten = seen.but(state_epoch=9)

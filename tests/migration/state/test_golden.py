@@ -105,7 +105,7 @@ def test_the_state_of_a_real_cluster(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CAPTURES)
-def test_the_way_back_of_a_real_cluster(name: str) -> None:
+def test_the_rollback_of_a_real_cluster(name: str) -> None:
     plan, expected = plan_rollback(capture(name)), CAPTURES[name][1]
     assert (plan.outcome is Outcome.REFUSED) is (expected is None), plan.findings
     left = [step.action.value if step.node is None else f"{step.action} {step.node}" for step in plan.pending]
@@ -125,7 +125,7 @@ def test_nothing_blocks_a_healthy_cluster(name: str) -> None:
     assert plan_forward(seen).outcome is (Outcome.NOTHING_TO_DO if name == "M11" else Outcome.PLANNED)
 
 
-def test_a_broker_that_left_again_is_told() -> None:
+def test_a_broker_that_left_again_is_reported() -> None:
     found = gates_of(State.M4L, capture("M4L-left-again"))
     assert "registered-broker-without-flag" in [finding.id for finding in blockers(found)]
 

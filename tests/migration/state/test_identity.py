@@ -83,7 +83,7 @@ def test_a_node_of_another_cluster_makes_the_state_unknown(name: str, node: str)
 
 @pytest.mark.parametrize("log", [0, 1, 2, 3])
 @pytest.mark.parametrize("foreign", [(3001,), (3001, 3002, 3003)])
-def test_no_state_is_told_from_a_foreign_quorum(log: int, foreign: tuple[int, ...]) -> None:
+def test_no_state_is_derived_from_a_foreign_quorum(log: int, foreign: tuple[int, ...]) -> None:
     """A live quorum of another cluster was told as burnt, as M10, as M3."""
     seen = Seen(controllers=THREE, log=log, metric=log, flags=dict.fromkeys(THREE, log != 0)).observation()
     seen = with_voters(seen, VOTERS)
@@ -104,7 +104,7 @@ def test_m8_with_one_foreign_node_is_not_m10() -> None:
     assert "migration-finalized" not in [finding.id for finding in back.findings]
 
 
-def test_a_controller_before_3_7_is_told_by_the_fetch_that_it_refuses() -> None:
+def test_a_controller_before_3_7_is_identified_by_the_fetch_that_it_refuses() -> None:
     own = answering(three("M6"), "controller 3001", cluster_id=None, asked_cluster_id=CLUSTER_ID, is_of_asked=True)
     assert observed_state(own).state == "M6"
     other = answering(own, "controller 3001", cluster_id=None, asked_cluster_id=CLUSTER_ID, is_of_asked=False)
@@ -168,7 +168,7 @@ def test_disks_of_two_brokers_that_were_swapped() -> None:
         assert identities_of(but(registered(), "broker 1", directories=directories), None).doubts == ()
 
 
-def test_a_cloned_disk_is_no_swapped_one() -> None:
+def test_a_cloned_disk_is_not_a_swapped_one() -> None:
     first, second = (str(uuid(100 + id)) for id in (1, 2))
     cloned = but(but(registered(), "broker 1", directories=disk(first, second)), "broker 2", directories=disk(second))
     assert identities_of(cloned, None).doubts == ()
@@ -179,7 +179,7 @@ def test_a_cloned_disk_is_no_swapped_one() -> None:
     assert not [finding for finding in check(swapped) if finding.id == "duplicate-directory-id"]
 
 
-def test_a_stopped_broker_with_a_new_disk_is_no_other_node() -> None:
+def test_a_stopped_broker_with_a_new_disk_is_not_another_node() -> None:
     seen = but(registered(), "broker 1", directories=disk(str(uuid(777))), alive=False)
     assert identities_of(seen, None).doubts == ()
 
@@ -204,7 +204,7 @@ def test_a_voter_that_the_inventory_lacks() -> None:
     refused_everywhere(with_voters(before, VOTERS), "quorum-voter-not-in-inventory")
 
 
-def test_a_controller_that_is_no_voter() -> None:
+def test_a_controller_that_is_not_a_voter() -> None:
     before = HEALTHY["M2"].but(controllers={3001: False, 3002: False, 3003: False, 3004: False}).observation()
     refused_everywhere(with_voters(before, VOTERS), "controller-not-a-voter")
 
@@ -252,7 +252,7 @@ def lone(**fields: object) -> Observation:
     return with_voters(Seen(**(usual | fields)).observation(), VOTERS)  # type: ignore[arg-type]
 
 
-def test_one_controller_of_three_is_no_quorum() -> None:
+def test_one_controller_of_three_is_not_a_quorum() -> None:
     seen = lone()
     situation = observed_state(seen)
     assert (situation.state, evidence_of(seen).controllers) == (State.M2, "minority")
@@ -263,7 +263,7 @@ def test_one_controller_of_three_is_no_quorum() -> None:
     ]  # fmt: skip
 
 
-def test_a_port_that_is_no_controllers_is_no_quorum() -> None:
+def test_a_port_that_is_not_a_controllers_is_not_a_quorum() -> None:
     """It takes connections and says nothing: two controllers are down, and nothing of a migration exists."""
     seen = lone(controllers={3001: False, 3002: False, 3003: None}, formatted=False, migration=None)
     assert observed_state(seen).state is State.M0

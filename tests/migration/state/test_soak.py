@@ -53,7 +53,7 @@ def test_it_begins_with_the_last_brokers_arrival() -> None:
     assert found.words == "2 h 0 min, without an election of a controller"
 
 
-def test_a_restart_in_m8_does_not_begin_it_anew() -> None:
+def test_a_restart_in_m8_does_not_start_it_again() -> None:
     assert soak(in_m8([*_ARRIVALS, registered(300, 2, 60_000)])) == soak(in_m8())
 
 

@@ -161,7 +161,7 @@ def test_a_broken_situation_is_a_blocker_of_its_own_name(name: str) -> None:
     assert (first.id, first.severity) == (state, "blocker")
 
 
-def test_after_a_rollback_the_leftovers_are_told() -> None:
+def test_after_a_rollback_the_leftovers_are_reported() -> None:
     seen, _ = SITUATIONS["rolled back from M6"]
     situation = observed_state(seen.observation())
     assert {(finding.id, finding.subject) for finding in situation.leftovers} == {
@@ -207,7 +207,7 @@ def test_a_metric_is_known_by_any_form_of_its_name(name: str) -> None:
     assert evidence_of(changed(seen, nodes=nodes)).kraft_state == 2
 
 
-def test_without_a_tree_nobody_knows_who_is_in_office() -> None:
+def test_without_a_tree_the_active_controller_is_unknown() -> None:
     situation = observed_state(_M3.but(has_tree=False).observation())
     assert (situation.state, [finding.subject for finding in situation.findings]) == ("M3", ["zookeeper"])
 

@@ -58,7 +58,7 @@ def test_each_danger_is_named(changes, ids):
     assert _said(changes) == ids
 
 
-def test_work_in_progress_is_told():
+def test_work_in_progress_is_reported():
     ids = [finding.id for finding in check_tree(parsed())]
     assert ids == ["reassignment-before-migration", "topic-deletion-before-migration"]
 

@@ -258,7 +258,7 @@ def test_any_bytes_in_any_place(path, data):
 
 
 @given(st.sampled_from(sorted(small())), st.data())
-def test_every_prefix_of_a_znode_is_read_or_told_of(path, data):
+def test_every_prefix_of_a_znode_is_read_or_reported(path, data):
     content = small()[path]
     if not content:
         return

@@ -59,7 +59,7 @@ def test_every_key_algorithm_of_kafka(digest):
     assert decode_password(encrypted("pw", digest=digest), _SECRET) == "pw"
 
 
-def test_a_wrong_secret_is_told_without_repeating_anything():
+def test_a_wrong_secret_is_reported_without_repeating_anything():
     value = encrypted("open sesame")
     with pytest.raises(PasswordDecodeError) as caught:
         decode_password(value, "another")

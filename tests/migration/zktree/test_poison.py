@@ -97,7 +97,7 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize(("path", "data"), HARMLESS)
-def test_what_kafka_reads_is_no_poison(path, data):
+def test_what_kafka_reads_is_not_poison(path, data):
     assert parsed({path: data}).findings == ()
 
 
@@ -162,7 +162,7 @@ def test_a_comma_behind_a_credential_is_nothing():
 
 
 @pytest.mark.parametrize("data", [b"{", b"nul", b"NaN", b"[Infinity]", b"\xff", b'"\x01"', b"[" * 2000 + b"]" * 2000])
-def test_what_is_no_json(data):
+def test_what_is_not_json(data):
     with pytest.raises(NotJsonError):
         parse_json(data)
 

@@ -35,7 +35,7 @@ def test_the_poison_stays(path, data, chroot):
 
 
 @given(st.sampled_from(PLACES), CONFIGS | st.binary(max_size=30))
-def test_whatever_stands_there_is_judged_alike(path, data):
+def test_every_kind_of_value_is_judged_alike(path, data):
     found = znodes(small() | {path: data})
     assert _said(redact_znodes(found)) == _said(found)
 

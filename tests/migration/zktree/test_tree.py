@@ -51,18 +51,18 @@ def test_paths_may_be_relative_to_the_named_chroot_already():
 
 
 @pytest.mark.parametrize("chroot", ["kafka", "/a//b"])
-def test_what_is_no_chroot(chroot):
+def test_what_is_not_a_chroot(chroot):
     with pytest.raises(InputError) as error:
         tree_of(znodes(small()), chroot)
     assert error.value.id == "invalid-chroot"
 
 
 @pytest.mark.parametrize("given", [(), OTHERS])
-def test_nothing_of_kafka_is_told(given):
+def test_the_absence_of_a_kafka_tree_is_reported(given):
     assert [finding.id for finding in tree_of(given).findings] == ["no-kafka-tree"]
 
 
-def test_the_wrong_chroot_is_told():
+def test_the_wrong_chroot_is_reported():
     assert [finding.id for finding in tree_of(znodes(small(), "/kafka"), "/other").findings] == ["no-kafka-tree"]
 
 

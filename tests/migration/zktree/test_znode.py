@@ -192,13 +192,13 @@ def test_a_cut_off_file_gives_what_is_whole():
     assert "saved-tree-damaged" in [finding.id for finding in saved.findings]
 
 
-def test_damage_is_told():
+def test_damage_is_reported():
     packed = bytearray(encode_znodes([ZNODE] * 100))
     packed[-6] ^= 0xFF  # in the checksum
     assert "saved-tree-damaged" in [finding.id for finding in decode_znodes(bytes(packed), file="f").findings]
 
 
 @given(st.binary() | st.binary().map(lambda data: b"\x1f\x8b\x08\x00" + data))
-def test_any_bytes_are_read_or_told_of(data):
+def test_any_bytes_are_read_or_reported(data):
     saved = decode_znodes(data, file="f")
     assert saved.znodes or saved.findings or not data.strip()

@@ -66,7 +66,7 @@ def test_tables_know_their_lines() -> None:
 @pytest.mark.parametrize(
     "text", ["a", "a = ", "[", "[[", '"', "a = [", 'a = """', "[a", "=", "a.b.", "\\", "]]", "{}=1"]
 )
-def test_what_is_no_toml_has_an_end(text: str) -> None:
+def test_what_is_not_toml_has_an_end(text: str) -> None:
     key_lines(text)
 
 

@@ -74,7 +74,7 @@ def test_a_healthy_quorum_is_changed(change, name, shape):
 
 @pytest.mark.parametrize("name", GOALS)
 @pytest.mark.parametrize("node_id", (2, 3))
-def test_a_voter_that_only_cannot_be_reached_from_here_is_no_obstacle(change, name, node_id):
+def test_a_voter_that_only_cannot_be_reached_from_here_does_not_block(change, name, node_id):
     result = change(quorum := _quorum(name, Event(0, "cut", node_id)), name)
     assert result.outcome is Outcome.DONE, result.findings
     assert quorum.wedged == []

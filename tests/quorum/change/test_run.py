@@ -182,7 +182,7 @@ def test_who_is_not_registered_has_no_endpoint(run):
     assert "candidate-endpoint-unknown" in _ids(result)
 
 
-def test_somebody_else_is_noticed(run):
+def test_a_change_by_another_operator_is_noticed(run):
     quorum = PlayedQuorum(world=world("1 2 3", observers="4 5 6"))
 
     def meanwhile(_, name):
@@ -230,7 +230,7 @@ def test_an_election_in_the_middle_is_waited_for(run):
     assert (result.outcome, quorum.sent) == (Outcome.DONE, ["add 4", "add 5"]), result.findings
 
 
-def test_another_target_begins_anew(run):
+def test_another_target_starts_again(run):
     quorum = PlayedQuorum(world=world("1 2 3", observers="4 5 6"))
     quorum.at_action = _killing(lambda name: name == "answered")
     with pytest.raises(Killed):
@@ -240,7 +240,7 @@ def test_another_target_begins_anew(run):
     assert ids_of(quorum.world.voters) == [1, 2, 3]
 
 
-def test_a_voter_that_joins_again_is_told(run):
+def test_a_voter_that_joins_again_is_reported(run):
     quorum = PlayedQuorum(world=world("1 2 3 4"))
 
     def again(_, name):
@@ -378,7 +378,7 @@ def test_interrupted_before_anything_was_sent_it_is_as_if_nothing_was(run):
     assert quorum.sent == []
 
 
-def test_nobody_to_be_seen(run):
+def test_nothing_can_be_observed(run):
     quorum = PlayedQuorum(world=world("1 2 3"))
 
     def gone(_, name):

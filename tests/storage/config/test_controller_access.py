@@ -30,7 +30,7 @@ def test_what_is_set_for_the_listener_counts_before_what_is_set_for_all() -> Non
     assert (found["sasl.mechanism"], found["sasl.jaas.config"]) == ("PLAIN", LOGIN)
 
 
-def test_a_login_without_a_mechanism_is_no_login_between_nodes() -> None:
+def test_a_login_without_a_mechanism_is_not_a_login_between_nodes() -> None:
     config = a_config(
         listener_security_protocol_map=MAP,
         sasl_mechanism_controller_protocol="PLAIN",

@@ -162,7 +162,7 @@ def test_warnings_that_explain_come_along(data: bytes, blocker: str, warning: st
     assert warning in [finding.id for finding in error.findings if finding.severity is Severity.WARNING]
 
 
-def test_an_id_is_told_of_as_it_is_written():
+def test_an_id_is_shown_as_it_is_written():
     for key in ("node.id", "broker.id"):
         (found,) = refused(text(COMBINED, node_id=None) + f"{key}=x\n".encode()).findings
         assert found.message == f"Invalid value x for configuration {key}: Not a number of type INT"

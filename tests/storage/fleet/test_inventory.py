@@ -73,7 +73,7 @@ def test_features_may_be_written_as_kafka_writes_them():
         ('release_version = "4.3"\nmetadata_version = "4.3"', "two words for one thing"),
     ],
 )
-def test_problems_of_the_fleet_are_told(line, problem):
+def test_problems_of_the_fleet_are_reported(line, problem):
     found = problems_of(f'cluster_id = "new"\n{line}\n{NODE}')
     assert len(found) == 1
     assert problem in found[0]
@@ -95,7 +95,7 @@ def test_problems_of_a_node_name_the_node(line, problem):
     assert any(problem in text for text in found), found
 
 
-def test_all_problems_are_told_at_once():
+def test_all_problems_are_reported_at_once():
     found = problems_of("colour = 1\n[[nodes]]\nid = 1\n[[nodes]]\nhost = 'h'\n")
     assert len(found) == 6  # colour, cluster_id, then host and config of the one, id and config of the other
 

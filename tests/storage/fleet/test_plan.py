@@ -133,7 +133,7 @@ def test_one_standalone_controller_makes_the_others_join_later():
     assert [voter.node_id for voter in plan.voters] == [2]
 
 
-def test_controllers_that_join_later_are_no_voters():
+def test_controllers_that_join_later_are_not_voters():
     plan = FleetBuilder(nodes={3: {"voter": VoterRole.LATER}}).plan()
     assert [voter.node_id for voter in plan.voters] == [1, 2]
     assert [finding.id for finding in plan.findings] == ["even-voter-count"]
@@ -308,7 +308,7 @@ def test_nodes_of_one_host_may_share_a_port_on_different_addresses():
     assert plan.findings == ()
 
 
-def test_all_problems_of_all_nodes_are_told_at_once():
+def test_all_problems_of_all_nodes_are_reported_at_once():
     plan = FleetBuilder(
         inventory={"release_version": "9.9"},
         nodes={5: {"id": 4}, 6: {"kafka_version": "7.0"}},
@@ -327,7 +327,7 @@ def test_all_problems_of_all_nodes_are_told_at_once():
     assert any(finding.subject.startswith("node 1") for finding in blockers(plan.findings))
 
 
-def test_what_all_nodes_say_is_told_once():
+def test_what_all_nodes_say_is_reported_once():
     plan = FleetBuilder(inventory={"release_version": "9.9"}).plan()
     (finding,) = found(plan, "unknown-release-version")
     assert finding.evidence["nodes"] == [1, 2, 3, 4, 5, 6]

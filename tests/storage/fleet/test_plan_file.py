@@ -139,7 +139,7 @@ def test_a_plan_edited_by_hand_is_refused(change):
     assert caught.value.exit_code == 3
 
 
-def test_reformatting_the_json_is_no_edit():
+def test_reformatting_the_json_is_not_an_edit():
     assert parse_plan(edited(lambda plan: None), file="plan.json")[0] == a_plan()
 
 
@@ -162,7 +162,7 @@ def test_reformatting_the_json_is_no_edit():
         (resealed(lambda plan: plan["nodes"][0]["directories"][0].update(directory_id="?")), "not a uuid"),
     ],
 )
-def test_what_is_no_plan_is_told_as_such(data, why):
+def test_what_is_not_a_plan_is_reported_as_such(data, why):
     with pytest.raises(InputError) as caught:
         parse_plan(data, file="plan.json")
     assert caught.value.id == "not-a-plan-file"

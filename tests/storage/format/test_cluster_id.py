@@ -93,7 +93,7 @@ def test_a_migrated_cluster_keeps_its_id(release: str):
     assert ids("clüster", release, migration=True)[0] == "cluster-id-not-ascii"
 
 
-def test_in_a_migration_a_strange_id_is_compared_and_never_made_anew():
+def test_in_a_migration_a_strange_id_is_compared_and_never_generated():
     (finding,) = check_cluster_id("my-old-id", find_release("3.9"), migration=True).findings
     assert finding.id == "cluster-id-not-a-uuid"
     assert "/cluster/id in ZooKeeper" in finding.advice

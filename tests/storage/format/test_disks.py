@@ -67,7 +67,7 @@ def test_directory_ids_on_the_disks_must_be_different_and_not_reserved() -> None
     refused(made, "reserved-directory-id", "Invalid reserved directory ID AAAAAAAAAAAAAAAAAAAAAQ found in /data/d1")
 
 
-def test_an_empty_file_counts_as_formatted_and_is_told() -> None:
+def test_an_empty_file_is_taken_for_formatted_and_reported() -> None:
     made = plan(observed=seen(with_meta("/data/d1", "")), ignore_formatted=True)
     assert made.outcome is Outcome.NOTHING_TO_DO
     assert finding(made, "meta-properties-without-node-id").severity is Severity.WARNING
@@ -107,7 +107,7 @@ def test_where_nothing_can_be_read_nothing_is_left() -> None:
     assert finding(made, "no-directory-left").message == "No available log directories to format"
 
 
-def test_one_place_under_two_names_is_formatted_once_and_told() -> None:
+def test_one_place_under_two_names_is_formatted_once_and_reported() -> None:
     node = {"log_dirs": ("/data/d1", "/data/d1/")}
     made = plan(node=node, observed=seen(blank("/data/d1"), blank("/data/d1/", real_path="/data/d1")))
     assert [directory.action for directory in made.directories] == [Action.FORMAT, Action.SKIP]
@@ -147,7 +147,7 @@ def test_users_and_features_do_nothing_on_a_broker() -> None:
     ]
 
 
-def test_what_is_kept_and_differs_from_what_is_asked_is_told() -> None:
+def test_what_is_kept_and_differs_from_what_is_asked_is_reported() -> None:
     first = plan("4.3", node=TWO)
     bootstrap = FileRead(path="/data/d1/bootstrap.checkpoint", content=first.directories[0].files[1].content)
     kept = replace(formatted("/data/d1"), bootstrap_checkpoint=bootstrap)
@@ -158,7 +158,7 @@ def test_what_is_kept_and_differs_from_what_is_asked_is_told() -> None:
     assert finding(other, "formatted-directory-differs").evidence["stored"]["metadata.version"] == 30
 
 
-def test_voters_that_are_kept_and_differ_are_told() -> None:
+def test_voters_that_are_kept_and_differ_are_reported() -> None:
     first = plan("4.4", voter_mode=VoterMode.INITIAL_CONTROLLERS, initial_controllers=VOTERS)
     file = FileRead(path=f"/data/d1/{METADATA_LOG}/{FIRST_CHECKPOINT}", content=first.directories[0].files[0].content)
     kept = replace(formatted("/data/d1"), metadata_files={FIRST_CHECKPOINT: file})
@@ -194,7 +194,7 @@ def test_a_voters_directory_id_that_another_directory_has_is_a_warning() -> None
     assert finding(made, "shared-directory-id").subject == "directory /data/d2"
 
 
-def test_a_stale_bootstrap_checkpoint_is_told_where_4_4_would_read_it() -> None:
+def test_a_stale_bootstrap_checkpoint_is_reported_where_4_4_would_read_it() -> None:
     stale = FileRead(path="/data/d1/bootstrap.checkpoint", content=b"x")
     entry = DirectoryEntry(name="bootstrap.checkpoint", kind="file", size_bytes=1, mtime_ms=0)
     node = seen(blank("/data/d1", bootstrap_checkpoint=stale, entries=(entry,)))
@@ -211,7 +211,7 @@ def test_files_of_another_user_are_a_warning_without_owner_and_a_refusal_without
     refused(plan(observed=other, owner=owner), "owner-needs-root", "only root can give files to kafka")
 
 
-def test_every_reason_is_told_at_once_and_kafkas_comes_first() -> None:
+def test_every_reason_is_reported_at_once_and_kafkas_comes_first() -> None:
     node = seen(with_meta("/data/d1", "version=2\n"), formatted("/data/d2", node_id=7))
     made = plan(
         "4.4", node=TWO, observed=node, voter_mode=VoterMode.UNSPECIFIED, release_version="3.4",
@@ -227,7 +227,7 @@ def test_every_reason_is_told_at_once_and_kafkas_comes_first() -> None:
     ]
 
 
-def test_an_override_for_a_directory_that_is_none_of_the_nodes_has_no_effect_and_is_told() -> None:
+def test_an_override_for_a_directory_that_is_none_of_the_nodes_has_no_effect_and_is_reported() -> None:
     made = plan(overrides=GuardOverrides(allow_not_blank=frozenset({"/data/d1/"})))
     assert made.outcome is Outcome.PLANNED
     assert finding(made, "directory-not-in-config").subject == "--allow-not-blank"

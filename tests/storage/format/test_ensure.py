@@ -170,7 +170,7 @@ def test_after_the_first_start_the_cluster_decides_and_nothing_is_refused(name, 
     assert told.severity is Severity.INFO
 
 
-def test_another_cluster_is_refused_for_ever():
+def test_another_cluster_is_always_refused():
     plan = ensure(request(cluster_id="AAAAAAAAAAAAAAAAAAAAAA"), disks(formatted(request()), started=True))
     assert plan.outcome is Outcome.REFUSED
 
@@ -208,14 +208,14 @@ def test_a_damaged_checkpoint_is_refused():
     assert "checkpoint-damaged" in ids(blockers(plan.findings))
 
 
-def test_a_new_data_disk_beside_formatted_ones_is_formatted():
+def test_a_new_data_disk_next_to_formatted_ones_is_formatted():
     observed = disks(formatted(request()), started=True)
     plan = ensure(request(), ObservedNode(directories=(observed.directories[0], blank(DIRS[1]))))
     assert plan.outcome is Outcome.PLANNED
     assert [directory.action for directory in plan.directories] == ["keep", "format"]
 
 
-def test_a_blank_metadata_disk_beside_formatted_ones_is_refused():
+def test_a_blank_metadata_disk_next_to_formatted_ones_is_refused():
     observed = disks(formatted(request()), started=True)
     plan = ensure(request(), ObservedNode(directories=(blank(DIRS[0]), observed.directories[1])))
     assert "metadata-disk-lost" in ids(blockers(plan.findings))

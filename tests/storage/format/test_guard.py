@@ -70,7 +70,7 @@ def test_nothing_is_said_of_a_blank_or_missing_directory() -> None:
         (entry(staged_name("meta.properties")), entry(staged_name(BOOTSTRAP_CHECKPOINT)), entry(KAFKACTL_LOCK)),
     ],
 )
-def test_what_an_interrupted_format_leaves_is_no_data(left: tuple[DirectoryEntry, ...]) -> None:
+def test_what_an_interrupted_format_leaves_is_not_data(left: tuple[DirectoryEntry, ...]) -> None:
     assert check(directory("/data/d1", *left)) == {}
 
 
@@ -78,7 +78,7 @@ def test_what_an_interrupted_format_leaves_is_no_data(left: tuple[DirectoryEntry
     "name",
     [FIRST_CHECKPOINT, staged_name(FIRST_CHECKPOINT), "00000000000000000000-0000000000-8791237.checkpoint.part"],
 )
-def test_a_first_checkpoint_alone_is_no_data(name: str) -> None:
+def test_a_first_checkpoint_alone_is_not_data(name: str) -> None:
     seen = directory("/data/d1", entry(METADATA_LOG, "directory"), metadata_log=(entry(name),))
     assert check(seen) == {}
 
@@ -121,7 +121,7 @@ def test_a_later_checkpoint_is_data() -> None:
     assert "directory-not-blank" in check(seen)
 
 
-def test_many_names_are_not_all_told() -> None:
+def test_many_names_are_not_all_reported() -> None:
     seen = directory("/data/d1", *(entry(f"t-{number}", "directory") for number in range(1000)))
     finding = check(seen)["directory-not-blank"]
     assert finding.message.endswith("and 992 more")
@@ -173,7 +173,7 @@ def test_other_folders_are_foreign(name: str) -> None:
 # --- mounts ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_directory_beside_mounts_must_be_one() -> None:
+def test_a_directory_next_to_mounts_must_be_one() -> None:
     mounted = directory("/data/d2", mount_point="/data/d2", device=2)
     finding = check(directory("/data/d1"), mounted)["sibling-is-a-mount"]
     assert finding.severity is Severity.BLOCKER
@@ -222,7 +222,7 @@ def test_a_read_only_file_system_is_refused_once() -> None:
     assert "/data" in found["read-only-filesystem"].message
 
 
-def test_a_directory_of_somebody_else_is_refused() -> None:
+def test_a_directory_of_another_user_is_refused() -> None:
     finding = check(directory(writable=False, write_error="Permission denied"))["write-not-permitted"]
     assert finding.severity is Severity.BLOCKER
     assert "Permission denied" in finding.message
@@ -236,7 +236,7 @@ def test_temporary_places_are_a_warning() -> None:
 # --- the lost metadata disk ------------------------------------------------------------------------------------------
 
 
-def test_a_blank_metadata_directory_beside_formatted_ones_is_a_lost_disk() -> None:
+def test_a_blank_metadata_directory_next_to_formatted_ones_is_a_lost_disk() -> None:
     finding = check(directory(), formatted=(FORMATTED,))["metadata-disk-lost"]
     assert finding.severity is Severity.BLOCKER
     assert "/data/d2" in finding.message
@@ -266,7 +266,7 @@ def test_traces_of_an_interrupted_format_tell_a_half_done_disk_from_a_lost_one()
     assert "metadata-disk-lost" in check(only_locked, formatted=(FORMATTED,))
 
 
-def test_every_problem_of_every_directory_is_told() -> None:
+def test_every_problem_of_every_directory_is_reported() -> None:
     unwritable = directory("/data/d1", entry("topic-0", "directory"), writable=False, write_error="no")
     locked = directory("/data/d2", entry("x"), locked_by_process=True)
     findings = check_blank(

@@ -66,7 +66,7 @@ def test_the_refusal_shows_the_sum_and_who_does_not_follow() -> None:
     assert "controller 1 did not advance" not in finding.message
 
 
-def test_a_controller_with_this_id_that_runs_is_no_lost_disk_and_does_not_count_for_the_majority() -> None:
+def test_a_controller_with_this_id_that_runs_is_not_a_lost_disk_and_does_not_count_for_the_majority() -> None:
     assert seen({1: True, 2: True, 3: True}) == [("controller-runs-elsewhere", Severity.BLOCKER)]
     assert seen({1: True, 2: True, 3: False}) == [("controller-runs-elsewhere", Severity.BLOCKER), *REFUSED]
 

@@ -87,7 +87,7 @@ def test_credentials_of_one_source_are_equal_on_every_controller() -> None:
     assert first.directories[0].files[0].content == second.directories[0].files[0].content
 
 
-def test_a_credential_stands_in_the_checkpoint() -> None:
+def test_a_credential_is_in_the_checkpoint() -> None:
     content = plan(scram=(SCRAM,)).directories[0].files[0].content
     records = [record for _, record in decode_checkpoint(content).records]
     assert records[-1].type == "UserScramCredentialRecord"
@@ -166,7 +166,7 @@ def test_3_3_to_3_6_store_the_canonical_id_and_refuse_what_is_none() -> None:
     refused(plan("3.6", cluster_id="abc"), "cluster-id-not-a-uuid", "does not appear to be a valid UUID")
 
 
-def test_later_releases_store_any_id_and_it_is_told() -> None:
+def test_later_releases_store_any_id_and_it_is_reported() -> None:
     made = plan("4.4", cluster_id="abc")
     assert (made.outcome, made.cluster_id) == (Outcome.PLANNED, "abc")
     assert finding(made, "cluster-id-not-a-uuid").severity is Severity.WARNING

@@ -116,7 +116,7 @@ def test_an_unreadable_directory_proves_nothing() -> None:
     assert stops(made) == [("log-directory-unreadable", "directory /data/d1")]
 
 
-def test_a_zookeeper_brokers_file_is_no_work_of_a_format() -> None:
+def test_a_zookeeper_brokers_file_does_not_come_from_a_format() -> None:
     made = plan(with_meta("/data/d1", f"version=0\nbroker.id=1\ncluster.id={CLUSTER_ID}\n"), blank("/data/d2"))
     assert stops(made) == [("not-formatted-for-kraft", "directory /data/d1")]
 

@@ -118,7 +118,7 @@ def test_records_of_a_newer_release(node, api_key, version, release, starts, wor
         assert words in answer.expected_failure.message
 
 
-def test_offsets_that_do_not_ascend_cannot_be_told(node):
+def test_a_start_with_offsets_that_do_not_ascend_cannot_be_predicted(node):
     made = node("4.3.1").format(static=True).started_once()
     flipped(LOG, -1, 7)(made.root)
     answer = made.verify()
@@ -130,7 +130,7 @@ def test_offsets_that_do_not_ascend_cannot_be_told(node):
 # --- remarks ----------------------------------------------------------------------------------------------------------
 
 
-def test_leftovers_and_readable_secrets_are_told(node):
+def test_leftovers_and_readable_secrets_are_reported(node):
     made = node("4.3.1").format("-S", "SCRAM-SHA-256=[name=alice,password=alice-secret]", static=True)
     made.path(BOOTSTRAP).chmod(0o644)
     holds("d1/meta.properties.tmp", "x")(made.root)
@@ -155,7 +155,7 @@ def test_nothing_is_written(node):
     assert {file: file.read_bytes() for file in made.root.rglob("*") if file.is_file()} == before
 
 
-def test_a_missing_segment_is_noticed_by_nobody_else(node):
+def test_only_this_check_notices_a_missing_segment(node):
     made = node("4.3.1").format(static=True).started_once()
     data = made.path(LOG).read_bytes()
     later = encode_batch([(None, encode_record(metadata_record(20), 0, {}))], base_offset=20, timestamp_ms=NOW_MS)

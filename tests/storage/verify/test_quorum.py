@@ -51,7 +51,7 @@ def test_a_joining_controller(node):
     assert made.verify().will_start is None  # the port is ours, and the name may be
 
 
-def test_a_cut_checkpoint_of_one_of_several_cannot_be_told(node):
+def test_a_start_with_a_cut_checkpoint_of_one_of_several_cannot_be_predicted(node):
     made = node("4.4.0").format("--standalone")
     cut(FIRST, 40)(made.root)
     made.file.write_text(made.file.read_text().replace("servers=localhost:9093", "servers=other:9193,localhost:9093"))

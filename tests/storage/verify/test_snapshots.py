@@ -77,7 +77,7 @@ def test_a_snapshot_cut_before_its_levels_founds_the_cluster_again(lived, damage
     assert ("checkpoint-truncated" in blocker_ids(answer)) == bool(answer.would_lose)
 
 
-def test_a_missing_footer_is_only_told(lived):
+def test_a_missing_footer_is_only_reported(lived):
     made = lived("4.3.1")
     cut_in_batch(NEWEST, -1, 30)(made.root)
     answer = made.verify()

@@ -27,7 +27,7 @@ def verify(made, *, log=None, **changes):
     return verify_node(config, replace(observed, directories=directories), find_release(made.version), facts)
 
 
-def test_a_metadata_directory_of_somebody_else(node):
+def test_a_metadata_directory_of_another_user(node):
     made = node("4.3.1").format(static=True)
     answer = verify(made, d1=DENIED)
     assert answer.expected_failure.phase.word == "metadata-directory"
@@ -87,7 +87,7 @@ def test_a_locked_directory(node, version, roles, starts):
         )
 
 
-def test_files_of_another_owner_are_told(node):
+def test_files_of_another_owner_are_reported(node):
     made = node("4.3.1").format(static=True)
     answer = verify(made, d1={"owner_uid": 4711})
     assert "files-of-another-owner" in {finding.id for finding in answer.findings}
@@ -111,7 +111,7 @@ def test_root_cannot_judge_for_others(node):
     assert "verified-as-root" in {finding.id for finding in answer.findings}
 
 
-def test_a_fifo_with_the_name_of_a_segment_is_told_and_not_waited_for(node):
+def test_a_fifo_with_the_name_of_a_segment_is_reported_and_not_waited_for(node):
     made = node("4.3.1").format(static=True).started_once()
     name = f"{77:020}.log"
     os.mkfifo(made.path(f"d1/__cluster_metadata-0/{name}"))

@@ -112,7 +112,7 @@ class TestMadeHere:
         assert refused({f"{A}.private.key.file": str(save(tmp_path, RSA_KEY))} | more).id == "invalid-assertion"
 
     @pytest.mark.parametrize("text", ["", "hunter2", "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----"])
-    def test_a_file_that_is_no_key(self, tmp_path: Path, text: str) -> None:
+    def test_a_file_that_is_not_a_key(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "key").write_text(text)
         assert refused({f"{A}.private.key.file": str(tmp_path / "key")}).id == "invalid-assertion"
 

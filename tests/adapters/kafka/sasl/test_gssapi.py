@@ -96,7 +96,7 @@ class TestExchange:
         assert failed(lambda: exchange(server, Context())).id == "sasl-exchange-broken"
         assert len(server.messages) == 2
 
-    def test_a_server_that_goes_on_for_ever(self) -> None:
+    def test_a_server_that_never_ends_the_exchange(self) -> None:
         server = Server(b"proof", b"sealed:\x01\x00\x00\x00", b"more")
         assert failed(lambda: exchange(server, Context())).id == "sasl-exchange-broken"
 

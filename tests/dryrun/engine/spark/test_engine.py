@@ -104,7 +104,7 @@ def test_a_plain_log_is_read_once(tmp_path: Path) -> None:
     ],
     ids=["a clear", "aborted in another stretch", "never ended", "replicas without directories"],
 )
-def test_what_nobody_knew_is_read_again(tmp_path: Path, batches: list[list[bytes]]) -> None:
+def test_what_was_unknown_is_read_again(tmp_path: Path, batches: list[list[bytes]]) -> None:
     """Only the log that it is about."""
     plain, odd = log_of(tmp_path, "plain", encoded(SOUND)), log_of(tmp_path, "odd", encoded(batches))
     with jobs_in_process() as jobs:
@@ -185,7 +185,7 @@ def test_a_hostile_number_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> No
     assert columns.patches()[0].keys["number"].tolist() == [900]
 
 
-def test_a_transaction_that_ends_elsewhere_needs_no_second_look(tmp_path: Path) -> None:
+def test_a_transaction_that_ends_elsewhere_needs_no_second_pass(tmp_path: Path) -> None:
     log = log_of(tmp_path, "ended", encoded([*SOUND, [BEGIN], [change(1, Leader=1)], [END]]))
     with jobs_in_process() as jobs:
         (found,) = load_logs(CONTEXT, [cluster(log)], split_bytes=80)
