@@ -239,6 +239,7 @@ def test_a_file_that_is_gone_or_shorter_is_an_error(
         load(request)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_on_spark_itself(tmp_path: Path) -> None:
