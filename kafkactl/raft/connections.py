@@ -82,13 +82,6 @@ class Connections:
             return 0
         return max(0, connection.last_fail + self.retry_backoff - now)
 
-    def request_left(self, peer: int, now: int) -> int:
-        """How long the request to this peer may still take, 0 if there is none."""
-        connection = self.by_peer.get(peer)
-        if connection is None or connection.state != AWAITING_RESPONSE:
-            return 0
-        return max(0, connection.last_send + self.request_timeout - now)
-
     def sent(self, peer: int, correlation_id: int, now: int) -> None:
         """A request to this peer is on its way."""
         connection = self.by_peer.get(peer)

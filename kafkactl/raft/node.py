@@ -264,11 +264,6 @@ class Node:
         self.voters = self.log.voters
         self.is_voter = self.voters.is_voter(self.id, self.key.directory_id)
 
-    def correlate(self) -> int:
-        """The id of the next request."""
-        self.next_correlation_id += 1
-        return self.next_correlation_id
-
     def default_endpoint(self, endpoints: tuple[Endpoint, ...]) -> Endpoint | None:
         """The one of these that replicas use among themselves."""
         for endpoint in endpoints:

@@ -14,7 +14,6 @@ from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.run import Outcome, run_plan, run_script
 from kafkactl.simulator.script import RELEASES, Script
 from kafkactl.simulator.shrink import fewest
-from kafkactl.simulator.words import shown_duration
 
 DEFAULT_RELEASE: Final = "4.4"
 DEFAULT_DURATION_US: Final = 60_000_000
@@ -208,9 +207,3 @@ def figures(summary: Summary) -> dict[str, Any]:
             for share in (50, 90, 99, 100)
         },
     }
-
-
-def reproduce(asked: Asked, seed: int, release: str) -> str:
-    """The statement that describes one run, for people: what, which release, which seed, for how long."""
-    what = asked.script.name if asked.script is not None else f"profile {asked.profile}"
-    return f"{what}, release {release}, seed {seed}, {shown_duration(asked.duration_us)}"
