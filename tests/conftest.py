@@ -78,7 +78,7 @@ class Run:
 def kafkactl(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
     """Run `kafkactl ARGS` in this process: stdin is `input`, no terminal, no colour, no KAFKACTL_ variables.
 
-    Every answer under `-o json` is held against its published schema.
+    Every answer under `-o json` is checked against its published schema.
     """
     for name in [name for name in os.environ if name.startswith("KAFKACTL_")]:
         monkeypatch.delenv(name)

@@ -1,4 +1,4 @@
-"""No password of this suite is ever told: what kafkactl prints, logs and writes in all tests is searched for them.
+"""No password of this suite is ever shown: what kafkactl prints, logs and writes in all tests is searched for them.
 
 Every password that tests use carries one of `MARKS` (tests/repository/test_secrets.py looks after that), so that it can
 be found wherever it turns up: in clear, in base64 at any alignment, in hexadecimal, or quoted for an address. Searched
@@ -38,7 +38,7 @@ def leaks(text: str | bytes) -> list[str]:
 
 
 def check(text: str, where: str) -> None:
-    """Fail if a password stands in this text; the text itself is not repeated."""
+    """Fail if this text contains a password; the text itself is not repeated."""
     found = leaks(text)
     assert not found, f"{where} tells passwords: {found}"
 
@@ -101,7 +101,7 @@ def processes_are_listened_to() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_process_tells_a_secret(processes_are_listened_to: None) -> Iterator[None]:
-    """Fail the test in which a process told one."""
+    """Fail the test in which a process showed one."""
     del _told[:]
     yield
     assert not _told, _told

@@ -1,4 +1,4 @@
-"""Servers of a security review (docs/proof/security.md) that no other test plays: refused, or bounded by time."""
+"""Hostile servers of a security review (docs/proof/security.md) without another test: refused, or bounded by time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A line of every command, with names for what it reads: what the tests run that say something of all of them.
+"""A line of every command, with names for its input, for tests about all commands.
 
-`{NAME}` stands for a thing of a test's own world. A command that needs a live cluster is given one that does not answer
-and the world's client properties: what it prints is its error, and its answers are played by the tests of its package.
+`{NAME}` is replaced with a file or value of the test. A command that needs a live cluster gets an address that does not
+answer, and client properties: it prints its error. Its answers are tested in its own package.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A group that speaks with a cluster, for the tests of what all such groups share."""
+"""A command group that connects to a cluster, to test what all such groups share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def command() -> None:
 @connection_options
 @click.option("--open", "how", default="")
 def look(*, connection: ConnectionArguments, how: str) -> None:
-    """Show the connection, open it, or hold it against the context."""
+    """Show the connection, open it, or compare it with the context."""
     answer: dict[str, Any] = connection._asdict()
     if how:
         with open_client(connection) as client:

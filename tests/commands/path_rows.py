@@ -1,7 +1,7 @@
 """Every option and argument that takes a path, with a command line that is given a hostile one.
 
-tests/commands/test_path_options.py walks the commands and fails where one has no row here, so a new option is either
-played with a device, a FIFO and a sparse file of 200 GB, or has a reason why it opens nothing.
+tests/commands/test_path_options.py walks the commands and fails if an option has no row here, so a new option is either
+tested with a device, a FIFO and a sparse file of 200 GB, or has a reason why it opens nothing.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ NO_SPARSE = KINDS[:2]  # segments are read in pieces, whatever their size, until
 
 
 class Row(NamedTuple):
-    """An option or argument of some commands (patterns of `fnmatch`), and the line that plays it: `{}` is the hostile
-    path, `{@NAME}` a folder with it under that name, other names are sound things. `codes` are how it may end."""
+    """An option or argument of some commands (patterns of `fnmatch`), and the line that uses it: `{}` is the hostile
+    path, `{@NAME}` a folder with it under that name, other names are valid files. `codes` are the allowed exit codes.
+    """
 
     option: str
     commands: str

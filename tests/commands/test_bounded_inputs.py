@@ -200,7 +200,7 @@ def test_readers(reader: str, kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_is_done_without(kind: str, tmp_path: Path) -> None:
-    """Files that say something more, and whose absence is no error."""
+    """Optional files: their absence is not an error."""
     planted(tmp_path / MANIFEST, kind)
     assert read_manifest(tmp_path) == {}
     assert read_file(str(tmp_path / MANIFEST)).content is None

@@ -139,7 +139,7 @@ class Things:
         return str(NAMING[name](self, number)) if name in NAMING else self.known[name]
 
     def written(self, name: str, text: str) -> Path:
-        """A file beside those of the fleet, whose paths are relative."""
+        """A file next to those of the fleet, because their paths are relative."""
         file = self.folder / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)

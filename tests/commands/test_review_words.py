@@ -32,7 +32,7 @@ NUMERIC = [
 @pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number[:8])
 def test_no_option_takes_a_number_for_a_defect(kafkactl, number: str):
-    """Every option of every command that is no path: the value is wrong, or what else is missing is reported."""
+    """Every option that does not take a path, of every command: a wrong value, or a missing option, is reported."""
     assert len(NUMERIC) > 100
     for words, option in NUMERIC:
         run = kafkactl(*words, f"{option}={number}", "--timeout", "20s", "-o", "json")

@@ -1,10 +1,10 @@
 """A disk that fails on purpose: the nth operation of a run fails in a chosen way, or is the last that happens.
 
-The real operations are carried out in a scratch directory, so that what is left can be looked at by the same code
-that looks at real disks. After a kill nothing more is carried out, whatever the caller's `finally` blocks try. With
-`power=True` a kill also takes away what was not synced: file contents since their last fsync (cut at a random
-place), and names since the last fsync of their directory (in each directory the operations since then are undone
-from the last one back to a random point).
+The real operations are carried out in a scratch directory, so that the result can be examined by the code that
+observes real disks. After a kill nothing more is carried out, whatever the caller's `finally` blocks try. With
+`power=True` a kill also removes what was not synced: file contents since their last fsync (cut at a random place), and
+names since the last fsync of their directory (in each directory the operations since then are undone from the last one
+back to a random point).
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class FaultyFilesystem:
     # --- what a power loss takes
 
     def lose_power(self) -> None:
-        """Take away, in the scratch directory, what was never synced. Call after `Killed`."""
+        """Remove from the scratch directory what was never synced. Call after `Killed`."""
         self._lose_contents()
         for unsynced in self._names.values():
             stay = self.random.randint(0, len(unsynced.undo))

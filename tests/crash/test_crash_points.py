@@ -1,7 +1,7 @@
 """Every file operation of format, apply and unformat fails once in every way; none leaves a third state.
 
-After each failure the disks are looked at: Kafka would start only from a complete node, nothing of anybody else's is
-touched, and what the command said is true. Then a fresh run finishes the work, or refuses and says what to do.
+After each failure the disks are observed: Kafka would start only from a complete node, no file of others is touched,
+and the command's answer is true. Then a new run completes the work, or refuses and says what to do.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class World:
         }
 
     def found(self) -> dict[str, bytes]:
-        """Every file on the disks, but for our own lock and temporary files, which hurt nobody."""
+        """Every file on the disks except kafkactl's own lock and temporary files, which are harmless."""
         return {
             str(path): path.read_bytes()
             for path in (self.root / "disks").rglob("*")

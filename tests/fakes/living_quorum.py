@@ -2,7 +2,7 @@
 
 It has what decides whether a replica is seen to advance (KafkaRaftClient, LeaderState): a no-op every 500 ms, on which
 each follower fetches with a larger offset; the fetch that the leader parks for up to 500 ms, whose completion sets the
-time of the last fetch also where the follower is gone by then; elections, after which nobody has fetched yet. Time
+time of the last fetch even if the follower is gone by then; elections, after which no follower has fetched yet. Time
 passes only where the code under test waits. `true_life` is what the code under test has to find out.
 """
 
@@ -31,7 +31,7 @@ EPOCH_MS = 1_700_000_000_000
 @dataclass(frozen=True)
 class Event:
     """What happens to a node at a moment: kill, pause, resume, start, cut (it cannot be reached from here), isolate
-    (it cannot fetch, and can be reached), elect (the leader resigns, whoever `node_id` is becomes the next)."""
+    (it cannot fetch, and can be reached), elect (the leader resigns, and `node_id` becomes the next)."""
 
     at_ms: float
     what: str

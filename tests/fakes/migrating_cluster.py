@@ -1,9 +1,10 @@
-"""A cluster on its way from ZooKeeper to KRaft, as far as an operator can touch and see it, with what harms it counted.
+"""A simulated cluster that migrates from ZooKeeper to KRaft, as an operator sees it, with a count of what harms it.
 
-Time passes only when somebody waits. What each kind of node does at a start, and what the controllers do by themselves,
-is what was measured on Kafka 3.9.2 (the runs behind docs/proof/migration.md): the copy begins when the last broker
-has registered, a broker with its KRaft file before that makes strays, a `/controller` deleted under living controllers
-is a split brain, a `/migration` that was left behind empties ZooKeeper, a leader without the flag finalizes.
+Time passes only when the code under test waits. What each kind of node does when it starts, and what the controllers do
+on their own, was measured on Kafka 3.9.2 (the runs of docs/proof/migration.md): the copy begins when the last broker
+has registered, a broker started earlier with its KRaft file makes strays, deleting `/controller` under running
+controllers is a split brain, a `/migration` left of an earlier attempt empties ZooKeeper, a leader without the flag
+finalizes.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class FakeNode:
 
 
 class FakeCluster:
-    """Brokers 1 to 3 and controllers 3001 to 3003 beside a ZooKeeper."""
+    """Brokers 1 to 3, controllers 3001 to 3003, and a ZooKeeper."""
 
     def __init__(self, *, brokers: int = 3, controllers: int = 3) -> None:
         self.now_ms = 1_790_000_000_000.0
@@ -228,7 +229,7 @@ class FakeCluster:
             del self.znodes["/controller"]
 
     def format(self, id: int, cluster_id: str) -> None:
-        """Formatted disks; where no other controller has any log, the quorum begins anew."""
+        """Format the disks; if no other controller has a log, the quorum begins again."""
         if self.log.end_offset and not any(controller.formatted for controller in self.controllers):
             self.logs.append(FakeLog(self.now_ms))
             self.copying, self.dual_write = 0, False

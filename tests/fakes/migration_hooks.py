@@ -24,7 +24,7 @@ FAIL, HANG, LIE, TWICE, LATE = "fail", "hang", "lie", "twice", "late"
 
 
 class FakeClock:
-    """Time that passes for the cluster when somebody sleeps."""
+    """A clock on which time passes, for the cluster too, when the code under test sleeps."""
 
     def __init__(self, cluster: FakeCluster) -> None:
         self._cluster = cluster
@@ -60,9 +60,9 @@ class FakeLock:
 
 
 class FakeWorld:
-    """A `World`. `verbs` are those with a command; `faults` strike the next hook of a verb, each once.
+    """A `MigrationPort`. `verbs` are those with a command; `faults` strike the next hook of a verb, each once.
 
-    `operator` is called for what there is no command for: by default nobody does anything.
+    `operator` is called for steps without a command; by default it does nothing.
     """
 
     def __init__(self, cluster: FakeCluster, *, verbs: frozenset[Verb] = ALL) -> None:

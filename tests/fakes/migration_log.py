@@ -20,7 +20,7 @@ REGISTER, UNFENCE_CHANGE, NO_OP, STATE, BEGIN, END, FEATURE, REGISTER_CONTROLLER
 
 
 class FakeLog:
-    """Records, appended by whoever leads."""
+    """Records, appended by the leader."""
 
     def __init__(self, now_ms: float = 1) -> None:
         self.now_ms = now_ms  # by the leader's clock
@@ -85,7 +85,7 @@ class FakeLog:
         self.append((UNFENCE_CHANGE, 1, {"BrokerId": id, "BrokerEpoch": epoch, "Fenced": -1}))
 
     def no_ops(self, count: int) -> None:
-        """The log moves on by itself, twice a second."""
+        """Append the no-ops that a leader writes twice a second."""
         self.append(*[(NO_OP, 0, {})] * count)
 
     def _add(self, records: list[tuple[bytes | None, bytes | None]], *, is_control: bool = False) -> int:

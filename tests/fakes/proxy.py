@@ -1,6 +1,6 @@
 """A network that fails on request: a proxy that knows frames, between a client and a node, real or scripted.
 
-Each fault strikes one request with a given api key, the first unless told otherwise; everything else passes untouched.
+Each fault strikes one request with a given api key, by default the first; everything else passes unchanged.
 Several proxies may share one `FaultPlan`: then a cluster behind them has one network, in which one thing goes wrong.
 """
 
@@ -136,7 +136,7 @@ class FaultyProxy(Listening):
         return False
 
     def _send_apart(self, request: bytes) -> None:
-        """The request over a connection of its own, to its answer, which nobody sees."""
+        """Send the request over a separate connection and discard its answer."""
         with socket.create_connection((self._node.host, self._node.port)) as apart:
             apart.sendall(request)
             _frame(apart)

@@ -1,9 +1,9 @@
 """The coverage-guided campaign: `python -m tests.fuzz.campaign [SECONDS [TARGET]...]`; `make lab` runs it to its end.
 
-It goes on where it was left: the figures stand in docs/proof/fuzz.md, what was learned in .fuzz/ (and, of it, a
-selection in tests/fuzz/corpus). Targets take turns, the one that had the least time first, so that fast ones come to
-more executions. A campaign is complete at ten million executions; the next begins anew and keeps the corpus. An input
-that fails is put into tests/fuzz/failed, where `make test` plays it, and ends the campaign.
+It resumes where it was interrupted: the figures are in docs/proof/fuzz.md, the corpus in .fuzz/ (and a selection of it
+in tests/fuzz/corpus). Targets take turns, the one with the least time first, so that fast ones get more executions. A
+campaign is complete after ten million executions; the next starts again from zero and keeps the corpus. An input that
+fails is put into tests/fuzz/failed, where `make test` runs it, and ends the campaign.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Figures:
 
 
 def read_figures(text: str) -> Figures:
-    """As they stand in the page; a campaign that is complete counts as an earlier one."""
+    """The figures on the page; a complete campaign is treated as an earlier one."""
     section = text.partition(f"{SECTION}\n")[2].partition("\n## ")[0]
     found = [[part.replace(",", "") for part in row.groups()] for row in _ROW.finditer(section)]
     rows = {name: Row(*map(int, numbers)) for name, *numbers in found if name in TARGETS}
@@ -112,7 +112,7 @@ def turn(target: Target, row: Row, seconds: int) -> tuple[Row, str | None]:
 
 
 def _take_failures(target: Target) -> int:
-    """Put the inputs that failed where they are played again; how many."""
+    """Put the inputs that failed where they are run again. Returns how many there were."""
     found = sorted((WORK / target.name / "found").glob("*"))
     for path in found:
         content = path.read_bytes()

@@ -242,7 +242,7 @@ CHANGE = (
 
 
 def chained(entries: Any) -> bytes:
-    """Lines of a journal whose chain fits, whatever stands in them."""
+    """Lines of a journal with a valid chain and any content."""
     text, lines = JournalText(entries=()), b""
     for entry, said in entries:
         made = new_entry(text, entry, said, at_ms=1)

@@ -40,7 +40,7 @@ class Talker(ABC):
 
     @abstractmethod
     def serve(self, connection: socket.socket) -> None:
-        """Speak with one client."""
+        """Serve one client."""
 
 
 class HttpTalker(Talker):

@@ -2,7 +2,7 @@
 
 It may give a value or raise a declared error, whose words can be shown, and nothing else. While it reads one input the
 process may take at most 64 MiB more than before. The same `execute` serves Atheris (tests.fuzz.guided) and `make test`,
-which plays the corpus.
+which runs the corpus.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Errors = tuple[type[KafkactlError], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A reader under fire.
+    """A reader that is fuzzed.
 
-    `make` gives the function that takes an input (what it needs beside the input is made once) and the sound inputs to
-    start from. `reads` are the modules of the library that it is there for, without `kafkactl.`; the replay proves that
-    the corpus reaches each. `most_bytes` is the longest input that a campaign makes.
+    `make` gives the function that takes an input (everything else that it needs is made once) and the valid inputs to
+    start from. `reads` are the modules of the library that it covers, without `kafkactl.`; the replay proves that the
+    corpus reaches each. `most_bytes` is the longest input that a campaign makes.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""No input ends in "This is a bug in kafkactl": every kind that others write, damaged at random.
+"""No input ends in "This is a bug in kafkactl": every kind of input from others, damaged at random.
 
-`make test` plays a few of each, always the same; `make lab` plays thousands (KAFKACTL_FUZZ_EXAMPLES sets the number).
+`make test` runs a few of each, always the same; `make lab` runs thousands (KAFKACTL_FUZZ_EXAMPLES sets the number).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Kafkactl = Callable[..., Run]
 
 @dataclass
 class Place:
-    """Where commands find what they need beside the hostile file."""
+    """The folder with what commands need in addition to the hostile file."""
 
     folder: Path
     kafkactl: Kafkactl
@@ -134,7 +134,7 @@ def observation(place: Place) -> Kind:
 
 
 def journal(place: Place) -> Kind:
-    """As `migrate status` shows it beside what was observed."""
+    """As `migrate status` shows it together with the observation."""
     folder = _seen(place)
     words = ("migrate", "status", "--observation", folder, "--journal")
     samples = (json.dumps(MIGRATION).encode(), rechained(json.dumps(MIGRATION).encode()))

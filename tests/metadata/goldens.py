@@ -25,7 +25,7 @@ def golden(name: str) -> bytes:
 
 
 def rewritten(data: bytes) -> bytes:
-    """Every record decoded to values and encoded from them, every batch written anew."""
+    """Every record decoded to values and encoded from them, in newly written batches."""
     return b"".join(_rewritten_batch(found) for found in decode_batches(data))
 
 

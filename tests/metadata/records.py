@@ -1,4 +1,4 @@
-"""Records of the metadata log for tests: told by the fields that matter, the others at their defaults."""
+"""Records of the metadata log for tests: given by the fields that matter, the others at their defaults."""
 
 from __future__ import annotations
 

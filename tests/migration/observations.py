@@ -296,7 +296,7 @@ def whole(entry: MetadataRecord) -> MetadataRecord:
 
 
 def uuid(number: int) -> Uuid:
-    """An id that is nobody else's."""
+    """An id that no other entity has."""
     return Uuid((number + 1000).to_bytes(16, "big"))
 
 
@@ -352,5 +352,5 @@ def _claim(made: World, name: str) -> None:
 
 
 def aborted(begin: int = COPY_BEGIN) -> AbortedCopy:
-    """A copy that was taken back."""
+    """A copy that was undone."""
     return AbortedCopy(begin=begin, abort=begin + 3, records=0, reason="Controller failover")

@@ -1,4 +1,4 @@
-"""A saved observation as somebody else's observer may have written it: answers on the wire, znodes, a log on disk."""
+"""A saved observation as another program may write it: responses on the wire, znodes, a log on disk."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Mutants of a module: one small fault each, made by mutmut's operators, and a sample of them that stays the same.
 
-mutmut's own runner changes functions alone and none that is decorated; here tables, properties and the fields of
-dataclasses are changed as well, for that is where much of kafkactl's rules stands.
+mutmut's own runner changes only functions without decorators; here tables, properties and the fields of dataclasses
+are changed as well, because many of kafkactl's rules are in them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Mutant:
 
     @cached_property
     def source(self) -> str | None:
-        """The whole module with this fault; None where that is no Python."""
+        """The whole module with this fault; None if that is not valid Python."""
         tree = self._tree.deep_replace(self._node, self._changed)
         assert isinstance(tree, cst.Module)
         try:
@@ -129,7 +129,7 @@ class _Collector(cst.CSTVisitor):
 
 
 def _never_changed(node: cst.CSTNode) -> bool:
-    """What is no behaviour: annotations, imports, decorators, `__all__`, and sentences (strings with a space)."""
+    """What does not affect behaviour: annotations, imports, decorators, `__all__`, sentences (strings with a space)."""
     if isinstance(node, cst.SimpleString):
         return " " in node.value
     if isinstance(node, cst.Assign):

@@ -2,8 +2,8 @@
 
 `python -m tests.mutation.runner` reads one order a line from stdin (JSON: `tests`, `own`, `most_seconds`, and `module`,
 `path` and `source` of the mutant, or none of the three for the code as it is) and answers each with a line: how the
-tests ended. The child imports kafkactl anew, the mutated module from the order; what others have written (pytest,
-hypothesis) is imported once, by the parent.
+tests ended. The child imports kafkactl again, the mutated module from the order; other packages (pytest, hypothesis)
+are imported once, by the parent.
 """
 
 from __future__ import annotations

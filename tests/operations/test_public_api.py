@@ -1,4 +1,4 @@
-"""The public API as a user writes it: each result is JSON as it stands, and the same that the command prints."""
+"""The public API as a user calls it: each result is plain JSON, and equals what the command prints."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def same(answer: dict[str, Any], printed: dict[str, Any], *but: str) -> bool:
-    """Whether the two are one JSON value, but for these fields (times, ids made anew) and the envelope."""
+    """Whether the two are the same JSON value, except for these fields (times, generated ids) and the envelope."""
     left, right = json.loads(json.dumps(answer)), dict(printed)
     for name in ("kind", "schema_version", *but):
         left.pop(name, None)

@@ -9,7 +9,7 @@ from kafkactl.schema.spec import MessageSpec
 
 
 def spec_of(*fields: dict[str, Any], valid: str = "0-3", flexible: str = "1+") -> MessageSpec:
-    """A message called Sample; versions 1 and up are flexible unless told otherwise."""
+    """A message called Sample; versions 1 and up are flexible by default."""
     return build_message(
         {"type": "data", "name": "Sample", "validVersions": valid, "flexibleVersions": flexible, "fields": list(fields)}
     )

@@ -33,7 +33,7 @@ def every_version() -> list[tuple[MessageSpec, int]]:
 
 
 def random_message(rng: random.Random, spec: MessageSpec, version: int) -> dict[str, Any]:
-    """A value that can be told in this version, with every field of the definition."""
+    """A value that this version can express, with every field of the definition."""
     return _struct(rng, spec.fields, Form(version, spec.is_flexible(version)), depth=0)
 
 

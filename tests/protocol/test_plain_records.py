@@ -35,7 +35,7 @@ def test_usual_records_are_found_where_they_stand(values):
 
 @given(VALUES, st.data())
 def test_what_is_accepted_is_what_the_codec_reads(values, drawn):
-    """A byte behind the header is another; whoever checks the CRC would not come here."""
+    """A byte after the header differs; a reader that checks the CRC would stop before."""
     data = bytearray(batch(values))
     at = drawn.draw(st.integers(HEADER_BYTES, len(data) - 1))
     data[at] ^= drawn.draw(st.integers(1, 255))

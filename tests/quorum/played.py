@@ -1,4 +1,4 @@
-"""A quorum that is played: what `worlds` holds, in time, with requests that are taken, lost, late or refused."""
+"""A simulated quorum: the states of `worlds` over time, with requests that are accepted, lost, late or refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIMED_OUT = Answer(code=7, message="The request timed out.")
 
 
 class PlayedClock:
-    """Time passes only where somebody waits."""
+    """A clock on which time passes only when the code under test waits."""
 
     def __init__(self) -> None:
         self.at_ms = 0.0
@@ -46,7 +46,7 @@ class Reaction:
 class PlayedQuorum:
     """The port of a change onto a world of tests. `reactions` are used up by the requests, in order.
 
-    `at_action` is told the number of every action before it happens; it may end the process, or change the world.
+    `at_action` gets the number of every action before it happens; it may end the process, or change the world.
     """
 
     world: World

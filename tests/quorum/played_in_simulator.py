@@ -180,9 +180,9 @@ def judged(case: Case, fault: Fault, played: Played) -> str:
 
 
 def _announced(case: Case, port: SimulatedQuorum) -> int:
-    """How many failures the operator was told that the voters survive, just before the fault.
+    """How many failures the voters survive by the last plan shown before the fault.
 
-    A request that was sent counts as long as the engine has not gone on: its set is in force or is not.
+    A request that was sent is included until the engine continues, because its voter set may be in force or not.
     """
     world = port.world
     alive = frozenset(

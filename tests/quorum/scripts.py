@@ -99,7 +99,7 @@ COMMANDS: dict[str, Callable[[Story, list[str]], str]] = {
 
 
 def replayed(text: str) -> str:
-    """The script with its outputs made anew; comments and blank lines stay."""
+    """The script with newly generated outputs; comments and blank lines stay."""
     story, lines, in_output = Story(), [], False
     for line in text.splitlines():
         if not line:

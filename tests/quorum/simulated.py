@@ -29,7 +29,7 @@ ANSWER_US = 10_000_000
 
 
 class SimulatedQuorum:
-    """A quorum of the simulator as a port, and the clock of whoever uses it.
+    """A quorum of the simulator as a port, and the clock of the code that uses it.
 
     `at_event` is called once, when the event number `fault_at` of the world is over.
     """

@@ -116,7 +116,7 @@ def test_sizes_and_thin_ice_need_a_flag(target, id):
 
 
 def test_a_single_step_is_the_operators_choice_but_for_the_wedge():
-    """kafka-metadata-quorum's own commands: three voters to two is told, not refused."""
+    """The commands of kafka-metadata-quorum: three voters to two is a warning, not a refusal."""
     plan = plan_removal(HEALTHY, key(3))
     assert plan.outcome is Outcome.PLANNED
     assert {"zero-tolerance", "passes-two-voters"} <= {finding.id for finding in plan.findings}

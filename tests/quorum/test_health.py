@@ -1,4 +1,4 @@
-"""What a look at a quorum finds wrong, and when the quorum counts as broken."""
+"""Problems found in an observation of a quorum, and when the quorum is called broken."""
 
 from __future__ import annotations
 

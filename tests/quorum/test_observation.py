@@ -1,4 +1,4 @@
-"""Answers of several controllers, disks and the log become one state; what nobody told stays unknown."""
+"""Answers of several controllers, disks and the log become one state; what none of them shows stays unknown."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_payload_is_the_one_of_the_face():
 
 
 def test_a_recent_fetch_is_not_a_sign_of_life_of_a_node_that_does_not_answer():
-    """Neither where nobody answers at its endpoint, nor where whoever answers does not say that it is that node."""
+    """Neither if nothing answers at its endpoint, nor if the process that answers does not report that id."""
     voters = [_replica(1, age_ms=0), _replica(2), _replica(3), _replica(4)]
     nodes = [_asked(1), _asked(2, answers=False), replace(_asked(3), named_itself=False)]
     state = _state(_answer(voters), nodes=[*nodes, replace(_asked(4), cluster_id="another")])

@@ -1,4 +1,4 @@
-"""The safest order against trying every order, for all sets of up to five voters and all patterns of liveness."""
+"""The safest order compared with every order. All sets of up to five voters, and all patterns of liveness."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The planner against everything that can happen: all small quorums, all patterns of life, interruption everywhere.
 
-In Patroni's manner: after every step, any set of nodes is lost, the quorum is looked at again and planned anew; it
-reaches the goal or refuses, and never takes a step to a set of which no majority lives (the world in worlds.py would
-fail). Whether it may refuse is held against walking all sets there are.
+As in Patroni's tests: after every step, any set of nodes is lost, and the quorum is observed and planned again. It
+reaches the goal or refuses, and never takes a step to a set without a living majority (the world in worlds.py would
+fail). Whether it may refuse is checked by trying all sets there are.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _can_be_reached(world, target):
 
 
 def _journey(world, target):
-    """Every world on the way, planned anew before each step; the last one is where it stopped, and the outcome."""
+    """Every world on the way, with a new plan before each step; the last one is where it stopped, and the outcome."""
     worlds = [world]
     for _ in range(40):
         plan = _plan(worlds[-1], target)

@@ -1,6 +1,6 @@
 """The stories in tests/scripts/plans/quorum_*.txt, word for word.
 
-KAFKACTL_REWRITE=1 writes the outputs anew: read the difference, and keep it only if you know why it is right.
+KAFKACTL_REWRITE=1 rewrites the outputs: read the difference, and keep it only if you know why it is right.
 """
 
 from __future__ import annotations

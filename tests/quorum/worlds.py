@@ -17,7 +17,7 @@ REQUESTS = {key: Versions(0, 1) for key in (52, 53, 54, 55, 59, 80, 81)}
 
 
 def directory(letter: str) -> Uuid:
-    """A directory id that a letter stands for."""
+    """The directory id for a letter."""
     return Uuid(b"\x10" + bytes(14) + letter.encode())
 
 

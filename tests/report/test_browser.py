@@ -1,7 +1,7 @@
 """A report in a real browser: nothing complains, nothing is asked for, nothing is wider than the window.
 
 Needs Chromium (Debian: chromium; `make test` installs it on continuous integration; KAFKACTL_BROWSER names another).
-What can be told without one is in test_report.py. KAFKACTL_REPORT_PICTURES names a folder to look at the pages in.
+What can be tested without one is in test_report.py. KAFKACTL_REPORT_PICTURES names a folder for pictures of the pages.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ EMPTY_ELEMENTS = {"meta", "link", "br", "hr", "img"}
 
 
 class Reader(HTMLParser):
-    """Holds a page against the rules: every element is closed in its order, no two have one id."""
+    """Checks a page: every element is closed in order, and no two have the same id."""
 
     def __init__(self) -> None:
         super().__init__()

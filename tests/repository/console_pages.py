@@ -1,6 +1,6 @@
 """Pages of docs/ that are run: every command of their console blocks, in order, and what it prints is compared.
 
-`…` in a page stands for any text; blanks are not counted. Lines that begin with `> ` go on with the command.
+`…` in a page matches any text; blanks are not compared. Lines that begin with `> ` continue the command.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ def _tracked() -> Iterator[Path]:
 
 
 def test_no_advice_installs_a_name_from_an_index():
-    """Whoever registers the name decides what is run: the wheel of the release is named instead."""
+    """The owner of a name on an index decides what is installed, so the wheel of the release is named instead."""
     places = [*product_files(), *ROOT.glob("schemas/**/*.toml"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*.md")]
     advice = re.compile(r"pip install[^\n]*?[ '\"]kafkactl(?:\[|['\"`\s]|$)")
     assert not [str(path.relative_to(ROOT)) for path in places if advice.search(path.read_text(encoding="utf-8"))]

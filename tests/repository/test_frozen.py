@@ -1,4 +1,4 @@
-"""`@frozen` against `dataclasses.dataclass(frozen=True, slots=True)`: the same class to whoever uses it."""
+"""`@frozen` against `dataclasses.dataclass(frozen=True, slots=True)`: the same class to its users."""
 
 from __future__ import annotations
 

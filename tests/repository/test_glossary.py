@@ -1,4 +1,4 @@
-"""Plain words: what a person reads uses the glossary's terms, and messages and docstrings stand by themselves."""
+"""Plain words: texts use the glossary's terms, and messages and docstrings can be read on their own."""
 
 from __future__ import annotations
 
@@ -126,16 +126,25 @@ def test_comments_use_plain_words():
     assert not found
 
 
-def test_names_of_unit_tests_use_plain_words():
+def test_names_and_docstrings_of_unit_tests_use_plain_words():
     found = {
-        f"{shown(path)}:{test.lineno}": (phrase, use)
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        f"{shown(path)}:{getattr(node, 'lineno', 1)}": (phrase, use)
+        for path in sorted((ROOT / "tests").rglob("*.py"))
         if ROOT / "tests" / "lab" not in path.parents
-        for test in nodes(path, ast.FunctionDef)
-        if test.name.startswith("test_")
-        for phrase, use in banned_words(test.name.replace("_", " "))
+        for node in nodes(path, ast.Module, ast.ClassDef, ast.FunctionDef)
+        for phrase, use in banned_words(_name_of_a_test(node) + CODE.sub("", " ".join(_docstring(node).split())))
     }
     assert not found
+
+
+def _name_of_a_test(node: ast.AST) -> str:
+    name: str = getattr(node, "name", "")
+    return f"{name.replace('_', ' ')}. " if name.startswith("test_") else ""
+
+
+def _docstring(node: ast.AST) -> str:
+    body = getattr(node, "body", None)
+    return _text(body[0].value) if body and isinstance(body[0], ast.Expr) else ""
 
 
 def test_docstrings_cite_pages_of_this_repository():

@@ -18,7 +18,7 @@ BOOTSTRAP = {"--bootstrap-server", "--bootstrap-controller"}
 
 
 def changing_commands() -> dict[str, LeafCommand]:
-    """The commands that speak with a cluster and can be run dry, so that otherwise they change something."""
+    """The commands that connect to a cluster and have a dry run, that is, change something without it."""
     return {
         ctx.command_path: command
         for ctx, command in every_command()

@@ -29,8 +29,8 @@ def _said() -> dict[str, str]:
 
 
 def _parameters() -> dict[str, list[str]]:
-    """Names of the positional parameters by function or class; for a class, its fields. Names told twice differ: left
-    out."""
+    """Names of the positional parameters by function or class; for a class, its fields. A name with two different lists
+    is left out."""
     found: dict[str, list[str]] = {}
     ambiguous = set()
     for path in product_files():

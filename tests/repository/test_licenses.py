@@ -1,6 +1,6 @@
 """What kafkactl needs is freely licensed: no package of it, or of what it needs itself, is under the GPL, LGPL or AGPL.
 
-A word that is not in the table of scripts/licenses.py is looked at by a person, and then stands there.
+A person checks a licence that is not in the table of scripts/licenses.py, and adds it there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pages that are run as a reader would run them, without a cluster or against a played one."""
+"""Pages that are run as a reader would run them, without a cluster or against a simulated one."""
 
 from __future__ import annotations
 

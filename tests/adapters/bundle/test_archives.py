@@ -158,7 +158,7 @@ def test_a_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def archive(path: Path, *members: tuple[zipfile.ZipInfo | str, bytes], manifest: bytes | None = None) -> Path:
-    """A ZIP file as anybody can make it."""
+    """A ZIP file with any content, valid or not."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("manifest.json", render_manifest(MANIFEST) if manifest is None else manifest)
         for name, data in members:

@@ -110,7 +110,7 @@ class Slow(OsFilesystem):
 
 @pytest.fixture
 def disks() -> Iterator[Path]:
-    """A folder that every user can reach, with a folder and a file of root's alone beside it."""
+    """A folder that every user can write to, next to a folder and a file that only root can."""
     with tempfile.TemporaryDirectory(prefix="kafkactl-races-") as folder:
         found = Path(folder)
         found.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Looking at directories: whatever stands there becomes a value, and nothing is changed or waited for."""
+"""Observing directories: any content becomes a value, and nothing is changed or waited for."""
 
 from __future__ import annotations
 

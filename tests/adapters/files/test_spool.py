@@ -1,4 +1,4 @@
-"""What comes over the network is kept in a file, and a disk that is full is told."""
+"""Data from the network is kept in a file, and a full disk is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks that do what they should, and hooks that fail, hang, flood, lie about being ready or leave somebody behind."""
+"""Hooks that work, and hooks that fail, hang, flood, report success too early, or leave a process behind."""
 
 from __future__ import annotations
 

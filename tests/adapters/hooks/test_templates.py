@@ -221,7 +221,7 @@ def test_lines_of_a_nodes_log(template: str, clients: Clients, tmp_path: Path) -
 
 @pytest.mark.parametrize("template", READY_MADE)
 def test_a_client_that_is_not_there_is_reported(template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where ssh is there and the other side has nothing: a hook that fails is no file that somebody changed."""
+    """Also if ssh is there and the remote side has nothing: a hook that fails is not a file that was changed."""
     empty = tmp_path / "bin"
     empty.mkdir()
     for name in ("sh", "cat", "sha256sum", "cut", "mktemp", "rm"):

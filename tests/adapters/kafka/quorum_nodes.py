@@ -155,7 +155,7 @@ def quorum_body(
 
 @contextlib.contextmanager
 def running(quorum: Quorum, *, brokers: tuple[int, ...] = (), down: tuple[int, ...] = ()) -> Iterator[Quorum]:
-    """The quorum with a listener for each of its nodes; those that are `down` have an address and nobody there."""
+    """The quorum with a listener for each of its nodes; nodes that are `down` have an address without a listener."""
     level = {"metadata.version": 33} | ({"kraft.version": 1} if quorum.kraft_version else {})
     with contextlib.ExitStack() as stack:
         for id in (*quorum.ids, *(observer for observer in quorum.observers if observer < 10)):

@@ -44,7 +44,7 @@ class Moment:
 
 
 class KillingPlan(FaultPlan):
-    """A network in which nothing goes wrong but that the client dies at one request."""
+    """A network without faults, on which the client is killed at one request."""
 
     def __init__(self, moment: Moment | None = None) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ def reassign(quorum: FaultyQuorum, target: str, folder: Path) -> subprocess.Pope
 
 
 def undisturbed(target: str, folder: Path) -> list[int]:
-    """The api keys of the requests of a run that nobody kills."""
+    """The api keys of the requests of a run that is not killed."""
     folder.mkdir(parents=True)
     with FaultyQuorum(network=KillingPlan()) as quorum:
         assert reassign(quorum, target, folder).wait(ENDS_WITHIN_S) == 0, (folder / "out").read_text()

@@ -30,7 +30,7 @@ def quorum_answer(*, leads: bool, leader_id: int = 1) -> Reply:
 
 
 class Controller(FakeBroker):
-    """Leads, or does not; may be told to answer a request in a way of its own."""
+    """A controller that leads, or does not; answers to single requests can be set."""
 
     def __init__(self, *, leads: bool = False, answers: dict[str, Action] | None = None, **more: Any) -> None:
         self.leads = leads

@@ -1,4 +1,4 @@
-"""Registrations out of fetched batches: what real nodes wrote, and a snapshot that stands for all before it."""
+"""Registrations from fetched batches: what real nodes wrote, and a snapshot that replaces everything before it."""
 
 from __future__ import annotations
 

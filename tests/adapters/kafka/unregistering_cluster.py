@@ -10,7 +10,7 @@ NEWEST = {"metadata.version": (7, 33), "kraft.version": (0, 1)}
 
 
 class UnregisteringCluster(FakeCluster):
-    """Brokers 11 and 12 live, broker 14 and controller 9 are registered and gone. `how` tells what a request meets."""
+    """Brokers 11 and 12 run, broker 14 and controller 9 are registered and gone. `how` is the fate of a request."""
 
     def __init__(self, how: str = "done", *, level: int = 33) -> None:
         super().__init__()

@@ -49,7 +49,7 @@ def _captured(release, place) -> Captured:
 
 
 def _compared(captured, *, nodes=(CONTROLLER,), changed=None) -> Comparison:
-    """With the data of some znodes changed, or the znodes taken away (None)."""
+    """The comparison after the data of some znodes was changed, or the znodes were removed (None)."""
     changed = changed or {}
     kept = [znode for znode in captured.znodes if not (znode.path in changed and changed[znode.path] is None)]
     written = [replace(difference, data=changed.get(difference.path, difference.data)) for difference in kept]
@@ -95,7 +95,7 @@ def test_its_copy_is_as_predicted(captured, release):
 @pytest.mark.slow
 @pytest.mark.parametrize("release", RELEASES)
 def test_what_is_done_behind_its_back_is_found(captured, release):
-    """Each config znode emptied in turn, and each ACL and token taken away."""
+    """Each config znode is emptied in turn, and each ACL and token removed."""
     found = captured[release]
     names = [znode.path for znode in found.znodes]
     configs = [znode.path for znode in found.znodes if b'"config":{"' in (znode.data or b"")]
@@ -120,7 +120,7 @@ def _mirrored_to(observation, offset: int):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_no_ops_behind_the_mirror_need_no_second_replay(captured, release, monkeypatch):
-    """Two a second are written for ever; they change nothing, so the log's end says what the mirror has to say."""
+    """Two are written per second and change nothing, so the mirror has to equal the state at the log's end."""
     found = captured[release]
     observation = observation_from(found)
     log = observation.log

@@ -187,7 +187,7 @@ def test_a_zookeeper_that_takes_connections_and_says_nothing_does_not_eat_the_ti
 def test_the_controllers_are_asked_right_behind_the_tree(
     tmp_path: Path, zookeeper: None, monkeypatch: pytest.MonkeyPatch
 ):
-    """A broker that hangs takes ten seconds, in which the log goes on: held against it, the dual write seemed stuck."""
+    """A broker that hangs takes ten seconds, in which the log grows: compared with that, dual write seemed stuck."""
     asked: list[tuple[Address, ...]] = []
 
     def ask(addresses: dict[Address, int], *words: Any, **options: Any) -> Any:
@@ -203,7 +203,7 @@ def test_the_controllers_are_asked_right_behind_the_tree(
 
 @pytest.mark.slow
 def test_a_controller_that_hangs_is_not_said_to_be_gone(tmp_path: Path, zookeeper: None):
-    """Somebody may be about to delete /controller."""
+    """The operator may be about to delete /controller."""
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         zookeeper_broker() as broker,

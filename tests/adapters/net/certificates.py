@@ -1,4 +1,4 @@
-"""An authority and the certificates that it signs, made anew for a test: good, expired, for another host."""
+"""A certificate authority and certificates that it signs, generated for each test: good, expired, of another host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session with a ZooKeeper that falls silent: told in time, and left without waiting for its good-bye."""
+"""A session with a ZooKeeper that stops answering: reported in time, and closed without waiting for its answer."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ READING = [line for line in LINES if "--bundle" in line]
 
 @pytest.mark.parametrize("line", READING)
 def test_a_line_that_reads_works(kafkactl: Callable[..., Run], world: Path, line: str) -> None:
-    """Of the bundle that a line of the page makes; that of the live cluster is told by another test."""
+    """With the bundle that a line of the page makes; another test covers the bundle of a live cluster."""
     words = words_of(line, world)
     file = words[words.index("--bundle") + 1]
     (make,) = [other for other in MAKING if f"--out {file}" in other]

@@ -1,4 +1,4 @@
-"""`kafkactl bundle`: what is gathered of a node of this host, what could not be and why, and that nothing is told."""
+"""`kafkactl bundle`: what is gathered from a node of this host, what could not be and why, and no secret in it."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_no_secret_is_in_a_bundle(
 
 
 def planted_text(data: bytes) -> bytes:
-    """A member as whoever unpacks it has it."""
+    """A member as it is after unpacking."""
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
 
 

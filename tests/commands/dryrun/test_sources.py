@@ -30,7 +30,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def node(logs: Path, name: str, to: Path, cluster_id: str | None = None) -> Path:
-    """A copy of a log, with the cluster id beside it."""
+    """A copy of a log, with the cluster id next to it."""
     shutil.copytree(logs / name, to)
     if cluster_id is not None:
         (to / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=1\n")
@@ -161,7 +161,7 @@ def test_one_cluster_without_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path:
 
 
 def test_no_cluster_with_an_answer(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
-    """One object on stderr, and nothing beside it."""
+    """One object on stderr, and nothing else."""
     places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
     run = kafkactl("dryrun", "broker-loss", *places, "--brokers", "99", "-o", "json")
     assert (run.code, run.stdout, run.error["id"]) == (2, "", "unknown-broker")

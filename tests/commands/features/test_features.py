@@ -175,7 +175,7 @@ class TestChanges:
         assert "Outcome unknown" in run.stdout
 
     def test_interrupted_after_it_was_sent(self, kafkactl: Kafkactl, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Nothing is lost by it: the next run looks at the cluster and goes on from there."""
+        """Nothing is lost: the next run observes the cluster and continues from its state."""
         cluster = FakeCluster()
         looks = iter([feature_change.observe_levels])
 

@@ -1,4 +1,4 @@
-"""An error with several reasons tells them all, to people and to scripts."""
+"""An error with several reasons shows all of them, to people and to scripts."""
 
 from __future__ import annotations
 

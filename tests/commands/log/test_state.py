@@ -265,7 +265,7 @@ def holed(log: Path) -> Path:
 
 
 def test_records_that_are_missing_below_a_snapshot(kafkactl, holed: Path):
-    """The state is known all the same, and that they are missing is told wherever they would count."""
+    """The state is known nevertheless; every answer that would include them reports that they are missing."""
     whole = image(kafkactl, holed)
     lint = kafkactl("log", "lint", holed, "-o", "json")
     assert (lint.code, lint.json["snapshot"]) == (0, whole["snapshot"])

@@ -14,7 +14,7 @@ OPEN_AT_M0 = ("C-30", "C-40", "C-41", "C-42")
 
 
 def saved(place: Path, seen: World) -> Path:
-    """A folder as somebody else's observer may have written it: no logs, no answers on the wire."""
+    """An observation as another program may write it: no logs, no responses of nodes."""
     observation = seen.observation()
     nodes = [
         {

@@ -1,4 +1,4 @@
-"""The runbook's commands are run, each in the phase that it stands in, on a saved observation of that phase."""
+"""The runbook's commands are run, each on a saved observation of the phase under which the runbook lists it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An inventory that is wrong, at the command line: each way is told by a name, with a next step and an exit code.
+"""A wrong inventory on the command line: each kind of error has an id, a next step and an exit code.
 
 Nodes are scripted, ZooKeeper is a tree or a closed port.
 """
@@ -179,7 +179,7 @@ def test_settings_of_zookeeper_that_cannot_be_read(command: str, kafkactl: Kafka
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ALL)
 def test_no_zookeeper_answers(command: str, kafkactl: Kafkactl, inventory: Path) -> None:
-    """The nodes do, and so there is an answer; a plan that stands on znodes is none."""
+    """The nodes answer, so there is an answer; a plan that needs znodes is refused."""
     run = asked(kafkactl, inventory, command)
     finding = found(run)["zookeeper-not-observed"]
     assert "connection refused" in finding["message"] and "zookeeper.connect" in finding["next_step"]

@@ -1,4 +1,4 @@
-"""The commands that change a quorum, on a played one: what they say, how they end, and whom they ask."""
+"""The commands that change a quorum, on a simulated one: output, exit codes, and which nodes are asked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log.dirs={directory}
 
 @pytest.fixture
 def play(monkeypatch, tmp_path, kafkactl):
-    """`play(quorum, "remove-controller", …)`: run a command on a played quorum; its journal is this test's."""
+    """`play(quorum, "remove-controller", …)`: run a command on a simulated quorum, with a journal of this test."""
 
     def run(quorum, verb, *words, **options):
         @contextlib.contextmanager

@@ -220,7 +220,7 @@ def test_the_page_fits_a_terminal(describe, monkeypatch, columns):
 
 @given(seed=st.integers(0, 2**32), version=st.integers(0, 2))
 def test_any_answer_of_a_leader_becomes_an_answer_of_ours(seed, version):
-    """Ids twice, times before the epoch, endpoints without names, no voters: told as it came, and never a crash."""
+    """Duplicate ids, times before the epoch, endpoints without names, no voters: shown unchanged, and never a crash."""
     spec = response(55)
     body = random_message(random.Random(seed), spec, version)
     body["ErrorCode"] = 0

@@ -89,7 +89,7 @@ def test_an_empty_file_is_not_an_answer(kafkactl, tmp_path, content):
 
 
 def test_secrets_of_any_file_of_properties_are_hidden(kafkactl, tmp_path):
-    """What stands beside Kafka's own keys is shown as in a server.properties; a block of a key is read as keys."""
+    """Entries other than Kafka's own keys are shown as in a server.properties; lines of a PEM block read as keys."""
     file = tmp_path / "meta.properties"
     file.write_text(
         "version=1\nnode.id=1\ncluster.id=q1Sh-9_ISia_zwGINzRvyQ\nnum.io.threads=7\nmy.pwd=hunter01\n"

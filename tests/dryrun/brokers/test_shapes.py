@@ -1,4 +1,4 @@
-"""A rolling restart that is played on one partition of each kind is the one that is played on all of them."""
+"""A rolling restart simulated on one partition of each shape gives the same result as one simulated on all."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def test_releases_differ_in_what_a_reassignment_waits_for() -> None:
 
 
 def test_a_last_known_leader_with_a_full_isr() -> None:
-    """Where the ISR stays and nobody in it may lead: newer releases keep the leader's name, older ones do not."""
+    """The ISR stays and none of it may lead: newer releases keep the last known leader, older ones do not."""
     partition = before("1 12 - -")
     target = Target(min_isr=1, isr=(2,))
     assert change_partition(partition, target, lambda _: False, RULES) == PartitionChange(

@@ -1,4 +1,4 @@
-"""Losing brokers: against the measured rules, against replay, and the search for the worst against playing it."""
+"""Losing brokers: compared with the measured rules, with replay, and the search for the worst with simulating all."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_an_unclean_leader_is_reported_though_it_has_recovered_since() -> None:
 
 @pytest.mark.parametrize("levels", ["", ELR])
 def test_an_empty_replica_leads_what_it_was_in_sync_with(levels: str) -> None:
-    """Measured: if the broker tells its new directories in time it is elected with nothing, else when another comes."""
+    """Measured: a broker that reports its new directories in time is elected without data, else at the next unfence."""
     image, facts = cluster(levels + "brokers 1 2\ntopic one\n  1 | 1 | 1\n  2 | 1 2 | 1 2\n  1 | 1 2 | 1")
     image, facts = after(image, broker_loss(image, facts, [1]))
     found = broker_return(image, facts, [1], empty_disks=True)

@@ -66,7 +66,7 @@ def test_without_no_ops_and_without_snapshots_nothing_grows() -> None:
 
 
 def test_a_segment_that_is_written_to_is_kept_whole() -> None:
-    """1 GiB a day: retention at 100 MiB cannot take away what stands in the last segment."""
+    """1 GiB a day: retention at 100 MiB cannot remove what is in the last segment."""
     found = effects(log_bytes=1024 * MIB)
     assert found["log"]["bytes_kept_after"] == (100 + 1024) * MIB + found["snapshot"]["bytes"]
     small = effects(log_bytes=1024 * MIB, static={"metadata.log.segment.bytes": str(8 * MIB)})

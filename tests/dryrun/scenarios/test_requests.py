@@ -67,7 +67,7 @@ def test_preferred_and_its_errors() -> None:
     ],
 )
 def test_the_verdict_is_about_what_is_needed(kind: Election, numbers: list[int], verdict: Verdict) -> None:
-    """ELECTION_NOT_NEEDED is no refusal, and it does not make up for one."""
+    """ELECTION_NOT_NEEDED is not a refusal, and does not outweigh one."""
     found = elect_leaders(*cluster(MOVED), kind, [("a", number) for number in numbers])
     assert found.verdict is verdict
 

@@ -1,4 +1,4 @@
-"""Changes of levels and registrations on a played cluster: killed at every act, run again, they reach their goal."""
+"""Changes of levels and registrations on a simulated cluster: killed at every action, the next run reaches the goal."""
 
 from __future__ import annotations
 

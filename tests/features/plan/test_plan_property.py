@@ -157,7 +157,7 @@ def test_steps_hold_every_change_once_and_kraft_version_alone(case: tuple[Cluste
 
 @given(CASES)
 def test_a_rollback_that_is_promised_is_there(case: tuple[Cluster, FeatureRequest]) -> None:
-    """After an upgrade, every change called reversible can be undone by itself, as Kafka sees it."""
+    """After an upgrade, every change called reversible can be undone alone, by Kafka's rules."""
     found, request = deepcopy(case)
     plan = plan_change(found.state(), request)
     for step in plan.steps:

@@ -1,4 +1,4 @@
-"""What stands in ZooKeeper, and what its servers answer."""
+"""The content of ZooKeeper's znodes, and the answers of its servers."""
 
 from __future__ import annotations
 

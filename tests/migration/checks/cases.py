@@ -347,7 +347,7 @@ MEASURED = (
 
 
 def _policies(**given: str) -> Callable[[World], World]:
-    """With settings in the files of all brokers; `_` in a name stands for a dot."""
+    """With settings in the files of all brokers; `_` in a name is a dot."""
 
     def change(world: World) -> World:
         for id in world.modes:

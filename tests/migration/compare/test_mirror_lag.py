@@ -1,4 +1,4 @@
-"""The mirror's own lag is one rule for all who compare: `compare`, a way back, and the driver before the end."""
+"""The mirror's lag is one rule for everything that compares: `compare`, a rollback, and the driver before the end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOPIC = [("TopicRecord", {"Name": "just-made", "TopicId": _NEW})]
 def made_behind(name: str, *, behind_ms: int | None, controller: bool = True) -> Observation:
     """A topic was made at the end of the log, which ZooKeeper, some records behind, does not have yet.
 
-    `behind_ms` None: nobody knows what the log said at the mirror's offset.
+    `behind_ms` None: the state of the log at the mirror's offset is unknown.
     """
     seen = world(name)
     before = changed(seen.image, features={"metadata.version": 20}, zk_migration_state=1)

@@ -211,7 +211,7 @@ def test_a_controller_that_lags_is_none_of_the_majority() -> None:
 
 
 def test_the_last_replica_that_answers_is_not_restarted() -> None:
-    """orders-1 has its replicas on brokers 1 and 2; broker 1 has died, and stays in the ISR for some seconds."""
+    """orders-1 has its replicas on brokers 1 and 2; broker 1 was killed, and stays in the ISR for some seconds."""
     cluster = at_phase("M6")
     step = Step(action=Move.RESTART_NODE, target="broker 2", gate="", why="", node=2, role=NodeRole.BROKER,
                 file=File.ORIGINAL)  # fmt: skip

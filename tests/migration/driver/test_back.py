@@ -1,4 +1,4 @@
-"""The driver on its way back to ZooKeeper: from every phase, killed at every act, hooks and ZooKeeper failing."""
+"""The driver's rollback to ZooKeeper: from every phase, killed at every action, with failing hooks and ZooKeeper."""
 
 from __future__ import annotations
 

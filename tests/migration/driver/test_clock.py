@@ -40,7 +40,7 @@ HOUR_MS = 3_600_000
 
 
 class WrongClock(FakeWorld):
-    """Whose wall clock shows something else at each look."""
+    """A clock whose wall time jumps at each observation."""
 
     def __init__(self, cluster: FakeCluster, off_by_ms: Iterator[int]) -> None:
         super().__init__(cluster)
@@ -122,7 +122,7 @@ def test_a_dual_write_that_advances_is_not_stuck(hours: int) -> None:
 
 
 def test_an_age_by_clocks_that_contradict_each_other_is_none() -> None:
-    """No node tells the time, and the observer's clock is behind ZooKeeper's: how old the znode is is not known."""
+    """No node reports the time, and the observer's clock is behind ZooKeeper's: the age of the znode is unknown."""
     behind = HEALTHY["M6"].but(end=400, migration=300, migration_age_ms=-HOUR_MS).observation()
     found = evidence_of(behind).dual_write
     assert (found.lag, found.age_ms, found.follows) == (99, None, False)
@@ -139,7 +139,7 @@ def test_a_token_is_expired_by_the_clock_of_the_cluster(monkeypatch: pytest.Monk
 
 
 def test_two_looks_without_time_between_them_still_have_to_move() -> None:
-    """By a clock that went back between them: that it was seen twice cannot be said, that it stands still can."""
+    """The clock went back between them: a confirmation cannot be claimed, a lack of progress can."""
     first = HEALTHY["M6"].but(end=310, migration=300).observation()
     second = changed(HEALTHY["M6"].but(end=318, migration=300).observation(), time_ms=first.time_ms - HOUR_MS)
     assert {"condition-not-confirmed", "dual-write-stalled"} <= {

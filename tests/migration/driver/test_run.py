@@ -1,4 +1,4 @@
-"""The driver on its way forward on a fake cluster: to the end, killed anywhere, and stopped where it has to be."""
+"""The driver migrates a fake cluster: to the end, killed anywhere, and stopped where it has to stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `rollback --dry-run` shows is what the driver plays: one list, from every phase, and where a run was killed."""
+"""What `rollback --dry-run` shows is what the driver does: one list, from every phase, and where a run was killed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_after_a_run_was_killed_the_rest_is_what_is_shown(stride: int, phase: st
 
 
 def test_what_only_a_journal_knows() -> None:
-    """In ZooKeeper mode with nothing of a migration: whose the leftovers are, nobody sees."""
+    """In ZooKeeper mode without a sign of a migration: the origin of the leftovers cannot be observed."""
     cluster = at_phase("M0")
     cluster.stop(2)
     cluster.nodes[1].file = (cluster.nodes[1].file or "") + "zookeeper.metadata.migration.enable=true\n"

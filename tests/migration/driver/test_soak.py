@@ -50,7 +50,7 @@ def test_an_operator_may_know_better(world: FakeWorld, tmp_path: Path) -> None:
 
 
 def elect_at(world: FakeWorld, monkeypatch: pytest.MonkeyPatch, *looks: int) -> None:
-    """Have the quorum elect anew before these looks, counted from 1."""
+    """Let the quorum elect a leader before these observations, counted from 1."""
     count, observe = 0, world.observe
 
     def look() -> Observation:

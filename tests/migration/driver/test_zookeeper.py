@@ -1,4 +1,4 @@
-"""A ZooKeeper that goes away in mid-step: waited for a while, then told, and gone on with by the next run."""
+"""A ZooKeeper that disappears during a step: waited for a while, then reported, and the next run resumes."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class InterruptedCluster(FakeCluster):
 
 
 def test_a_claim_that_was_interrupted_is_reported_and_not_waited_for(tmp_path: Path) -> None:
-    """Seen on 3.9.2: ControllerMovedException for ever, and no controller until the leader is restarted."""
+    """Seen on 3.9.2: ControllerMovedException without end, and no controller until the leader is restarted."""
     cluster = InterruptedCluster()
     began_ms = cluster.now_ms
     result = forward(FakeWorld(cluster), tmp_path)
@@ -144,7 +144,7 @@ def test_a_claim_that_was_interrupted_is_reported_and_not_waited_for(tmp_path: P
 
 
 class CrashingCluster(FakeCluster):
-    """The controllers' ZooKeeper session ends in the copy: they end themselves."""
+    """The controllers' ZooKeeper session ends during the copy, and they exit."""
 
     has_crashed = False
 

@@ -141,7 +141,7 @@ def test_ready_made_hooks_use_what_is_given(name: str) -> None:
 
 
 def test_the_swap_over_ssh_replaces_what_it_expects_and_nothing_else(tmp_path) -> None:
-    """The remote side is played by a shell, as sshd does it: the words behind the host, joined by spaces."""
+    """A shell takes the remote side, as with sshd: the words after the host, joined by spaces."""
     file = tmp_path / "server's $HOME.properties"
     file.write_text("old")
     sums = {text: subprocess.run(["sha256sum"], input=text.encode(), capture_output=True, check=True).stdout[:64]

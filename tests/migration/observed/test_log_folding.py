@@ -1,4 +1,4 @@
-"""What a metadata log tells of a migration beyond its image."""
+"""What a metadata log shows of a migration in addition to its image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observations that somebody else wrote, with no more in them than has to be: what they leave out is unknown."""
+"""Observations from another program, with only what is required: what they leave out is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way forward from every state, and the gates between its states."""
+"""The forward plan from every state, and the gates between its states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way back from every state: which steps, in which order, and when there is none."""
+"""The rollback from every state: which steps, in which order, and when there is none."""
 
 from __future__ import annotations
 

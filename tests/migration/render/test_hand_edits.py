@@ -1,4 +1,4 @@
-"""A node's file that somebody edited between two phases: found, shown without secrets, carried or refused."""
+"""A node's file that was edited by hand between two phases: found, shown without secrets, carried over or refused."""
 
 from __future__ import annotations
 

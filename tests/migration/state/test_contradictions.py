@@ -1,4 +1,4 @@
-"""Evidence that is old, foreign, contradictory or hardly there: no confident wrong state, and no way back on it.
+"""Evidence that is old, foreign, contradictory or sparse: no confident wrong state, and no rollback based on one.
 
 The cases are mutations of real captures of 3.7.2 and 3.9.2 that once led astray.
 """

@@ -84,7 +84,7 @@ def test_a_node_of_another_cluster_makes_the_state_unknown(name: str, node: str)
 @pytest.mark.parametrize("log", [0, 1, 2, 3])
 @pytest.mark.parametrize("foreign", [(3001,), (3001, 3002, 3003)])
 def test_no_state_is_derived_from_a_foreign_quorum(log: int, foreign: tuple[int, ...]) -> None:
-    """A live quorum of another cluster was told as burnt, as M10, as M3."""
+    """A live quorum of another cluster was once reported as without the migration flag, as M10, and as M3."""
     seen = Seen(controllers=THREE, log=log, metric=log, flags=dict.fromkeys(THREE, log != 0)).observation()
     seen = with_voters(seen, VOTERS)
     for id in foreign:
@@ -185,7 +185,7 @@ def test_a_stopped_broker_with_a_new_disk_is_not_another_node() -> None:
 
 
 def test_addresses_that_were_swapped() -> None:
-    """The nodes were not asked who they are; where each listens stands in its znode, and in the voters."""
+    """The nodes were not asked for their ids; the address of each is in its znode, and in the voters."""
     seen = changed(three("M6"), nodes=tuple(changed(node, identity=None) for node in three("M6").nodes))
     for role, address, other in (("broker", "b:9093", "b:9092"), ("controller", "c3:9093", "c2:9093")):
         first, second = (f"{role} {id}" for id in ((2, 3) if role == "broker" else (3002, 3003)))

@@ -1,4 +1,4 @@
-"""States and broken situations, told from all the evidence of an observation."""
+"""States and broken situations, derived from all the evidence of an observation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of keys in TOML: held against what the parser reads, and against the lines in which the keys were written."""
+"""Lines of keys in TOML: compared with what the parser reads, and with the lines in which the keys were written."""
 
 from __future__ import annotations
 

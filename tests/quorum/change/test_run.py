@@ -1,4 +1,4 @@
-"""A change carried out on a played quorum: every outcome of a request, and killed at every action."""
+"""A change carried out on a simulated quorum: every outcome of a request, and killed at every action."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ CONVERT = Goal(description={"verb": "convert"}, plan=plan_conversion)
 
 @pytest.fixture
 def run(tmp_path):
-    """Carry out a goal on a played quorum, with the journal of this test."""
+    """Carry out a goal on a simulated quorum, with the journal of this test."""
 
     def _run(quorum, goal, **patience):
         with open_journal(str(tmp_path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
@@ -136,7 +136,7 @@ def test_a_lost_answer_is_not_decided_before_the_request_must_have_been_read(run
 
 
 def test_a_request_that_arrived_twice_counts_once(run):
-    """The second copy meets the first, is told to wait for it, and finds it done."""
+    """The second copy of the request has to wait for the first, and finds the change done."""
     waits = Answer(code=7, message="waiting for leader to handle previous voter change request")
     quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=waits, taken=False)])
     quorum.at_action = lambda _, name: name == "observe" and quorum.sent and quorum.leave(key(3))

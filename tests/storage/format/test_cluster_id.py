@@ -1,4 +1,4 @@
-"""Cluster ids: what each release stores, refuses, and what an operator should be told."""
+"""Cluster ids: what each release stores and refuses, and what is reported to the operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on the disks, and what Kafka does without a word: refusals and warnings."""
+"""The content of the disks, and what Kafka does without a message: refusals and warnings."""
 
 from __future__ import annotations
 

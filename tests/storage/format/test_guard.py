@@ -1,4 +1,4 @@
-"""The blank-disk guard: what is no data, what is, and which word of the operator lets it through."""
+"""The blank-disk guard: what is data, what is not, and which option of the operator overrides it."""
 
 from __future__ import annotations
 

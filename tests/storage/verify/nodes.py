@@ -38,7 +38,7 @@ class VerifyNode:
         self.file = root / "server.properties"
 
     def format(self, *flags: str, log_dirs: Iterable[str] = ("d1",), **settings: Any) -> VerifyNode:
-        """Format it by our command, for this version."""
+        """Format the node with kafkactl."""
         self.configure(log_dirs=log_dirs, **settings)
         run = self._kafkactl(
             "storage", "format", "-t", CLUSTER_ID, "-c", self.file, "--kafka-version", self.version, *flags

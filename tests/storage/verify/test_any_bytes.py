@@ -1,4 +1,4 @@
-"""Whatever stands in the files, verify answers: it never raises, and what it answers hangs together."""
+"""For any content of the files, verify answers: it never raises, and its answer is consistent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verify says of snapshots of a cluster that has lived: the newest one stands for everything before it."""
+"""What verify says of snapshots of a cluster that was in use: the newest one covers everything before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Spark engine does beside Spark: the same values as the local engine, whatever stretches it is read in."""
+"""The Spark engine without Spark: the same values as the local engine, for any division into stretches."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def test_a_batch_beyond_the_bound_is_damage_as_for_the_local_engine(tmp_path: Pa
 
 
 def test_a_worker_reads_no_more_than_a_batch_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file may be another one by then: a stretch in which no batch ends is told as gone."""
+    """The file may have been replaced: a stretch in which no batch ends is reported as gone."""
     path = tmp_path / "segment"
     path.write_bytes(bytes(8) + (1 << 30).to_bytes(4, "big") + bytes(100_000))
     monkeypatch.setattr(spark_read, "MOST_BATCH_BYTES", 1_000)
