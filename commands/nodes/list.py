@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -13,6 +13,9 @@ from kafkactl.commands.framework.connection import ConnectionArguments, connecti
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.features.cluster.answer import NodeDict, NodesDict
 
 
 @leaf_command(
@@ -38,7 +41,7 @@ def command(*, bundle: str | None, connection: ConnectionArguments) -> None:
     if bundle is not None:
         if any(connection):
             raise click.UsageError("--bundle is used alone: it contains the answer of a cluster.")
-        answer = stored(bundle, "nodes.list")[0]
+        answer: Mapping[str, Any] = stored(bundle, "nodes.list")[0]
     else:
         with open_client(connection) as client:
             answer = list_nodes(client, timeout_ms=current_settings().timeout_ms).to_dict()
@@ -46,7 +49,8 @@ def command(*, bundle: str | None, connection: ConnectionArguments) -> None:
     emit("nodes.list", answer, render=_show, listing="nodes", exit_code=exit_code)
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, payload: Mapping[str, Any]) -> None:
+    answer = cast("NodesDict", payload)
     page.fields([("cluster id", answer["cluster_id"]), ("active controller", answer["active_controller"])])
     page.table(
         ("id", "roles", "release", "registered", "state", "answers", "endpoints"),
@@ -73,7 +77,7 @@ def _yes(value: bool | None) -> str | None:
     return None if value is None else "yes" if value else "no"
 
 
-def _state(node: Mapping[str, Any]) -> Word | None:
+def _state(node: NodeDict) -> Word | None:
     words = ["voter"] if node["voter"] else []
     if node["stale"]:
         words.append("stale")

@@ -7,13 +7,16 @@ its id. `seen_as` keeps the roles apart where it matters.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkactl.features.cluster.state import FeatureState, Member, Role
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.registrations import BrokerRegistration
 from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint
+
+if TYPE_CHECKING:
+    from kafkactl.features.cluster.answer import NodeDict, SeenAsDict
 
 
 @frozen
@@ -40,7 +43,7 @@ class NodeRow:
     kafka_version: str | None
     seen_as: tuple[Member, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> NodeDict:
         """As in `nodes.list` (docs/reference/kinds.md)."""
         return {
             "id": self.id,
@@ -121,7 +124,7 @@ def _endpoints(state: FeatureState, node_id: int) -> tuple[Endpoint, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _as(member: Member) -> dict[str, Any]:
+def _as(member: Member) -> SeenAsDict:
     return {
         "role": member.role.value,
         "registered": member.registered,

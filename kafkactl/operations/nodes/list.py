@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkactl.adapters.kafka import feature_view
 from kafkactl.adapters.kafka.feature_view import FeatureView
@@ -13,6 +13,7 @@ from kafkactl.operations.nodes.patience import NO_LIMIT, patience_ms
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
+    from kafkactl.features.cluster.answer import NodeDict, NodesDict
 
 
 @frozen
@@ -22,7 +23,7 @@ class NodeList:
     view: FeatureView
 
     @property
-    def nodes(self) -> list[dict[str, Any]]:
+    def nodes(self) -> list[NodeDict]:
         """A row for each node id."""
         return [row.to_dict() for row in nodes.list_nodes(self.view.state)]
 
@@ -31,7 +32,7 @@ class NodeList:
         """What could not be seen, and why."""
         return tuple(self.view.findings)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> NodesDict:
         """The answer `nodes.list`."""
         return {
             "cluster_id": self.view.state.cluster_id,
