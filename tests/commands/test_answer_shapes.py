@@ -1,0 +1,56 @@
+"""The typed shapes of answers and the published schemas have the same fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkactl.commands.models import dryrun, nodes, quorum, shared
+from kafkactl.dryrun import answer as dryrun_answer
+from kafkactl.features.cluster import answer as nodes_answer
+from kafkactl.quorum import answer as quorum_answer
+from kafkactl.values import EndpointDict
+
+HEAD = {"kind", "schema_version"}
+PAIRS: list[tuple[Any, Any]] = [
+    (dryrun_answer.CountsDict, dryrun.Counts),
+    (dryrun_answer.OutcomeDict, dryrun.Alternative),
+    (dryrun_answer.ChangeDict, dryrun.Change),
+    (dryrun_answer.AppendedDict, dryrun.Appended),
+    (dryrun_answer.BeforeAfter, dryrun.BeforeAfter),
+    (dryrun_answer.Members, dryrun.Members),
+    (dryrun_answer.ServerErrorDict, dryrun.ServerError),
+    (dryrun_answer.Result, dryrun.Result),
+    (dryrun_answer.Feature, dryrun.Feature),
+    (dryrun_answer.Step, dryrun.Step),
+    (dryrun_answer.LossDict, dryrun.Loss),
+    (dryrun_answer.TopicPartition, dryrun.TopicPartition),
+    (dryrun_answer.DifferenceDict, dryrun.Difference),
+    (dryrun_answer.LogSize, dryrun.LogSize),
+    (dryrun_answer.SnapshotSize, dryrun.SnapshotSize),
+    (dryrun_answer.Load, dryrun.Load),
+    (dryrun_answer.Effects, dryrun.Effects),
+    (dryrun_answer.ReplicaDict, dryrun.Replica),
+    (dryrun_answer.Source, dryrun.Source),
+    (dryrun_answer.Earlier, dryrun.Earlier),
+    (dryrun_answer.PredictionDict, dryrun.Played),
+    (nodes_answer.RangeDict, nodes.Range),
+    (nodes_answer.SeenAsDict, nodes.SeenAs),
+    (nodes_answer.NodeDict, nodes.Node),
+    (nodes_answer.NodesDict, nodes.NodesList),
+    (EndpointDict, shared.Endpoint),
+    (quorum_answer.ReplicaDict, quorum.Replica),
+    (quorum_answer.NodeDict, quorum.QuorumNode),
+    (quorum_answer.DiskDict, quorum.QuorumDisk),
+    (quorum_answer.QuorumDict, quorum.QuorumDescribe),
+    (quorum_answer.StepDict, quorum.QuorumStep),
+    (quorum_answer.ForecastDict, quorum.QuorumForecast),
+    (quorum_answer.ChangeDict, quorum.QuorumChange),
+]
+
+
+@pytest.mark.parametrize("shape, model", PAIRS, ids=lambda pair: f"{pair.__module__}.{pair.__name__}")
+def test_a_part_has_the_fields_of_the_schema(shape: Any, model: Any) -> None:
+    published = {field.alias or name for name, field in model.model_fields.items()}
+    assert {*shape.__required_keys__, *shape.__optional_keys__} - HEAD == published - HEAD
