@@ -43,7 +43,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.journal import ANSWER, BEGIN, DONE, END, FAILED, INTENT, NOT_SENT, Journal
 from kafkactl.change.waiting import WaitPolicy
-from kafkactl.errors import FailedError, KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.errors import FailedError, KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.findings import Finding, Outcome, blocker, each_once
 from kafkactl.frozen import frozen
 
@@ -87,16 +87,17 @@ class Ready:
 
 @frozen
 class NotSent:
-    """Nothing of a request left kafkactl; this is the reason."""
+    """Nothing of a request left kafkactl; this is the reason. After a refusal it is not tried again."""
 
-    error: UnreachableError
+    error: UnreachableError | RefusedError
 
 
 @frozen
 class Verification:
     """What was observed of a step after its request.
 
-    `retry`: it is certain that nothing of it is left, so it may be planned again. `reached`: the step was the whole
+    `retry`: it is certain that nothing of it is left, so it may be planned again. `refused`: it was not sent, for a
+    check right before that refused it. `reached`: the step was the whole
     goal, and was observed to be done. `may_happen` are sentences on what can still come of a step that is unknown.
     `data` goes into the journal, `label` into the answer in place of `done`; `seen` is the last observation.
     """
@@ -105,6 +106,7 @@ class Verification:
     findings: tuple[Finding, ...] = ()
     may_happen: tuple[str, ...] = ()
     retry: bool = False
+    refused: bool = False
     reached: bool = False
     data: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
@@ -203,7 +205,7 @@ class Journey(ABC, Generic[O, P, S, A]):
         """What the journal says of an answer; None where nothing is written of it."""
         return None
 
-    def not_sent(self, ready: Ready, error: UnreachableError) -> Finding:
+    def not_sent(self, ready: Ready, error: KafkactlError) -> Finding:
         """Why nothing of a request left."""
         return self.error_finding(error)
 
@@ -329,7 +331,8 @@ class Engine(Generic[O, P, S, A]):
     def _not_sent(self, ready: Ready, answer: NotSent) -> Verification:
         return Verification(
             result=StepResult.FAILED,
-            retry=True,
+            retry=not isinstance(answer.error, RefusedError),
+            refused=isinstance(answer.error, RefusedError),
             findings=(*ready.plan.findings, self.journey.not_sent(ready, answer.error)),
             data={"known": NOT_SENT, "message": answer.error.message},
             seen=ready.seen,
@@ -365,7 +368,8 @@ class Engine(Generic[O, P, S, A]):
             self.clock.sleep_ms(self.policy.look_every_ms)
             return None
         self.note(step, StepResult.FAILED)
-        return self.end(self._unless_changed(Outcome.FAILED), found.findings, found.seen)
+        outcome = Outcome.REFUSED if found.refused else Outcome.FAILED
+        return self.end(self._unless_changed(outcome), found.findings, found.seen)
 
     def note(self, step: S, result: StepResult, label: str = "") -> None:
         """A step was taken, a gate of its own included: it is part of the answer."""

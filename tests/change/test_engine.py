@@ -14,12 +14,13 @@ from kafkactl.change.clock import Deadline
 from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepResult, Verification
 from kafkactl.change.journal import JournalFold, RunJournal
 from kafkactl.change.waiting import wait_until
-from kafkactl.errors import FailedError, UnreachableError
+from kafkactl.errors import FailedError, RefusedError, UnreachableError
 from kafkactl.findings import Finding, Outcome, blocker
 from tests.fakes.engine_checker import CHECKED
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.quorum.played import PlayedClock
 
+ANOTHER_SHELF = "another-shelf"
 OK, LOST, REFUSED, LATER, NOT_SENT, NEVER_KNOWN = "ok", "lost", "refused", "later", "not-sent", "never-known"
 
 
@@ -65,6 +66,8 @@ class Shelf:
         reaction = self.reactions.pop(0) if self.reactions else OK
         if reaction == NOT_SENT:
             raise UnreachableError("the shelf is away", id="connection-refused")
+        if reaction == ANOTHER_SHELF:
+            raise RefusedError("this is another shelf", id="cluster-id-mismatch")
         assert box not in self.sent or reaction != OK or box not in self.boxes, f"{box} is put twice"
         self.sent.append(box)
         if reaction in (OK, LOST):
@@ -101,7 +104,7 @@ class Stacking(Journey[frozenset[str], Boxes, str, str]):
     def send(self, ready: Ready, seq: int) -> str | NotSent:
         try:
             return self.shelf.put(ready.step)
-        except UnreachableError as error:
+        except (UnreachableError, RefusedError) as error:
             return NotSent(error=error)
 
     def answered(self, answer: str) -> Mapping[str, Any]:
@@ -159,6 +162,8 @@ def test_every_step_is_planned_on_an_observation_of_its_own() -> None:
         ([LATER, LATER], Outcome.FAILED, "aa"),
         ([NOT_SENT], Outcome.DONE, "abc"),
         ([NOT_SENT, NOT_SENT], Outcome.FAILED, ""),
+        ([ANOTHER_SHELF], Outcome.REFUSED, ""),
+        ([OK, ANOTHER_SHELF], Outcome.PARTIAL, "a"),
         ([REFUSED], Outcome.FAILED, "a"),
         ([OK, REFUSED], Outcome.PARTIAL, "ab"),
         ([NEVER_KNOWN], Outcome.UNKNOWN, "a"),

@@ -25,6 +25,7 @@ from kafkactl.adapters.kafka.cluster_view import (
     ClusterView,
     Role,
     check_role,
+    check_same_cluster,
     cluster_view,
     describe_cluster_body,
     error_codes_in,
@@ -167,10 +168,12 @@ class Client:
 
     # --- asking ---
 
-    def ask_any(self, name: str, body: Mapping[str, Any], *, changes: bool = False) -> Response:
-        """Ask the first bootstrap node that answers. Raises UnreachableError, UnknownOutcomeError."""
+    def ask_any(
+        self, name: str, body: Mapping[str, Any], *, changes: bool = False, cluster_id: str | None = None
+    ) -> Response:
+        """Ask the first bootstrap node that answers. Raises as `ask_active_controller` but for who leads."""
         deadline = self._deadline()
-        ask = self._asking(name, body, deadline, changes=changes)
+        ask = self._asking(name, body, deadline, changes=changes, cluster_id=cluster_id)
         return self._search(functools.partial(self._answering_first, self.bootstrap), ask, deadline)
 
     def ask_node(self, address: Address, name: str, body: Mapping[str, Any], *, changes: bool = False) -> Response:
@@ -185,11 +188,16 @@ class Client:
         deadline = self._deadline()
         return all_at_once(addresses, self._asking(name, body, deadline), deadline)
 
-    def ask_active_controller(self, name: str, body: Mapping[str, Any], *, changes: bool = False) -> Response:
+    def ask_active_controller(
+        self, name: str, body: Mapping[str, Any], *, changes: bool = False, cluster_id: str | None = None
+    ) -> Response:
         """Ask the active controller, directly or through a broker; error codes in the answer are the caller's.
 
+        A change that is meant for the cluster `cluster_id` leaves only on a connection whose other end said, right
+        before, that it belongs to that cluster (`check_same_cluster`).
+
         Raises UnreachableError (`no-active-controller` where no controller leads), UnknownOutcomeError `reply-lost`,
-        and for a change that met a controller on its way out `leadership-lost`.
+        for a change that met a controller on its way out `leadership-lost`, and RefusedError `cluster-id-mismatch`.
         """
         deadline = self._deadline()
         if not changes:
@@ -201,19 +209,30 @@ class Client:
                 deadline,
             )
         if self.role is Role.BROKER:
-            return self.ask_any(name, body, changes=True)
+            return self.ask_any(name, body, changes=True, cluster_id=cluster_id)
         leader = self._find_leader(deadline)
-        response = self._search(lambda: (leader,), self._asking(name, body, deadline, changes=True), deadline)
+        ask = self._asking(name, body, deadline, changes=True, cluster_id=cluster_id)
+        response = self._search(lambda: (leader,), ask, deadline)
         if is_not_the_leader(response.body):
             self._leader = None
             raise _leadership_lost(name, leader)
         return response
 
-    def _asking(self, name: str, body: Mapping[str, Any], overall: Deadline, *, changes: bool = False) -> Ask[Response]:
+    def _asking(
+        self,
+        name: str,
+        body: Mapping[str, Any],
+        overall: Deadline,
+        *,
+        changes: bool = False,
+        cluster_id: str | None = None,
+    ) -> Ask[Response]:
         def ask(address: Address, deadline: Deadline) -> Response:
             # A change has the whole time to be answered in: cut short, its outcome would be unknown.
             answer_by = overall if changes else deadline
-            return self._once(address, name, body, deadline, answer_by=answer_by, changes=changes)
+            return self._once(
+                address, name, body, deadline, answer_by=answer_by, changes=changes, cluster_id=cluster_id
+            )
 
         return ask
 
@@ -233,11 +252,14 @@ class Client:
         *,
         answer_by: Deadline,
         changes: bool = False,
+        cluster_id: str | None = None,
     ) -> Response:
         line = self._line(address)
         with self._heard(address), line.lock:
             connection = self._connected(line, address, deadline)
             check_role(address, connection.versions, self.role)
+            if cluster_id is not None:
+                check_same_cluster(connection, self.role, cluster_id, self._request(deadline))
             return connection.ask(name, body, deadline=self._request(answer_by), changes=changes)
 
     def _describe_cluster(self, address: Address, deadline: Deadline) -> ClusterView:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kafkactl.adapters.kafka.quorum_requests import empty_fetch
 from kafkactl.adapters.net.transport import Address
-from kafkactl.errors import UnreachableError
+from kafkactl.change.clock import Deadline
+from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.frozen import frozen
-from kafkactl.protocol.api_versions import NodeVersions
+from kafkactl.protocol.api_versions import NodeVersions, usable_version
+from kafkactl.schema.definitions import message
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.connection import Connection
 
 # Every release from 3.3 on accepts Vote on controller listeners only, so it distinguishes the kinds of listeners.
 _VOTE = 52
 NOT_LEADER_OR_FOLLOWER, NOT_CONTROLLER = 6, 41
 NOT_THE_LEADER = frozenset({NOT_LEADER_OR_FOLLOWER, NOT_CONTROLLER})
+_INCONSISTENT_CLUSTER_ID = 104
+_FETCH_NAMES_CLUSTER = 12  # KIP-595
 
 
 class Role(Enum):
@@ -117,3 +125,49 @@ def error_codes_in(body: object) -> Iterator[int]:
 def is_not_the_leader(body: Mapping[str, Any]) -> bool:
     """Whether a node says that the question is for the active controller, and that it is not it (or no longer)."""
     return any(code in NOT_THE_LEADER for code in error_codes_in(body))
+
+
+def check_planned_for(planned: str | None, found: str | None, *, who: str) -> None:
+    """Raise RefusedError `cluster-id-mismatch` where a change is planned for a cluster and `who` is of another one."""
+    if None not in (planned, found) and found != planned:
+        raise RefusedError(
+            f"{who}: belongs to the cluster {found}, the change was planned for the cluster {planned}",
+            id="cluster-id-mismatch",
+            next_step="The request was not sent. Find out which node answers at this address, then run the command "
+            "again.",
+        )
+
+
+def check_same_cluster(connection: Connection, role: Role, cluster_id: str, deadline: Deadline) -> None:
+    """Make sure that the process at the other end of a connection belongs to this cluster, before it gets a change.
+
+    Most requests that change something carry no cluster id, and an address may have passed to another cluster since it
+    was looked at. A controller that does not describe its cluster (before 3.7, or without the right) is asked by a
+    Fetch that names the id (KIP-595); one that answers neither of them is let pass. Raises RefusedError
+    `cluster-id-mismatch`, UnreachableError; nothing was changed in either case.
+    """
+    found = _cluster_id_of(connection, role, deadline)
+    if found is None and role is Role.CONTROLLER and _refuses_cluster(connection, cluster_id, deadline):
+        found = "another one"
+    check_planned_for(cluster_id, found, who=str(connection.address))
+
+
+def _cluster_id_of(connection: Connection, role: Role, deadline: Deadline) -> str | None:
+    spec = message("DescribeClusterRequest")
+    if not connection.versions.knows(spec.api_key or 0):
+        return None
+    version = usable_version(spec, connection.versions, peer=str(connection.address))
+    body = describe_cluster_body(role, version)
+    response = connection.ask("DescribeCluster", body, deadline=deadline, version=version)
+    return None if response.body["ErrorCode"] else str(response.body["ClusterId"])
+
+
+def _refuses_cluster(connection: Connection, cluster_id: str, deadline: Deadline) -> bool:
+    spec = message("FetchRequest")
+    if not connection.versions.knows(spec.api_key or 0):
+        return False
+    version = usable_version(spec, connection.versions, peer=str(connection.address))
+    if version < _FETCH_NAMES_CLUSTER:
+        return False
+    response = connection.ask("Fetch", empty_fetch(cluster_id), deadline=deadline, version=version)
+    return bool(response.body["ErrorCode"] == _INCONSISTENT_CLUSTER_ID)

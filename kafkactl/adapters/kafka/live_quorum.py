@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import Role, is_not_the_leader
+from kafkactl.adapters.kafka.cluster_view import Role, check_same_cluster, is_not_the_leader
 from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, iterate_metadata_log
 from kafkactl.adapters.kafka.quorum_view import PATIENCE_MS, QuorumObserver, assembled, nodes_of
 from kafkactl.adapters.kafka.quorum_visit import Visit, visit_node
@@ -165,9 +165,10 @@ class LiveQuorum:
         if self._client.role is Role.CONTROLLER and leader is not None:
             deadline = Deadline.after(REQUEST_MS, self._client.clock)
             with self._client.open_connection(leader, deadline.at_most(_SOON_MS)) as connection:
+                check_same_cluster(connection, Role.CONTROLLER, self.cluster_id, deadline.at_most(_SOON_MS))
                 return connection.ask(name, body, deadline=deadline, changes=True)
         with self._client.sibling(self._client.role, self._order(), timeout_ms=REQUEST_MS) as sender:
-            return sender.ask_active_controller(name, body, changes=True)
+            return sender.ask_active_controller(name, body, changes=True, cluster_id=self.cluster_id)
 
     def rehearse(self, step: Step) -> Answer:
         """The leader's own dry run of a conversion."""

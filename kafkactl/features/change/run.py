@@ -15,7 +15,7 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import End, Journey, NotSent, Ready, StepResult, Verification
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.change.waiting import wait_until
-from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
 from kafkactl.features.change.outcome import Resolved, overall, resolve
 from kafkactl.features.change.proof import Proof, prove
 from kafkactl.features.change.results import FeatureResult, check_dry_run, not_sent
@@ -56,7 +56,7 @@ class FeaturePort(Protocol):
         ...
 
     def send(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
-        """The request, sent once. Raises UnreachableError only where nothing of it was sent."""
+        """The request, sent once. Raises UnreachableError and RefusedError only where nothing of it was sent."""
         ...
 
 
@@ -128,7 +128,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         self.planned = planned
         self.first_plan: FeaturePlan | None = None
         self.dry_run: DryRun | None = None
-        self.not_sent_error: UnreachableError | None = None
+        self.not_sent_error: UnreachableError | RefusedError | None = None
         self.results: list[FeatureResult] = []
         self.resolved: list[Resolved] = []
         self._deadline = deadline
@@ -183,7 +183,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         self.tell(Event(kind="send", text=f"sending {step.text}", step=step))
         try:
             return self.port.send(step.levels, step.type)
-        except UnreachableError as error:
+        except (UnreachableError, RefusedError) as error:
             if self.results:
                 return not_sent(step.levels, error.message)
             self.not_sent_error = error

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import Journey, NotSent, Ready, StepResult, Verification
 from kafkactl.change.waiting import wait_until
-from kafkactl.errors import UnreachableError
+from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.features.change.results import Reply
 from kafkactl.features.change.unregister import UnregisterPlan, plan_unregister, resolve_unregister
 from kafkactl.features.cluster.state import FeatureState, Role
@@ -42,7 +42,7 @@ class RegistryPort(Protocol):
         ...
 
     def send(self, plan: UnregisterPlan) -> Answer:
-        """The request of a plan, once. Raises UnreachableError only where nothing of it was sent."""
+        """The request of a plan, once. Raises UnreachableError and RefusedError only where nothing of it was sent."""
         ...
 
 
@@ -70,7 +70,7 @@ class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, An
     ) -> None:
         self.port, self.agreed, self.planned_on = port, agreed, planned_on
         self.stopped, self.policy = stopped, policy
-        self.not_sent_error: UnreachableError | None = None
+        self.not_sent_error: UnreachableError | RefusedError | None = None
         self.findings: tuple[Finding, ...] = ()
 
     def observe(self) -> FeatureState:
@@ -106,7 +106,7 @@ class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, An
         """The one request."""
         try:
             return self.port.send(ready.step)
-        except UnreachableError as error:
+        except (UnreachableError, RefusedError) as error:
             self.not_sent_error = error
             return NotSent(error=error)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import check_planned_for
 from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features, observe_levels
 from kafkactl.adapters.kafka.min_insync import with_min_insync
 from kafkactl.change.clock import Clock, Deadline
@@ -110,6 +111,7 @@ class LiveFeatures:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._cluster_id: str | None = None
         self.view: FeatureView | None = None
 
     @property
@@ -118,8 +120,13 @@ class LiveFeatures:
         return self._client.clock
 
     def observe(self, request: FeatureRequest) -> FeatureState:
-        """As `look_for` does."""
-        self.view = look_for(self._client, request)
+        """As `look_for` does; the first observation says which cluster is meant, and no other is followed after it.
+
+        Raises RefusedError `cluster-id-mismatch` where another cluster answers.
+        """
+        view = look_for(self._client, request)
+        check_planned_for(self._cluster_id, view.state.cluster_id, who=str(self._client.bootstrap[0]))
+        self.view, self._cluster_id = view, self._cluster_id or view.state.cluster_id
         return self.view.state
 
     def observe_levels(self, request: FeatureRequest | None = None) -> FeatureState:
@@ -151,10 +158,12 @@ class LiveFeatures:
         return results
 
     def send(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
-        """The request, once. Raises UnreachableError only where nothing of it was sent."""
+        """The request, once. Raises UnreachableError and RefusedError only where nothing of it was sent."""
         body = update_features_request(levels, kind, validate_only=False, timeout_ms=_SERVER_TIMEOUT_MS)
         try:
-            answer = self._client.ask_active_controller("UpdateFeatures", body, changes=True)
+            answer = self._client.ask_active_controller(
+                "UpdateFeatures", body, changes=True, cluster_id=self._cluster_id
+            )
         except UnknownOutcomeError as error:
             return no_response(levels, error.message)
         return read_response(levels, answer.version, answer.body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.cluster_view import check_planned_for
 from kafkactl.adapters.kafka.feature_view import PATIENCE_MS as LOOK_MS
 from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features
 from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
@@ -56,10 +57,10 @@ def unregister_node(
 
     The node is watched again right before the request is sent.
 
-    Raises UnreachableError where the request certainly did not leave.
+    Raises UnreachableError, and RefusedError where another cluster answers; the request did not leave then.
     """
     policy = RegistryWaitPolicy(look_every_ms=_PAUSE_MS, patience_ms=patience_ms)
-    port = _LiveRegistry(client, plan.node_id, look_ms)
+    port = _LiveRegistry(client, plan.node_id, look_ms, planned_on.cluster_id)
     journey = UnregisterJourney(port, plan, planned_on, stopped=stopped, policy=policy)
     end = Engine(journey, RunJournal(), clock=client.clock, policy=policy).to_the_end()
     if end.interrupted:
@@ -72,8 +73,9 @@ def unregister_node(
 class _LiveRegistry:
     """The port of an unregistration (`RegistryPort`) onto a cluster."""
 
-    def __init__(self, client: Client, node_id: int, look_ms: float) -> None:
+    def __init__(self, client: Client, node_id: int, look_ms: float, cluster_id: str | None) -> None:
         self._client, self._node_id, self._look_ms = client, node_id, look_ms
+        self._cluster_id = cluster_id
 
     @property
     def clock(self) -> Clock:
@@ -81,8 +83,10 @@ class _LiveRegistry:
         return self._client.clock
 
     def observe(self) -> FeatureState:
-        """As `observe_and_plan` does."""
-        return observe_features(self._client, patience_ms=self._look_ms, doubted=self._node_id).state
+        """As `observe_and_plan` does. Raises RefusedError where another cluster answers."""
+        state = observe_features(self._client, patience_ms=self._look_ms, doubted=self._node_id).state
+        check_planned_for(self._cluster_id, state.cluster_id, who=str(self._client.bootstrap[0]))
+        return state
 
     def registrations(self) -> Registrations | None:
         """Read from the metadata log."""
@@ -92,9 +96,10 @@ class _LiveRegistry:
             return None
 
     def send(self, plan: UnregisterPlan) -> Answer:
-        """Once, to the active controller."""
+        """Once, to the active controller of the cluster that was planned on."""
         name = "UnregisterBroker" if plan.api_key == UNREGISTER_BROKER else "UnregisterController"
         try:
-            return read_answer(self._client.ask_active_controller(name, plan.request, changes=True).body)
+            answer = self._client.ask_active_controller(name, plan.request, changes=True, cluster_id=self._cluster_id)
+            return read_answer(answer.body)
         except UnknownOutcomeError as error:
             return Reply.UNCLEAR, error.message

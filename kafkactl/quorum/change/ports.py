@@ -58,7 +58,7 @@ class QuorumPort(Protocol):
     def send(self, step: Step, endpoints: Sequence[Endpoint]) -> Answer:
         """Send the one request of a step, once, on a connection of its own.
 
-        Without an answer the code is None. Raises UnreachableError only where nothing was sent.
+        Without an answer the code is None. Raises UnreachableError and RefusedError only where nothing was sent.
         """
         ...
 

@@ -15,7 +15,7 @@ from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepResult, Taken, Verification
 from kafkactl.change.journal import Journal, RunJournal
 from kafkactl.change.progress import Event, ProgressCallback, in_silence
-from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
 from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers, error_finding
 from kafkactl.frozen import changed
 from kafkactl.quorum.change.journal import (
@@ -199,7 +199,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         self.sent_at_ms = self.watcher.now_ms()
         try:
             return self.port.send(ready.step, self.endpoints)
-        except UnreachableError as error:
+        except (UnreachableError, RefusedError) as error:
             return NotSent(error=error)
 
     def answered(self, answer: Answer) -> Mapping[str, Any]:
@@ -214,7 +214,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         found, seen = watch_outcome(self.watcher, step, answer, sent_at_ms=self.sent_at_ms, unread_ms=unread_ms)
         return _verification(found, seen or ready.seen)
 
-    def not_sent(self, ready: Ready, error: UnreachableError) -> Finding:
+    def not_sent(self, ready: Ready, error: KafkactlError) -> Finding:
         """No node could be reached."""
         return not_sent(ready.step, error)
 

@@ -8,7 +8,7 @@ from functools import partial
 from kafkactl.change.clock import Deadline
 from kafkactl.change.progress import Event
 from kafkactl.change.waiting import wait_until
-from kafkactl.errors import UnreachableError
+from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.quorum.catch_up import CatchUp
@@ -92,10 +92,10 @@ def not_caught_up(step: Step, found: CatchUp) -> Finding:
     )
 
 
-def not_sent(step: Step, error: UnreachableError) -> Finding:
-    """Nothing of the request left: there is no node to send it to."""
+def not_sent(step: Step, error: KafkactlError) -> Finding:
+    """Nothing of the request left: there is no node to send it to, or the node is of another cluster."""
     return blocker(
-        "voter-change-not-sent",
+        error.id if isinstance(error, RefusedError) else "voter-change-not-sent",
         f"step {step.number}",
         f"the request was not sent: {error.message}",
         error.advice,

@@ -48,6 +48,7 @@ class FakeCluster:
     def __init__(self, *, controllers: tuple[int, ...] = (1, 2), brokers: tuple[int, ...] = (11, 12)) -> None:
         self.levels: dict[str, int] = dict(LEVELS)
         self.epoch = 40
+        self.cluster_id = "fake"
         self.denied: set[str] = set()
         self.leader_id = controllers[0]
         self.nodes = {id: FakeNode(self, id, Role.CONTROLLER) for id in controllers}
@@ -148,7 +149,12 @@ class FakeCluster:
 
     def _described(self, role: Role) -> dict[str, Any]:
         nodes = [{"BrokerId": node.node_id, "Host": "127.0.0.1", "Port": node.address.port} for node in self.of(role)]
-        return {"ClusterId": "fake", "ControllerId": self.leader_id, "Brokers": nodes, "EndpointType": role.value}
+        return {
+            "ClusterId": self.cluster_id,
+            "ControllerId": self.leader_id,
+            "Brokers": nodes,
+            "EndpointType": role.value,
+        }
 
     def _log(self) -> dict[str, Any]:
         values = [(None, self._registration(id, ranges)) for id, ranges in self.registered.items()]
