@@ -17,7 +17,7 @@ from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, check_same_cluster, is_not_the_leader
 from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, iterate_metadata_log
-from kafkactl.adapters.kafka.quorum_view import PATIENCE_MS, QuorumObserver, assembled, nodes_of
+from kafkactl.adapters.kafka.quorum_view import PATIENCE_MS, QuorumObserver, nodes_of
 from kafkactl.adapters.kafka.quorum_visit import Visit, visit_node
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
@@ -66,6 +66,8 @@ class LiveQuorum:
         self._log = _RegistrationReader()
         self._near: Client | None = None
         self._cluster = self._cluster_seen() or _cluster_id(client)
+        if isinstance(self._cluster, str):  # from here on no other cluster is followed, whoever answers
+            self._watcher.cluster_id = self._observer.cluster_id = self._cluster
 
     def _cluster_seen(self) -> str | None:
         """The cluster's id from any node that answers soon; None otherwise. The time is short because a node that
@@ -110,10 +112,10 @@ class LiveQuorum:
         if not state.has_leader:
             return self._named(state)
         try:
-            registrations = self._log.read(self._near_the_leader())
+            registrations = self._log.read(self._near_the_leader(), self._observer.cluster_id)
         except KafkactlError as error:
             return self._named(replace(state, findings=(*state.findings, _log_not_read(error))))
-        return self._named(assembled(self._observer.visits, registrations=registrations))
+        return self._named(self._observer.assembled(self._observer.visits, registrations=registrations))
 
     def look(self) -> QuorumState:
         """What the leader says; every controller is asked who it is. Raises UnreachableError."""
@@ -267,12 +269,13 @@ class _RegistrationReader:
         self._log = RegistrationLog()
         self._next = 0
 
-    def read(self, client: Client) -> Registrations:
-        """The current registrations. Raises UnreachableError, DecodeError; the next call then reads from the start."""
+    def read(self, client: Client, cluster_id: str | None) -> Registrations:
+        """The current registrations in that cluster. Raises UnreachableError, DecodeError; the next call then reads
+        from the start."""
         from kafkactl.adapters.kafka.fetched_registrations import read_snapshot
 
         try:
-            for part in iterate_metadata_log(client, from_offset=self._next or None):
+            for part in iterate_metadata_log(client, from_offset=self._next or None, cluster_id=cluster_id):
                 if isinstance(part, FetchedSnapshot):
                     self._log, self._next = RegistrationLog(), part.end_offset
                     read_snapshot(self._log, part)

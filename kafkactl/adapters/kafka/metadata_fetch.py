@@ -103,7 +103,12 @@ def fetch_metadata_log(client: Client) -> FetchedLog:
 
 
 def iterate_metadata_log(
-    client: Client, *, from_offset: int | None = None, up_to: int | None = None, whole: bool = False
+    client: Client,
+    *,
+    from_offset: int | None = None,
+    up_to: int | None = None,
+    whole: bool = False,
+    cluster_id: str | None = None,
 ) -> Iterator[FetchedSnapshot | FetchedPiece]:
     """The committed log from an offset on (default: its start), up to the high watermark, or to `up_to` if it is lower.
 
@@ -114,13 +119,15 @@ def iterate_metadata_log(
     With `whole` the snapshot is followed by all that the leader's log still has, and not by what stands behind it
     only. Offset 0 (LeaderChange) is not to be had from a leader with a snapshot (3.7 on): the log then begins at 1.
 
+    A controller of another cluster than `cluster_id` refuses (KIP-595); None: whichever answers is read.
+
     Raises UnreachableError: `not-authorised` (CLUSTER_ACTION is needed), `controllers-not-known`,
     `no-active-controller`, `high-watermark-unknown`, `metadata-log-not-given`, `invalid-fetch-response`,
     `snapshot-too-large`, `metadata-log-too-large`, or why a node could not be reached; and FailedError
     `fetched-log-not-written`.
     """
     with _controllers(client) as controllers:
-        yield from _Reading(controllers).parts(from_offset, up_to, whole=whole)
+        yield from _Reading(controllers, cluster_id).parts(from_offset, up_to, whole=whole)
 
 
 def fetch_snapshot(client: Client, snapshot_id: SnapshotId, *, leader_epoch: int) -> FetchedSnapshot | None:
@@ -156,8 +163,8 @@ class _MovedError(UnreachableError):
 class _Reading:
     """One walk through the log: who leads, up to where, and what must come next."""
 
-    def __init__(self, controllers: Client) -> None:
-        self._controllers = controllers
+    def __init__(self, controllers: Client, cluster_id: str | None = None) -> None:
+        self._controllers, self._cluster_id = controllers, cluster_id
         self._patience = Deadline.after(_PATIENCE_MS, controllers.clock)
         self.leader_id = self.epoch = self.end = -1
         self._log_start = 0
@@ -204,7 +211,7 @@ class _Reading:
         if wanted > start:
             return SoundBatches(wanted, last_epoch=None)
         for epoch in range(self.epoch, max(self.epoch - _EPOCHS_TRIED, -1), -1) if start else ():
-            answer = _partition(self._controllers, "Fetch", _fetch_request(start, epoch, self.epoch))
+            answer = _partition(self._controllers, "Fetch", self._request(start, epoch))
             _check_error(answer["ErrorCode"], "Fetch")
             found = int.from_bytes((answer["Records"] or b"")[_EPOCH_PLACE], "big")
             if answer["SnapshotId"]["EndOffset"] < 0 and answer["DivergingEpoch"]["EndOffset"] < 0 and epoch <= found:
@@ -214,7 +221,7 @@ class _Reading:
     def _next(self, batches: SoundBatches, end: int) -> FetchedSnapshot | FetchedPiece | None:
         """What comes next; None where nothing came."""
         last_epoch = self.epoch if batches.last_epoch is None else batches.last_epoch
-        answer = _partition(self._controllers, "Fetch", _fetch_request(batches.next_offset, last_epoch, self.epoch))
+        answer = _partition(self._controllers, "Fetch", self._request(batches.next_offset, last_epoch))
         _check_error(answer["ErrorCode"], "Fetch")
         offered = SnapshotId(end_offset=answer["SnapshotId"]["EndOffset"], epoch=answer["SnapshotId"]["Epoch"])
         if offered.end_offset >= 0:
@@ -227,6 +234,9 @@ class _Reading:
                 f"{batches.next_offset} in epoch {last_epoch}"
             )
         return batches.take(answer["Records"] or b"", end=end, committed=self.end, leader_epoch=self.epoch)
+
+    def _request(self, offset: int, last_epoch: int) -> dict[str, Any]:
+        return _fetch_request(offset, last_epoch, self.epoch, self._cluster_id)
 
     def _snapshot(self, offered: SnapshotId, batches: SoundBatches) -> FetchedSnapshot | None:
         if offered.end_offset <= batches.next_offset and batches.last_epoch is not None and batches.next_offset:
@@ -268,7 +278,7 @@ def _controllers(client: Client) -> Iterator[Client]:
 # --- requests and answers -------------------------------------------------------------------------------------------
 
 
-def _fetch_request(offset: int, last_epoch: int, leader_epoch: int) -> dict[str, Any]:
+def _fetch_request(offset: int, last_epoch: int, leader_epoch: int, cluster_id: str | None) -> dict[str, Any]:
     partition = {
         "Partition": 0,
         "CurrentLeaderEpoch": leader_epoch,
@@ -277,7 +287,8 @@ def _fetch_request(offset: int, last_epoch: int, leader_epoch: int) -> dict[str,
         "PartitionMaxBytes": PIECE_BYTES,
     }
     topics = [{"Topic": METADATA_TOPIC, "TopicId": METADATA_TOPIC_ID, "Partitions": [partition]}]
-    return {"MaxWaitMs": _WAIT_MS, "MinBytes": 1, "MaxBytes": PIECE_BYTES, "Topics": topics}
+    named = {} if cluster_id is None else {"ClusterId": cluster_id}
+    return {**named, "MaxWaitMs": _WAIT_MS, "MinBytes": 1, "MaxBytes": PIECE_BYTES, "Topics": topics}
 
 
 def _snapshot_request(snapshot_id: SnapshotId, leader_epoch: int, position: int) -> dict[str, Any]:

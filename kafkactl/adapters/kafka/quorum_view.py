@@ -50,7 +50,9 @@ Expected = Mapping[Address, int | None]
 class QuorumObserver:
     """Looks at the quorum of `client`'s cluster, again and again; keeps its connections between two looks.
 
-    `identify`: also ask every controller who it is and how it is set up (3.7 on). Use it as a context manager.
+    `identify`: also ask every controller who it is and how it is set up (3.7 on). `cluster_id` is the cluster that is
+    meant, None for any: what a node of another one says is an error of that address and no evidence. Use it as a
+    context manager.
     """
 
     def __init__(
@@ -60,7 +62,9 @@ class QuorumObserver:
         identify: bool = True,
         patience_ms: float = PATIENCE_MS,
         clock: Clock | None = None,
+        cluster_id: str | None = None,
     ) -> None:
+        self.cluster_id = cluster_id
         self._client = client
         self._identify = identify
         self._patience_ms = patience_ms
@@ -95,7 +99,17 @@ class QuorumObserver:
             _check_allowed(visits)
             visits = self._beliefs(visits)
         self.visits, self._latest = tuple(visits), list(visits)
-        return assembled(self.visits, disks=disks, registrations=registrations)
+        return self.assembled(self.visits, disks=disks, registrations=registrations)
+
+    def assembled(
+        self,
+        visits: Sequence[Visit],
+        *,
+        disks: Sequence[DiskSeen] = (),
+        registrations: Registrations | None = None,
+    ) -> QuorumState:
+        """The state that these visits add up to, of the cluster that is meant."""
+        return assembled(visits, disks=disks, registrations=registrations, cluster_id=self.cluster_id)
 
     def glance(self) -> QuorumState | None:
         """The quorum from the nodes that answered the last observation (`quorum_glance`); None without a leader.
@@ -106,7 +120,7 @@ class QuorumObserver:
         if now is None:
             return None
         self._latest = now
-        return assembled(now)
+        return self.assembled(now)
 
     @property
     def leader(self) -> Address | None:
@@ -198,6 +212,7 @@ class QuorumObserver:
         def ask(address: Address, by: Deadline) -> Visit:
             line = self._line(address, by)
             seen = visit_node(line, expected_id=places[address], identify=wanted, ask_quorum=ask_quorum, deadline=by)
+            seen = of_cluster(self.cluster_id, seen)
             self._keep(line, seen)
             return seen
 
@@ -216,7 +231,8 @@ class QuorumObserver:
         kept = self._lines.pop(address, None)
         if kept is not None and not kept.is_stale(self._clock.now_ms()):
             try:
-                kept.refresh_versions(deadline)
+                # Half of the time: a connection whose other end is gone without a word leaves the rest for a new one.
+                kept.refresh_versions(deadline.at_most(deadline.left_ms / 2))
             except KafkactlError:
                 kept.close()  # closed since the last observation: a new one shows whether the node is there
             else:
@@ -242,6 +258,27 @@ def _check_allowed(visits: Sequence[Visit]) -> None:
         )
 
 
+def of_cluster(cluster_id: str | None, seen: Visit) -> Visit:
+    """The visit, or where the node says that it is of another cluster than `cluster_id`, that and nothing else of it.
+
+    Which cluster it is stays, so that nobody takes the address for that of a node of this one.
+    """
+    if seen.view is None or cluster_id in (None, seen.view.cluster_id):
+        return seen
+    error = UnreachableError(
+        f"{seen.address} answers as a node of the cluster {seen.view.cluster_id}, not of {cluster_id}",
+        id="node-of-another-cluster",
+    )
+    return Visit(
+        address=seen.address,
+        expected_id=seen.expected_id,
+        node_id=seen.node_id,
+        error=error,
+        versions=seen.versions,
+        view=changed(seen.view, nodes=(), controller_id=-1),
+    )
+
+
 # --- from visits to a state -----------------------------------------------------------------------------------------
 
 
@@ -250,9 +287,10 @@ def assembled(
     *,
     disks: Sequence[DiskSeen] = (),
     registrations: Registrations | None = None,
+    cluster_id: str | None = None,
 ) -> QuorumState:
-    """The state that these visits, disks and registrations add up to."""
-    cluster_id = _cluster_id(visits, disks)
+    """The state that these visits, disks and registrations add up to; `cluster_id` None: the cluster told first."""
+    cluster_id = cluster_id or _cluster_id(visits, disks)
     same = [visit for visit in visits if visit.view is None or cluster_id in (None, visit.view.cluster_id)]
     answers = [visit.answer for visit in same if visit.answer is not None]
     # Where the way to all controllers is closed, their silence says nothing of them or of their endpoints.

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkactl.adapters.files.journal import open_journal
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.live_quorum import LiveQuorum
+from kafkactl.adapters.kafka.quorum_view import QuorumObserver
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import RefusedError
+from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.features.change.results import update_features_request
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import FeatureRequest, Operation
@@ -22,9 +26,16 @@ from kafkactl.operations.nodes.unregister import observe_and_plan, unregister_no
 from kafkactl.playground.broker import Action, Asked, Reply
 from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.protocol.framing import Response
+from kafkactl.quorum.change.goals import reassignment
+from kafkactl.quorum.change.ports import QuorumWaitPolicy
+from kafkactl.quorum.change.run import carry_out
 from kafkactl.quorum.step import Action as Does
 from kafkactl.quorum.step import Step
+from tests.adapters.kafka.fault_cases import KEYS
 from tests.adapters.kafka.unregistering_cluster import DEAD_CONTROLLER, UnregisteringCluster
+from tests.fakes.faulty_quorum import FaultyQuorum
+from tests.fakes.proxy import Fault
+from tests.fakes.scaled_clock import ScaledClock
 
 LIMITS = Limits(timeout_ms=30_000, request_timeout_ms=5_000, backoff=Backoff(first_ms=5, rounds=3))
 OTHER = "b3RoZXItY2x1c3Rlci0xMg"
@@ -126,3 +137,77 @@ def test_a_node_of_another_cluster_is_not_unregistered(when: str, monkeypatch: p
         with pytest.raises(RefusedError, match=OTHER):
             unregister_node(client, plan, view.state)
     assert cluster.sent == []
+
+
+class StrayQuorum(FakeQuorum):
+    """At one look the addresses in `stray` lead to another cluster, whose log is far ahead; `looks` are left to it.
+
+    `after_change`: so many looks, once the voters were changed for the first time.
+    """
+
+    stray: frozenset[int] = frozenset()
+    looks = 0
+    after_change = 0
+
+    def answer(self, asked: Asked, node_id: int) -> Action | None:
+        if node_id not in self.stray or not self.looks:
+            answer = super().answer(asked, node_id)
+            if self.effects and self.after_change:
+                self.looks, self.after_change = self.after_change, 0
+            return answer
+        cluster_id, watermark, epoch = self.cluster_id, self.high_watermark, self.epoch
+        self.cluster_id, self.high_watermark, self.epoch = OTHER, 9_000_000, 99
+        try:
+            answer = super().answer(asked, node_id)
+        finally:
+            self.cluster_id, self.high_watermark, self.epoch = cluster_id, watermark, epoch
+        self.looks -= asked.name == "DescribeQuorum"
+        return answer
+
+
+def test_what_a_node_of_another_cluster_says_is_no_evidence() -> None:
+    with (
+        StrayQuorum(controllers=3, voters=(1, 2, 3)) as quorum,
+        client_of(quorum) as client,
+        LiveQuorum(client) as world,
+    ):
+        quorum.stray, quorum.looks = frozenset({2}), 100
+        state = world.observe()
+        assert (state.cluster_id, state.leader_epoch, state.has_leader) == (quorum.cluster_id, quorum.epoch, True)
+        assert state.high_watermark is not None and state.high_watermark < 9_000_000
+        assert (state.nodes[2].cluster_id, state.nodes[2].leader_id) == (OTHER, None)
+        found = {finding.id: finding.evidence for finding in state.findings}
+        assert found["controller-not-asked"]["error"] == "node-of-another-cluster"
+        quorum.stray = frozenset({1, 2, 3})
+        with pytest.raises(UnreachableError, match=f"cluster {OTHER}, not of {quorum.cluster_id}"):
+            world.observe()
+
+
+def test_a_run_that_met_another_cluster_is_resumed(tmp_path: Path) -> None:
+    goal, ends = reassignment("1,2,3"), []
+    with StrayQuorum(controllers=3) as quorum:
+        for strays in (True, False):
+            with (
+                client_of(quorum) as client,
+                LiveQuorum(client) as world,
+                open_journal(str(tmp_path / "journal"), subject="quorum", cluster_id=quorum.cluster_id) as kept,
+            ):
+                quorum.stray, quorum.after_change = frozenset({1}), 3 if strays else 0
+                with contextlib.suppress(UnreachableError):
+                    done = carry_out(world, goal, kept, patience=QuorumWaitPolicy(), clock=ScaledClock(10))
+                    ends.append(done.outcome)
+        assert ends[-1] in (Outcome.DONE, Outcome.NOTHING_TO_DO)
+        assert quorum.effects == [("add", 2), ("add", 3)]
+
+
+def test_a_half_open_connection_leaves_time_for_a_new_one() -> None:
+    with (
+        FaultyQuorum(controllers=3, voters=(1, 2, 3)) as quorum,
+        client_of(quorum) as client,
+        QuorumObserver(client, patience_ms=4_000) as observer,
+    ):
+        observer.look()
+        quorum.network.arm(Fault.SILENCE, KEYS["ApiVersions"])
+        observer.look()
+        assert quorum.network.struck == 1
+        assert [visit.error for visit in observer.visits] == [None, None, None]
