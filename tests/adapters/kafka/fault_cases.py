@@ -22,7 +22,7 @@ from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError
-from kafkactl.features.change.outcome import overall
+from kafkactl.features.change.answer import change_outcome
 from kafkactl.features.plan.request import FeatureRequest, Operation
 from kafkactl.findings import Outcome
 from kafkactl.operations.features.change import change_features
@@ -119,15 +119,13 @@ def features_change(operation: Operation, **levels: int) -> Callable[[Quorum, Pa
                 )
             except KafkactlError as error:
                 return Told(outcome=f"exit {error.exit_code}", error=error.id)
-        if not done.sent:
-            return Told(outcome=done.plan.outcome.value)
         moved = {change.name: change.after for change in done.plan.changes} | dict(request.levels)
         by = {
             outcome: {resolved.name for resolved in done.resolved if resolved.outcome is outcome}
             for outcome in (Outcome.DONE, Outcome.UNKNOWN)
         }
         return Told(
-            outcome=overall(done.resolved).value,
+            outcome=change_outcome(done.plan, done.resolved, done.findings, dry_run=False).value,
             claimed=tuple(("level", name, moved[name]) for name in sorted(by[Outcome.DONE])),
             unknown=tuple(("level", name, moved[name]) for name in sorted(by[Outcome.UNKNOWN])),
         )
