@@ -36,7 +36,7 @@ from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Clock, Deadline
-from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
+from kafkactl.errors import KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.frozen import frozen
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.protocol.framing import Response
@@ -46,6 +46,7 @@ from kafkactl.schema.error_codes import error_code
 DEFAULT_TIMEOUT_MS = 60_000.0  # default.api.timeout.ms
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000.0  # request.timeout.ms
 _TIMED_OUT = "connection-timed-out"
+_SOON_MS = 1_000.0
 _QUORUM_DENIED = 31  # CLUSTER_AUTHORIZATION_FAILED
 T = TypeVar("T")
 
@@ -141,6 +142,27 @@ class Client:
         """
         candidates = functools.partial(self._answering_first, self.bootstrap)
         return self._search(candidates, self._describe_cluster, self._deadline())
+
+    def check_one_cluster(self) -> None:
+        """Make sure that the bootstrap nodes belong to one cluster, before a change: any of them may be asked.
+
+        All are asked at once. One that does not answer within a second, or does not describe its cluster, is not
+        compared. Raises RefusedError `bootstrap-of-several-clusters`, with every id and its addresses.
+        """
+        if len(self.bootstrap) < 2:
+            return
+        soon = self._deadline().at_most(_SOON_MS)
+        views = all_at_once(self._answering_first(self.bootstrap), self._describe_cluster, soon)
+        found: dict[str, list[str]] = {}
+        for address in self.bootstrap:
+            if isinstance(view := views[address], ClusterView):
+                found.setdefault(view.cluster_id, []).append(str(address))
+        if len(found) > 1:
+            places = "; ".join(f"{cluster_id} ({', '.join(addresses)})" for cluster_id, addresses in found.items())
+            raise RefusedError(
+                f"the addresses of {self.role.option} belong to {len(found)} clusters: {places}",
+                id="bootstrap-of-several-clusters",
+            )
 
     def versions(self, addresses: Sequence[Address]) -> dict[Address, NodeVersions | KafkactlError]:
         """What each of these nodes says of itself now, features and finalized levels included, asked at once."""

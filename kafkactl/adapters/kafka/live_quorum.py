@@ -45,7 +45,8 @@ class LiveQuorum:
     """The quorum of a client's cluster; a context manager, which does not close the client.
 
     `endpoints` are those of a node to be added, by its id, where the operator named them: they are probed, too.
-    `with_brokers`: brokers are asked for their features, as well as controllers.
+    `with_brokers`: brokers are asked for their features, as well as controllers. Making one raises UnreachableError,
+    and RefusedError where the bootstrap nodes belong to several clusters.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class LiveQuorum:
         self._observer = QuorumObserver(client, patience_ms=patience_ms)
         self._log = _RegistrationReader()
         self._near: Client | None = None
+        client.check_one_cluster()
         self._cluster = self._cluster_seen() or _cluster_id(client)
         if isinstance(self._cluster, str):  # from here on no other cluster is followed, whoever answers
             self._watcher.cluster_id = self._observer.cluster_id = self._cluster

@@ -56,7 +56,11 @@ class ChangeRun:
 
 
 def look_for(client: Client, request: FeatureRequest) -> FeatureView:
-    """One observation of everything that bears on this request. Raises UnreachableError as `observe_features` does."""
+    """One observation of everything that bears on this request.
+
+    Raises RefusedError where the bootstrap nodes belong to several clusters, UnreachableError as `observe_features`.
+    """
+    client.check_one_cluster()
     return with_min_insync(client, observe_features(client), request)
 
 

@@ -38,8 +38,9 @@ def observe_and_plan(
     """One observation of the cluster, and the plan for a node by it; one silent node costs `look_ms`.
 
     It lasts as long as a watch of the leader (2 s), in which a node that runs would be seen to fetch. Raises
-    UnreachableError as `observe_features` does.
+    UnreachableError as `observe_features` does, RefusedError where the bootstrap nodes belong to several clusters.
     """
+    client.check_one_cluster()
     view = observe_features(client, patience_ms=look_ms, doubted=node_id)
     return view, plan_unregister(view.state, node_id, role, stopped=stopped)
 

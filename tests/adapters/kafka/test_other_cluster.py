@@ -15,6 +15,7 @@ from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.live_quorum import LiveQuorum
 from kafkactl.adapters.kafka.quorum_view import QuorumObserver
 from kafkactl.adapters.kafka.retries import Backoff
+from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import RefusedError, UnreachableError
 from kafkactl.features.change.results import update_features_request
@@ -155,12 +156,12 @@ class StrayQuorum(FakeQuorum):
             if self.effects and self.after_change:
                 self.looks, self.after_change = self.after_change, 0
             return answer
-        cluster_id, watermark, epoch = self.cluster_id, self.high_watermark, self.epoch
+        cluster_id, watermark, epoch, log = self.cluster_id, self.high_watermark, self.epoch, self._log
         self.cluster_id, self.high_watermark, self.epoch = OTHER, 9_000_000, 99
         try:
             answer = super().answer(asked, node_id)
         finally:
-            self.cluster_id, self.high_watermark, self.epoch = cluster_id, watermark, epoch
+            self.cluster_id, self.high_watermark, self.epoch, self._log = cluster_id, watermark, epoch, log
         self.looks -= asked.name == "DescribeQuorum"
         return answer
 
@@ -211,3 +212,23 @@ def test_a_half_open_connection_leaves_time_for_a_new_one() -> None:
         observer.look()
         assert quorum.network.struck == 1
         assert [visit.error for visit in observer.visits] == [None, None, None]
+
+
+def test_addresses_of_two_clusters_are_refused_by_every_change() -> None:
+    with FakeQuorum(controllers=1, metadata_version=20) as first, FakeQuorum(controllers=1) as other:
+        other.cluster_id = OTHER
+        dead = Address("127.0.0.1", 1)
+        client = Client([dead, *first.addresses, *other.addresses], Role.CONTROLLER, limits=LIMITS)
+        with client:
+            for begin in (
+                lambda: LiveFeatures(client).observe(RAISE),
+                lambda: LiveQuorum(client),
+                lambda: observe_and_plan(client, 7, None),
+            ):
+                with pytest.raises(RefusedError) as caught:
+                    begin()
+                assert caught.value.id == "bootstrap-of-several-clusters"
+                told = f"{first.cluster_id} ({first.address(1)}); {OTHER} ({other.address(1)})"
+                assert caught.value.message.endswith(told)
+        with Client([dead, *first.addresses], Role.CONTROLLER, limits=LIMITS) as sound:
+            sound.check_one_cluster()  # one that is dead says nothing against the others
