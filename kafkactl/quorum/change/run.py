@@ -39,15 +39,9 @@ from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, QuorumChange, Step, StepState, numbered
 from kafkactl.values import Endpoint
 
-# Blockers that an election, a voter that comes back, or an address that leads to its node again, resolves.
+# Blockers that an election, or a voter that comes back, resolves.
 _PASSING_AT_ONCE = frozenset({"high-watermark-unknown"})
-_PASSING = _PASSING_AT_ONCE | {
-    "no-quorum-leader",
-    "change-not-committed",
-    "voter-lags",
-    "superseded-leader",
-    "node-of-another-cluster",
-}
+_PASSING = _PASSING_AT_ONCE | {"no-quorum-leader", "change-not-committed", "voter-lags", "superseded-leader"}
 _RESULTS = {Known.DONE: StepResult.DONE, Known.FAILED: StepResult.FAILED}
 
 

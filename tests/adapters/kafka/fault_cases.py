@@ -102,7 +102,8 @@ class Ended:
 # --- the changes ----------------------------------------------------------------------------------------------------
 
 
-def _client(quorum: Quorum, limits: Limits) -> Client:
+def client_for(quorum: Quorum, limits: Limits) -> Client:
+    """A client of all controllers, bounded as a test needs it."""
     return Client(quorum.addresses, Role.CONTROLLER, limits=limits, randomness=lambda: 0.5)
 
 
@@ -112,7 +113,7 @@ def features_change(operation: Operation, **levels: int) -> Callable[[Quorum, Pa
     )
 
     def run(quorum: Quorum, folder: Path, limits: Limits) -> Told:
-        with _client(quorum, limits) as client:
+        with client_for(quorum, limits) as client:
             try:
                 done = change_features(
                     client, request, deadline=Deadline.after(12_000, client.clock), tell=lambda text: None
@@ -139,7 +140,7 @@ def reassignment_to(target: str, *overrides: str, speed: float = SPEED) -> Calla
         goal = reassignment(target, overrides=overrides)
         try:
             with (
-                _client(quorum, limits) as client,
+                client_for(quorum, limits) as client,
                 LiveQuorum(client, patience_ms=limits.request_timeout_ms) as world,
                 open_journal(journal, subject="quorum", cluster_id=quorum.cluster_id) as kept,
             ):

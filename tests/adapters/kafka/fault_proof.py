@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 PROOF = Path(__file__).parents[3] / "docs" / "proof" / "faults.md"
-REAL, KILLED = "Against real nodes", "Killed in the middle"
-_ORDER = (REAL, KILLED)
+MOMENTS, REAL, KILLED = "Moments of the cluster", "Against real nodes", "Killed in the middle"
+_ORDER = (MOMENTS, REAL, KILLED)
 
 
 def record_head(text: str) -> None:

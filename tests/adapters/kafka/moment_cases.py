@@ -1,0 +1,238 @@
+"""Every command of a live cluster, at every request of which something happens to a node: changes and questions.
+
+The laws are those of `fault_cases`. Of questions: the answer is what the cluster is, or was while it was asked; what
+could not be learnt is an error or a finding, never an answer that is empty.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kafkactl.adapters.kafka.client import Limits
+from kafkactl.adapters.kafka.metadata_fetch import fetch_metadata_log
+from kafkactl.errors import KafkactlError
+from kafkactl.operations.features.cluster import describe as describe_features
+from kafkactl.operations.nodes.list import list_nodes
+from kafkactl.operations.quorum.observation import describe as describe_quorum
+from kafkactl.protocol.record_batch import decode_header
+from tests.adapters.kafka.fault_cases import (
+    CHANGES,
+    EVERY_CHANGE,
+    HANGS_AFTER_S,
+    KEYS,
+    LIMITS,
+    NAMES,
+    PATIENT,
+    Change,
+    Quorum,
+    Told,
+    client_for,
+    effects_of,
+)
+from tests.fakes.proxy import Fault
+from tests.fakes.troubled_quorum import Moment, TroubledQuorum
+
+_PHASES = 7
+
+
+@dataclass(frozen=True)
+class Question:
+    """A command that only reads: how it is asked, and what is wrong with its answer of a quorum, if anything."""
+
+    name: str
+    ask: Callable[[Quorum, Limits], Callable[[TroubledQuorum], Iterable[str]]]
+
+    @property
+    def quorum(self) -> dict[str, object]:
+        """Three voters and a controller that only follows."""
+        return {"controllers": 4, "voters": (1, 2, 3), "metadata_version": 25}
+
+
+@dataclass(frozen=True)
+class MomentCase:
+    """Something that happens at the `at`-th request of a kind, counted from 0."""
+
+    command: Change | Question
+    request: str
+    at: int
+    trouble: Moment | Fault
+
+    def __str__(self) -> str:
+        return f"{self.command.name}, {self.request} {self.at + 1}: {self.trouble.name.lower()}"
+
+
+@dataclass(frozen=True)
+class MomentEnd:
+    """How a case ended; `wrong` is what must not be."""
+
+    case: str
+    outcome: str
+    seconds: float
+    struck: bool
+    wrong: tuple[str, ...]
+
+
+# --- questions ------------------------------------------------------------------------------------------------------
+
+
+def _quorum(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iterable[str]]:
+    with client_for(quorum, limits) as client:
+        answer = describe_quorum(client, patience_ms=limits.request_timeout_ms)
+
+    def wrong(played: TroubledQuorum) -> Iterable[str]:
+        state = answer.state
+        if state.cluster_id not in (None, played.cluster_id) and not answer.findings:
+            yield f"another cluster is shown: {state.cluster_id}"
+        if state.cluster_id == played.cluster_id:
+            if state.has_leader and {voter.id for voter in state.voters} != set(played.voters):
+                yield f"voters {state.voters}"
+            if state.has_leader and not (state.leader_id in played.voters and 3 <= (state.leader_epoch or 0) < 99):
+                yield f"leader {state.leader_id} in epoch {state.leader_epoch}"
+        if not state.has_leader and not answer.findings:
+            yield "no leader, and no finding says so"
+
+    return wrong
+
+
+def _features(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iterable[str]]:
+    with client_for(quorum, limits) as client:
+        answer = describe_features(client)
+
+    def wrong(played: TroubledQuorum) -> Iterable[str]:
+        if not answer.state.nodes:
+            yield "no node is shown"
+        if answer.state.finalized and dict(answer.state.finalized) != played.levels:
+            yield f"levels {answer.state.finalized}"
+        if not answer.state.finalized and not answer.findings:
+            yield "no level, and no finding"
+
+    return wrong
+
+
+def _nodes(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iterable[str]]:
+    with client_for(quorum, limits) as client:
+        answer = list_nodes(client)
+
+    def wrong(played: TroubledQuorum) -> Iterable[str]:
+        ids = {node["id"] for node in answer.nodes}
+        if not ids:
+            yield "no node is listed"
+        if ids != set(played.nodes) and not answer.findings:
+            yield f"nodes {sorted(ids)}, and no finding"
+
+    return wrong
+
+
+def _log(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iterable[str]]:
+    with client_for(quorum, limits) as client:
+        answer = fetch_metadata_log(client)
+    data = b"".join(answer.pieces())
+
+    def wrong(played: TroubledQuorum) -> Iterable[str]:
+        if not data:
+            yield "an empty log"
+        if not played.holds(data):
+            yield "a log that the cluster never had"
+        ends, at = 0, 0
+        while at < len(data):
+            header = decode_header(data, at)
+            ends, at = header.last_offset + 1, header.end
+        if ends < answer.high_watermark:
+            yield f"a log that ends at {ends}, of which {answer.high_watermark} is committed"
+
+    return wrong
+
+
+QUESTIONS = (
+    Question("quorum describe", _quorum),
+    Question("features describe", _features),
+    Question("nodes list", _nodes),
+    Question("metadata log", _log),
+)
+
+
+# --- cases ----------------------------------------------------------------------------------------------------------
+
+
+def requests_of(command: Change | Question, folder: Path) -> Counter[str]:
+    """How many requests of each kind an undisturbed run makes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with TroubledQuorum(**command.quorum) as quorum:
+        if isinstance(command, Change):
+            told = command.run(quorum, folder, PATIENT)
+            assert (told.outcome, sorted(told.claimed)) == ("done", sorted(command.effects)), told
+        else:
+            assert list(command.ask(quorum, PATIENT)(quorum)) == []
+        return Counter(NAMES[key] for key in quorum.network.passed if key in NAMES)
+
+
+def cases_of(command: Change | Question, counted: Counter[str]) -> Iterable[MomentCase]:
+    """Everything that can happen, in each phase between the first request of a kind and the last."""
+    troubles = (*Moment, *(() if isinstance(command, Change) else Fault))
+    for name, count in sorted(counted.items()):
+        phases = sorted({count * phase // _PHASES for phase in range(_PHASES)} | {count - 1})
+        for at in range(count) if name in CHANGES else phases:
+            for trouble in troubles:
+                yield MomentCase(command, name, at, trouble)
+
+
+def play(case: MomentCase, folder: Path) -> MomentEnd:
+    """Run the command with the trouble in its way; a change then again without; say what must not have been."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with TroubledQuorum(**case.command.quorum) as quorum:
+        if isinstance(case.trouble, Moment):
+            quorum.await_moment(case.trouble, KEYS[case.request], spare=case.at)
+        else:
+            quorum.network.arm(case.trouble, KEYS[case.request], spare=case.at)
+        began = time.monotonic()
+        told, wrong = _played(case.command, quorum, folder)
+        seconds = time.monotonic() - began
+        if seconds > HANGS_AFTER_S:
+            wrong.append(f"it took {seconds:.0f} s")
+        struck = quorum.happened is not None or bool(quorum.network.struck)
+        if quorum.strayed:
+            wrong.append(f"changed in another cluster: {quorum.strayed}")
+        quorum.network.disarm()
+        quorum.heal()
+        if isinstance(case.command, Change):
+            again = case.command.run(quorum, folder, PATIENT)
+            if again.outcome not in ("done", "nothing-to-do"):
+                wrong.append(f"run again it ended {again}")
+            if Counter(effects_of(quorum)) != Counter(case.command.effects):
+                wrong.append(f"effects in the end: {effects_of(quorum)}")
+    return MomentEnd(str(case), told.outcome, round(seconds, 1), struck, tuple(wrong))
+
+
+def _played(command: Change | Question, quorum: TroubledQuorum, folder: Path) -> tuple[Told, list[str]]:
+    if isinstance(command, Change):
+        told = command.run(quorum, folder, LIMITS)
+        return told, list(_wrong(command, told, effects_of(quorum), quorum))
+    try:
+        wrong = list(command.ask(quorum, LIMITS)(quorum))
+    except KafkactlError as error:
+        return Told(outcome=f"exit {error.exit_code}", error=error.id), []
+    return Told(outcome="answered"), wrong
+
+
+def _wrong(change: Change, told: Told, effects: list[object], quorum: TroubledQuorum) -> Iterable[str]:
+    if twice := [effect for effect, count in Counter(effects).items() if count > 1]:
+        yield f"done twice: {twice}"
+    if told.unknown and not any(KEYS[name] in quorum.network.passed for name in CHANGES):
+        yield f"called unknown, and nothing was sent: {told.unknown}"
+    if missing := [claim for claim in told.claimed if claim not in effects]:
+        yield f"claimed, and not done: {missing}"
+    if silent := [effect for effect in effects if effect not in told.claimed and effect not in told.unknown]:
+        yield f"done, and not told: {silent} ({told})"
+    if told.outcome == "done" and Counter(effects) != Counter(change.effects):
+        yield f"called done with {effects}"
+
+
+def every_case(folder: Path) -> list[MomentCase]:
+    """All commands, counted undisturbed first."""
+    commands = (*EVERY_CHANGE, *QUESTIONS)
+    counted = {command.name: requests_of(command, folder / command.name) for command in commands}
+    return [case for command in commands for case in cases_of(command, counted[command.name])]

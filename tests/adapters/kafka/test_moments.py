@@ -1,0 +1,158 @@
+"""Commands to whose cluster something happens: a few cases here, all of them in the campaign (docs/proof/faults.md).
+
+The campaign is resumable: what was played without a fault of ours is kept in a file outside the tree and not played
+again while the sources stay as they are. `KAFKACTL_CAMPAIGN_S` ends a piece of it after so many seconds; the page then
+says how many cases of all were played.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.adapters.kafka.fault_cases import CHANGES, EVERY_CHANGE
+from tests.adapters.kafka.fault_proof import MOMENTS, record
+from tests.adapters.kafka.moment_cases import QUESTIONS, MomentCase, MomentEnd, every_case, play
+from tests.fakes.proxy import Fault
+from tests.fakes.troubled_quorum import Moment
+
+ROOT = Path(__file__).parents[3]
+LEAST_CASES = 2_000
+_AT_ONCE = 12
+_UP, _DOWN, _GROW, _REPLACE = EVERY_CHANGE
+_DESCRIBE = QUESTIONS[0]
+SAMPLE = [
+    MomentCase(_UP, "UpdateFeatures", 2, Moment.OTHER_CLUSTER),
+    MomentCase(_DOWN, "UpdateFeatures", 1, Moment.PAUSED_A_WHILE),
+    MomentCase(_GROW, "DescribeCluster", 2, Moment.HALF_OPEN),
+    MomentCase(_REPLACE, "DescribeQuorum", 9, Moment.FORMER_LEADER),
+    MomentCase(_REPLACE, "DescribeConfigs", 4, Moment.KILLED_2_S_AGO),
+    MomentCase(_DESCRIBE, "DescribeQuorum", 1, Moment.ELECTION),
+    MomentCase(QUESTIONS[3], "Fetch", 0, Moment.OTHER_CLUSTER_A_WHILE),
+]
+
+
+def play_all(cases: Sequence[MomentCase], folder: Path) -> list[MomentEnd]:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(play, cases, [folder / str(number) for number in range(len(cases))]))
+
+
+@pytest.mark.slow
+def test_something_happens_to_a_node_in_the_middle(tmp_path: Path) -> None:
+    ended = play_all(SAMPLE, tmp_path)
+    assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
+    assert all(end.struck for end in ended)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(7200)
+def test_something_happens_at_every_request_of_every_command(tmp_path: Path) -> None:
+    kept = _Kept()
+    cases = every_case(tmp_path / "counted")
+    left = [case for case in cases if str(case) not in kept.ends]
+    random.Random(1).shuffle(left)  # a piece has something of everything
+    until = time.monotonic() + float(os.environ.get("KAFKACTL_CAMPAIGN_S", "inf"))
+
+    def play_next(number: int) -> None:
+        if time.monotonic() < until:
+            kept.add(play(left[number], tmp_path / str(number)))
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(play_next, range(len(left))))
+    ended = [kept.ends[name] for name in sorted(kept.ends)]
+    record(MOMENTS, _proof(ended, len(cases)))
+    assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
+    assert sum(end.struck for end in ended) >= LEAST_CASES
+
+
+class _Kept:
+    """The cases that were played with these sources, by their names."""
+
+    def __init__(self) -> None:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        self.file = cache / "kafkactl-campaigns" / f"moments-{_sources()}.jsonl"
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        self.ends: dict[str, MomentEnd] = {}
+        lines = self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else []
+        for line in lines:
+            found = json.loads(line)
+            end = MomentEnd(**{**found, "wrong": tuple(found["wrong"])})
+            if not end.wrong:
+                self.ends[end.case] = end
+
+    def add(self, end: MomentEnd) -> None:
+        with self._lock, self.file.open("a", encoding="utf-8") as out:
+            self.ends[end.case] = end
+            out.write(json.dumps(dataclasses.asdict(end)) + "\n")
+
+
+def _sources() -> str:
+    """What the cases depend on: all of the library, and the fakes."""
+    digest = hashlib.sha256()
+    for folder in ("kafkactl", "tests/fakes", "tests/adapters/kafka"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _proof(ended: Sequence[MomentEnd], planned: int) -> str:
+    hit = [end for end in ended if end.struck]
+    wrong = [end for end in ended if end.wrong]
+    lines = [
+        f"{datetime.now(UTC):%Y-%m-%d}: {len(ended)} of {planned} cases played, in {len(hit)} of them it came to "
+        f"pass; {len(wrong)} with a double effect, a change in another cluster, a claim that was not true, an "
+        "empty answer that was called a success, or a second run "
+        f"that did not reach the target. The slowest took {max((end.seconds for end in hit), default=0):.0f} s; one "
+        "call of the client may take 5 s in these cases, and a change 12 s.",
+        "",
+        "At one request, in each phase between the first of its kind and the last, something happens to the node that "
+        "would get it. For changes the cluster is sound again before the second run. Commands that only read meet the "
+        "faults of a single request, too.",
+        "",
+        "| command | request | cases | done or answered | refused | not begun or not answered | partly done | failed "
+        "| unknown | slowest, s |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    rows: dict[tuple[str, str], list[MomentEnd]] = {}
+    for end in hit:
+        command, _, what = end.case.rpartition(", ")
+        rows.setdefault((command, what.split()[0]), []).append(end)
+    for (command, request), ends in rows.items():
+        counted = Counter(_COLUMN.get(end.outcome, "exit") for end in ends)
+        cells = " | ".join(str(counted[word]) for word in ("done", "refused", "exit", "partial", "failed", "unknown"))
+        name = f"**{request}**" if request in CHANGES else request
+        slowest = max(end.seconds for end in ends)
+        lines.append(f"| {command} | {name} | {len(ends)} | {cells} | {slowest:.1f} |")
+    lines += ["", "What happens:", "", *(f"- `{moment.name.lower()}`: {moment.value}" for moment in Moment), ""]
+    lines += [f"- wrong: {end.case}: {'; '.join(end.wrong)}" for end in wrong]
+    counts = Counter(end.case.rpartition(": ")[2] for end in hit)
+    named = [*Moment, *Fault]
+    lines.append("Cases by what happened: " + ", ".join(f"{counts[n.name.lower()]} {n.name.lower()}" for n in named))
+    return "\n".join(lines)
+
+
+_COLUMN = {
+    "done": "done",
+    "answered": "done",
+    "nothing-to-do": "done",
+    "refused": "refused",
+    "exit 3": "refused",
+    "partial": "partial",
+    "failed": "failed",
+    "exit 1": "failed",
+    "unknown": "unknown",
+    "exit 6": "unknown",
+}
