@@ -35,6 +35,9 @@ class Node:
     `leaderless_pause_us` is a shortcut for simulations: Kafka asks bootstrap servers for a leader again as soon as
     one answered that it knows none, hundreds of times a second. With a pause, a node hears of a new leader later only
     where the leader's own announcement does not reach it (BeginQuorumEpoch; observers get none). 0 is Kafka's way.
+
+    Correlation ids begin above `first_correlation_id`. A world gives each process of a node a range of its own: a real
+    response arrives on the connection of the process that asked, which its id alone would not tell.
     """
 
     __slots__ = (
@@ -107,6 +110,7 @@ class Node:
         auto_join: bool = False,
         kraft_versions: tuple[int, int] = (0, 1),
         leaderless_pause_us: int = 0,
+        first_correlation_id: int = 1,
     ) -> None:
         self.id = node_id
         self.key = ReplicaKey(node_id=node_id, directory_id=directory_id)
@@ -128,7 +132,7 @@ class Node:
         self.connections = Connections(self.us.retry_backoff, self.us.request_timeout)
         self.log = ReplicaLog(disk, static_voters)
         self.bootstrap = _bootstrap_nodes(static_voters, bootstrap_servers)
-        self.next_correlation_id = 1
+        self.next_correlation_id = first_correlation_id
         self.update_correlation_id = -1
         self.out: list[Effect] = []
         self.state = State.UNATTACHED

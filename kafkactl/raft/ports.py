@@ -16,9 +16,10 @@ class Replica(Protocol):
     """One process: a voter or an observer. `kafkactl.raft.node.Node` is it.
 
     Made by `Node(node_id, directory_id, disk, profile=…, timeouts=…, cluster_id=…, endpoints=…, static_voters=…,
-    bootstrap_servers=…, can_become_voter=…, auto_join=…)`: `disk` is a `raft.disk.Disk` and is only read, while the
-    node is made; `static_voters` is a VoterSet with directory ids of zero, or None for a dynamic quorum, whose voters
-    are in the disk's snapshot 0-0 or log; `bootstrap_servers` are Endpoints, needed without static voters.
+    bootstrap_servers=…, can_become_voter=…, auto_join=…, first_correlation_id=…)`: `disk` is a `raft.disk.Disk` and is
+    only read, while the node is made; `static_voters` is a VoterSet with directory ids of zero, or None for a dynamic
+    quorum, whose voters are in the disk's snapshot 0-0 or log; `bootstrap_servers` are Endpoints, needed without static
+    voters; no two processes of a node may use the same correlation ids.
 
     Every call takes the present time in microseconds and returns effects, to be carried out in their order. A crash
     may happen between any two of them. The raft thread is one thread: while a synced write is done, nothing else is

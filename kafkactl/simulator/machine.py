@@ -15,6 +15,7 @@ from kafkactl.values import Endpoint, Uuid
 
 PORT: Final = 9093
 PER_THOUSAND: Final = 1_000
+REQUESTS_BITS: Final = 32  # of a correlation id; the bits above it number the processes of a host
 
 
 def directory_id(node: int, disk: int) -> Uuid:
@@ -130,6 +131,13 @@ class Machine:
             if snapshot.voters and snapshot.id != SnapshotId(0, 0):
                 return VoterSet(snapshot.voters)
         return None
+
+    # --- its process ----------------------------------------------------------------------------------------------
+
+    @property
+    def first_correlation_id(self) -> int:
+        """Where the ids of the present process begin: those of an earlier one may still be on their way."""
+        return self.life << REQUESTS_BITS
 
     # --- what is shown ---------------------------------------------------------------------------------------------
 

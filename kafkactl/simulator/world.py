@@ -95,7 +95,7 @@ class World:
             endpoints=(machine.endpoint,),
             static_voters=self._static,
             bootstrap_servers=self._servers,
-            can_become_voter=True,
+            first_correlation_id=machine.first_correlation_id,
         )
         self._perform(machine, machine.process.start(machine.local(self.now)))
 

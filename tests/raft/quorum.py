@@ -77,6 +77,7 @@ class Quorum:
         self.sequence = itertools.count()
         self.wakes: dict[int, int] = {}
         self.correlations = itertools.count(1)
+        self.lives = itertools.count()
         self.watch: Callable[[Quorum], None] | None = None
 
     def _blank(self, node_id: int) -> Disk:
@@ -97,6 +98,7 @@ class Quorum:
                 endpoints=(endpoint(node_id),),
                 static_voters=self.static,
                 bootstrap_servers=() if self.static else tuple(endpoint(other) for other in self.voter_ids),
+                first_correlation_id=next(self.lives) << 32,
                 **self.options,
             )
             self._carry_out(node_id, node.start(self.now * MS))
