@@ -262,9 +262,14 @@ class Leader:
         )
 
     def active_observers(self, now: int) -> list[Replica]:
-        """Those that fetched within five minutes; the others are forgotten. The leader itself stays."""
+        """Those that fetched within five minutes; the others are forgotten. The leader itself stays.
+
+        One that never fetched from this leader is forgotten, too, as by `LeaderState.clearInactiveObservers`, which
+        subtracts its -1 from the time of day.
+        """
         for key, replica in list(self.observers.items()):
-            if replica is not self.own and now - replica.last_fetch >= OBSERVER_SESSION_US:
+            seen = replica.last_fetch >= 0 and now - replica.last_fetch < OBSERVER_SESSION_US
+            if replica is not self.own and not seen:
                 del self.observers[key]
         return list(self.observers.values())
 

@@ -147,6 +147,16 @@ def test_describe_shows_voters_and_observers():
     assert own.last_fetch_timestamp == own.last_caught_up_timestamp == world.now - world.latency
 
 
+@pytest.mark.parametrize("release", RELEASES)
+def test_describe_forgets_a_removed_voter_that_never_fetched_from_this_leader(release):
+    world = Quorum((1, 2, 3), release).start(1, 2)
+    leader = world.elected()
+    assert answered(world, remove(world, 3), 1_000).error_code == errors.NONE
+    answer = answered(world, world.ask(leader.id, DescribeQuorumRequest))
+    assert [row.replica_id for row in answer.current_voters] == [1, 2]
+    assert answer.observers == ()
+
+
 def test_a_removed_controller_with_auto_join_comes_back():
     world = Quorum((1, 2, 3), "4.x", auto_join=True, latency=10).start()
     leader = world.elected()
