@@ -224,7 +224,7 @@ def handle_update_request(node: Node, now: int, request: UpdateRaftVoterRequest)
             node.leader_id,
             node.epoch,
             "" if endpoint is None else endpoint.host,
-            -1 if endpoint is None else endpoint.port,
+            0 if endpoint is None else endpoint.port,
         )
     )
 

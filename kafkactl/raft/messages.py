@@ -299,7 +299,7 @@ class UpdateRaftVoterRequest:
 
 @dataclass(slots=True)
 class UpdateRaftVoterResponse:
-    """The answer to an UpdateRaftVoterRequest, sent at once; `host` is empty where no leader is known."""
+    """The answer to an UpdateRaftVoterRequest, sent at once; `host` is empty and `port` 0 where no leader is known."""
 
     source: int
     destination: int
@@ -308,7 +308,7 @@ class UpdateRaftVoterResponse:
     leader_id: int = NO_LEADER
     leader_epoch: int = -1
     host: str = ""
-    port: int = -1
+    port: int = 0
     effect: ClassVar[int] = SEND
     is_request: ClassVar[bool] = False
 

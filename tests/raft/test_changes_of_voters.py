@@ -6,7 +6,12 @@ import pytest
 
 from kafkactl.raft import errors
 from kafkactl.raft.effects import State
-from kafkactl.raft.messages import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest
+from kafkactl.raft.messages import (
+    AddRaftVoterRequest,
+    DescribeQuorumRequest,
+    RemoveRaftVoterRequest,
+    UpdateRaftVoterRequest,
+)
 from tests.raft.quorum import CLUSTER, MS, Quorum, directory, endpoint
 
 RELEASES = ("3.9", "4.x")
@@ -195,6 +200,17 @@ def test_a_wrong_endpoint_of_an_added_voter_stays_in_3_9_and_is_mended_in_4():
         world.run(20_000)
         found[release] = leader.voters.endpoints(4) == (endpoint(4),)
     assert found == {"3.9": False, "4.x": True}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_an_update_that_meets_no_leader_is_answered_without_an_endpoint(release):
+    """Port 0, the default of the field (`RaftUtil.updateVoterResponse`), not the -1 of other responses."""
+    world = Quorum((1, 2, 3), release).start(1)
+    head = {"cluster_id": CLUSTER, "current_leader_epoch": 0, "voter_id": 2, "voter_directory_id": directory(2)}
+    update = {"listeners": (endpoint(2),), "min_supported_version": 0, "max_supported_version": 1}
+    answer = answered(world, world.ask(1, UpdateRaftVoterRequest, **head, **update), 100)
+    assert answer.error_code == errors.NOT_LEADER_OR_FOLLOWER
+    assert (answer.leader_id, answer.host, answer.port) == (-1, "", 0)
 
 
 def test_a_static_quorum_becomes_dynamic():
