@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
+from kafkactl.metadata.log.voters import Voter
+from kafkactl.raft.log import Snapshot, SnapshotId
 from kafkactl.raft.messages import (
     CLIENT,
     AddRaftVoterRequest,
@@ -191,6 +193,27 @@ def _wipe(operator: Operator, machine: Machine) -> None:
     operator.world.note(machine.id, "fault", "the disk is replaced by an empty one", "bad")
 
 
+def _recover(operator: Operator, ref: Ref, raised: int) -> None:
+    machine = operator.machine(ref)
+    if machine.runs:
+        raise NotPossibleError(f"node {machine.id} runs; its log can be recovered when it is down")
+    end, epoch = machine.disk.end, machine.last_epoch
+    if end == 0:
+        raise NotPossibleError(f"the log of node {machine.id} is empty; there is nothing to recover")
+    world, snapshot_id = operator.world, SnapshotId(end + raised, epoch + raised)
+    world.monitor.recovered(machine.shadow, end, snapshot_id.end_offset)
+    for taken in world.appended:
+        is_kept = any(taken.content in batch.content for batch in machine.disk.batches)
+        world.committed += is_kept * taken.records
+        world.lost += (not is_kept) * taken.records
+    world.appended = []
+    machine.new_disk()
+    alone = Voter(node_id=machine.id, directory_id=machine.directory, endpoints=(machine.endpoint,))
+    size = end * RECORD_BYTES
+    machine.format(Snapshot(snapshot_id, size) if world.quorum.is_static else Snapshot(snapshot_id, size, 1, (alone,)))
+    world.note(machine.id, "fault", f"recovered: offset {snapshot_id.end_offset}, epoch {snapshot_id.epoch}", "warn")
+
+
 def _move(operator: Operator, machine: Machine) -> None:
     if machine.runs:
         raise NotPossibleError(f"node {machine.id} runs; its host can be given another name when it is down")
@@ -299,6 +322,7 @@ ACTIONS: Final[Mapping[str, Callable[..., None]]] = {
     "pause": _each(_pause),
     "resume": _each(_resume),
     "wipe": _each(_wipe),
+    "recover": _recover,
     "move": _each(_move),
     "snapshot": _each(_snapshot),
     "cut": _cut,

@@ -139,6 +139,15 @@ class Monitor:
         shadow.ends.clear()
         shadow.numbers.clear()
 
+    def recovered(self, shadow: Shadow, taken: int, end: int) -> None:
+        """An operator made the log up to `taken` the whole history, and let it end at `end`.
+
+        That is no step of the protocol: it counts as committed from now on, whatever else was.
+        """
+        number = shadow.number_at(taken)
+        self._committed[end] = number if end == taken and number is not None else -end
+        self.committed_end = max(self.committed_end, end)
+
     def cleaned(self, node: int, shadow: Shadow, end: int) -> None:
         """The part of a log below a snapshot at `end` is deleted."""
         number = shadow.number_at(end)

@@ -110,6 +110,12 @@ class Machine:
         """Put the snapshot 0-0 on an empty disk (`kafka-storage format --initial-controllers`)."""
         self.disk.snapshots.append(snapshot)
 
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record of the log or of the snapshots; 0 if there is none."""
+        newest = self.disk.snapshots[-1].id.epoch if self.disk.snapshots else 0
+        return self.disk.batches[-1].epoch if self.disk.batches else newest
+
     def lose_unsynced(self, kept: int) -> None:
         """What a crash of the host does to the disk."""
         self.disk.lose_unsynced(kept)

@@ -17,6 +17,7 @@ RELEASES: Final = {"3.7": "3.7", "3.9": "3.9", **dict.fromkeys(("4.0", "4.1", "4
 MAX_VOTERS: Final = 15
 MAX_OBSERVERS: Final = 30
 MAX_APPENDED: Final = 10_000_000
+RAISED: Final = 1_000_000  # by `quorum recover`, offset and epoch, unless it is asked for another number
 ANSWERS: Final = (
     "NONE",
     "REQUEST_TIMED_OUT",
@@ -205,6 +206,12 @@ def _one_node(words: Words) -> tuple[Any, ...]:
     return (words.node(),)
 
 
+def _recover(words: Words) -> tuple[Any, ...]:
+    """`N` with the offset and epoch raised as `quorum recover` does, `N raise 0` without."""
+    node = words.node()
+    return (node, words.number("by how much offset and epoch are raised", MAX_ID) if words.accept("raise") else RAISED)
+
+
 def _link(words: Words) -> tuple[Any, ...]:
     """`A B` and `A <-> B` both ways, `A -> B` one way, `A` from and to all others."""
     from_node = words.node()
@@ -285,6 +292,7 @@ _STEPS: Final[Mapping[str, Callable[[Words], tuple[Any, ...]]]] = {
     "pause": _some_nodes,
     "resume": _some_nodes,
     "wipe": _some_nodes,
+    "recover": _recover,
     "move": _some_nodes,
     "snapshot": _some_nodes,
     "cut": _link,

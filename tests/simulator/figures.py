@@ -22,6 +22,13 @@ TABLES = {
         ("profile", "release", "voters", "runs", "broken", "events"),
         3,
     ),
+    "measured": (
+        "Against what was measured on released Kafka",
+        "`tests/simulator/test_scenarios.py`: the scripts whose outcome was measured, with a seed for\n"
+        "each run, and how many came out so.",
+        ("what", "measured", "release", "runs", "so"),
+        3,
+    ),
     "journeys": (
         "Changes of voters with a fault in the middle",
         "`tests/quorum/test_journeys_in_simulator.py`: the change engine makes each journey on a simulated quorum,\n"

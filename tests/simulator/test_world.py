@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.simulator.campaign import Asked, quorum_of
+from kafkactl.simulator.run import run_script
+from kafkactl.simulator.script import parse_script
 from kafkactl.simulator.world import World
 
 
@@ -25,3 +27,29 @@ def test_a_request_of_an_ended_process_is_not_taken_for_one_of_the_next(release)
         assert lives | asked == asked | lives
         lives |= asked
     assert len(set(lives.values())) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("recover 1", "node 1 runs; its log can be recovered when it is down"),
+        ("kill 1\nwipe 1\nrecover 1", "the log of node 1 is empty; there is nothing to recover"),
+    ],
+)
+def test_a_log_that_runs_or_is_empty_is_not_recovered(text, found):
+    script = parse_script(f"wait leader within 30s\n{text}\n", "a.txt")
+    outcome = run_script(quorum_of(Asked(script=script))[0], script.steps, 1)
+    assert [unmet.found for unmet in outcome.unmet] == [found]
+
+
+@pytest.mark.parametrize("kind", ["static", "dynamic"])
+def test_a_recovered_quorum_keeps_what_the_chosen_log_held_and_loses_the_rest(kind):
+    """What a cut leader took is on its disk alone; node `f` is recovered without it."""
+    text = (
+        "wait leader within 30s\nname l leader\nname f follower\nappend 3\nrun 1s\nexpect committed\ncut l\nappend 2\n"
+        "run 100ms\nkill 1 2 3\nheal\nrecover f\nstart f"
+    )
+    script = parse_script(f"quorum {kind}\n{text}\n", "a.txt")
+    outcome = run_script(quorum_of(Asked(script=script))[0], script.steps, 1)
+    assert not outcome.unmet
+    assert (outcome.committed, outcome.lost) == (3, 2)
