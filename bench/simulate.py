@@ -1,6 +1,7 @@
 """Runs of the quorum simulator for each second of CPU time. Goal: 1,000 runs of 60 simulated seconds for three voters.
 
-Quiet: a quorum that elects a leader and waits. With faults: profiles, where little time can be passed over.
+Quiet: a quorum that elects a leader and waits; until it has one, each node asks for it without a pause, as Kafka's
+does, or after a pause. With faults: profiles, where little time can be passed over.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.world import World
 
 SIMULATED_US = 60_000_000
-QUIET_RUNS = 400
+QUIET_RUNS = 200
+PAUSE_US = 200_000
 FAULTY_RUNS = 20
 GOAL = 1_000
 
 
-def quiet() -> tuple[int, int]:
+def quiet(pause_us: int) -> tuple[int, int]:
     """Runs, and events in all of them."""
     events = 0
     for seed in range(QUIET_RUNS):
-        world = World(Quorum(), seed, traced=False)
+        world = World(Quorum(leaderless_pause_us=pause_us), seed, traced=False)
         world.run_until(SIMULATED_US)
         events += world.events
     return QUIET_RUNS, events
@@ -41,16 +43,24 @@ def profile(name: str) -> tuple[int, int]:
     return FAULTY_RUNS, events
 
 
+def _verdict(rate: float) -> str:
+    return f"{rate:,.0f} ({'met' if rate >= GOAL else 'missed'})"
+
+
 def main() -> None:
     """Measure, print and record."""
-    rows, best = [], 0.0
-    cases = {"quiet": quiet, **{name: lambda name=name: profile(name) for name in ("rolling-restart", "chaos")}}
+    rows, rates = [], {}
+    cases = {
+        "quiet, as Kafka asks": lambda: quiet(0),
+        "quiet, with a pause": lambda: quiet(PAUSE_US),
+        **{name: lambda name=name: profile(name) for name in ("rolling-restart", "chaos")},
+    }
     for name, run in cases.items():
         begun = time.process_time()
         runs, events = run()
         spent = time.process_time() - begun
         rows.append(f"| {name} | {runs} | {events / runs:,.0f} | {runs / spent:,.0f} | {events / spent:,.0f} |")
-        best = max(best, runs / spent) if name == "quiet" else best
+        rates[name] = runs / spent
     record(
         "Simulator",
         "\n".join(
@@ -60,8 +70,9 @@ def main() -> None:
                 "|---|---|---|---|---|",
                 *rows,
                 "",
-                f"Goal for a quiet quorum: {GOAL:,} runs a second. Measured: {best:,.0f} "
-                f"({'met' if best >= GOAL else 'missed'}).",
+                f"Goal for a quiet quorum: {GOAL:,} runs a second. Measured where nodes without a leader ask for one "
+                f"as often as Kafka's do: {_verdict(rates['quiet, as Kafka asks'])}; where they pause for "
+                f"{PAUSE_US // 1000} ms: {_verdict(rates['quiet, with a pause'])}.",
             ]
         ),
     )

@@ -15,7 +15,11 @@ MakeNode = Callable[..., Any]  # gives a kafkactl.raft.ports.Replica; tests give
 
 @frozen
 class Quorum:
-    """What is simulated: voters, further controllers that are none, the release's behaviour, and the settings."""
+    """What is simulated: voters, further controllers that are none, the release's behaviour, and the settings.
+
+    `leaderless_pause_us` is a shortcut for campaigns: how long a node without a leader waits before it asks a bootstrap
+    server again. 0 is Kafka's way, which costs most of the time of a run.
+    """
 
     voters: tuple[int, ...] = (1, 2, 3)
     observers: tuple[int, ...] = ()
@@ -23,6 +27,17 @@ class Quorum:
     timeouts: Timeouts = DEFAULT_TIMEOUTS
     is_static: bool = False
     make_node: MakeNode = Node
+    leaderless_pause_us: int = 0
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is the same for every process, as the arguments of `make_node`."""
+        return {
+            "profile": self.profile,
+            "timeouts": self.timeouts,
+            "cluster_id": CLUSTER_ID,
+            "leaderless_pause_us": self.leaderless_pause_us,
+        }
 
     @property
     def nodes(self) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.invariants import Monitor, Shadow, voters_in
 from kafkactl.simulator.machine import Machine, shown_role
 from kafkactl.simulator.network import Network
-from kafkactl.simulator.quorum import CLUSTER_ID, Appended, Quorum
+from kafkactl.simulator.quorum import Appended, Quorum
 from kafkactl.simulator.skip import skip_calm
 from kafkactl.simulator.timeline import Happening, Timeline
 from kafkactl.values import ZERO_UUID, Uuid
@@ -89,9 +89,7 @@ class World:
             machine.id,
             machine.directory,
             machine.disk,
-            profile=self.quorum.profile,
-            timeouts=self.quorum.timeouts,
-            cluster_id=CLUSTER_ID,
+            **self.quorum.settings,
             endpoints=(machine.endpoint,),
             static_voters=self._static,
             bootstrap_servers=self._servers,

@@ -18,7 +18,8 @@ TABLES = {
     "profiles": (
         "Runs with random faults",
         "`tests/simulator/test_campaign.py`: runs of 60 simulated seconds, each with a seed of its own\n"
-        "(`KAFKACTL_SIMULATED_RUNS`: how many more).",
+        "(`KAFKACTL_SIMULATED_RUNS`: how many more). In every second run a node without a leader asks for one each\n"
+        "200 ms only, in the others as often as Kafka does.",
         ("profile", "release", "voters", "runs", "broken", "events"),
         3,
     ),

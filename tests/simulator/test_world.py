@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.simulator.campaign import Asked, quorum_of
+from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.run import run_script
 from kafkactl.simulator.script import parse_script
 from kafkactl.simulator.world import World
@@ -53,3 +54,12 @@ def test_a_recovered_quorum_keeps_what_the_chosen_log_held_and_loses_the_rest(ki
     outcome = run_script(quorum_of(Asked(script=script))[0], script.steps, 1)
     assert not outcome.unmet
     assert (outcome.committed, outcome.lost) == (3, 2)
+
+
+def test_a_pause_between_questions_for_a_leader_saves_events():
+    events = {}
+    for pause_us in (0, 200_000):
+        world = World(Quorum(leaderless_pause_us=pause_us), 1, traced=False)
+        assert world.run_until(30_000_000, lambda world=world: world.leader() is not None)
+        events[pause_us] = world.events
+    assert events[200_000] * 10 < events[0]
