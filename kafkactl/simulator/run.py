@@ -137,17 +137,17 @@ _OWN: Final = {"run": _Run.run, "expect": _Run.expect, "wait": _Run.wait, "settl
 
 
 def is_able(world: World) -> bool:
-    """Whether a quorum has what it needs: of every voter set that a node goes by, a majority runs with its disk."""
+    """Whether a quorum has what it needs: a voter set that a node goes by, and of each a majority with its disk.
+
+    Where every disk with voters is lost, no node goes by any, and no fault that is mended brings the quorum back.
+    """
     machines = list(world.machines.values())
-    for machine in machines:
-        process = machine.process
-        if process is None:
-            continue
-        voters = process.voters
-        present = sum(other.runs and voters.is_voter(other.id, other.directory) for other in machines)
-        if voters.voters and present < voters.majority:
-            return False
-    return True
+    sets = [machine.process.voters for machine in machines if machine.process is not None]
+    known = [voters for voters in sets if voters.voters]
+    return bool(known) and all(
+        sum(machine.runs and voters.is_voter(machine.id, machine.directory) for machine in machines) >= voters.majority
+        for voters in known
+    )
 
 
 def run_script(quorum: Quorum, steps: Sequence[Step], seed: int, *, traced: bool = True) -> Outcome:

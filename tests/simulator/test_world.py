@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.simulator.actions import Operator
 from kafkactl.simulator.campaign import Asked, quorum_of
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.run import run_script
@@ -63,3 +64,13 @@ def test_a_pause_between_questions_for_a_leader_saves_events():
         assert world.run_until(30_000_000, lambda world=world: world.leader() is not None)
         events[pause_us] = world.events
     assert events[200_000] * 10 < events[0]
+
+
+@pytest.mark.parametrize(("lost", "broken"), [((1, 2), []), ((), ["liveness"])])
+def test_a_quorum_whose_disks_are_all_lost_is_not_expected_to_live(monkeypatch, lost, broken):
+    """With all disks in place a quorum that commits nothing is reported."""
+    monkeypatch.setattr(Operator, "append", lambda _operator, _records: None)
+    wiped = "".join(f"kill {node}\nwipe {node}\n" for node in lost)
+    script = parse_script(f"voters 2\nwait leader within 30s\n{wiped}settle 10s\n", "a.txt")
+    outcome = run_script(quorum_of(Asked(script=script))[0], script.steps, 1)
+    assert [violation.invariant for violation in outcome.violations] == broken
