@@ -1,0 +1,135 @@
+"""What is said beside the refusal: numbers, directories and the next step that an operator goes by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kafkactl.errors import InputError
+from kafkactl.findings import Finding, Outcome
+from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
+from kafkactl.quorum.change.goals import reassignment
+from kafkactl.quorum.change.ports import ChangeResult
+from kafkactl.quorum.change.steps import _edit_configs, _not_well
+from kafkactl.quorum.guard import Circumstances
+from kafkactl.quorum.guard_candidate import check_candidate
+from kafkactl.quorum.health import check_health
+from kafkactl.quorum.liveness import unproven
+from kafkactl.quorum.outcome import Answer, judge
+from kafkactl.quorum.plan import plan_reassignment, plan_removal
+from kafkactl.quorum.step import Step
+from kafkactl.quorum.target import parse_target
+from kafkactl.quorum.voters import socket_host
+from kafkactl.values import Uuid
+from tests.quorum.worlds import CLUSTER_ID, directory, endpoint, key, world
+
+HEALTHY = world("1 2 3", observers="4 5").observe()
+
+
+def finding_of(findings, id: str) -> Finding:
+    (found,) = (finding for finding in findings if finding.id == id)
+    return found
+
+
+def broker(node_id: int) -> BrokerRegistration:
+    return BrokerRegistration(
+        id=node_id, epoch=1, incarnation_id=Uuid(bytes(16)), fenced=False, in_controlled_shutdown=False, features={},
+        endpoints=(), directory_ids=(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("nodes", "ids"),
+    [
+        ({}, ["broker-only-node"]),
+        ({4: replace(HEALTHY.nodes[4], is_controller=None)}, ["broker-only-node"]),
+        ({4: replace(HEALTHY.nodes[4], is_controller=True)}, []),
+        ({4: replace(HEALTHY.nodes[4], is_controller=False)}, ["broker-only-node"]),
+    ],
+)
+def test_a_registration_says_what_a_node_is_where_the_node_itself_does_not(nodes, ids):
+    known = Registrations(brokers={4: broker(4)}, controllers={}, levels={})
+    state = replace(HEALTHY, registrations=known, nodes=nodes)
+    assert [finding.id for finding in check_candidate(state, key(4), (endpoint(4),))] == ids
+
+
+def test_a_large_target_says_how_many_every_commit_waits_for():
+    many = world("1 2 3 4 5 6 7", observers="8 9 10 11").observe()
+    plan = plan_reassignment(many, parse_target(",".join(map(str, range(1, 12)))), Circumstances())
+    assert "every commit waits for 6 of them" in finding_of(plan.findings, "too-many-voters").message
+
+
+def test_a_wedge_says_whom_to_bring_back():
+    wedge = finding_of(plan_removal(world("1 2 3", dead="3").observe(), key(1), Circumstances()).findings,
+                       "quorum-would-wedge")  # fmt: skip
+    assert wedge.next_step == "Bring back {3}, or remove dead voters first."
+    assert (wedge.evidence["voters_after"], wedge.evidence["alive"], wedge.evidence["majority"]) == ([2, 3], [2], 2)
+
+
+def test_a_replaced_disk_is_shown_beside_the_one_that_votes():
+    state = world("1 2 3", dead="3", observers="3b").observe()
+    finding = finding_of(check_health(state), "voter-runs-on-another-disk")
+    assert finding.evidence == {"voter": str(directory("a")), "observer": str(directory("b"))}
+
+
+def test_where_nothing_could_be_watched_every_voter_says_why():
+    state = unproven(HEALTHY)
+    reasons = {replica.evidence for replica in (*state.voters, *state.observers)}
+    assert reasons == {"could not be watched: the leader or the voters changed meanwhile"}
+
+
+def removal(alive: str) -> Step:
+    """Voter 3 of three is removed while these are alive."""
+    step = plan_removal(HEALTHY, key(3), Circumstances()).steps[-1]
+    return replace(step, alive=frozenset(key(int(id)) for id in alive.split()))
+
+
+@pytest.mark.parametrize(
+    ("alive", "reads", "is_warned"),
+    [
+        ("1", [HEALTHY], True),
+        ("1 2", [HEALTHY], False),
+        ("1 2", [], True),
+        ("1 2", [world("1 2 3", dead="2 3").observe()], True),
+    ],
+    ids=["a rescue", "on thin ice, and a leader is there", "nothing was read", "nobody leads"],
+)
+def test_a_lost_disk_ends_the_quorum_only_where_the_change_needs_it(alive, reads, is_warned):
+    may_happen = judge(removal(alive), Answer(code=None), reads, watched_ms=1, unread_ms=10_000).may_happen
+    assert len(may_happen) == 2 + is_warned
+    assert may_happen[0].startswith("the removal of 3 may still commit")
+
+
+def test_a_target_that_is_none_says_how_one_is_written():
+    with pytest.raises(InputError) as refused:
+        parse_target("one")
+    assert refused.value.next_step == "Write --target 1,2,3"
+
+
+def test_five_numbers_are_a_name_and_no_address():
+    assert socket_host("1.2.3.4.0") == "1.2.3.4.0"
+
+
+def test_the_journal_says_which_voters_were_wanted():
+    goal = reassignment(f"1,2,4@{directory('b')}")
+    assert goal.description == {"verb": "reassign", "target": ["1", "2", f"4@{directory('b')}"]}
+    assert (goal.is_journey, goal.replan) == (True, False)
+
+
+def test_a_result_names_the_cluster_that_was_seen_first():
+    result = ChangeResult(outcome=Outcome.DONE, steps=(), findings=(), before=HEALTHY, after=None)
+    assert result.to_dict()["cluster_id"] == CLUSTER_ID
+    assert replace(result, before=None).to_dict()["cluster_id"] is None
+
+
+@pytest.mark.parametrize(("endpoints", "servers"), [(True, "c1:9093,c2:9093,c3:9093"), (False, "HOST:PORT,…")])
+def test_after_a_conversion_the_line_to_write_is_spelled_out(endpoints, servers):
+    voters = HEALTHY.voters if endpoints else tuple(replace(voter, endpoints=()) for voter in HEALTHY.voters)
+    finding = _edit_configs(replace(HEALTHY, voters=voters))
+    assert f"controller.quorum.bootstrap.servers={servers} in its place" in str(finding.next_step)
+
+
+def test_what_was_done_before_the_quorum_became_unhealthy():
+    assert _not_well(removal("1 2"), None).message.startswith("step 1 is done")
+    assert _not_well(None, None).message.startswith("the conversion is done")
