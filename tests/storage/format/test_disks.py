@@ -99,6 +99,9 @@ def test_the_metadata_directory_can_never_be_left_out() -> None:
     allowed = GuardOverrides(allow_failed_dirs=frozenset({"/data/d1"}))
     made = plan(node=TWO, observed=node, overrides=allowed)
     refused(made, "metadata-directory-unreadable", "I/O error trying to read log directory /data/d1")
+    evidence = finding(made, "metadata-directory-unreadable").evidence
+    assert evidence["path"] == "/data/d1"
+    assert "version" in evidence["why"]
 
 
 def test_where_nothing_can_be_read_nothing_is_left() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Finding, Outcome, Severity, blockers
+from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.storage.format.ensure import plan_ensure
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.model import (
@@ -205,7 +206,19 @@ def test_a_damaged_checkpoint_is_refused():
     file = observed.directories[0].bootstrap_checkpoint
     cut = replace(observed.directories[0], bootstrap_checkpoint=replace(file, content=file.content[:-10]))
     plan = ensure(request(), ObservedNode(directories=(cut, observed.directories[1])))
-    assert "checkpoint-damaged" in ids(blockers(plan.findings))
+    (told,) = (finding for finding in blockers(plan.findings) if finding.id == "checkpoint-damaged")
+    first = decode_checkpoint(file.content[:-10]).problems[0]
+    assert told.message == f"bootstrap.checkpoint in {DIRS[0]} is damaged: {first.reason} (byte {first.offset})"
+
+
+def test_a_directory_id_that_was_given_is_that_of_the_disk():
+    """Voters of other nodes have it: with another id this node would never vote."""
+    _, asked, _ = DIFFERENT["other-voters"]
+    plan = ensure(asked, disks(formatted(request())))
+    (told,) = (finding for finding in blockers(plan.findings) if finding.id == "directory-id-mismatch")
+    assert told.subject == f"directory {DIRS[0]}"
+    assert told.evidence["expected"] == "MvDxzVmcRsaTz33bUuRU6A"
+    assert told.evidence["found"] != told.evidence["expected"]
 
 
 def test_a_new_data_disk_next_to_formatted_ones_is_formatted():

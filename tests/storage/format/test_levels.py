@@ -6,6 +6,7 @@ import pytest
 
 from kafkactl.errors import InputError
 from kafkactl.findings import Outcome, Severity
+from kafkactl.storage.model import VoterMode
 from tests.storage.format.planning import SCRAM, finding, plan, refused, stops
 
 # --- levels ----------------------------------------------------------------------------------------------------------
@@ -27,6 +28,13 @@ def test_a_release_version_outside_the_range_is_refused(release: str, text: str,
     made = plan(release, release_version=text)
     assert stops(made)[0] == id_
     assert phrase in finding(made, id_).message
+
+
+def test_what_the_tool_cannot_read_comes_before_a_wrong_flag() -> None:
+    """4.x fails on a release version that it does not know while it reads its arguments, 3.9 knows it as too old."""
+    wrong = {"node": {"static": True}, "voter_mode": VoterMode.STANDALONE, "release_version": "3.2"}
+    assert stops(plan("4.4", **wrong))[0] == "release-version-too-old"
+    assert stops(plan("3.9", **wrong))[0] != "release-version-too-old"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,12 @@ def test_the_golden_vector(release: str):
     assert credential.warnings == ()
 
 
+@pytest.mark.parametrize("release", [NEW, OLD])
+def test_a_salt_that_is_named_comes_before_the_given_one(release):
+    credential = parse_scram(ALICE, release=release, salt=b"another")
+    assert (credential.salt, credential.stored_key.hex()) == (SALT, STORED)
+
+
 def test_the_given_salt_is_used_where_none_is_named():
     assert parse("SCRAM-SHA-256=[name=alice,password=alice-secret]").stored_key.hex() == STORED
     other = parse_scram("SCRAM-SHA-256=[name=alice,password=alice-secret]", release=NEW, salt=b"x")
@@ -116,6 +122,7 @@ REFUSED_BY_OLD = [
     ("SCRAM-SHA-256", "malformed-scram-argument", "not followed by"),
     (f" SCRAM-SHA-256=[name=a,password={SECRET}]", "unsupported-scram-mechanism", "is not supported"),
     ("SCRAM-SHA-256=x", "malformed-scram-argument", "not followed by"),
+    ("SCRAM-SHA-256=[]", "malformed-scram-argument", "component 1"),
     (f"SCRAM-SHA-256=[name=,password={SECRET}]", "malformed-scram-argument", "Index 1 out of bounds"),
     (f"SCRAM-SHA-256=[name=a,salt=N3E,password={SECRET}]", "scram-iterations-missing", "key not found: iterations"),
     (
