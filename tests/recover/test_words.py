@@ -1,0 +1,73 @@
+"""What an operator does by: steps with their numbers and commands, and what a plan says of voters, disks and tails."""
+
+from __future__ import annotations
+
+from kafkactl.frozen import changed
+from kafkactl.recover.answer import plan_sha256
+from kafkactl.recover.folders import brokers_shown, topics_without_data
+from kafkactl.recover.losses import _has
+from kafkactl.recover.rank import OldVoter
+from kafkactl.recover.repairs import raised
+from kafkactl.recover.request import Read
+from kafkactl.recover.seen import DiskSeen
+from kafkactl.recover.steps import Way, steps_of
+from kafkactl.values import Endpoint
+from tests.recover import worlds
+from tests.recover.worlds import AFTER, BEFORE, DIRECTORY
+
+VOTERS = (
+    OldVoter(id=1, directory_id=DIRECTORY[1], endpoints=(Endpoint(listener="C", host="c1", port=9093),), state="lost"),
+    OldVoter(id=2, directory_id=None, endpoints=(), state="lost"),
+)
+WAY = Way(
+    read=Read(disks=(DiskSeen(path="/data/b11"),)), voters=VOTERS, brokers=(11, 12), brokers_run=False, node_id=2,
+    endpoints=(Endpoint(listener="C", host="c2", port=9093),), directory="/new", plan_file="/new.recovery.json",
+    is_dynamic=True, adopted=(), written=False,
+)  # fmt: skip
+
+
+def test_steps_are_numbered_from_1_and_the_brokers_are_checked_after_the_first():
+    steps = steps_of(WAY)
+    assert [step.number for step in steps] == list(range(1, len(steps) + 1))
+    first, second = (step for step in steps if step.action == "start-broker")
+    assert (first.target, second.target, second.command) == ("broker 11", "broker 12", None)
+    assert str(first.command).startswith("kafkactl quorum recover verify /new.recovery.json --bootstrap-controller ")
+
+
+def test_an_old_voter_is_fenced_by_its_directory():
+    first, second = (step for step in steps_of(WAY) if step.action == "fence-old-voter")
+    assert f"Wipe the disk of old voter 1, directory id {DIRECTORY[1]}, or" in first.text
+    assert "Wipe the disk of old voter 2, or" in second.text
+
+
+def test_a_plan_is_the_same_in_whatever_order_its_parts_are():
+    answer = {"cluster_id": "x", "result": {"epoch": 1, "offset": 2}}
+    assert plan_sha256(answer) == plan_sha256({"result": {"offset": 2, "epoch": 1}, "cluster_id": "x"})
+    assert plan_sha256(answer) != plan_sha256({"result": {"offset": 2, "epoch": 1}, "cluster_id": "y"})
+
+
+def test_a_broker_with_two_disks_is_shown_by_both():
+    two = changed(AFTER.brokers[11], directories=(DIRECTORY[11], DIRECTORY[12]))
+    image = changed(AFTER, brokers={11: two})
+    disks = [DiskSeen(path=f"/d{id}", node_id=11, directory_id=DIRECTORY[id]) for id in (11, 12)]
+    assert brokers_shown(image, disks) == ({11}, {})
+    assert brokers_shown(image, disks[1:]) == (set(), {11: [DIRECTORY[11]]})
+
+
+def test_a_topic_returns_empty_only_where_every_replica_is_shown():
+    image = worlds.image(worlds.topic("far", 700, 1, brokers=(11, 13)))
+    assert topics_without_data(image, [], {11}) == []
+    assert [topic.name for topic in topics_without_data(image, [], {11, 13})] == ["far"]
+
+
+def test_a_topic_with_a_dash_in_its_name_is_found():
+    image = worlds.image(worlds.topic("pay-eu-1", 700, 2))
+    assert [_has(image, f"pay-eu-1-{number}") for number in (0, 1, 2)] == [True, True, False]
+    assert not _has(image, "pay-0")
+
+
+def test_a_kraft_version_is_never_taken_back():
+    (voter,) = worlds.voters([2])
+    for before, after in ((None, 1), (1, 1), (2, 2)):
+        image = changed(BEFORE, kraft_version=before)
+        assert raised(image, voter=voter, node_id=2, epochs={}).kraft_version == after
