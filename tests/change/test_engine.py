@@ -16,6 +16,7 @@ from kafkactl.change.journal import JournalFold, RunJournal
 from kafkactl.change.waiting import wait_until
 from kafkactl.errors import FailedError, RefusedError, UnreachableError
 from kafkactl.findings import Finding, Outcome, blocker
+from kafkactl.frozen import changed
 from tests.fakes.engine_checker import CHECKED
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.quorum.played import PlayedClock
@@ -302,3 +303,32 @@ def test_a_wait_looks_at_least_once_and_gives_what_it_saw_last() -> None:
     assert wait_until(lambda: next(seen), lambda n: False, until=until, every_ms=10) == 4
     assert (waited, clock.now_ms()) == ([0, 1], 30)
     assert wait_until(lambda: next(seen), lambda n: False, until=until, every_ms=10) == 5
+
+
+def test_the_moment_is_over_when_it_is_reached_and_not_before() -> None:
+    clock = PlayedClock()
+    until = Deadline.after(2, clock)
+    clock.sleep_ms(1)
+    assert (until.left_ms, until.passed) == (1, False)
+    clock.sleep_ms(1)
+    assert (until.left_ms, until.passed) == (0, True)
+
+
+class Sure(Stacking):
+    """A journey whose one step is the goal."""
+
+    def verify(self, ready: Ready, answer: str) -> Verification:
+        return changed(super().verify(ready, answer), reached=True)
+
+
+def test_a_goal_that_a_step_reached_is_what_was_seen_then() -> None:
+    end = engine_of(Sure(Shelf(boxes={"b"}), "a")).to_the_end()
+    assert (end.outcome, end.seen) == (Outcome.DONE, frozenset("ab"))
+
+
+def test_a_run_that_never_began_leaves_no_word_in_the_journal() -> None:
+    for shelf in (Shelf(boxes={"a"}), Shelf(locked_until_ms=1_000)):
+        journal = RunJournal()
+        end = engine_of(Stacking(shelf, "a"), journal).to_the_end()
+        assert end.outcome in (Outcome.NOTHING_TO_DO, Outcome.REFUSED)
+        assert journal.entries == ()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkactl.change.journal import JournalFold
-from kafkactl.change.journal_lines import Entry, read_journal
+from kafkactl.change.journal_lines import Entry, JournalText, read_journal
 from kafkactl.errors import InputError
 from kafkactl.migration.driver.journal import Pending
 from kafkactl.migration.driver.journal import remembered as remembered_migration
@@ -84,3 +84,37 @@ def test_an_entry_that_lacks_something_is_refused_by_name(data: dict[str, Any]) 
     with pytest.raises(InputError) as caught:
         JournalFold().read([begin, Entry(seq=1, at_ms=0, entry="end", data=data, chain="")])
     assert caught.value.id == "journal-not-understood"
+
+
+def entry(seq: int, word: str, **data: Any) -> Entry:
+    return Entry(seq=seq, at_ms=0, entry=word, data=data, chain="")
+
+
+def test_an_end_that_does_not_know_leaves_what_was_known() -> None:
+    ends = [entry(0, "begin", goal="a"), entry(1, "end", outcome="partial")]
+    assert JournalFold().read([*ends, entry(2, "end", outcome="unknown")]).outcome == "partial"
+    assert JournalFold().read([*ends, entry(2, "end", outcome="done")]).outcome == "done"
+    assert JournalFold().read([*ends, entry(2, "begin", goal="b")]).outcome is None
+
+
+def lines_of(name: str) -> list[bytes]:
+    return (JOURNALS / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def read(content: bytes) -> JournalText:
+    return read_journal(content, file="journal", subject="quorum", cluster_id=None)
+
+
+def test_a_line_that_nobody_tore_is_named() -> None:
+    lines = lines_of(next(name for name in REMEMBERED if name.startswith("quorum-")))
+    with pytest.raises(InputError) as refused:
+        read(b"".join([*lines[:2], b"not an entry\n", *lines[2:]]))
+    assert refused.value.id == "journal-edited"
+    assert "line 3" in refused.value.message
+
+
+def test_a_last_line_without_its_end_is_told() -> None:
+    whole = b"".join(lines_of(next(name for name in REMEMBERED if name.startswith("quorum-"))))
+    assert read(whole).open_end is False
+    assert read(whole.rstrip(b"\n")).open_end is True
+    assert read(whole.rstrip(b"\n")).entries == read(whole).entries
