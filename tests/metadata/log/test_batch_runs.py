@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafkactl.metadata.log import batch_runs
-from kafkactl.metadata.log.batch_runs import walk_runs
+from kafkactl.metadata.log.batch_runs import sound_run, walk_runs
 from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.record_batch import encode_batch
 
@@ -97,3 +97,22 @@ def test_long_damage_takes_no_memory(monkeypatch: pytest.MonkeyPatch):
     batches, damage = places(raw, 600)
     assert damage == [(len(good), len(good) + 50_000)]
     assert len(batches) == 5
+
+
+@pytest.mark.parametrize("size", range(150, 400, 10))
+def test_a_batch_that_begins_behind_long_damage_is_found_wherever_the_pieces_end(
+    monkeypatch: pytest.MonkeyPatch, size: int
+):
+    monkeypatch.setattr(batch_runs, "_SEARCHED_BYTES", 1000)
+    good = log_of(random.Random(2), 3)
+    raw = good + bytes(3_000) + log_of(random.Random(3), 3, offset=100)
+    batches, damage = places(raw, size)
+    assert (len(batches), damage) == (6, [(len(good), len(good) + 3_000)])
+
+
+def test_whole_and_sound_batches_are_taken_without_the_careful_search():
+    data = log_of(random.Random(4), 5)
+    run, end = sound_run(data, 100)
+    assert (run.positions, run.base, end) == (expected(data)[0], 100, len(data))
+    cut, end = sound_run(data[:-1], 0)
+    assert (cut.positions, end) == (expected(data)[0][:-1], expected(data)[0][-1])

@@ -80,6 +80,11 @@ def test_what_is_refused(data: str, error_id: str, offset: int, path: str):
     assert (error.id, error.offset, error.path) == (error_id, offset, path)
 
 
+@pytest.mark.parametrize(("data", "what"), [("01ffff0300", "api key"), ("010cffff03", "version")])
+def test_a_number_above_an_int16_is_named(data: str, what: str):
+    assert f"the {what} 65535 is above 32767" in refused(bytes.fromhex(data)).message
+
+
 def test_a_frame_in_longer_varints_is_read():
     plain = encode_record(FEATURE, 0, {"Name": "x", "FeatureLevel": 2})
     assert decode_record(b"\x81\x00" + b"\x8c\x00" + b"\x80\x00" + plain[3:]) == decode_record(plain)
