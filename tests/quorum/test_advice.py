@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from kafkactl.adapters.files.journal import open_journal
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome
 from kafkactl.metadata.log.registrations import BrokerRegistration, Registrations
 from kafkactl.quorum.change.goals import reassignment
+from kafkactl.quorum.change.journal import SUBJECT, begin_entry, open_request, step_entry
 from kafkactl.quorum.change.ports import ChangeResult
 from kafkactl.quorum.change.steps import _edit_configs, _not_well
 from kafkactl.quorum.guard import Circumstances
@@ -17,7 +19,7 @@ from kafkactl.quorum.guard_candidate import check_candidate
 from kafkactl.quorum.health import check_health
 from kafkactl.quorum.liveness import unproven
 from kafkactl.quorum.outcome import Answer, judge
-from kafkactl.quorum.plan import plan_reassignment, plan_removal
+from kafkactl.quorum.plan import plan_conversion, plan_reassignment, plan_removal
 from kafkactl.quorum.step import Step
 from kafkactl.quorum.target import parse_target
 from kafkactl.quorum.voters import socket_host
@@ -133,3 +135,24 @@ def test_after_a_conversion_the_line_to_write_is_spelled_out(endpoints, servers)
 def test_what_was_done_before_the_quorum_became_unhealthy():
     assert _not_well(removal("1 2"), None).message.startswith("step 1 is done")
     assert _not_well(None, None).message.startswith("the conversion is done")
+
+
+def conversion() -> Step:
+    (step,) = plan_conversion(world("1 2 3", static=True).observe(), Circumstances()).steps
+    return step
+
+
+@pytest.mark.parametrize(
+    ("step", "what"), [(removal("1 2"), "remove 3"), (conversion(), "the conversion")], ids=["removal", "conversion"]
+)
+def test_a_request_whose_outcome_is_unknown_is_named(tmp_path, step, what):
+    path = tmp_path / "journal"
+    assert open_request(None, str(path), CLUSTER_ID) is None
+    with open_journal(str(path), subject=SUBJECT, cluster_id=CLUSTER_ID) as journal:
+        journal.append("begin", begin_entry({"verb": "x"}, HEALTHY))
+        assert open_request(path.read_bytes(), str(path), CLUSTER_ID) is None
+        journal.append("intent", step_entry(step, HEALTHY, sets=(), unread_ms=10_000))
+    found = open_request(path.read_bytes(), str(path), CLUSTER_ID)
+    assert found is not None
+    assert f"an earlier run sent {what}, and did not see what became of it" in found.message
+    assert found.evidence == {"journal": str(path)}
