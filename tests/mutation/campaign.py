@@ -1,8 +1,8 @@
 """The campaign: every sampled mutant is tried once; what became of it is kept, so that a run goes on where one ended.
 
 `python -m tests.mutation.campaign [SECONDS]` tries mutants for that long (all of them without it), then lists what
-survived. The record is `.bench/mutation.jsonl`; a mutant is tried again when its module, the test that caught it or, if
-it survived, any of the tests changed.
+survived. The record is `record.jsonl` in this folder; a mutant is tried again when its module, the test that caught it
+or, if it survived, any of the tests changed.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import hashlib
 import json
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,10 @@ from typing import Any
 import tomli
 
 from tests.mutation.mutants import ROOT, Mutant, sample
+from tests.mutation.types import what_mypy_says
 
 FOLDER = Path(__file__).parent
-RECORD = ROOT / ".bench" / "mutation.jsonl"
-CACHE = ROOT / ".bench" / "mutation-mypy"
-MYPY = "mypy: "
+RECORD = FOLDER / "record.jsonl"
 # Far more than the tests of any package need: only a loop without an end takes as long.
 MOST_SECONDS = 120
 
@@ -39,7 +37,6 @@ class Package:
     about: str
     modules: tuple[str, ...]
     tests: tuple[str, ...]
-    wider: tuple[str, ...]
     mutants: int
 
     def sampled(self) -> list[Mutant]:
@@ -49,13 +46,17 @@ class Package:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant; `failed` is the first test that failed, or what mypy said, empty where nothing did."""
+    """What became of a mutant; `failed` is the first test that failed, or what mypy said, empty where nothing did.
+
+    `typed`: mypy was asked, as it is where no test failed.
+    """
 
     mutant: str
     failed: str
     tests: int
     seconds: float
     digest: str
+    typed: bool = False
 
 
 def packages() -> list[Package]:
@@ -67,7 +68,6 @@ def packages() -> list[Package]:
             about=row["about"],
             modules=tuple(path for path in _files(row["modules"]) if not path.endswith("__init__.py")),
             tests=tuple(path for path in _files(row["tests"]) if path not in row.get("without", ())),
-            wider=tuple(_files(row["wider"])),
             mutants=row["mutants"],
         )
         for row in rows
@@ -82,11 +82,7 @@ def explained() -> dict[str, dict[str, str]]:
 
 def verdicts(package: Package) -> dict[str, Verdict]:
     """What the record says of this package's mutants and is still true."""
-    kept = {}
-    if RECORD.exists():
-        for line in RECORD.read_text(encoding="utf-8").splitlines():
-            verdict = Verdict(**json.loads(line))
-            kept[verdict.mutant] = verdict
+    kept = _recorded()
     known = {}
     for mutant in package.sampled():
         verdict = kept.get(mutant.id)
@@ -98,77 +94,128 @@ def verdicts(package: Package) -> dict[str, Verdict]:
 def try_mutants(seconds: float) -> bool:
     """Try what has not been tried; False where the time was over before all were."""
     end = time.monotonic() + seconds
-    RECORD.parent.mkdir(exist_ok=True)
+    tried_all = True
     for package in packages():
+        if time.monotonic() >= end:
+            return False
         known = verdicts(package)
         left = [mutant for mutant in package.sampled() if mutant.id not in known]
-        if left and time.monotonic() < end:
-            with Runner(package) as runner, RECORD.open("a", encoding="utf-8") as record:
-                while left and time.monotonic() < end:
-                    verdict = runner.verdict(left.pop(0))
-                    print(json.dumps(vars(verdict)), file=record, flush=True)
         if left:
-            return False
+            with Runner(package) as runner:
+                left = _tried(runner, _tried(runner, left, end, anew=False), end, anew=True)
+        tried_all = tried_all and not left
+    return tried_all and ask_mypy()
+
+
+def _tried(runner: Runner, mutants: list[Mutant], end: float, *, anew: bool) -> list[Mutant]:
+    """Those that are left to try: where an import is needed it takes longest, so it comes last."""
+    left = []
+    for mutant in mutants:
+        verdict = runner.verdict(mutant, anew=anew) if time.monotonic() < end else None
+        if verdict is None:
+            left.append(mutant)
+        else:
+            _record(verdict)
+    return left
+
+
+def ask_mypy() -> bool:
+    """Ask mypy of the mutants on which no test failed."""
+    for package in packages():
+        known = verdicts(package)
+        asked = [mutant for mutant in package.sampled() if mutant.id in known and _is_open(known[mutant.id])]
+        for mutant, said in what_mypy_says(asked):
+            verdict = replace(known[mutant.id], failed=said, typed=True, digest=_digest_of(mutant, package, said))
+            _record(verdict)
     return True
 
 
+def compact() -> None:
+    """Leave the last row of each mutant that is still in a sample, in the order of their ids."""
+    sampled = {mutant.id for package in packages() for mutant in package.sampled()}
+    rows = sorted((row for row in _recorded().values() if row.mutant in sampled), key=lambda row: row.mutant)
+    RECORD.write_text("".join(f"{json.dumps(vars(row))}\n" for row in rows), encoding="utf-8")
+
+
 class Runner:
-    """A process of tests.mutation.runner, whose tests pass on the code as it is."""
+    """Tries mutants of a package: by tests.mutation.forked where a function changed, or else by tests.mutation.runner.
+
+    Both run the tests on the code as it is first, and they have to pass.
+    """
 
     def __init__(self, package: Package) -> None:
         self._package = package
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.mutation.runner"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
-        )  # fmt: skip
+        self._forked: subprocess.Popen[str] | None = None
+        self._anew: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Runner:
-        # Once to import what mutants share, and once more under the conditions of a mutant.
-        for _ in range(2):
-            answer = self.ask({"own": "", "tests": self._package.tests + self._package.wider})
-            if answer["code"] != 0:
-                self.__exit__()
-                raise AssertionError(f"the tests of {self._package.name} fail without a mutant: {answer}")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate()
+        for process in filter(None, (self._forked, self._anew)):
+            process.communicate()
 
-    def verdict(self, mutant: Mutant) -> Verdict:
-        """Run the quick tests on this mutant, then the wider ones, then mypy, until something fails."""
-        own = f"test_{Path(mutant.path).name}"
-        order = {"own": own, "module": mutant.module, "path": mutant.path, "source": mutant.source}
-        failed, tests, seconds = "", 0, 0.0
-        for words in filter(None, (self._package.tests, self._package.wider)):
-            answer = self.ask(order | {"tests": words})
-            assert answer["code"] is not None, f"the runner failed, which says nothing of {mutant.shown}: {answer}"
-            failed = answer["failed"] or (f"exit code {answer['code']}" if answer["code"] else "")
-            tests, seconds = tests + answer["tests"], seconds + answer["seconds"]
-            if failed:
-                break
-        failed = failed or what_mypy_says(mutant)
-        return Verdict(mutant.id, failed, tests, round(seconds, 2), _digest_of(mutant, self._package, failed))
+    def verdict(self, mutant: Mutant, *, anew: bool = True) -> Verdict | None:
+        """Run the tests on this mutant until one fails; None where that takes an import, and not `anew`."""
+        answer = self.ask_forked(mutant.path, mutant.source or "")
+        if answer["code"] is None and not anew:
+            return None
+        if answer["code"] is None:
+            own = f"test_{Path(mutant.path).name}"
+            order = {"own": own, "module": mutant.module, "path": mutant.path, "source": mutant.source}
+            answer = self.ask(order | {"tests": self._package.tests})
+            assert answer["code"] is not None, f"nothing is known of {mutant.shown}: {answer}"
+        failed = answer["failed"] or (f"exit code {answer['code']}" if answer["code"] else "")
+        digest = _digest_of(mutant, self._package, failed)
+        return Verdict(mutant.id, failed, answer["tests"], round(answer["seconds"], 2), digest)
+
+    def ask_forked(self, path: str, source: str) -> dict[str, Any]:
+        """How the tests end that call the functions which are others in `source`; `code` None where that is none."""
+        if self._forked is None:
+            modules = (name.removesuffix(".py").replace("/", ".") for name in self._package.modules)
+            self._forked = self._started("forked", *modules, "--", *self._package.tests)
+            self._passed(json.loads(self._line_of(self._forked)))
+        return self._asked(self._forked, {"path": path, "was": (ROOT / path).read_text("utf-8"), "source": source})
 
     def ask(self, order: dict[str, Any]) -> dict[str, Any]:
-        """One order and its answer."""
-        assert self._process.stdin and self._process.stdout
-        print(json.dumps({"most_seconds": MOST_SECONDS} | order), file=self._process.stdin, flush=True)
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        """One order for tests.mutation.runner and its answer."""
+        if self._anew is None:
+            self._anew = self._started("runner")
+            words = {"own": "", "tests": self._package.tests, "most_seconds": MOST_SECONDS}
+            self._passed(self._asked(self._anew, words))
+        return self._asked(self._anew, {"most_seconds": MOST_SECONDS} | order)
+
+    def _passed(self, answer: dict[str, Any]) -> None:
+        if answer["code"] != 0:
+            self.__exit__()
+            raise AssertionError(f"the tests of {self._package.name} fail without a mutant: {answer}")
+
+    def _started(self, module: str, *words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", f"tests.mutation.{module}", *words]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+
+    def _asked(self, process: subprocess.Popen[str], order: dict[str, Any]) -> dict[str, Any]:
+        print(json.dumps(order), file=process.stdin, flush=True)
+        answer: dict[str, Any] = json.loads(self._line_of(process))
         return answer
 
+    def _line_of(self, process: subprocess.Popen[str]) -> str:
+        assert process.stdout
+        return process.stdout.readline()
 
-def what_mypy_says(mutant: Mutant) -> str:
-    """Its first complaint, which ends `make check`; empty where it has none."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", suffix=".py", encoding="utf-8") as shadow:
-        shadow.write(mutant.source or "")
-        shadow.flush()
-        command = [sys.executable, "-m", "mypy", "--cache-dir", str(CACHE), "--no-error-summary"]
-        command += ["--shadow-file", mutant.path, shadow.name]
-        run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    assert run.returncode in (0, 1), run.stdout + run.stderr
-    complaints = [line for line in run.stdout.splitlines() if ": error: " in line]
-    return f"{MYPY}{complaints[0].partition(': error: ')[2]}" if complaints else ""
+
+def _is_open(verdict: Verdict) -> bool:
+    return not verdict.failed and not verdict.typed
+
+
+def _record(verdict: Verdict) -> None:
+    with RECORD.open("a", encoding="utf-8") as record:
+        print(json.dumps(vars(verdict)), file=record)
+
+
+def _recorded() -> dict[str, Verdict]:
+    lines = RECORD.read_text(encoding="utf-8").splitlines() if RECORD.exists() else []
+    return {row["mutant"]: Verdict(**row) for row in map(json.loads, lines)}
 
 
 def _files(patterns: list[str]) -> Iterator[str]:
@@ -180,7 +227,7 @@ def _files(patterns: list[str]) -> Iterator[str]:
 def _digest_of(mutant: Mutant, package: Package, failed: str) -> str:
     """Of what a verdict depends on: the module, and the file of the test that failed, or all tests where none did."""
     file = failed.partition("::")[0].removesuffix(" (at import)")
-    tests = (file,) if (ROOT / file).is_file() else () if failed else package.tests + package.wider
+    tests = (file,) if (ROOT / file).is_file() else () if failed else package.tests
     return hashlib.sha256("".join(_digest(path) for path in (mutant.path, *tests)).encode()).hexdigest()[:12]
 
 
@@ -194,6 +241,7 @@ def _digest(path: str) -> str:
 def main() -> None:
     """Try mutants, then list the survivors that nothing explains."""
     done = try_mutants(float(sys.argv[1]) if len(sys.argv) > 1 else float("inf"))
+    compact()
     reasons = explained()
     for package in packages():
         known = verdicts(package)

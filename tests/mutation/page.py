@@ -7,14 +7,19 @@ import platform
 from collections import Counter
 from datetime import UTC, datetime
 
-from tests.mutation.campaign import MYPY, Package, Verdict, explained, packages, verdicts
+from tests.mutation.campaign import Package, Verdict, explained, packages, verdicts
+from tests.mutation.forked import MOST_SECONDS_OF_TESTS
 from tests.mutation.mutants import ROOT, Mutant, mutants_of
+from tests.mutation.types import MYPY
 
+GOAL = 0.98
 PAGE = ROOT / "docs" / "proof" / "mutation.md"
 HEAD = """# Mutation testing
 
-Written by `make lab` (`tests/mutation/test_campaign.py`); in pieces by
-`python -m tests.mutation.campaign SECONDS`, which lists the survivors as well.
+Written by `make lab` (`tests/mutation/test_campaign.py`); in pieces by `python -m tests.mutation.campaign SECONDS`,
+which lists the survivors as well, and then `python -m tests.mutation.page`.
+
+**{tried} of {sampled} sampled mutants tried, {share} of them caught{goal}.**
 
 A mutant is a module with one small fault, made by the operators of mutmut {mutmut}: another comparison, another number,
 an argument that is missing or None, a branch that is always taken, a word in capitals. The tests are run on it until
@@ -22,19 +27,34 @@ the first one fails. A mutant that no test fails on is a fault that could come i
 imports, decorators, and strings with a space in them: messages to people.
 
 `tests/mutation/guarded.toml` says which modules are mutated, how many mutants of each are tried, and which tests run:
-none that needs a node, none marked `slow`. The mutants are chosen by a hash of the changed code, with the operators in
-turns, so they are the same in every run as long as the code is the same.
+those of the package alone, none that needs a node, none marked `slow`. Of the tests that call a changed function the
+quickest run, {seconds_of_tests} s of them by CPU; what they let through survived, though a slower test may catch it.
+The mutants are chosen by a hash of the changed code, with the operators in turns, so they are the same in every run as
+long as the code is the same. `tests/mutation/record.jsonl` keeps what became of each; a mutant is tried again when its
+module, the test that caught it or, if it survived, any of the tests changed.
 
 {date}, {cores} cores, {system}, Python {python}; {seconds:,.0f} s of processes for the tests, mypy not counted.
 """
 COUNTED = """
-- **made**: what the operators make of these modules; **tried**: the sample.
+- **made**: what the operators make of these modules; **sample**: how many of them are to be tried; **tried**: so far.
 - **tests**: a test failed; **mypy**: all tests passed, and `mypy --strict`, a part of `make check`, refuses the module.
 - **same**: the mutant behaves as the original, or the difference is none that is promised: the reasons are below.
 - **open**: survived, and neither is true: tests are missing.
 - **caught**: by tests and mypy, of those tried without the ones that are the same.
 """
-COLUMNS = ("package", "what it protects", "modules", "made", "tried", "tests", "mypy", "same", "open", "caught")
+COLUMNS = (
+    "package",
+    "what it protects",
+    "modules",
+    "made",
+    "sample",
+    "tried",
+    "tests",
+    "mypy",
+    "same",
+    "open",
+    "caught",
+)
 
 
 def write() -> list[Mutant]:
@@ -46,6 +66,8 @@ def write() -> list[Mutant]:
         known = verdicts(package)
         ways: Counter[str] = Counter()
         for mutant in package.sampled():
+            if mutant.id not in known:
+                continue
             verdict = known[mutant.id]
             way = way_of(verdict, reasons)
             ways[way] += 1
@@ -54,7 +76,8 @@ def write() -> list[Mutant]:
             open_mutants += [mutant] if way == "open" else []
             same += [mutant] if way == "same" else []
         rows.append(_row(package, ways))
-    parts = [_head(seconds), _table(COLUMNS, [*rows, _total(rows)]), COUNTED, "\n## By operator\n\n"]
+    total = _total(rows)
+    parts = [_head(seconds, total), _table(COLUMNS, [*rows, total]), COUNTED, "\n## By operator\n\n"]
     by_operator = [(name, *_numbers(ways)) for name, ways in sorted(operators.items())]
     parts += [_table(("operator", "tried", "tests", "mypy", "same", "open", "caught"), by_operator)]
     parts += [_list("Same as the original", same, reasons), _list("Open", open_mutants, {})]
@@ -71,7 +94,7 @@ def way_of(verdict: Verdict, reasons: dict[str, dict[str, str]]) -> str:
 
 def _row(package: Package, ways: Counter[str]) -> tuple[object, ...]:
     made = sum(len(mutants_of(path)) for path in package.modules)
-    return package.name, package.about, len(package.modules), made, *_numbers(ways)
+    return package.name, package.about, len(package.modules), made, len(package.sampled()), *_numbers(ways)
 
 
 def _numbers(ways: Counter[str]) -> tuple[object, ...]:
@@ -84,14 +107,21 @@ def _share(caught: int, missed: int) -> str:
 
 
 def _total(rows: list[tuple[object, ...]]) -> tuple[object, ...]:
-    sums = [sum(int(str(row[column])) for row in rows) for column in range(2, 9)]
-    return "all", "", *sums, _share(sums[3] + sums[4], sums[6])
+    sums = [sum(int(str(row[column])) for row in rows) for column in range(2, 10)]
+    return "all", "", *sums, _share(sums[4] + sums[5], sums[7])
 
 
-def _head(seconds: float) -> str:
+def _head(seconds: float, total: tuple[object, ...]) -> str:
     from importlib.metadata import version
 
+    tests, mypy, missed = (int(str(total[column])) for column in (6, 7, 9))
+    is_reached = tests + mypy >= GOAL * (tests + mypy + missed)
     return HEAD.format(
+        tried=total[5],
+        sampled=total[4],
+        share=total[10],
+        goal="" if is_reached else f"; the goal is {GOAL:.0%}",
+        seconds_of_tests=MOST_SECONDS_OF_TESTS,
         mutmut=version("mutmut"),
         date=datetime.now(UTC).date(),
         cores=os.cpu_count(),

@@ -23,7 +23,7 @@ PLANTED = [
 
 
 def package_of(*tests: str) -> Package:
-    return Package("sample", "", (), tests, (), 0)
+    return Package("sample", "", (), tests, 0)
 
 
 def fault(path: str, was: str, now: str) -> dict[str, object]:
@@ -49,6 +49,24 @@ def test_a_fault_is_caught(runner: Runner, path: str, was: str, now: str, tests:
 
 
 @pytest.mark.slow
+def test_a_fault_in_a_function_is_tried_without_an_import(runner: Runner):
+    source = (ROOT / SMALL).read_text(encoding="utf-8")
+    answer = runner.ask_forked(SMALL, source.replace("// 2 + 1", "// 2 - 1"))
+    assert (answer["code"], answer["failed"].partition("::")[0]) == (1, MAJORITY[0])
+    for same in (source, f"{source}# a word\n", f"{source}SIZE = 3\n"):
+        assert runner.ask_forked(SMALL, same)["code"] is None
+
+
+@pytest.mark.slow
+def test_a_fault_outside_of_functions_is_caught_where_a_test_imports_a_benchmark():
+    """The benchmarks import kafkactl: what runs the tests must not import them once for all mutants."""
+    tests = ("tests/metadata/log/test_keys.py", "tests/metadata/log/test_fuzz_log.py")
+    order = fault("kafkactl/metadata/log/keys.py", '{"Owner": "principal"', '{"OWNER": "principal"')
+    with Runner(package_of(*tests)) as runner:
+        assert runner.ask(order | {"tests": tests})["failed"].startswith(tests[0])
+
+
+@pytest.mark.slow
 def test_a_fault_that_ends_the_import_is_caught(runner: Runner):
     answer = runner.ask(fault(SMALL, "from __future__", "raise ValueError\nfrom __future__") | {"tests": MAJORITY})
     assert answer["code"] not in (0, None)
@@ -62,8 +80,11 @@ def test_a_loop_without_an_end_is_ended(runner: Runner):
 
 @pytest.mark.slow
 def test_tests_that_fail_without_a_fault_measure_nothing():
-    with pytest.raises(AssertionError, match="fail without a mutant"), Runner(package_of("tests/no_such_folder")):
-        pass
+    broken = package_of("tests/no_such_folder")
+    with pytest.raises(AssertionError, match="fail without a mutant"), Runner(broken) as runner:
+        runner.ask(fault(SMALL, "// 2 + 1", "// 2 - 1") | {"tests": MAJORITY})
+    with pytest.raises(AssertionError, match="fail without a mutant"), Runner(broken) as runner:
+        runner.ask_forked(SMALL, "")
 
 
 def test_mutants_of_a_module():
@@ -90,7 +111,7 @@ def test_the_table_is_true():
     for package in packages():
         assert package.modules
         assert package.tests
-        assert all((ROOT / path).exists() for path in package.tests + package.wider)
+        assert all((ROOT / path).exists() for path in package.tests)
     modules = [path for package in packages() for path in package.modules]
     assert len(set(modules)) == len(modules)
 
