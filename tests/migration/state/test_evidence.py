@@ -87,3 +87,10 @@ def test_the_view_shows_the_soak_in_m8() -> None:
     assert found is not None and shown is not None
     assert (shown["lasted_ms"], shown["elections"], shown["words"]) == (found.lasted_ms, found.elections, found.words)
     assert observed_view(evidence_of(_M8.observation()), State.M8)["soak"] is None
+
+
+def test_a_migration_znode_that_cannot_be_read_is_left_over_as_well() -> None:
+    found = what_is_left_over(evidence_of(HEALTHY["M0"].but(migration="no JSON").observation()))
+    assert {finding.id: finding.evidence for finding in found} == {
+        "migration-znode-left-over": {"metadata_offset": None}
+    }
