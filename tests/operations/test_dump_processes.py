@@ -7,11 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from kafkactl.errors import FailedError
+from kafkactl.metadata.dump import lines
+from kafkactl.metadata.dump.lines import LineMaker
 from kafkactl.operations.log import records
 from kafkactl.operations.log.records import dump_records
 from kafkactl.protocol.record_batch import decode_batches, encode_batch
@@ -92,6 +95,16 @@ def test_most_of_it_was_made_by_others(log: Path, monkeypatch):
     monkeypatch.setattr(records.LineMaker, "pass_over", _counted(records.LineMaker.pass_over, seen))
     assert list(dump_records(log).encoded(2))
     assert len(seen) > 5
+
+
+def test_the_same_lines_by_columns(log: Path, monkeypatch):
+    expected = b"".join(dump_records(log).encoded(1))
+    monkeypatch.setattr(records, "LineMaker", partial(LineMaker, worth_bytes=0))
+    monkeypatch.setattr(lines, "_LEAST_RUN_BYTES", 0)
+    monkeypatch.setattr(lines, "_FEW_RECORDS", 1)
+    in_stretches_of(LARGE, monkeypatch)
+    assert b"".join(dump_records(log).encoded(2)) == expected
+    assert b"".join(dump_records(log).encoded(1)) == expected
 
 
 def _counted(method, seen):

@@ -13,7 +13,7 @@ import functools
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
@@ -21,6 +21,7 @@ from kafkactl.metadata.dump.text import MAY_GIVE_UP, TextMaker, compact_json, re
 from kafkactl.metadata.log.batch_runs import BatchRun, end_offset, walk_runs
 from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
 from kafkactl.metadata.log.keys import KeyFilter
+from kafkactl.metadata.log.worth import WORTH_BYTES, has_numpy
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
@@ -28,6 +29,9 @@ from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.plain_records import plain_spans
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, Record, decode_header, decode_records
 from kafkactl.schema.definitions import control_record, message, metadata_record_names
+
+if TYPE_CHECKING:
+    from kafkactl.metadata.dump.columns import ColumnLines
 
 # Base offset, leader epoch, attributes, last offset delta, base timestamp, record count.
 _HEADER = struct.Struct(">q4xi5xhiq22xi")
@@ -38,6 +42,8 @@ _MOST_CHARACTERS = 256 * 1024 * 1024  # of the lines of a batch that are made at
 _MOST_APART_BYTES = 64 * 1024 * 1024
 _LEAST_LINE = 128
 _MOST_PROBLEMS = 1000
+_FEW_RECORDS: Final = 256  # fewer, next to each other, are sooner printed one by one
+_LEAST_RUN_BYTES: Final = 32 * 1024  # of a run that is printed by columns once numpy is loaded
 
 # As Kafka's dump tool calls them.
 CONTROL_NAMES: dict[ControlType, str] = {control_type: control_type.record_name for control_type in ControlType}
@@ -77,10 +83,11 @@ class LineMaker:
 
     `tail` is what the log ends with where that is not a whole batch, which is harmless as long as nothing follows;
     `tails` are those of the logs before it.
-    With `hide` secrets are left out of the lines.
+    With `hide` secrets are left out of the lines. `worth_bytes` is the size from which a run of batches is printed by
+    columns, which needs numpy; None for never. The lines are the same.
     """
 
-    def __init__(self, wanted: Wanted, *, hide: bool) -> None:
+    def __init__(self, wanted: Wanted, *, hide: bool, worth_bytes: int | None = WORTH_BYTES) -> None:
         self.problems: list[DecodeError] = []
         self.problem_count = 0
         self.tail: DecodeError | None = None
@@ -95,6 +102,8 @@ class LineMaker:
         self._takes_all = wanted.key is None and wanted.from_offset is None and wanted.to_offset is None
         self._hide = hide
         self._makers = _Makers(wanted.types, hide)
+        self._worth_bytes = worth_bytes if self._takes_all and has_numpy() else None
+        self._columns: ColumnLines | None = None
 
     def end_log(self) -> None:
         """What comes next, if anything does, is another log and follows on nothing."""
@@ -127,6 +136,10 @@ class LineMaker:
 
     def lines_of(self, found: BatchRun | Damage, *, file: str) -> Iterator[str]:
         """The lines of what comes next in a file (`walk_runs`)."""
+        columns = None if isinstance(found, Damage) else self.prepared(found)
+        if columns is not None and not isinstance(found, Damage):
+            yield from self._by_columns(columns, found, file)
+            return
         for entries in self._texts(found, file):
             for start in range(0, len(entries), _LINES_AT_ONCE):  # a batch may have many
                 yield "".join(entries[start : start + _LINES_AT_ONCE])
@@ -160,7 +173,47 @@ class LineMaker:
         self.count += sum(part.count(b"\n") for part in lines)
         self.next_offset = end_offset(run)
 
+    def prepared(self, run: BatchRun) -> ColumnLines | None:
+        """What prints such a run by columns, made when it is first worth it; None where it is not."""
+        if self._worth_bytes is None:
+            return None
+        worth_bytes = min(self._worth_bytes, _LEAST_RUN_BYTES) if self._columns is not None else self._worth_bytes
+        if run.positions[-1] - run.positions[0] < worth_bytes:
+            return None
+        if self._columns is None:
+            from kafkactl.metadata.dump.columns import ColumnLines
+
+            self._columns = ColumnLines(lambda frame: self._makers[frame] is not None)
+        return self._columns
+
     # --- batches ----------------------------------------------------------------------------------------------
+
+    def _by_columns(self, columns: ColumnLines, run: BatchRun, file: str) -> Iterator[str]:
+        """As `_texts`, joined: usual batches that follow on each other by columns, each of the others as there."""
+        self._follow_tail()
+        tail, positions, at = _tail(file), run.positions, 0
+        batches = columns.show(run)
+        while at < len(positions):
+            behind = at if batches is None else batches.usual_until(at, self.next_offset)
+            if batches is None or batches.records_of(at, behind) < _FEW_RECORDS:
+                lines = list(self._batch(run, positions[at], file, tail))
+                for start in range(0, len(lines), _LINES_AT_ONCE):
+                    self.count += len(lines[start : start + _LINES_AT_ONCE])
+                    yield "".join(lines[start : start + _LINES_AT_ONCE])
+                at += 1
+                continue
+            for text, count in columns.texts(batches, at, behind, tail, functools.partial(self._other, run, file)):
+                self.count += count
+                yield text
+            self.next_offset, at = int(batches.heads.last[behind - 1]) + 1, behind
+
+    def _other(self, run: BatchRun, file: str, start: int, stop: int) -> str:
+        """A record's text from behind its time up to the brace that closes its data."""
+        make = self._makers[run.data[start : start + 3]] or _rare
+        try:
+            return f',"kind":"record",{make(run.data, start + 3, stop)}'
+        except MAY_GIVE_UP:
+            return self._careful_text(run.data[start:stop], run.base + start, file)[:-1]
 
     def _texts(self, found: BatchRun | Damage, file: str) -> Iterator[list[str]]:
         self._follow_tail()
@@ -171,7 +224,7 @@ class LineMaker:
                 self._remember(found.error)
             self._damage_end, self.next_offset = found.end, None
             return
-        tail = f'}},"file":{compact_json(_text(file))}}}\n'
+        tail = _tail(file)
         out: list[str] = []
         for position in found.positions:
             batch = self._batch(found, position, file, tail)
@@ -328,6 +381,11 @@ def control_json(record: ControlRecord) -> dict[str, Any]:
     version = min(record.version, spec.valid_versions.highest)
     shown = to_json(spec, version, record.data)
     return {"version": record.version, **shown} if record.type in (ControlType.ABORT, ControlType.COMMIT) else shown
+
+
+def _tail(file: str) -> str:
+    """What ends a line behind the data of a record: its closing brace, the file, and a line feed."""
+    return f'}},"file":{compact_json(_text(file))}}}\n'
 
 
 def _text(file: str) -> str:

@@ -5,6 +5,7 @@ What is usual is what `replay_batches.framed` calls so; the two agree on every b
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -91,6 +92,18 @@ class Batches(NamedTuple):
     row: Array
     is_usual: Array
     breaks: list[int]
+
+    def usual_until(self, first: int, next_offset: int | None) -> int:
+        """The batch behind those from `first` on that are usual and follow on each other; `first` itself where it is
+        not usual, or does not begin with `next_offset` (None: with any)."""
+        if not self.is_usual[first] or next_offset not in (None, int(self.heads.offset[first])):
+            return first
+        at = bisect_right(self.breaks, first)
+        return self.breaks[at] if at < len(self.breaks) else len(self.heads.at)
+
+    def records_of(self, first: int, behind: int) -> int:
+        """How many records these batches have, all of which are usual."""
+        return int(self.heads.counts[first:behind].sum())
 
     def between(self, first: int, behind: int) -> Records:
         """The records of usual batches next to each other."""

@@ -1,0 +1,193 @@
+"""Lines that are made by columns are those of the plain way: same bytes, same problems in the same order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.log_generator import LogGenerator, Shape
+from kafkactl.metadata.dump import columns as dump_columns
+from kafkactl.metadata.dump import lines as dump_lines
+from kafkactl.metadata.dump import words as dump_words
+from kafkactl.metadata.dump.lines import LineMaker, Wanted
+from kafkactl.metadata.log.batch_runs import walk_runs
+from kafkactl.metadata.replay.columns import frame as columns_frame
+from kafkactl.protocol.record_batch import encode_batch
+from tests.dryrun import odd_logs
+from tests.dryrun.odd_logs import CASES, change, encoded, partition, topic
+from tests.metadata.dump.test_lines import values
+from tests.metadata.goldens import BATCH_FILES, golden
+from tests.metadata.image.goldens import log, snapshots
+from tests.metadata.random_logs import random_log
+from tests.metadata.replay.test_batches import log_of, value_of
+from tests.protocol.batches import batch, gzipped, record
+
+SEEDS = st.integers(min_value=0, max_value=2**32)
+NO_OP = b"\1\x14\0\0"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def by_columns_at_any_size() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(dump_lines, "_FEW_RECORDS", 1)
+        patched.setattr(dump_columns, "_ROWS_AT_ONCE", 70)
+        patched.setattr(dump_columns, "_LOW_DIGITS", 2)
+        patched.setattr(dump_words, "_NUMBERS", 12)  # brokers, partitions and epochs beyond are of no table
+        patched.setattr(dump_words, "_MOST_WORDS", 500)  # the words are dropped again and again
+        patched.setattr(columns_frame, "_FEW", 2)
+        yield
+
+
+def dumped(data: bytes, wanted: Wanted | None, worth_bytes: int | None, **more: object) -> tuple[object, ...]:
+    options = {"hide": True, "piece": 1 << 30, "file": "a folder/é.log", **more}
+    maker = LineMaker(wanted or Wanted(), hide=bool(options["hide"]), worth_bytes=worth_bytes)
+    size = options["piece"]
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    text = "".join(maker.lines(pieces, file=options["file"]))
+    problems = [(problem.id, problem.offset, problem.path, problem.reason) for problem in maker.problems]
+    return text, problems, maker.problem_count, maker.count, maker.next_offset, str(maker.tail)
+
+
+def assert_same(data: bytes, wanted: Wanted | None = None, **more: object) -> str:
+    found, expected = dumped(data, wanted, -1, **more), dumped(data, wanted, None, **more)
+    lines = zip(str(found[0]).splitlines(), str(expected[0]).splitlines(), strict=False)
+    assert next(((ours, plain) for ours, plain in lines if ours != plain), None) is None
+    is_same = found == expected  # in full the difference would be megabytes
+    assert is_same, (found[1:], expected[1:])
+    return str(found[0])
+
+
+def generated(seed: int, records: int = 2_000, **shape: int) -> bytes:
+    return b"".join(LogGenerator(Shape(records=records, partitions=records // 5, seed=seed, **shape)).batches())
+
+
+@settings(max_examples=20)
+@given(seed=SEEDS, hide=st.booleans(), piece=st.integers(2_000, 60_000))
+def test_random_logs(seed, hide, piece):
+    rng = random.Random(seed)
+    assert_same(log_of(map(value_of, random_log(rng, 150)), rng), hide=hide, piece=piece)
+
+
+@settings(max_examples=20)
+@given(seed=SEEDS, hide=st.booleans())
+def test_any_records(seed, hide):
+    batches = [
+        encode_batch(
+            [(None, value) for value in values(seed + at, 40)],
+            base_offset=40 * at + seed,
+            timestamp_ms=at - 2,
+            partition_leader_epoch=at,
+        )
+        for at in range(3)
+    ]
+    assert_same(b"".join(batches), hide=hide)
+
+
+@settings(max_examples=20)
+@given(seed=SEEDS, changed=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12))
+def test_values_with_wrong_bytes_in_them(seed, changed):
+    rng = random.Random(seed)
+    records = [bytearray(value_of(item)) for item in random_log(rng, 60)]
+    for place, byte in changed:
+        value = records[place % len(records)]
+        value[rng.randrange(min(len(value), 64))] = byte
+    assert_same(log_of(map(bytes, records), rng), hide=False)
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 20), changes=st.lists(st.tuples(SEEDS, st.integers(1, 255)), min_size=1, max_size=4))
+def test_flipped_bytes(seed, changes):
+    data = bytearray(generated(seed, 400))
+    for place, mask in changes:
+        data[place % len(data)] ^= mask
+    assert_same(bytes(data), piece=9_000)
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 20), order=st.randoms(use_true_random=False), dropped=st.integers(0, 3))
+def test_batches_that_are_missing_or_stand_elsewhere(seed, order, dropped):
+    batches = list(LogGenerator(Shape(records=400, partitions=80, seed=seed)).batches())
+    for _ in range(dropped):
+        batches.pop(order.randrange(len(batches)))
+    at = order.randrange(len(batches) - 1)
+    batches[at], batches[at + 1] = batches[at + 1], batches[at]
+    assert_same(b"".join(batches))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_odd_logs(case):
+    assert_same(encoded(CASES[case]))
+
+
+@pytest.mark.parametrize(("_what", "data"), [pytest.param(*item, id=item[0]) for item in odd_logs.damaged()])
+def test_damaged_logs(_what, data):
+    assert_same(data)
+
+
+@pytest.mark.parametrize("name", BATCH_FILES)
+def test_what_kafka_wrote(name):
+    assert_same(golden(name), hide=False)
+
+
+@pytest.mark.parametrize("release", ["3.3.2", "3.9.2", "4.4.0"])
+def test_logs_and_snapshots_of_releases(release):
+    assert_same(log(release))
+    for snapshot in snapshots(release):
+        assert_same(snapshot.data)
+
+
+SHAPES = [
+    {},
+    {"is_diverse": 1, "brokers": 60},
+    {"elr": 0, "replicas": 1, "batch_records": 2},
+    {"brokers": 150, "replicas": 127, "records": 600},
+    {"first_offset": 2**62 - 500, "records": 800},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(
+    "types", [None, {"TopicRecord"}, {"PartitionRecord", "NoOpRecord"}, {"PartitionChangeRecord", "LeaderChange"}]
+)
+def test_generated_logs(shape, types):
+    assert_same(generated(7, **shape), Wanted(types=types and frozenset(types)))
+
+
+def test_batches_that_are_not_usual_between_others():
+    plain = [(None, value) for value in (topic(1), partition(1), change(1, Leader=2), NO_OP, change(1, Isr=[]))]
+    body = record(None, NO_OP, delta=0, time_delta=3) + record(None, NO_OP, delta=1)
+    odd = [{}, {"attributes": 1}, {"attributes": 8}, {"attributes": 16}, {"attributes": 0x4000}]
+    data, offset = b"", 0
+    for more in odd:
+        data += encode_batch(plain, base_offset=offset, timestamp_ms=5, partition_leader_epoch=3)
+        offset += len(plain)
+        packed = gzipped(body) if more.get("attributes") == 1 else body
+        data += batch(packed, count=2, base_offset=offset, **more)
+        offset += 2
+    text = assert_same(data)
+    assert text.count("\n") == len(odd) * (len(plain) + 2)
+
+
+def test_what_is_worth_it_and_a_machine_without_numpy(monkeypatch):
+    (run,) = walk_runs([generated(1)])
+    assert LineMaker(Wanted(), hide=True, worth_bytes=0).prepared(run) is not None
+    assert LineMaker(Wanted(), hide=True).prepared(run) is None
+    assert LineMaker(Wanted(from_offset=3), hide=True, worth_bytes=0).prepared(run) is None
+    monkeypatch.setattr(dump_lines, "has_numpy", lambda: False)
+    assert LineMaker(Wanted(), hide=True, worth_bytes=0).prepared(run) is None
+
+
+def test_most_of_a_usual_log_is_printed_by_columns(monkeypatch):
+    plain = []
+    careful = LineMaker._batch
+    monkeypatch.setattr(LineMaker, "_batch", lambda self, *what: plain.append(what) or careful(self, *what))
+    data = generated(3, 6_000)
+    assert_same(data)
+    by_both = len(plain)
+    plain.clear()
+    dumped(data, None, -1)
+    assert by_both > 200 and len(plain) == 4  # the LeaderChange of each epoch
