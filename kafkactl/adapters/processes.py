@@ -1,12 +1,12 @@
 """Work on one piece after the other, done on several processors: children of this process make what it shows in order.
 
-A child is forked for each piece, so that nothing has to be sent to it, and sends back bytes. This process is the judge:
-a piece whose child could not do it, for whatever reason, comes back without bytes, and is done here.
+A child is forked for each piece, so that nothing has to be sent to it, and leaves bytes in memory that both processes
+have open as a file: it never waits for this process to read. What counts is what this process does: a piece whose child
+could not do it, for whatever reason, comes back without bytes, and is done here.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import struct
@@ -14,17 +14,21 @@ import sys
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, Generic, TypeVar
 
 Piece = TypeVar("Piece")
-Work = Callable[[Piece], Sequence[bytes] | None]
+Work = Callable[[Piece], "Iterable[bytes] | None"]
 
 MOST_PROCESSES: Final = 4
 _SIZE: Final = struct.Struct(">Q")
-_READ_BYTES: Final = 1024 * 1024
+_READ_BYTES: Final = 256 * 1024
 _HANDLED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+
+
+class LeftToParentError(Exception):
+    """Raised by work that finds, at whatever point, that its piece has to be done by the parent."""
 
 
 def useful_processes() -> int:
@@ -36,12 +40,13 @@ def useful_processes() -> int:
 
 def done_ahead(
     pieces: Iterable[Piece], work: Work[Piece], processes: int, *, alone: Callable[[Piece], bool]
-) -> Iterator[tuple[Piece, list[bytes] | None]]:
-    """Each piece, in order, with the result of `work` on it in a child process; None if this process has to do it.
+) -> Generator[tuple[Piece, Iterator[bytes] | None], None, None]:
+    """Each piece, in order, with what `work` makes of it in a child; None where it has to be done here.
 
-    `work` returns None for a piece that it leaves to this process; `alone` says for which pieces that is known before.
-    At most `processes` children are at work, and as many pieces are held. Raises what `pieces` raises, after the pieces
-    before it. When the generator is closed, children that are still at work are killed.
+    What was made is to be read before the next piece is asked for. `work` gives None or raises for what it leaves to
+    this process (LeftToParentError), and `alone` says of which pieces that is known before. At most `processes`
+    children are at work, and as many pieces are held. Raises what `pieces` raises, after the pieces before it;
+    children that are still at work when this is closed are killed.
     """
     waiting: deque[tuple[Piece, _Child[Piece] | None]] = deque()
     failure: BaseException | None = None
@@ -55,16 +60,15 @@ def done_ahead(
                     failure = error
                 else:
                     is_alone = alone(piece)
-                    with _signals_held():  # one between the fork and here would leave a child that nobody stops
+                    with _signals_held():  # one between the fork and here would leave a child that is never stopped
                         waiting.append((piece, None if is_alone else _Child.started(work, piece)))
             if waiting:
                 piece, child = waiting.popleft()
                 try:
-                    made = None if child is None else child.result()
+                    yield piece, None if child is None else child.result()
                 finally:
                     if child is not None:
                         child.stop()
-                yield piece, made
     finally:
         for _, child in waiting:
             if child is not None:
@@ -86,67 +90,72 @@ def _signals_held() -> Iterator[None]:
 class _Child(Generic[Piece]):
     """A child at work on one piece."""
 
-    def __init__(self, pid: int, pipe: int) -> None:
+    def __init__(self, pid: int, pipe: int, memory: int) -> None:
         self._pid: int | None = pid
         self._pipe = pipe
+        self._memory = memory
 
     @classmethod
     def started(cls, work: Work[Piece], piece: Piece) -> _Child[Piece] | None:
         """None where the system has no room for another process."""
-        ours, theirs = os.pipe()
+        opened: list[int] = []
         try:
+            opened.append(os.memfd_create("made"))
+            opened += os.pipe()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy's, which no child uses
                 pid = os.fork()
         except OSError:
-            os.close(ours)
-            os.close(theirs)
+            for file in opened:
+                os.close(file)
             return None
+        memory, ours, theirs = opened
         if pid == 0:
             os.close(ours)  # else a child whose parent was killed would wait for itself to read
-            _be_child(theirs, work, piece)
+            _be_child(theirs, memory, work, piece)
         os.close(theirs)
-        with suppress(OSError, AttributeError):  # fewer turns; a system may allow less
-            fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, _READ_BYTES)
-        return cls(pid, ours)
+        return cls(pid, ours, memory)
 
-    def result(self) -> list[bytes] | None:
-        """What it sends; None where that is not all."""
+    def result(self) -> Iterator[bytes] | None:
+        """What it made, to be read before it is stopped; None where that is not all. Waits for its end."""
         head = b""
         while len(head) < _SIZE.size and (data := os.read(self._pipe, _SIZE.size - len(head))):
             head += data
         if len(head) < _SIZE.size:
             return None
-        left = int(_SIZE.unpack(head)[0])
-        made: list[bytes] = []
-        while left > 0 and (data := os.read(self._pipe, _READ_BYTES)):
-            made.append(data)
-            left -= len(data)
-        return None if left else made
+        size = int(_SIZE.unpack(head)[0])
+        return _parts(self._memory, size) if os.fstat(self._memory).st_size == size else None
 
     def stop(self) -> None:
         """Let nothing of it stay behind, done or not."""
         if self._pid is not None:
             pid, self._pid = self._pid, None
             os.close(self._pipe)
+            os.close(self._memory)
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            with suppress(ChildProcessError):  # with SIGCHLD ignored, the kernel has reaped the child
+            with suppress(ChildProcessError):  # where SIGCHLD is ignored nobody is left to wait for
                 os.waitpid(pid, 0)
 
 
-def _be_child(pipe: int, work: Work[Piece], piece: Piece) -> None:
-    """Do the work, send its result, and end. After an error nothing is sent: the parent does the piece and meets the
-    same error."""
+def _parts(memory: int, size: int) -> Iterator[bytes]:
+    for at in range(0, size, _READ_BYTES):
+        yield os.pread(memory, _READ_BYTES, at)
+
+
+def _be_child(pipe: int, memory: int, work: Work[Piece], piece: Piece) -> None:
+    """Do the work, say how much came of it, and end: whatever goes wrong here, the parent meets it, too."""
     try:
         for number in _HANDLED:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
-        parts = work(piece)
+        parts, size = work(piece), 0
         if parts is not None:
-            for part in (_SIZE.pack(sum(map(len, parts))), *parts):
+            for part in parts:
+                size += len(part)
                 view = memoryview(part)
                 while view:
-                    view = view[os.write(pipe, view) :]
+                    view = view[os.write(memory, view) :]
+            os.write(pipe, _SIZE.pack(size))
     finally:
         os.kill(os.getpid(), signal.SIGKILL)  # nothing of the parent may be flushed or ended here

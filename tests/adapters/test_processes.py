@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters import processes
-from kafkactl.adapters.processes import done_ahead, useful_processes
+from kafkactl.adapters.processes import LeftToParentError, done_ahead, useful_processes
 
 LONG = b"x" * 300_000  # more than a pipe holds
 
@@ -21,14 +21,18 @@ def never(_piece):
     return False
 
 
+def read(going):
+    """Pieces with all that was made of them, each read in its turn."""
+    return [(piece, None if made is None else b"".join(made)) for piece, made in going]
+
+
 def doubled(piece):
     return [str(piece).encode(), LONG, b"!" * piece]
 
 
 def test_pieces_come_in_their_order_with_all_that_was_made(others):
-    found = list(done_ahead(range(7), doubled, 3, alone=never))
-    assert [piece for piece, _ in found] == list(range(7))
-    assert [b"".join(made) for _, made in found] == [b"".join(doubled(piece)) for piece in range(7)]
+    found = read(done_ahead(range(7), doubled, 3, alone=never))
+    assert found == [(piece, b"".join(doubled(piece))) for piece in range(7)]
     assert children() <= others
 
 
@@ -39,14 +43,19 @@ def test_a_piece_that_is_left_to_the_parent_has_no_child():
         parents.append(piece)  # in the child: nobody sees it
         return [str(os.getpid()).encode()] if piece != 1 else None
 
-    found = dict(done_ahead(range(4), work, 2, alone=lambda piece: piece == 2))
+    found = dict(read(done_ahead(range(4), work, 2, alone=lambda piece: piece == 2)))
     assert found[1] is None and found[2] is None and not parents
-    pids = {int(b"".join(found[piece])) for piece in (0, 3)}
+    pids = {int(found[piece]) for piece in (0, 3)}
     assert len(pids) == 2 and os.getpid() not in pids
 
 
 def raise_error(_piece):
     raise ValueError("a bug, which the parent meets, too")
+
+
+def leave(_piece):
+    yield LONG
+    raise LeftToParentError
 
 
 def die(_piece):
@@ -60,16 +69,16 @@ class Cut(bytes):
         return super().__len__() + 1
 
 
-@pytest.mark.parametrize("fail", [raise_error, die])
+@pytest.mark.parametrize("fail", [raise_error, die, leave])
 def test_a_child_that_fails_leaves_its_piece_to_the_parent(fail, others):
-    found = dict(done_ahead(range(3), lambda piece: fail(piece) if piece == 1 else [b"made"], 2, alone=never))
-    assert found == {0: [b"made"], 1: None, 2: [b"made"]}
+    found = dict(read(done_ahead(range(3), lambda piece: fail(piece) if piece == 1 else [b"made"], 2, alone=never)))
+    assert found == {0: b"made", 1: None, 2: b"made"}
     assert children() <= others
 
 
 def test_half_an_answer_is_none():
-    found = dict(done_ahead(range(2), lambda piece: [Cut(LONG) if piece else b"made"], 2, alone=never))
-    assert found == {0: [b"made"], 1: None}
+    found = dict(read(done_ahead(range(2), lambda piece: [Cut(LONG) if piece else b"made"], 2, alone=never)))
+    assert found == {0: b"made", 1: None}
 
 
 def test_what_the_pieces_raise_comes_after_what_was_begun():
@@ -81,8 +90,8 @@ def test_what_the_pieces_raise_comes_after_what_was_begun():
     found = []
     with pytest.raises(OSError, match="no more"):
         for piece, made in done_ahead(pieces(), lambda piece: [bytes([piece])], 4, alone=never):
-            found.append((piece, made))
-    assert found == [(1, [b"\1"]), (2, [b"\2"])]
+            found.append((piece, b"".join(made)))
+    assert found == [(1, b"\1"), (2, b"\2")]
 
 
 def test_closing_early_leaves_no_child_behind(others):
@@ -91,7 +100,8 @@ def test_closing_early_leaves_no_child_behind(others):
         return [b"made"]
 
     going = done_ahead(range(4), work, 3, alone=never)
-    assert next(going) == (0, [b"made"])
+    piece, made = next(going)
+    assert (piece, b"".join(made)) == (0, b"made")
     going.close()
     assert children() <= others
 

@@ -108,9 +108,9 @@ def test_the_same_lines_by_columns(log: Path, monkeypatch):
 
 
 def _counted(method, seen):
-    def counted(self, run, lines):
+    def counted(self, run):
         seen.append(run)
-        return method(self, run, lines)
+        return method(self, run)
 
     return counted
 

@@ -39,7 +39,6 @@ _CONTROL_BIT = 0x20
 _USUAL_ATTRIBUTES = 0  # neither compressed, nor with the broker's time, nor of a producer's transaction
 _LINES_AT_ONCE = 8192
 _MOST_CHARACTERS = 256 * 1024 * 1024  # of the lines of a batch that are made at once, at the least
-_MOST_APART_BYTES = 64 * 1024 * 1024
 _LEAST_LINE = 128
 _MOST_PROBLEMS = 1000
 _FEW_RECORDS: Final = 256  # fewer, next to each other, are sooner printed one by one
@@ -152,25 +151,19 @@ class LineMaker:
             for entries in self._texts(found, file):
                 yield from map(loads, entries)
 
-    def made_apart(self, run: BatchRun, next_offset: int | None, *, file: str) -> list[bytes] | None:
+    def made_apart(self, run: BatchRun, next_offset: int | None, *, file: str) -> Iterator[bytes]:
         """The lines of a run whose turn has not come, in UTF-8, for `pass_over`; this maker is of no other use then.
 
-        `next_offset` is the one that must come next. None where something is wrong with the run, or its lines are
-        too long to be held: then they are to be made in their turn.
+        `next_offset` is the one that must come next. The lines do not count where `problem_count` is not 0 behind
+        them: then the run is to be taken in its turn.
         """
-        self.tail, self.next_offset, self.problem_count, held = None, next_offset, 0, 0
-        parts = []
+        self.tail, self.next_offset, self.problem_count = None, next_offset, 0
         for text in self.lines_of(run, file=file):
-            parts.append(text.encode())
-            held += len(parts[-1])
-            if held > _MOST_APART_BYTES:
-                return None
-        return None if self.problem_count else parts
+            yield text.encode()
 
-    def pass_over(self, run: BatchRun, lines: Iterable[bytes]) -> None:
-        """The lines of this run, the next in its file, are those that were made apart."""
+    def pass_over(self, run: BatchRun) -> None:
+        """The lines of this run, the next in its file, were made apart; they are not in `count`."""
         self._follow_tail()
-        self.count += sum(part.count(b"\n") for part in lines)
         self.next_offset = end_offset(run)
 
     def prepared(self, run: BatchRun) -> ColumnLines | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from typing import Any, Final, TypeVar
 
 from kafkactl.adapters.processes import done_ahead, useful_processes
@@ -32,5 +33,6 @@ def played_ahead(
     def work(asked: Asked) -> list[bytes]:
         return [pickle.dumps(played(*asked), protocol=pickle.HIGHEST_PROTOCOL)]
 
-    for asked, made in done_ahead(scenarios, work, processes, alone=lambda _: False):
-        yield played(*asked) if made is None else pickle.loads(b"".join(made))
+    with closing(done_ahead(scenarios, work, processes, alone=lambda _: False)) as done:
+        for asked, made in done:
+            yield played(*asked) if made is None else pickle.loads(b"".join(made))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkactl.adapters.processes import done_ahead, useful_processes
+from kafkactl.adapters.processes import LeftToParentError, done_ahead, useful_processes
 from kafkactl.errors import InputError
 from kafkactl.metadata.dump.findings import dump_findings, empty_log, torn_tail
 from kafkactl.metadata.dump.lines import LineMaker, Wanted, record_type_names
@@ -78,16 +79,20 @@ class RecordDump:
         for stretch in ahead[:1]:
             yield from (text.encode() for text in maker.lines_of(stretch.found, file=file))
 
-        def work(stretch: _Stretch) -> list[bytes] | None:
-            found = stretch.found
-            return None if isinstance(found, Damage) else maker.made_apart(found, stretch.next_offset, file=file)
+        def work(stretch: _Stretch) -> Iterator[bytes]:
+            if isinstance(stretch.found, Damage):
+                raise LeftToParentError
+            yield from maker.made_apart(stretch.found, stretch.next_offset, file=file)
+            if maker.problem_count:
+                raise LeftToParentError  # each problem is reported by the process that reports them all
 
-        for stretch, made in done_ahead(stretches, work, processes, alone=_is_damage):
-            if made is None or isinstance(stretch.found, Damage):
-                yield from (text.encode() for text in maker.lines_of(stretch.found, file=file))
-            else:
-                maker.pass_over(stretch.found, made)
-                yield from made
+        with closing(done_ahead(stretches, work, processes, alone=_is_damage)) as done:
+            for stretch, made in done:
+                if made is None or isinstance(stretch.found, Damage):
+                    yield from (text.encode() for text in maker.lines_of(stretch.found, file=file))
+                else:
+                    maker.pass_over(stretch.found)
+                    yield from made
 
     def _files(self) -> Iterator[tuple[str, Iterable[bytes]]]:
         wanted = self._wanted
