@@ -51,8 +51,16 @@ def test_many_logs(log: LogSource) -> None:
 def test_a_large_log_on_many_cores(log: LogSource) -> None:
     with Path(log.segments[0].name).open("wb") as file:
         file.truncate(int(engines.worth_bytes(8)) + 1)
-    assert engines.chosen_engine("auto", None, None, [[log]], cores=8).name == "spark"
-    assert engines.chosen_engine("auto", None, None, [[log]], cores=1).name == "local"
+    found = engines.chosen_engine("auto", None, None, [[log]], cores=8)
+    assert (found.name, found.why) == ("spark", "Spark is sooner done with 0.93 GB of log")
+    found = engines.chosen_engine("auto", None, None, [[log]], cores=2)
+    assert (found.name, found.why) == (
+        "local",
+        "in process: 0.93 GB of log, and Spark is never sooner done on 2 cores",
+    )
+    found = engines.chosen_engine("auto", None, None, [[log]], cores=4)
+    assert found.why == "in process: 0.93 GB of log, and Spark is sooner done from 2.0 GB on 4 cores"
+    assert engines.chosen_engine("local", None, None, [[log]], cores=8).why == ""
 
 
 def test_more_cores_pay_sooner() -> None:

@@ -39,7 +39,7 @@ def test_size_decides_and_is_reported() -> None:
     assert worth_bytes(8) < 1e9 < worth_bytes(1)
     large = replicas(50, 20_000_000)
     found = chosen_engine("auto", None, None, large, cores=8)
-    assert (found.name, found.why) == ("spark", "Spark is sooner done with 1.0 GB of metadata logs")
+    assert (found.name, found.why) == ("spark", "Spark is sooner done with 1.00 GB of metadata logs")
     assert chosen_engine("auto", None, None, large, cores=1).name == "local"
     assert chosen_engine("auto", None, None, replicas(50, 1000), cores=64).name == "local"
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafkactl.adapters.logs.source import LogSource
 from kafkactl.errors import KafkactlError
 from kafkactl.frozen import frozen
+from kafkactl.wording import counted
 
 LOCAL, SPARK = "local", "spark"
 MANY_LOGS: Final = 32
@@ -34,6 +35,13 @@ class Engine:
     why: str = ""
 
 
+class Weighed(NamedTuple):
+    """What the logs say for an engine."""
+
+    is_for_spark: bool
+    why: str
+
+
 def chosen_engine(
     asked: str,
     master: str | None,
@@ -46,24 +54,22 @@ def chosen_engine(
 
     `asked` is `auto`, `local` or `spark`; `cores` are this machine's.
     """
-    return engine_for(asked, master, context_master, lambda: _why_spark(clusters, cores or os.cpu_count() or 1))
+    return engine_for(asked, master, context_master, lambda: _weighed(clusters, cores or os.cpu_count() or 1))
 
 
-def engine_for(
-    asked: str, master: str | None, context_master: str | None, why_spark: Callable[[], str | None]
-) -> Engine:
-    """The engine for other work than a replay: `why_spark` says why Spark is sooner done, None where it is not."""
+def engine_for(asked: str, master: str | None, context_master: str | None, weigh: Callable[[], Weighed]) -> Engine:
+    """The engine for other work than a replay; `weigh` is asked where nothing but the logs decides."""
     named = master or context_master
     if asked == LOCAL:
         return Engine(name=LOCAL)
     if asked == SPARK or named is not None:
         by_context = f"the context names the Spark master {named}" if master is None and named else ""
         return Engine(name=SPARK, master=named, why=by_context)
-    why = why_spark()
-    missing = None if why is None else _missing()
-    if why is None or missing is not None:
-        return Engine(name=LOCAL, why=f"{why}, but {missing}" if why else "")
-    return Engine(name=SPARK, why=why)
+    found = weigh()
+    missing = _missing() if found.is_for_spark else None
+    if missing is not None:
+        return Engine(name=LOCAL, why=f"{found.why}, but {missing}")
+    return Engine(name=SPARK if found.is_for_spark else LOCAL, why=found.why)
 
 
 def context_master(name: str | None) -> str | None:
@@ -75,11 +81,23 @@ def context_master(name: str | None) -> str | None:
     return None if chosen is None else contexts.context(chosen).spark_master
 
 
-def _why_spark(clusters: Sequence[Sequence[LogSource]], cores: int) -> str | None:
+def weighed(size: int, worth: float, cores: int, *, what: str) -> Weighed:
+    """What so many bytes of logs (`what` names them) mean for work that pays on Spark from `worth` bytes on.
+
+    >>> weighed(65_000_000, float("inf"), 2, what="log").why
+    'in process: 0.07 GB of log, and Spark is never sooner done on 2 cores'
+    """
+    text = f"{size / 1e9:.2f} GB of {what}"
+    if size >= worth:
+        return Weighed(True, f"Spark is sooner done with {text}")
+    spark = "is never sooner done" if worth == float("inf") else f"is sooner done from {worth / 1e9:.1f} GB"
+    return Weighed(False, f"in process: {text}, and Spark {spark} on {counted(cores, 'core')}")
+
+
+def _weighed(clusters: Sequence[Sequence[LogSource]], cores: int) -> Weighed:
     if len(clusters) >= MANY_LOGS:
-        return f"Spark replays {len(clusters)} logs at once"
-    size = sum(max(map(_bytes, logs)) for logs in clusters)
-    return f"Spark is sooner done with {size / 1e9:.1f} GB of log" if size >= worth_bytes(cores) else None
+        return Weighed(True, f"Spark replays {len(clusters)} logs at once")
+    return weighed(sum(max(map(_bytes, logs)) for logs in clusters), worth_bytes(cores), cores, what="log")
 
 
 def _bytes(log: LogSource) -> int:

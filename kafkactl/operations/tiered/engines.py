@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kafkactl.adapters.tiered.sources import MetadataReplica
-from kafkactl.operations.dryrun.engines import LOCAL, SPARK, SPARK_START_S, Engine, engine_for
+from kafkactl.operations.dryrun.engines import LOCAL, SPARK, SPARK_START_S, Engine, Weighed, engine_for, weighed
 from kafkactl.tiered.ledger import Ledger, MetadataLog, fold
 
 AUTO_ENGINE: Final = "auto"
@@ -32,13 +32,12 @@ def chosen_engine(
 ) -> Engine:
     """The engine for these metadata partitions; `asked` is `auto`, `local` or `spark`, `cores` are this machine's."""
 
-    def why_spark() -> str | None:
+    def weigh() -> Weighed:
         size = sum(file.size for replica in replicas for file in replica.files)
-        if size < worth_bytes(min(cores or os.cpu_count() or 1, max(1, len(replicas)))):
-            return None
-        return f"Spark is sooner done with {size / 1e9:.1f} GB of metadata logs"
+        useful = min(cores or os.cpu_count() or 1, max(1, len(replicas)))
+        return weighed(size, worth_bytes(useful), useful, what="metadata logs")
 
-    return engine_for(asked, master, context_master, why_spark)
+    return engine_for(asked, master, context_master, weigh)
 
 
 def worth_bytes(cores: int) -> float:
