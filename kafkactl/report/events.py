@@ -14,8 +14,11 @@ from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.frame import MetadataRecord, decode_record
+from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS
 from kafkactl.protocol.batch_scan import Damage
-from kafkactl.protocol.record_batch import decode_header, decode_records
+from kafkactl.protocol.compiled_runtime import IrregularError
+from kafkactl.protocol.plain_records import Span, plain_spans
+from kafkactl.protocol.record_batch import HEADER_BYTES, BatchHeader, decode_header, decode_records
 
 _FRAME_VERSION: Final = 1
 _TYPES: Final = frozenset({0, 1, 7, 8, 12, 17, 23, 24, 25, 27, 29})
@@ -75,16 +78,41 @@ def _wanted(segments: Iterable[Pieces]) -> Iterator[tuple[int, int, MetadataReco
 
 
 def _of_batch(data: bytes, position: int) -> Iterator[tuple[int, int, MetadataRecord]]:
+    """The records of a batch that may be events; those before the first that cannot be decoded."""
     header = decode_header(data, position)
     if header.is_control:
         return
     try:
-        for record in decode_records(data, header):
-            value = record.value
-            if value is not None and len(value) > 2 and value[0] == _FRAME_VERSION and value[1] in _TYPES:
-                yield record.offset, record.timestamp_ms, decode_record(value)
+        for offset, time_ms, value in _values(data, header):
+            yield offset, time_ms, decode_record(value)
     except DecodeError:
         return
+
+
+def _values(data: bytes, header: BatchHeader) -> Iterator[tuple[int, int, bytes]]:
+    """Offset, time and value of each record of these types."""
+    try:
+        spans = _plain_spans(data, header)
+    except IrregularError:
+        for record in decode_records(data, header):
+            if record.value is not None and _is_wanted(record.value[:3]):
+                yield record.offset, record.timestamp_ms, record.value
+        return
+    for delta, start, stop in spans:
+        if data[start + 1] in _TYPES and _is_wanted(data[start : min(start + 3, stop)]):
+            yield header.base_offset + delta, header.base_timestamp_ms, data[start:stop]
+
+
+def _plain_spans(data: bytes, header: BatchHeader) -> list[Span]:
+    """Where the values of a usual batch are; most records are of other types, and nothing is made of them."""
+    if header.attributes or header.record_count > MOST_BATCH_RECORDS:
+        raise IrregularError
+    begin, end = header.position + HEADER_BYTES, header.position + header.size_bytes
+    return plain_spans(data, begin, end, header.record_count)
+
+
+def _is_wanted(frame: bytes) -> bool:
+    return len(frame) == 3 and frame[0] == _FRAME_VERSION and frame[1] in _TYPES
 
 
 def _event(offset: int, time_ms: int, record: MetadataRecord) -> Event | None:
