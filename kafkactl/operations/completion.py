@@ -125,8 +125,8 @@ def _levels(facts: Mapping[str, Any]) -> dict[str, tuple[int, int, int]]:
 
 
 def node_words(facts: Mapping[str, Any], *roles: str) -> list[tuple[str, str]]:
-    """Node ids as text, with their role: `brokers`, `controllers`, or both."""
-    return [(str(node), role.removesuffix("s")) for role in roles for node in facts.get(role, ())]
+    """Node ids as text, with their role: `brokers`, `controllers`, or both. A negative number is no node's id."""
+    return [(str(node), role.removesuffix("s")) for role in roles for node in facts.get(role, ()) if node >= 0]
 
 
 def topic_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
