@@ -16,33 +16,15 @@ from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.report.metrics import Metric, ending_text, metrics, metrics_text
 from scripts.make_reference import every_command
 from tests.conftest import Run
+from tests.report.exposition import samples
 from tests.repository.tree import ROOT
 
-SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (-?\d+(?:\.\d+)?)')
 WITH_METRICS = {
     ctx.command_path.partition(" ")[2]
     for ctx, command in every_command()
     if isinstance(command, LeafCommand)
     and any("prometheus" in getattr(param.type, "choices", ()) for param in command.params)
 }
-
-
-def samples(text: str) -> dict[str, list[tuple[str, float]]]:
-    """Every sample by its metric; fails where the text is not in the format."""
-    found: dict[str, list[tuple[str, float]]] = {}
-    announced = ""
-    for line in text.splitlines():
-        if line.startswith("# HELP "):
-            announced = line.split(" ")[2]
-            assert announced not in found, "a family comes once"
-        elif line.startswith("# TYPE "):
-            assert line == f"# TYPE {announced} gauge"
-        else:
-            matched = SAMPLE.fullmatch(line)
-            assert matched and matched[1] == announced, line
-            found.setdefault(announced, []).append((matched[2] or "", float(matched[3])))
-    assert text.endswith("\n")
-    return found
 
 
 def properties(schema: Mapping[str, Any], path: str) -> Iterator[Mapping[str, Any]]:

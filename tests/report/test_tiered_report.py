@@ -13,7 +13,7 @@ from kafkactl.report.tiered.strips import LANES, metadata_strip, strip_of
 from kafkactl.report.tiered.verdict import meaning_of, verdict_of
 from kafkactl.shown import is_unsafe
 from tests.report.answers import HOSTILE
-from tests.report.test_report import assert_nothing_runs_or_loads, read
+from tests.report.page_reader import assert_nothing_runs_or_loads, read
 from tests.report.tiered_answers import lane, picture, status, tiered_answer, tiered_finding
 
 

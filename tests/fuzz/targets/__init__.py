@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tests.fuzz.target import Target
-from tests.fuzz.targets import kept, logs, texts, tiered, zookeeper
+from tests.fuzz.targets import answers, kept, logs, shown, texts, tiered, zookeeper
 
 TARGETS: dict[str, Target] = {
-    target.name: target for module in (logs, texts, kept, zookeeper, tiered) for target in module.TARGETS
+    target.name: target
+    for module in (logs, texts, kept, zookeeper, tiered, shown, answers)
+    for target in module.TARGETS
 }

@@ -130,7 +130,7 @@ def _observation() -> Made:
 
 
 def _manifest() -> Made:
-    return lambda data: parse_manifest(data, file="f").to_dict(), [_MANIFEST]
+    return lambda data: parse_manifest(data, file="f").to_dict(), [MANIFEST]
 
 
 def _bundle() -> Made:
@@ -143,7 +143,7 @@ def _bundle() -> Made:
             bundle.check()
             return [bundle.document(member.path) for member in bundle.manifest.members]
 
-    return feed, [_archive(_MANIFEST, b'{"kind":"log.verify"}'), _MANIFEST + b'\0{"kind":"log.verify"}']
+    return feed, [_archive(MANIFEST, b'{"kind":"log.verify"}'), MANIFEST + b'\0{"kind":"log.verify"}']
 
 
 def _archive(manifest: bytes, answer: bytes) -> bytes:
@@ -161,7 +161,7 @@ def _archive(manifest: bytes, answer: bytes) -> bytes:
     return target.getvalue()
 
 
-_MANIFEST = json.dumps(
+MANIFEST = json.dumps(
     {
         "kind": "bundle.manifest", "schema_version": 1, "created_ms": 1, "kafkactl_version": "1", "cluster_id": None,
         "parts": [{"name": "log", "about": "a", "exit_code": 0, "error": None, "members": ["answers/log.verify.json"]}],
