@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import javaproperties
 import pytest
@@ -24,11 +25,11 @@ from kafkactl.features.catalog.releases import find_release
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.model import QuorumSeen
 from tests.conftest import Run
-from tests.lab.harness import secured
+from tests.lab.harness import oidc, secured
 from tests.lab.harness.secured import ADMIN, ALICE, CLUSTER_ID, SCRAM_ALICE, SecuredNode, oauth, plain, scram
 from tests.lab.harness.storage_tool import StorageToolServer
 
-SECRETS = (ALICE, ADMIN, SCRAM_ALICE, "wr0ng-s3cret")
+SECRETS = (ALICE, ADMIN, SCRAM_ALICE, oidc.CLIENT_SECRET, "wr0ng-s3cret")
 WRONG = "wr0ng-s3cret"
 
 
@@ -197,6 +198,50 @@ def _token_file(folder: Path, expires_s: float) -> dict[str, str]:
     file = folder / "token"
     file.write_text(".".join([*encoded, ""]))
     return {"sasl.oauthbearer.token.endpoint.url": file.as_uri()}
+
+
+class TestSignedTokens:
+    """Tokens of an authorization server over TLS, which the node checks by the server's keys."""
+
+    @pytest.fixture(autouse=True)
+    def _new_enough(self, node: SecuredNode) -> None:
+        if not node.checks_signed_tokens:
+            pytest.skip("before 4.0 the class that checks tokens has another name")
+
+    def login(self, node: SecuredNode, url: str, *, secret: str = oidc.CLIENT_SECRET, **more: str) -> dict[str, str]:
+        options = {"clientId": oidc.CLIENT, "clientSecret": secret, "scope": oidc.SCOPE} | node.trust | more
+        return oauth(**options) | {"sasl.oauthbearer.token.endpoint.url": url}
+
+    def test_a_token_for_the_right_secret(self, node: SecuredNode) -> None:
+        with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(node.token_key)) as url:
+            let_in(node, "OIDC", self.login(node, url))
+
+    @pytest.mark.parametrize(
+        "claims",
+        [{"lifetime_s": -300}, {"aud": "elsewhere"}, {"iss": "https://other.example"}, {"sub": None}],
+        ids=["expired", "audience", "issuer", "nobody"],
+    )
+    def test_a_token_that_the_node_does_not_take(self, node: SecuredNode, claims: dict[str, Any]) -> None:
+        with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(node.token_key, **claims)) as url:
+            assert kept_out(node, "OIDC", self.login(node, url)) == "authentication-failed"
+
+    def test_a_token_that_another_key_signed(self, node: SecuredNode) -> None:
+        with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(oidc.new_key())) as url:
+            assert kept_out(node, "OIDC", self.login(node, url)) == "authentication-failed"
+
+    def test_a_secret_or_a_scope_that_the_server_refuses(self, node: SecuredNode) -> None:
+        with oidc.token_endpoint(node.folder / "node.pem", oidc.signed(node.token_key)) as url:
+            assert kept_out(node, "OIDC", self.login(node, url, secret=WRONG)) == "token-not-available"
+            assert kept_out(node, "OIDC", self.login(node, url, scope="everything")) == "token-not-available"
+
+    @pytest.mark.parametrize("certificate", ["expired", "wronghost", "stranger"])
+    def test_a_server_whose_certificate_is_not_right_gets_no_secret(self, node: SecuredNode, certificate: str) -> None:
+        with oidc.token_endpoint(node.folder / f"{certificate}.pem", oidc.signed(node.token_key)) as url:
+            assert kept_out(node, "OIDC", self.login(node, url)) == "token-not-available"
+
+    def test_a_server_that_is_not_there(self, node: SecuredNode, free_port: Callable[[], int]) -> None:
+        url = f"https://127.0.0.1:{free_port()}/token"
+        assert kept_out(node, "OIDC", self.login(node, url)) == "token-not-available"
 
 
 class TestTheWrongProtocol:

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
 from tests.adapters.net.certificates import Authority
-from tests.lab.harness import config, ports, releases
+from tests.lab.harness import config, oidc, ports, releases
 from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.storage_tool import StorageToolServer
 
@@ -27,14 +29,17 @@ LISTENERS = {
     "WRONGHOST": "SSL",
     "PLAIN": "SASL_PLAINTEXT",
     "OAUTH": "SASL_PLAINTEXT",
+    "OIDC": "SASL_PLAINTEXT",
     "SCRAM": "SASL_SSL",
     "CONTROLLER": "SASL_SSL",
 }
 SCRAM_AT_FORMAT_SINCE = (3, 5)
+SIGNED_TOKENS_SINCE = (4, 0)  # before, the class that checks them has another name
 SESSION_MS = 60_000
 _SECURITY = "org.apache.kafka.common.security"
 _PLAIN = f"{_SECURITY}.plain.PlainLoginModule required"
 _SCRAM = f"{_SECURITY}.scram.ScramLoginModule required"
+_ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 _OAUTH = f"{_SECURITY}.oauthbearer.OAuthBearerLoginModule required"
 
 
@@ -46,11 +51,17 @@ class SecuredNode:
     ports: dict[str, int]
     folder: Path
     authority: Authority
+    token_key: RSAPrivateKey
 
     @property
     def has_scram_users(self) -> bool:
         """Whether alice could be made for SCRAM when the node was formatted."""
         return releases.release(self.node.release).number >= SCRAM_AT_FORMAT_SINCE
+
+    @property
+    def checks_signed_tokens(self) -> bool:
+        """Whether the listener OIDC takes tokens that `token_key` signed."""
+        return releases.release(self.node.release).number >= SIGNED_TOKENS_SINCE
 
     @property
     def trust(self) -> dict[str, str]:
@@ -87,12 +98,15 @@ def _login(username: str, password: str) -> str:
 def secured_node(release: str, tool: StorageToolServer, folder: Path) -> Iterator[SecuredNode]:
     """Start the node; it is killed at the end."""
     places = dict(zip(LISTENERS, ports.free_ports(len(LISTENERS)), strict=True))
-    authority = _save_certificates(folder)
+    authority, token_key = _save_certificates(folder), oidc.new_key()
+    keys = oidc.save_keys(folder / "keys.json", token_key).as_uri()
     quorum = config.static_quorum({1: places["CONTROLLER"]})
     base = config.combined(
         node_id=1, log_dirs=[folder / "data"], broker_port=1, controller_port=places["CONTROLLER"], quorum=quorum
     )
-    node = KafkaNode(release, base | _listeners(places) | _tls(folder) | _sasl(), folder)
+    checks_tokens = releases.release(release).number >= SIGNED_TOKENS_SINCE
+    settings = base | _listeners(places) | _tls(folder) | _sasl() | _signed_tokens(keys, checks_tokens=checks_tokens)
+    node = KafkaNode(release, settings, folder, java_options=[f"-D{_ALLOWED}={keys}"])
     arguments: list[str | Path] = ["format", "-t", CLUSTER_ID, "-c", node.config_file]
     if releases.release(release).number >= SCRAM_AT_FORMAT_SINCE:
         for bits in (256, 512):
@@ -101,7 +115,7 @@ def secured_node(release: str, tool: StorageToolServer, folder: Path) -> Iterato
     assert result.exit_code == 0, result
     with node:
         node.start().wait_ready()
-        yield SecuredNode(node=node, ports=places, folder=folder, authority=authority)
+        yield SecuredNode(node=node, ports=places, folder=folder, authority=authority, token_key=token_key)
     for port in places.values():
         ports.release_port(port)
 
@@ -151,4 +165,23 @@ def _sasl() -> dict[str, str]:
         "listener.name.scram.scram-sha-512.sasl.jaas.config": f"{_SCRAM};",
         "listener.name.oauth.sasl.enabled.mechanisms": "OAUTHBEARER",
         "listener.name.oauth.oauthbearer.sasl.jaas.config": f'{_OAUTH} unsecuredLoginStringClaim_sub="admin";',
+    }
+
+
+def _signed_tokens(keys: str, *, checks_tokens: bool) -> dict[str, str]:
+    """The listener OIDC: tokens that a key of that file signed, for this audience and by this issuer."""
+    listener = "listener.name.oidc"
+    common = {
+        f"{listener}.sasl.enabled.mechanisms": "OAUTHBEARER",
+        f"{listener}.oauthbearer.sasl.jaas.config": f"{_OAUTH};",
+    }
+    if not checks_tokens:
+        return common
+    return common | {
+        f"{listener}.oauthbearer.sasl.server.callback.handler.class": (
+            f"{_SECURITY}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+        ),
+        f"{listener}.sasl.oauthbearer.jwks.endpoint.url": keys,
+        f"{listener}.sasl.oauthbearer.expected.audience": oidc.AUDIENCE,
+        f"{listener}.sasl.oauthbearer.expected.issuer": oidc.ISSUER,
     }
