@@ -25,6 +25,7 @@ from kafkactl.protocol.text.jaas import JaasEntry
 
 if TYPE_CHECKING:
     import ssl
+    from urllib.error import HTTPError
 
 _OAUTH = "sasl.oauthbearer"
 _URL = f"{_OAUTH}.token.endpoint.url"
@@ -33,6 +34,13 @@ _JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _CLIENT_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _RETRIEVERS = ("DefaultJwtRetriever", "ClientCredentialsJwtRetriever", "FileJwtRetriever", "JwtBearerJwtRetriever")
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
+# RFC 6749, section 5.2.
+_REASONS = frozenset(
+    {
+        "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
+        "invalid_scope",
+    }
+)  # fmt: skip
 _MOST_BYTES = 1024 * 1024
 _LONGEST_LIFE_S = 365 * 24 * 3600
 _KEPT = 0.8  # of a token's life, as sasl.login.refresh.window.factor
@@ -64,7 +72,7 @@ def token_source(entry: JaasEntry, properties: ClientProperties) -> TokenSource:
         return _without_seal(entry)
     try:
         parts = urlsplit(url)
-        host = parts.hostname
+        host, _ = parts.hostname, parts.port
     except ValueError as error:
         raise _invalid(f"{_URL} is not an http, https or file address: {error}") from None
     if parts.scheme == "file":
@@ -177,12 +185,24 @@ def _post(
             answer = json.loads(response.read(_MOST_BYTES))
     except HTTPError as error:
         with error:
-            raise _refused(url, f"HTTP status {error.code}") from None
+            raise _refused(url, f"HTTP status {error.code}{_reason(error)}") from None
     except (OSError, ValueError, RecursionError, HTTPException) as error:
         raise _refused(url, str(getattr(error, "reason", None) or type(error).__name__)) from error
     if not isinstance(answer, dict):
         raise _refused(url, "the response is not a JSON object")
     return answer
+
+
+def _reason(error: HTTPError) -> str:
+    """Why the server refuses, where it says so in a word of RFC 6749; no other text of it is repeated."""
+    from http.client import HTTPException
+
+    try:
+        answer = json.loads(error.read(_MOST_BYTES))
+    except (OSError, ValueError, RecursionError, HTTPException):
+        return ""
+    word = answer.get("error") if isinstance(answer, dict) else None
+    return f", {word}" if isinstance(word, str) and word in _REASONS else ""
 
 
 def _refused(url: str, words: str) -> UnreachableError:
@@ -192,7 +212,8 @@ def _refused(url: str, words: str) -> UnreachableError:
 def _shown(url: str) -> str:
     """An address without what may be secret in it: user, password and query."""
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname}{parts.path}"
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port is not None else ''}{parts.path}"
 
 
 def _checked(token: str, where: str) -> str:

@@ -20,7 +20,7 @@ from kafkactl.adapters.kafka.client_config import read_client_config
 from kafkactl.adapters.kafka.connection import Connection, connect
 from kafkactl.adapters.kafka.sasl.token import TokenSource
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import KafkactlError, UnreachableError
+from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.playground.broker import Action, Asked, FakeBroker, Reply
 from kafkactl.protocol.sasl.scram import Scram
 
@@ -214,6 +214,29 @@ class TestOAuthBearer:
                 )
             )
             assert (error.id, len(seen)) == ("token-not-available", 1)
+
+    @pytest.mark.parametrize(
+        ("answer", "told"),
+        [
+            ({"error": "invalid_client", "error_description": SECRET}, "HTTP status 401, invalid_client"),
+            ({"error": "invalid_client " + SECRET}, "HTTP status 401"),
+            ({"error": {}}, "HTTP status 401"),
+            ([SECRET], "HTTP status 401"),
+            (None, "HTTP status 401"),
+        ],
+    )
+    def test_why_an_endpoint_refuses(self, answer: Any, told: str) -> None:
+        """By one of RFC 6749's words, and by which server; nothing else that it says is repeated."""
+        with endpoint(401, answer) as (url, _), Server(b"") as broker:
+            options = f'clientId="me" clientSecret="{SECRET}"'
+            error = refused(lambda: connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url))
+        assert error.message == f"{url} gives no token: {told}"
+
+    def test_an_endpoint_at_a_port_that_cannot_be(self) -> None:
+        options, url = f'clientId="me" clientSecret="{SECRET}"', "https://h:99999/token"
+        with Server(b"") as broker, pytest.raises(InputError) as caught:
+            connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url)
+        assert caught.value.id == "invalid-token-source"
 
     @pytest.mark.parametrize(
         "answer",
