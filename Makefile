@@ -1,10 +1,11 @@
 # make demo   sets up and shows the main job        make test   sets up and runs the whole suite, lab included
 # make check  no Kafka, under 2 minutes            make lab    the long campaigns; figures go to docs/proof/
 # make docs   what is generated in docs/            make bench  ratios against Kafka's own tools, on a quiet machine
+# make pictures   screenshots of the report and pictures of terminals in docs/pictures (needs Chromium)
 # make site   the documentation as a site in build/site, links checked
 # make dist   sdist, wheel and bill of materials in dist/, checked, installed and tried in a fresh environment
 # make requirements   newest versions of all dependencies, with hashes, to requirements/
-.PHONY: setup system check static ruff layout types layers format test lab bench demo docs site dist requirements clean
+.PHONY: setup system check static ruff layout types layers format test lab bench demo docs pictures site dist requirements clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -85,6 +86,9 @@ docs: setup
 	$(BIN)/python -m scripts.make_states
 	$(BIN)/python -m scripts.make_checks
 	$(BIN)/python -m scripts.make_picture
+
+pictures: setup
+	$(BIN)/python -m scripts.make_pictures
 
 site: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict

@@ -15,7 +15,8 @@ from pathlib import Path
 from scripts.terminal_capture import on_a_terminal
 
 ROOT = Path(__file__).resolve().parents[1]
-PICTURE = ROOT / "docs" / "pictures" / "terminal.svg"
+FOLDER = ROOT / "docs" / "pictures"
+PICTURE = FOLDER / "terminal.svg"
 PROGRAM = Path(sys.executable).with_name("kafkactl")
 COLUMNS = 100
 KAFKA = "4.3.1"
@@ -41,39 +42,41 @@ def main() -> None:
     except OSError as trouble:
         sys.exit(f"error: {DISKS}: {trouble.strerror}. Name a folder that you may make: KAFKACTL_PICTURE_DISKS.")
     try:
-        text = "\n".join(_scene(DISKS))
+        text = "\n".join(scene(DISKS))
     finally:
         shutil.rmtree(DISKS)
-    PICTURE.write_text(_svg(text), encoding="utf-8")
+    PICTURE.write_text(svg(text), encoding="utf-8")
 
 
-def _scene(folder: Path) -> list[str]:
+def scene(folder: Path) -> list[str]:
+    """A format, its proof, and a disk that did not mount: each command and what it printed."""
     (folder / "controller-1.properties").write_text(CONFIG.format(disks=folder), encoding="utf-8")
     arguments = f"-t {CLUSTER_ID} -c controller-1.properties --kafka-version {KAFKA}"
     shots = [
-        _shot(f"kafkactl storage format {arguments} --standalone", folder),
-        _shot(f"kafkactl storage verify -c controller-1.properties --kafka-version {KAFKA}", folder),
+        shot(f"kafkactl storage format {arguments} --standalone", folder),
+        shot(f"kafkactl storage verify -c controller-1.properties --kafka-version {KAFKA}", folder),
     ]
     shutil.rmtree(folder / "fast" / "metadata")
     (folder / "fast" / "metadata").mkdir()
-    shots.append(_shot(f"kafkactl storage format {arguments} --standalone -g", folder, comment="# fast/ did not mount"))
+    shots.append(shot(f"kafkactl storage format {arguments} --standalone -g", folder, comment="# fast/ did not mount"))
     return shots
 
 
-def _shot(command: str, folder: Path, *, comment: str = "") -> str:
+def shot(command: str, folder: Path, *, comment: str = "") -> str:
+    """A command line and what it prints on a terminal in this folder."""
     said = f"\x1b[1;32m$\x1b[0m \x1b[1m{command}\x1b[0m  \x1b[2m{comment}\x1b[0m"
     _, text = on_a_terminal([str(PROGRAM), *command.split()[1:]], folder=folder, columns=COLUMNS)
     return f"{said}\n{text}"
 
 
-def _svg(text: str) -> str:
+def svg(text: str) -> str:
+    """A terminal with this text, with its colours, as a picture that asks no other server for a font."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(record=True, width=COLUMNS, file=StringIO(), force_terminal=True, legacy_windows=False)
     console.print(Text.from_ansi(text))
     svg = console.export_svg(title="kafkactl", unique_id="kafkactl")
-    # The picture must not ask another server for a font.
     return re.sub(r"@font-face\s*{.*?}\s*", "", svg, flags=re.DOTALL)
 
 

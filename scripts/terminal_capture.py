@@ -5,17 +5,23 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+_WIPED = re.compile(r"[^\n]*\r\x1b\[K|\r")
+
 
 def on_a_terminal(
     command: Sequence[str], *, folder: Path, columns: int, environment: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Run a command on a terminal of its own; its exit code, and all that it printed, ends of line as `\\n`."""
+    """Run a command on a terminal of its own; its exit code, and what is left to read there, ends of line as `\\n`.
+
+    A line of progress that the command wiped is not.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     child = subprocess.Popen(
@@ -31,7 +37,7 @@ def on_a_terminal(
     finally:
         os.close(ours)
         child.wait()
-    return child.returncode, text.decode("utf-8", "replace").replace("\r", "")
+    return child.returncode, _WIPED.sub("", text.decode("utf-8", "replace").replace("\r\n", "\n"))
 
 
 def _environment(columns: int, added: Mapping[str, str]) -> dict[str, str]:

@@ -69,9 +69,11 @@ class Tab:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
-    def picture(self, path: Path) -> None:
-        """The whole page as PNG."""
-        shot = self._ask("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+    def picture(self, path: Path, *, top: float = 0, height: int | None = None) -> None:
+        """The whole page as PNG, or so many pixels of its height from `top` on."""
+        width = self.value("innerWidth")
+        part = {} if height is None else {"clip": {"x": 0, "y": top, "width": width, "height": height, "scale": 1}}
+        shot = self._ask("Page.captureScreenshot", format="png", captureBeyondViewport=True, **part)
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def _ask(self, method: str, **params: Any) -> Any:
