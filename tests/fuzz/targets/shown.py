@@ -98,7 +98,7 @@ def _report_pictures() -> Made:
 
     def feed(data: bytes) -> object:
         found = drawn(_words(data))
-        if any(set(one) - set(other) for one, other in zip(found, plain, strict=True)):
+        if any(set(nodes) - set(known) for nodes, known in zip(found, plain, strict=True)):
             raise UndeclaredError(f"{found} instead of {plain}")
         return [numbers_of(picture) for picture in _pictures(_words(data))]
 
