@@ -125,7 +125,7 @@ def _levels(facts: Mapping[str, Any]) -> dict[str, tuple[int, int, int]]:
 
 
 def node_words(facts: Mapping[str, Any], *roles: str) -> list[tuple[str, str]]:
-    """Node ids as text, with their role: `brokers`, `controllers`, or both. A negative number is no node's id."""
+    """Node ids as text, with their role: `brokers`, `controllers`, or both. Negative numbers are left out."""
     return [(str(node), role.removesuffix("s")) for role in roles for node in facts.get(role, ()) if node >= 0]
 
 
