@@ -19,7 +19,7 @@ PASSWORD = re.compile(
     r"""(?i)(?:password|passphrase|client.?secret)["']?\s*[=:]\s*\\?["']?([^"'\s,;\])\\}]+)""",
 )
 # What stands where a password may stand and is none: names of variables and types, words that tests expect to see.
-NO_PASSWORDS = re.compile(r"\{.*|<redacted>|[A-Z_]+|str\b.*|bytes\b.*|None|True|…|\.\.\.|given\[")
+NO_PASSWORDS = re.compile(r"\{.*|<redacted>|[A-Z_]+|str\b.*|bytes\b.*|None|True|…|\.\.\.|given\[|secret")
 # Values of tests that only read a text and never run a command, and those of Kafka's own tools at work.
 EXCEPT = {
     "tests/lab/storage/config_variants.py", "tests/lab/storage/format_cases.py", "tests/lab/make_goldens/formats.py",

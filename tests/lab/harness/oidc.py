@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.hashes import SHA256
 
-CLIENT, CLIENT_SECRET = "tool", "t00l-s3cret/+"
+CLIENT = "tool"
+CLIENT_SECRET = "t00l-s3cret/+"
 ISSUER, AUDIENCE = "https://issuer.example", "kafka"
 SCOPE = "metadata"
 KEY_ID = "k1"
