@@ -3,7 +3,8 @@
 Every password that tests use carries one of `MARKS` (tests/repository/test_secrets.py looks after that), so that it can
 be found wherever it turns up: in clear, in base64 at any alignment, in hexadecimal, or quoted for an address. Searched
 are the output of every command line that runs in this process or in one of its own, what tests capture, and the files
-that kafkactl writes: plans, receipts, journals. Where secrets are asked for (`--show-secrets`) they may be shown.
+that kafkactl writes: plans, receipts, journals, reports, bundles, metrics, and what a crash leaves. Where secrets are
+asked for (`--show-secrets`) they may be shown.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ import pytest
 
 MARKS = ("hunter", "s3cret", "scr4m", "passw0rd", "alice-secret", "another-secret", "geheim")
 ASKED_FOR = ("--show-secrets", "--include-secrets")
-WRITTEN = ("*.jsonl", "*plan*.json", "node-*.json", "*receipt*.json", "*.html", "*.zip")
+# What kafkactl writes, and what a process leaves that crashes.
+WRITTEN = (
+    "*.jsonl", "*plan*.json", "node-*.json", "*receipt*.json", "*.html", "*.zip", "*.prom", "*.csv", "*.svg", "*.md",
+    "core", "core.[0-9]*", "hs_err_pid*",
+)  # fmt: skip
 _IS_WRITTEN = re.compile("|".join(map(fnmatch.translate, WRITTEN)))
 _MOST_BYTES = 64 * 1024 * 1024
 _told: list[str] = []
