@@ -121,12 +121,15 @@ def _tried(runner: Runner, mutants: list[Mutant], end: float, *, anew: bool) -> 
 
 def ask_mypy() -> bool:
     """Ask mypy of the mutants on which no test failed."""
+    asked = {}
     for package in packages():
         known = verdicts(package)
-        asked = [mutant for mutant in package.sampled() if mutant.id in known and _is_open(known[mutant.id])]
-        for mutant, said in what_mypy_says(asked):
-            verdict = replace(known[mutant.id], failed=said, typed=True, digest=_digest_of(mutant, package, said))
-            _record(verdict)
+        for mutant in package.sampled():
+            if mutant.id in known and _is_open(known[mutant.id]):
+                asked[mutant] = known[mutant.id], package
+    for mutant, said in what_mypy_says(asked):
+        verdict, package = asked[mutant]
+        _record(replace(verdict, failed=said, typed=True, digest=_digest_of(mutant, package, said)))
     return True
 
 
