@@ -1,0 +1,83 @@
+"""The most memory that commands over a metadata log take, on logs of two shapes (`bench/log_shape.py`).
+
+python -m bench.memory [RECORDS [PARTITIONS]]. Of each command the largest process counts. The goal is 350 MB for a
+million partitions and 150 MB for all else, whatever the number of records.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.installed import ROOT
+from bench.log_shape import Expected, described, diverse_shape, reference_shape
+from bench.make_metadata_log import write_log
+from bench.side_by_side import circumstances, record
+
+RECORDS = 1_000_000
+GOAL_MB = 150.0
+GOAL_MB_A_PARTITION = 350 / 1_000_000
+SHAPES = {"regular": reference_shape, "diverse": diverse_shape}
+COMMANDS = (("log", "image"), ("dryrun", "replay"), ("log", "verify"), ("log", "dump"))
+_WRITE = "--write"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure, print and record."""
+    records = int(arguments[0]) if arguments else RECORDS
+    partitions = int(arguments[1]) if len(arguments) > 1 else records // 5
+    text = [f"Peak memory of the largest process of each command, one run each; {circumstances()}."]
+    for name in SHAPES:
+        text += _measured(name, records, partitions)
+    if records >= RECORDS:
+        millions = f"{records / 1e6:g} M records, {partitions:,} partitions"
+        record(f"Memory of commands over a metadata log, {millions}", "\n".join(text))
+    else:
+        print("\n".join(text))
+
+
+def _measured(name: str, records: int, partitions: int) -> list[str]:
+    with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as scratch:
+        # By a process of its own: what this one has in memory counts as the peak of those that it starts.
+        words = [sys.executable, "-m", "bench.memory", _WRITE, scratch, name, str(records), str(partitions)]
+        subprocess.run(words, check=True, cwd=ROOT)
+        expected = Expected(**json.loads((Path(scratch) / "expected.json").read_text()))
+        log = str(Path(scratch) / "__cluster_metadata-0")
+        peaks = {" ".join(words): _peak_mb([*words, log]) for words in COMMANDS}
+    goal = GOAL_MB + GOAL_MB_A_PARTITION * partitions
+    return [
+        "",
+        f"{name}: {described(expected)}.",
+        "",
+        f"| command | MB | goal {goal:.0f} MB |",
+        "|---|---|---|",
+        *(f"| `kafkactl {command}` | {peak:.0f} | {_verdict(peak <= goal)} |" for command, peak in peaks.items()),
+    ]
+
+
+def _peak_mb(words: Sequence[str]) -> float:
+    """Raises RuntimeError where the command fails."""
+    command = [sys.executable, "-m", "kafkactl", *words]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+    return used.ru_maxrss * 1024 / 1e6
+
+
+def _verdict(is_met: bool) -> str:
+    return "met" if is_met else "missed"
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == [_WRITE]:
+        place, shape, count, most = sys.argv[2:]
+        write_log(Path(place), SHAPES[shape](int(count), int(most)))
+    else:
+        main(sys.argv[1:])
