@@ -134,7 +134,7 @@ class _Child(Generic[Piece]):
             os.close(self._memory)
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            with suppress(ChildProcessError):  # where SIGCHLD is ignored nobody is left to wait for
+            with suppress(ChildProcessError):  # with SIGCHLD ignored, the kernel has reaped the child
                 os.waitpid(pid, 0)
 
 
@@ -144,7 +144,7 @@ def _parts(memory: int, size: int) -> Iterator[bytes]:
 
 
 def _be_child(pipe: int, memory: int, work: Work[Piece], piece: Piece) -> None:
-    """Do the work, say how much came of it, and end: whatever goes wrong here, the parent meets it, too."""
+    """Do the work, report its size, and end. After an error nothing is reported: the parent then does the piece."""
     try:
         for number in _HANDLED:
             signal.signal(number, signal.SIG_DFL)

@@ -186,7 +186,7 @@ def _part(found: Mapping[str, Any]) -> PartResult:
 
 def _names(found: Mapping[str, Any]) -> list[str]:
     names = found.get("members")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, list) or not all(isinstance(name, str) and is_member_name(name) for name in names):
         raise _WrongShapeError("has a part whose members are not names")
     return names
 

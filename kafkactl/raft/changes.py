@@ -76,8 +76,8 @@ def _refused_request(node: Node, request: AddRaftVoterRequest | RemoveRaftVoterR
     return None
 
 
-def _refused_change(node: Node, now: int, verb: str) -> Refusal | None:
-    """The conditions of every change: none pending, a high watermark in this epoch, kraft.version, none uncommitted."""
+def _unsettled(node: Node, now: int) -> Refusal | None:
+    """What every change waits for, also in a static quorum: none pending, and a high watermark in this epoch."""
     leader = node.leader
     assert leader is not None
     leader.expire_pending(node, now)
@@ -89,6 +89,14 @@ def _refused_change(node: Node, now: int, verb: str) -> Refusal | None:
         return errors.REQUEST_TIMED_OUT, (
             "Request timed out waiting for leader to establish HWM and fence previous voter changes"
         )
+    return None
+
+
+def _refused_change(node: Node, now: int, verb: str) -> Refusal | None:
+    """The conditions of a change of a dynamic quorum: `_unsettled`, kraft.version, no change that is uncommitted."""
+    refusal = _unsettled(node, now)
+    if refusal is not None:
+        return refusal
     if not node.log.kraft_version:
         return errors.UNSUPPORTED_VERSION, (
             f"Cluster doesn't support {verb} voter because the {KRAFT_VERSION} feature is {node.log.kraft_version}"
@@ -245,10 +253,10 @@ def _updated(node: Node, now: int, request: UpdateRaftVoterRequest) -> int:
     ):
         return errors.INVALID_REQUEST
     is_static = not node.log.kraft_version
-    if not (is_static and node.profile.static_voters_update):
-        refusal = _refused_change(node, now, "updating")
-        if refusal is not None:
-            return refusal[0]
+    may_be_static = is_static and node.profile.static_voters_update
+    refusal = _unsettled(node, now) if may_be_static else _refused_change(node, now, "updating")
+    if refusal is not None:
+        return refusal[0]
     if not low <= node.log.kraft_version <= high:
         return errors.INVALID_REQUEST
     assert node.leader is not None

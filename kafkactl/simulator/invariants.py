@@ -142,7 +142,7 @@ class Monitor:
     def recovered(self, shadow: Shadow, taken: int, end: int) -> None:
         """An operator made the log up to `taken` the whole history, and let it end at `end`.
 
-        That is no step of the protocol: it counts as committed from now on, whatever else was.
+        The protocol has no such step: from now on that history is committed, whatever was before.
         """
         number = shadow.number_at(taken)
         self._committed[end] = number if end == taken and number is not None else -end

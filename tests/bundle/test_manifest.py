@@ -21,13 +21,14 @@ from kafkactl.bundle.manifest import (
 from kafkactl.errors import InputError
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
+PATHS = st.from_regex(r"[a-z]{1,9}/[a-z]{1,9}", fullmatch=True)
 NUMBERS = st.integers(0, 2**62)
 ERRORS = st.none() | st.builds(PartError, id=TEXTS, message=TEXTS, next_step=TEXTS)
 PARTS = st.builds(
     PartResult,
     name=TEXTS,
     about=TEXTS,
-    members=st.lists(TEXTS, max_size=3).map(tuple),
+    members=st.lists(PATHS, max_size=3).map(tuple),
     exit_code=st.none() | NUMBERS,
     error=ERRORS,
 )
@@ -39,9 +40,7 @@ LOGS = st.builds(
     cluster_id=st.none() | TEXTS,
     replaced=st.dictionaries(TEXTS, NUMBERS, max_size=3),
 )
-MEMBERS = st.builds(
-    Member, path=st.from_regex(r"[a-z]{1,9}/[a-z]{1,9}", fullmatch=True), size=NUMBERS, sha256=st.just("ab" * 32)
-)
+MEMBERS = st.builds(Member, path=PATHS, size=NUMBERS, sha256=st.just("ab" * 32))
 MANIFESTS = st.builds(
     Manifest,
     kafkactl_version=TEXTS,

@@ -105,7 +105,7 @@ def read(content: bytes) -> JournalText:
     return read_journal(content, file="journal", subject="quorum", cluster_id=None)
 
 
-def test_a_line_that_nobody_tore_is_named() -> None:
+def test_an_edited_line_is_named() -> None:
     lines = lines_of(next(name for name in REMEMBERED if name.startswith("quorum-")))
     with pytest.raises(InputError) as refused:
         read(b"".join([*lines[:2], b"not an entry\n", *lines[2:]]))
@@ -113,7 +113,7 @@ def test_a_line_that_nobody_tore_is_named() -> None:
     assert "line 3" in refused.value.message
 
 
-def test_a_last_line_without_its_end_is_told() -> None:
+def test_a_last_line_without_its_end_is_reported() -> None:
     whole = b"".join(lines_of(next(name for name in REMEMBERED if name.startswith("quorum-"))))
     assert read(whole).open_end is False
     assert read(whole.rstrip(b"\n")).open_end is True

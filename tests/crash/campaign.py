@@ -40,7 +40,7 @@ _GONE: Any = "gone"
 
 
 def is_temporary(path: str) -> bool:
-    """Names that nobody takes for a result: ours for what is being written."""
+    """Names that are not taken for a result: those of files that are being written."""
     parts = path.split("/")
     return any(
         (part.startswith(".") and part.endswith((".tmp", ".new", ".lock")))

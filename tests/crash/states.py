@@ -69,7 +69,7 @@ class Disk:
         return cls(folders=folders, synced=dict(model.contents), contents=dict(model.contents))
 
     def copy(self) -> Disk:
-        """The same, to be gone on with."""
+        """A copy that can be changed further."""
         folders = {node: dict(names) for node, names in self.folders.items()}
         return Disk(folders, dict(self.synced), list(self.pending), dict(self.contents))
 

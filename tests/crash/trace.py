@@ -339,7 +339,7 @@ class Tracer:
 
 @dataclass(frozen=True)
 class _FailAfter:
-    """The operation happened, and its caller is told that it did not."""
+    """The operation happened, and its caller gets an error."""
 
     result: Any
 

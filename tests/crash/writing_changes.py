@@ -1,4 +1,4 @@
-"""Changes of a cluster with a journal, as the crash campaign plays them: the cluster is a value that lives outside."""
+"""Changes of a cluster with a journal, as the crash campaign runs them: the cluster is a value that lives outside."""
 
 from __future__ import annotations
 

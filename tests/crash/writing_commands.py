@@ -1,4 +1,4 @@
-"""Every command that writes, as the crash campaign plays it: what is there before, the run, the rule for its states."""
+"""Every command that writes, as the crash campaign runs it: what is there before, the run, the rule for its states."""
 
 from __future__ import annotations
 

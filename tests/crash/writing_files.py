@@ -1,4 +1,4 @@
-"""The commands that write files of their own, as the crash campaign plays them: results, plans, copies, contexts."""
+"""The commands that write files of their own, as the crash campaign runs them: results, plans, copies, contexts."""
 
 from __future__ import annotations
 

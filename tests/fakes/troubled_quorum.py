@@ -1,7 +1,7 @@
 """A fake quorum to whose nodes something happens at one request: a death, a pause, an election, another cluster.
 
-What happens lasts until `heal`, but for what is said to be short. While voters are away the others elect a leader, and
-none where they are no majority, as Kafka's do.
+What happens lasts until `heal`, but for what is said to be short. While voters are away the others elect a leader if
+they are a majority, as Kafka's do.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Moment(Enum):
 
 
 class _Plan(FaultPlan):
-    """The network of one controller: what passes is told to the quorum first."""
+    """The network of one controller: the quorum sees each request first."""
 
     def __init__(self, quorum: TroubledQuorum, node_id: int) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """What `mypy --strict` says of mutants: many at once, of different modules, for a run takes as long as ten tests.
 
-Annotations are not mutated, and strict mode wants them everywhere: a fault in one module changes no type in another,
-but for a constant without an annotation. So a complaint is of the mutant in whose module it stands; where one stands in
-a module without a mutant, the mutants are asked for one by one.
+Annotations are not mutated, and strict mode requires them everywhere: a fault in one module changes no type in another,
+but for a constant without an annotation. So an error belongs to the mutant of the module that it names; after an
+error in a module without a mutant, the mutants are checked one by one.
 """
 
 from __future__ import annotations

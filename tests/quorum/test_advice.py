@@ -1,4 +1,4 @@
-"""What is said beside the refusal: numbers, directories and the next step that an operator goes by."""
+"""What is said in addition to the refusal: numbers, directories and the next step that an operator goes by."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_wedge_says_whom_to_bring_back():
     assert (wedge.evidence["voters_after"], wedge.evidence["alive"], wedge.evidence["majority"]) == ([2, 3], [2], 2)
 
 
-def test_a_replaced_disk_is_shown_beside_the_one_that_votes():
+def test_a_replaced_disk_is_shown_with_the_one_that_votes():
     state = world("1 2 3", dead="3", observers="3b").observe()
     finding = finding_of(check_health(state), "voter-runs-on-another-disk")
     assert finding.evidence == {"voter": str(directory("a")), "observer": str(directory("b"))}

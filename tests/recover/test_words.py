@@ -66,7 +66,7 @@ def test_a_topic_with_a_dash_in_its_name_is_found():
     assert not _has(image, "pay-0")
 
 
-def test_a_kraft_version_is_never_taken_back():
+def test_a_kraft_version_is_never_lowered():
     (voter,) = worlds.voters([2])
     for before, after in ((None, 1), (1, 1), (2, 2)):
         image = changed(BEFORE, kraft_version=before)

@@ -1,4 +1,4 @@
-"""Pages that kafkactl writes, held against the rules: sound HTML in which nothing runs or loads."""
+"""Checks of pages that kafkactl writes: sound HTML in which nothing runs or loads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EMPTY_ELEMENTS = {"meta", "link", "br", "hr", "img"}
 
 
 class Reader(HTMLParser):
-    """Holds a page against the rules: every element is closed in its order, no two have one id."""
+    """Checks a page: every element is closed in its order, no two have one id."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -105,7 +105,7 @@ def test_what_breaks_the_schema_is_an_error(wheel: Path, monkeypatch: pytest.Mon
         make_sbom.bill(wheel)
 
 
-def test_a_licence_that_nobody_knows_is_an_error(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_licence_is_an_error(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(make_sbom, "license_expression", lambda package: "")
     with pytest.raises(make_sbom.SbomError, match="the licence of"):
         make_sbom.bill(wheel)

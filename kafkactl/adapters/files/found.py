@@ -1,7 +1,7 @@
 """What an earlier run left is brought to the disk before a later one relies on it.
 
-A run that was killed leaves files and folders that everybody sees and that a power failure still takes away: it died
-between an operation and its sync. Whoever finds them in place syncs them as if they were its own. A sync of what is on
+A killed run leaves files and folders that other processes see and that a power failure still removes: it ended between
+an operation and its sync. A run that finds them in place syncs them as if they were its own. A sync of what is on
 the disk already writes nothing, so that this costs a few system calls.
 """
 

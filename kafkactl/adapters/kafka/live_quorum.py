@@ -68,7 +68,7 @@ class LiveQuorum:
         self._near: Client | None = None
         client.check_one_cluster()
         self._cluster = self._cluster_seen() or _cluster_id(client)
-        if isinstance(self._cluster, str):  # from here on no other cluster is followed, whoever answers
+        if isinstance(self._cluster, str):  # from here on answers of other clusters are ignored
             self._watcher.cluster_id = self._observer.cluster_id = self._cluster
 
     def _cluster_seen(self) -> str | None:

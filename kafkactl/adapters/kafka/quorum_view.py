@@ -261,7 +261,7 @@ def _check_allowed(visits: Sequence[Visit]) -> None:
 def of_cluster(cluster_id: str | None, seen: Visit) -> Visit:
     """The visit, or where the node says that it is of another cluster than `cluster_id`, that and nothing else of it.
 
-    Which cluster it is stays, so that nobody takes the address for that of a node of this one.
+    The id of that cluster is kept, so that the address is not used as that of a node of this one.
     """
     if seen.view is None or cluster_id in (None, seen.view.cluster_id):
         return seen
@@ -289,7 +289,7 @@ def assembled(
     registrations: Registrations | None = None,
     cluster_id: str | None = None,
 ) -> QuorumState:
-    """The state that these visits, disks and registrations add up to; `cluster_id` None: the cluster told first."""
+    """The state that these visits, disks and registrations add up to; `cluster_id` None: the cluster named first."""
     cluster_id = cluster_id or _cluster_id(visits, disks)
     same = [visit for visit in visits if visit.view is None or cluster_id in (None, visit.view.cluster_id)]
     answers = [visit.answer for visit in same if visit.answer is not None]

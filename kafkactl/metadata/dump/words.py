@@ -78,7 +78,7 @@ class IdWords:
         self._words = words
         self._label = label
         self._new: list[bytes] = []
-        self._ids = IdNumbers(self._new.append)
+        self._ids = IdNumbers(self._new.extend)
         self._numbers: Array = np.zeros(0, np.int64)
 
     def of(self, first: Array, second: Array) -> Array:

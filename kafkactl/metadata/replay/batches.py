@@ -20,10 +20,10 @@ from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import EMPTY, LEADER_EPOCH_AT, PARTITION_EPOCH_AT, Image, PartitionState
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
+from kafkactl.metadata.replay.framing import framed
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, Replay, Replaying
 from kafkactl.metadata.replay.state import State
 from kafkactl.metadata.replay.topics import LEADER_STAYS, RECOVERY_STATE_STAYS
-from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, decode_header, decode_records
@@ -38,9 +38,6 @@ _HEAD_END = 3 + _HEAD.size  # in a record's value: frame, api key and version ta
 _MOST_REMEMBERED = 200_000
 _MANY_OBJECTS: Final = 100_000  # of a fold, from which on the collector should not look at them
 _NEWEST: Final = 2  # version of both partition records
-_LONG: Final = 1 << 14  # a zigzag varint of three bytes
-_SHORTEST: Final = 2 * 3  # the frame of a value, in zigzag
-_NO_KEY: Final = 1  # -1 in zigzag
 
 _OTHER: Final = -1
 _CHANGED_LISTS: Final = ("Isr", "EligibleLeaderReplicas", "LastKnownElr", "RemovingReplicas", "AddingReplicas")
@@ -267,59 +264,6 @@ def _decoded(key: bytes | None, value: bytes | None, *, is_control: bool) -> Any
             "a metadata record has a value and no key", id="not-a-metadata-record", offset=0, path="Record"
         )
     return decode_record(value)
-
-
-# --- records within a batch -----------------------------------------------------------------------------------------
-
-
-def framed(data: bytes, at: int, end: int, count: int) -> list[int] | None:
-    """Start and end of every value of a usual batch, by turns; None for anything else.
-
-    Usual is what Kafka writes into this log: no key, no headers, one timestamp, offsets without a gap, values below
-    4 KiB.
-    """
-    if count > MOST_BATCH_RECORDS:
-        return None
-    places = framed_first(data, at, count)
-    return places if places and places[-1] + 1 == end else None
-
-
-def framed_first(data: bytes, at: int, count: int) -> list[int] | None:
-    """As `framed`, of the first records of a batch that may have more; the last one ends a byte behind its value."""
-    places: list[int] = []
-    add = places.append
-    try:
-        for expected in range(0, 2 * count, 2):  # offset deltas, in zigzag
-            length = data[at]
-            at += 1
-            if length >= 0x80:
-                length += (data[at] - 1) << 7
-                at += 1
-            delta, value = data[at + 2], at + 3
-            if delta >= 0x80:
-                delta += (data[value] - 1) << 7
-                value += 1
-                if delta >= _LONG:
-                    delta += (data[value] - 1) << 14
-                    value += 1
-            key, size = data[value], data[value + 1]
-            value += 2
-            if size >= 0x80:
-                size += (data[value] - 1) << 7
-                value += 1
-            value_end = value + (size >> 1)
-            if (length | size) & 1 or length >= _LONG or size >= _LONG or size < _SHORTEST:
-                return None
-            if delta != expected or key != _NO_KEY or data[at + 1] or data[value_end]:
-                return None
-            if value_end + 1 != at + (length >> 1):
-                return None
-            add(value)
-            add(value_end)
-            at = value_end + 1
-    except IndexError:
-        return None
-    return places
 
 
 def _patched(old: PartitionState, patch: Patch) -> PartitionState:

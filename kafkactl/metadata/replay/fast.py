@@ -140,7 +140,7 @@ class FastReplaying(BatchReplaying):
         records = found.between(first, behind).since(begun)
         stretch = self._read(window, records)
         if stretch is None or stretch.open_at >= 0:
-            # A transaction that does not end here: what stands before the batch in which it begins goes by columns.
+            # A transaction that does not end here: the batches before the one in which it begins go by columns.
             whole = 0 if stretch is None else int(records.first.searchsorted(stretch.open_at, "right")) - 1
             if whole:
                 return self._take_stretch(window, found, first, first + whole, base, begun=begun)

@@ -17,7 +17,8 @@ from kafkactl.kafka_names import TRANSACTION_NAME, ZkMigrationState
 from kafkactl.metadata.image.model import FeatureRange, Image, Listener, LogRecord
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
-from kafkactl.metadata.replay.batches import BATCH_HEAD, UNUSUAL_BITS, framed
+from kafkactl.metadata.replay.batches import BATCH_HEAD, UNUSUAL_BITS
+from kafkactl.metadata.replay.framing import framed
 from kafkactl.migration.observed.log_facts import (
     AbortedCopy,
     ControllerSeen,

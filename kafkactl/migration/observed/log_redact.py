@@ -16,7 +16,8 @@ from kafkactl.errors import DecodeError, EncodeError
 from kafkactl.metadata.image.redact import REDACTED, shown_config
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record, encode_record
-from kafkactl.metadata.replay.batches import BATCH_HEAD, UNUSUAL_BITS, framed
+from kafkactl.metadata.replay.batches import BATCH_HEAD, UNUSUAL_BITS
+from kafkactl.metadata.replay.framing import framed
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.record_batch import (
     HEADER_BYTES,

@@ -1,8 +1,8 @@
 """Commands to whose cluster something happens: a few cases here, all of them in the campaign (docs/proof/faults.md).
 
-The campaign is resumable: what was played without a fault of ours is kept in a file outside the tree and not played
+The campaign is resumable: a case that ran without a fault of ours is kept in a file outside the tree and not run
 again while the sources stay as they are. `KAFKACTL_CAMPAIGN_S` ends a piece of it after so many seconds; the page then
-says how many cases of all were played.
+says how many cases of all were run.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_something_happens_at_every_request_of_every_command(tmp_path: Path) -> 
 
 
 class _Kept:
-    """The cases that were played with these sources, by their names."""
+    """The cases that ran with these sources, by their names."""
 
     def __init__(self) -> None:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

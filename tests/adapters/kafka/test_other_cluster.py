@@ -166,7 +166,7 @@ class StrayQuorum(FakeQuorum):
         return answer
 
 
-def test_what_a_node_of_another_cluster_says_is_no_evidence() -> None:
+def test_answers_of_another_cluster_are_not_evidence() -> None:
     with (
         StrayQuorum(controllers=3, voters=(1, 2, 3)) as quorum,
         client_of(quorum) as client,

@@ -78,7 +78,7 @@ def _one(field: FieldSpec, form: Form, told: Any) -> Any:
 
 
 class _Node:
-    """Stands where a connection stands: every answer goes over the wire once, and then to whoever asked."""
+    """Takes the place of a connection: every answer is encoded and decoded once before it is returned."""
 
     def __init__(self, at: int, told: Mapping[str, Any]) -> None:
         self.address = Address(f"h{at}", 9092)

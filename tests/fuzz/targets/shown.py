@@ -57,7 +57,7 @@ SHELL_SIGNS = frozenset("$`\\\"'|&;<>(){}[]*?!~#^ \t\n\r\0")
 
 
 def _words(data: bytes) -> Words:
-    """The texts in an input, again and again; never empty, for what has no name is drawn otherwise."""
+    """The texts in an input, again and again; never empty, because a thing without a name is drawn differently."""
     return itertools.cycle([word or "-" for word in data.decode("utf-8", "surrogateescape").split(SEPARATOR)])
 
 
@@ -158,7 +158,7 @@ def _bundle_page() -> Made:
 
 
 def _leads_away(address: str) -> bool:
-    """Whether a link names a scheme or a host, and so another place than a file beside the page."""
+    """Whether a link names a scheme or a host, and so another place than a file next to the page."""
     return address != "data:," and (":" in address.partition("/")[0] or address.startswith("/"))
 
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkactl.metadata.replay import fast as replay_fast
-from kafkactl.metadata.replay.batches import framed
 from kafkactl.metadata.replay.columns import frame
 from kafkactl.metadata.replay.columns.bytes import Window
 from kafkactl.metadata.replay.columns.large import THREE_BYTES
+from kafkactl.metadata.replay.framing import framed
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import HEADER_BYTES, encode_batch
 from tests.dryrun.odd_logs import LEVEL, change, encoded, partition, topic

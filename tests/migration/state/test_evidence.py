@@ -49,7 +49,7 @@ def test_what_zookeeper_does_not_have_yet(offset: int, last: int | None, lag: in
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_a_saved_tree_without_versions_does_not_say_that_it_was_made_anew(told: bool) -> None:
+def test_a_saved_tree_without_versions_does_not_say_that_it_was_made_again(told: bool) -> None:
     observation = _M8.observation()
     assert observation.tree is not None
     znodes = [

@@ -44,7 +44,7 @@ def test_a_snapshot_is_cut_without_its_footer_or_in_a_batch(contents, stop, is_c
 
 
 @pytest.mark.parametrize(("locked", "held"), [(True, []), (False, ["/data/d1/.lock"])])
-def test_a_lock_that_a_process_holds_now_is_no_trace_of_an_earlier_run(locked, held):
+def test_a_lock_that_a_process_holds_now_does_not_show_an_earlier_run(locked, held):
     lock = DirectoryEntry(name=".lock", kind="file", size_bytes=0, mtime_ms=0)
     directory = facts(observed=blank("/data/d1", entries=(lock,), locked_by_process=locked))
     assert list(_traces(Some(config=Some(metadata_log_dir="/other")), directory)) == held
@@ -64,7 +64,7 @@ def test_ten_names_are_enough():
         (DirectoryState.DIRECTORY, "The directory has no meta.properties."),
     ],
 )
-def test_a_directory_that_is_not_there_is_told_from_one_without_the_file(state, words):
+def test_a_missing_directory_is_distinguished_from_one_without_the_file(state, words):
     assert not_formatted(facts(observed=blank("/data/d1", state=state))).finding.message == words
 
 

@@ -1,6 +1,6 @@
 """Batches and the records in them by columns: the n-th records of all batches are read at once.
 
-What is usual is what `replay_batches.framed` calls so; the two agree on every batch.
+What is usual is what `replay.framing` calls so; the two agree on every batch.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.metadata.replay.batches import UNUSUAL_BITS, framed, framed_first
+from kafkactl.metadata.replay.batches import UNUSUAL_BITS
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.large import THREE_BYTES, behind_two_bytes
+from kafkactl.metadata.replay.framing import LONG, SHORTEST, framed, framed_first
 from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS
 from kafkactl.protocol.record_batch import HEADER_BYTES, LEAST_RECORD_BYTES, LENGTH_END
 
 _FEW: Final = 48  # batches that still have records; fewer are quicker one by one
-_LONG: Final = 1 << 14
-_SHORTEST: Final = 2 * 3
 _ONE_BYTE: Final = 64  # offset deltas below this take one byte
 _U8: Final = np.uint64
 CONTROL_BIT: Final = 0x20
@@ -192,8 +191,8 @@ def _step(window: Window, place: Array, number: int) -> tuple[Array, Array, Arra
     size, more = _varint(rest >> _U8(24 + 8 * wide))
     value = inner + (4 + wide + more)
     value_end = value + (size >> 1)
-    wrong = (head != _U8(expected)) | (((length | size) & 1) != 0) | (length >= _LONG) | (size >= _LONG)
-    wrong |= (size < _SHORTEST) | (value_end + 1 != inner + (length >> 1))
+    wrong = (head != _U8(expected)) | (((length | size) & 1) != 0) | (length >= LONG) | (size >= LONG)
+    wrong |= (size < SHORTEST) | (value_end + 1 != inner + (length >> 1))
     np.minimum(value_end, len(window.data), out=value_end)
     wrong |= window.u1[value_end] != 0
     return value, value_end, wrong

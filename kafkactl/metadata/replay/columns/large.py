@@ -4,7 +4,7 @@ A snapshot has batches of up to 8 MiB, and the creation of a large topic is one 
 the one before, so that they can only be walked through one by one; but the deltas of a usual batch are known before
 (0, 1, 2...), and the bytes around a delta of three bytes are met by chance in few places. So every place that looks
 like the head of a record is read, each delta names its record, and the walk from one record to the next is checked
-afterwards for all of them. What does not come out is left to `replay_batches.framed`.
+afterwards for all of them. What does not come out is left to `framing.framed`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from kafkactl.metadata.replay.columns.bytes import Array, Window
+from kafkactl.metadata.replay.framing import LONG, SHORTEST
 
 THREE_BYTES: Final = 8192  # offset deltas from this on take three bytes
-_LONG: Final = 1 << 14
-_SHORTEST: Final = 2 * 3
 _HEAD_BYTES: Final = 6  # attributes, timestamp delta, offset delta, no key
 _U8: Final = np.uint64
 
@@ -46,7 +45,7 @@ def behind_two_bytes(window: Window, at: int, end: int, first: int, count: int) 
     length = 2 * (value_end + 1 - heads)
     begin = heads - 1 - (length >= 0x80)
     told, _ = _varint(window, begin)
-    right = (told == length) & (size & 1 == 0) & (size < _LONG) & (size >= _SHORTEST) & (length < _LONG)
+    right = (told == length) & (size & 1 == 0) & (size < LONG) & (size >= SHORTEST) & (length < LONG)
     right &= (window.u1[value_end] == 0) & (begin >= at)
     usual = np.flatnonzero(right)
     place = np.full(count - first, -1)
