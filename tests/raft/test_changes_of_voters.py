@@ -213,6 +213,21 @@ def test_an_update_that_meets_no_leader_is_answered_without_an_endpoint(release)
     assert (answer.leader_id, answer.host, answer.port) == (-1, "", 0)
 
 
+def test_a_static_quorum_takes_no_update_before_its_leader_has_committed():
+    """As `UpdateVoterHandler` of 4.3.1, whatever the kraft.version; below it answers with the version that is wrong."""
+    world = Quorum((1, 2, 3), "4.x", static=True, latency=5).start()
+    world.until(lambda: any(node.leader is not None for node in world.nodes.values()))
+    leader = next(node for node in world.nodes.values() if node.leader is not None)
+    head = {"cluster_id": CLUSTER, "current_leader_epoch": leader.epoch}
+    update = {"voter_id": 2, "voter_directory_id": directory(2), "listeners": (endpoint(2),)}
+    update |= {"min_supported_version": 0, "max_supported_version": 1}
+    assert leader.high_watermark < 0
+    early = answered(world, world.ask(leader.id, UpdateRaftVoterRequest, **head, **update))
+    world.until(lambda: leader.high_watermark >= 0)
+    later = answered(world, world.ask(leader.id, UpdateRaftVoterRequest, **head, **update), 100)
+    assert (early.error_code, later.error_code) == (errors.REQUEST_TIMED_OUT, errors.NONE)
+
+
 def test_a_static_quorum_becomes_dynamic():
     world = Quorum((1, 2, 3), "4.x", static=True, latency=5).start()
     leader = world.elected()

@@ -19,6 +19,7 @@ from kafkactl.operations.features.cluster import describe as describe_features
 from kafkactl.operations.nodes.list import list_nodes
 from kafkactl.operations.quorum.observation import describe as describe_quorum
 from kafkactl.protocol.record_batch import decode_header
+from kafkactl.quorum.change.ports import QuorumWaitPolicy
 from tests.adapters.kafka.fault_cases import (
     CHANGES,
     EVERY_CHANGE,
@@ -27,6 +28,7 @@ from tests.adapters.kafka.fault_cases import (
     LIMITS,
     NAMES,
     PATIENT,
+    SPEED,
     Change,
     Quorum,
     Told,
@@ -191,7 +193,7 @@ def play(case: MomentCase, folder: Path) -> MomentEnd:
         began = time.monotonic()
         told, wrong = _played(case.command, quorum, folder)
         seconds = time.monotonic() - began
-        if seconds > HANGS_AFTER_S:
+        if seconds > HANGS_AFTER_S + _waits_s(case.command):
             wrong.append(f"it took {seconds:.0f} s")
         struck = quorum.happened is not None or bool(quorum.network.struck)
         if quorum.strayed:
@@ -205,6 +207,11 @@ def play(case: MomentCase, folder: Path) -> MomentEnd:
             if Counter(effects_of(quorum)) != Counter(case.command.effects):
                 wrong.append(f"effects in the end: {effects_of(quorum)}")
     return MomentEnd(str(case), told.outcome, round(seconds, 1), struck, tuple(wrong))
+
+
+def _waits_s(command: Change | Question) -> float:
+    """How long a command may wait for a new voter to catch up, by --catch-up-timeout, which no fault makes longer."""
+    return QuorumWaitPolicy().catch_up_ms / 1000 / SPEED if isinstance(command, Change) else 0.0
 
 
 def _played(command: Change | Question, quorum: TroubledQuorum, folder: Path) -> tuple[Told, list[str]]:

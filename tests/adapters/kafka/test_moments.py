@@ -116,7 +116,8 @@ def _proof(ended: Sequence[MomentEnd], planned: int) -> str:
         f"pass; {len(wrong)} with a double effect, a change in another cluster, a claim that was not true, an "
         "empty answer that was called a success, or a second run "
         f"that did not reach the target. The slowest took {max((end.seconds for end in hit), default=0):.0f} s; one "
-        "call of the client may take 5 s in these cases, and a change 12 s.",
+        "call of the client may take 5 s in these cases, a change 12 s, and the wait for a new voter that does not "
+        "catch up (`--catch-up-timeout`, 10 minutes) 60 s, because such waits pass ten times as fast.",
         "",
         "At one request, in each phase between the first of its kind and the last, something happens to the node that "
         "would get it. For changes the cluster is sound again before the second run. Commands that only read meet the "
