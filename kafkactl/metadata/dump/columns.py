@@ -23,6 +23,7 @@ from kafkactl.schema.definitions import message
 from kafkactl.schema.spec import json_name
 
 _ROWS_AT_ONCE: Final = 16_384
+_LINES_AT_ONCE: Final = 2_048  # joined: their text, some 0.5 MB, is copied from one cache of a processor to another
 _FAR: Final = 1 << 62  # offsets from here on are for numbers without bounds
 _LOW_DIGITS: Final = 4  # of an offset; what stands above these returns again and again
 _KINDS: Final = tuple((key, version) for key in (CHANGE, PARTITION) for version in range(NEWEST + 1))
@@ -98,13 +99,13 @@ class ColumnLines:
         batch = np.repeat(np.arange(first, last), counts)
         for start in range(begin, end, _ROWS_AT_ONCE):
             rows = np.arange(start, min(start + _ROWS_AT_ONCE, end))
-            text, count = self._text(found, rows, batch[rows - begin], tail, other)
-            if count:
-                yield text, count
+            yield from self._parts(found, rows, batch[rows - begin], tail, other)
 
     # --- a part of the rows -----------------------------------------------------------------------------------
 
-    def _text(self, found: Batches, rows: Array, batch: Array, tail: str, other: OtherText) -> tuple[str, int]:
+    def _parts(
+        self, found: Batches, rows: Array, batch: Array, tail: str, other: OtherText
+    ) -> Iterator[tuple[str, int]]:
         if self._words.is_full:
             self._begin_again()
         start, end = found.records.start[rows], found.records.end[rows]
@@ -113,12 +114,13 @@ class ColumnLines:
         if kept is not None:
             rows, batch, start, end, kind = (column[kept] for column in (rows, batch, start, end, kind))
             if not len(rows):
-                return "", 0
+                return
         line = _Lines(len(rows))
-        opening = self._offsets(line, found.heads.offset[batch] + rows - found.row[batch], tail)
+        self._offsets(line, found.heads.offset[batch] + rows - found.row[batch], tail)
         self._batch_heads(line, found, batch)
         self._records(line, start, end, kind, other)
-        return f"{opening}{self._words.joined(line.numbers())}{tail}", len(rows)
+        for numbers, count in line.parts():
+            yield self._words.joined(numbers, tail), count
 
     def _kept(self, kind: Array) -> Array | None:
         """Which rows are asked for; None for all."""
@@ -131,16 +133,15 @@ class ColumnLines:
             found = self._wanted[kind] = self._is_wanted(kind.to_bytes(3, "little"))
         return found
 
-    def _offsets(self, line: _Lines, offset: Array, tail: str) -> str:
-        """The end of each line before, and the offset; returns the opening of the first row."""
+    def _offsets(self, line: _Lines, offset: Array, tail: str) -> None:
+        """The end of the line before, where that is in the same part, and the offset."""
         high, low = np.divmod(offset, 10**_LOW_DIGITS)
         own, place = np.unique(high, return_inverse=True)
         starts = [f'{{"offset":{number or ""}' for number in own.tolist()]
         numbers = self._words.add([f"{tail}{text}" for text in starts]) + place.reshape(-1)
-        numbers[0] = self._words.add([""])
+        numbers[::_LINES_AT_ONCE] = self._words.add(starts) + place.reshape(-1)[::_LINES_AT_ONCE]
         line.add(numbers)
         line.add(low + np.where(high == 0, self._plain, self._padded))
-        return starts[int(place.reshape(-1)[0])]
 
     def _batch_heads(self, line: _Lines, found: Batches, batch: Array) -> None:
         first, last = int(batch[0]), int(batch[-1]) + 1
@@ -295,8 +296,17 @@ class _Lines:
         self._lengths[rows] += counts
         self._parts.append((numbers, rows, counts, place))
 
-    def numbers(self) -> Array:
-        """All numbers, row by row."""
+    def parts(self) -> Iterator[tuple[Array, int]]:
+        """The numbers of some rows at a time, row by row, and how many rows they are."""
+        numbers, ends = self._numbers(), np.cumsum(self._lengths)
+        begin = 0
+        for first in range(0, len(ends), _LINES_AT_ONCE):
+            count = min(_LINES_AT_ONCE, len(ends) - first)
+            end = int(ends[first + count - 1])
+            yield numbers[begin:end], count
+            begin = end
+
+    def _numbers(self) -> Array:
         behind = np.cumsum(self._lengths)
         at = behind - self._lengths
         out: Array = np.empty(int(behind[-1]), np.int64)

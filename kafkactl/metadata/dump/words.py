@@ -46,9 +46,11 @@ class Words:
         self._size = end
         return first
 
-    def joined(self, numbers: Array) -> str:
-        """The texts with these numbers, one behind the other."""
-        return "".join(self._texts[numbers].tolist())
+    def joined(self, numbers: Array, last: str) -> str:
+        """The texts with these numbers, one after the other, and a last one."""
+        texts = self._texts[numbers].tolist()
+        texts.append(last)
+        return "".join(texts)
 
     def of_numbers(self, values: Array, labels: Sequence[Label], kind: Array | int = 0) -> Array:
         """Numbers of the texts of integers, each in the label `labels[kind]`."""
