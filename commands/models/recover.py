@@ -149,6 +149,14 @@ class RecoverAdopted(Shape):
     folders_to_rename: list[RecoverRename]
 
 
+class RecoverAdoptedSettings(Shape):
+    """What an adopted topic is set to in the image that is written."""
+
+    topic: str
+    settings: dict[str, str]
+    known: bool = Field(description="As a better disk's metadata log has them; else such that nothing is deleted.")
+
+
 class RecoverEpochs(Shape):
     """Leader epochs of partitions."""
 
@@ -167,6 +175,7 @@ class RecoverRepairs(Shape):
     """How the image that is written differs from the source's."""
 
     adopted: list[RecoverAdopted]
+    adopted_settings: list[RecoverAdoptedSettings]
     topics_dropped: list[str]
     leader_epochs: RecoverEpochs
     producer_ids: RecoverIds

@@ -5,7 +5,7 @@ Every check is a function of one `Case`, and all are asked: an operator learns e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from kafkactl.features.catalog.levels import metadata_version
@@ -16,10 +16,11 @@ from kafkactl.metadata.dump.findings import GAP
 from kafkactl.metadata.image.model import Image
 from kafkactl.quorum.majority import majority
 from kafkactl.recover.folders import Adoption
-from kafkactl.recover.losses import Expiring, Losses
+from kafkactl.recover.losses import Losses
 from kafkactl.recover.rank import BROKER, SHOWN, UNKNOWN, OldVoter, ranked, role_of
 from kafkactl.recover.request import Read, Request
 from kafkactl.recover.seen import DiskSeen, FolderKind, all_folders
+from kafkactl.recover.settings import Expiring
 from kafkactl.values import Uuid
 from kafkactl.wording import counted, first_few
 
@@ -41,6 +42,7 @@ class Case:
     losses: Losses
     adoption: Adoption
     adopted: int
+    is_behind: bool
     expiring: tuple[Expiring, ...]
     node_id: int | None
     has_endpoints: bool
@@ -285,19 +287,31 @@ def _returning(case: Case) -> Iterator[Finding]:
 
 
 def _retention(case: Case) -> Iterator[Finding]:
-    if case.expiring:
-        told = [
-            f"{setting.folder.topic}-{setting.folder.partition} ({setting.setting}={setting.value})"
-            for setting in case.expiring
-        ]
+    in_image = _named(held for held in case.expiring if not held.is_default)
+    if in_image:
         yield refusal(
             "retention-would-delete",
             "partitions",
             f"the retention in the image would remove data that is on disk now, within minutes of a broker's start:"
-            f" {first_few(told)}",
+            f" {first_few(in_image)}",
             allowed=case.request.overrides.accept_retention,
-            partitions=told[:1000],
+            partitions=in_image[:1000],
         )
+    by_default = _named(held for held in case.expiring if held.is_default)
+    if by_default:
+        behind = " and ends before the cluster did" if case.is_behind else ""
+        yield refusal(
+            "retention-not-known",
+            "partitions",
+            f"the image sets no retention{behind}, and Kafka's default of 7 days would remove data that is on disk now,"
+            f" within minutes of a broker's start: {first_few(by_default)}",
+            allowed=case.request.overrides.accept_retention or not case.is_behind,
+            partitions=by_default[:1000],
+        )
+
+
+def _named(expiring: Iterable[Expiring]) -> list[str]:
+    return [f"{held.folder.topic}-{held.folder.partition} ({held.setting}={held.value})" for held in expiring]
 
 
 def _running_brokers(case: Case) -> Iterator[Finding]:

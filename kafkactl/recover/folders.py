@@ -115,6 +115,19 @@ def epochs_on_disk(folders: Iterable[PartitionFolder]) -> dict[tuple[Uuid, int],
     return found
 
 
+def epochs_are_ahead(image: Image, folders: Iterable[PartitionFolder]) -> bool:
+    """Whether any folder has a leader epoch that the image does not know: the image ends before the cluster did."""
+    for (topic_id, partition), epoch in epochs_on_disk(folders).items():
+        topic = image.topics.get(topic_id)
+        if (
+            topic is not None
+            and partition in topic.partitions.states
+            and epoch > topic.partitions[partition].leader_epoch
+        ):
+            return True
+    return False
+
+
 # --- adoption -------------------------------------------------------------------------------------------------------
 
 

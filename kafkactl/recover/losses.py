@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.diff import Change, Difference, config_kind, diff
-from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Topic
+from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.redact import redacted_configs, redacted_key
-from kafkactl.recover.seen import FolderKind, PartitionFolder
-
-_DELETE: Final = "delete"
+from kafkactl.recover.seen import PartitionFolder
 
 
 @frozen
@@ -176,65 +174,3 @@ def _config_changes(difference: Difference) -> Iterable[dict[str, Any]]:
     before, after = redacted_configs(kind, dict(difference.before)), redacted_configs(kind, dict(difference.after))
     for name in sorted({*before, *after}):
         yield {"entity": difference.key, "key": name, "recovered": before.get(name), "newer": after.get(name)}
-
-
-# --- retention ------------------------------------------------------------------------------------------------------
-
-
-@frozen
-class Expiring:
-    """A partition on a disk of which the image's retention would remove the oldest data at the next check."""
-
-    folder: PartitionFolder
-    setting: str
-    value: str
-
-
-def expiring(image: Image, folders: Sequence[PartitionFolder], now_ms: int) -> list[Expiring]:
-    """The folders whose oldest segment the retention in the image would remove now.
-
-    Only what the image sets itself counts, for the topic or for brokers: the files of brokers are not known.
-    """
-    found = []
-    for folder in folders:
-        topic = None if folder.topic_id is None else image.topics.get(folder.topic_id)
-        if folder.kind is not FolderKind.LIVE or topic is None:
-            continue
-        told = _expires(image, topic, folder, now_ms)
-        if told is not None:
-            found.append(told)
-    return sorted(found, key=lambda stray: (stray.folder.topic, stray.folder.partition, stray.folder.broker or -1))
-
-
-def _expires(image: Image, topic: Topic, folder: PartitionFolder, now_ms: int) -> Expiring | None:
-    policy = _setting(image, topic.name, folder.broker, "cleanup.policy", "log.cleanup.policy")
-    if policy is not None and _DELETE not in policy[1]:
-        return None
-    age = _setting(image, topic.name, folder.broker, "retention.ms", "log.retention.ms")
-    limit, oldest = _number(age), folder.oldest_timestamp_ms
-    if age is not None and limit is not None and oldest is not None and 0 <= oldest < now_ms - limit:
-        return Expiring(folder=folder, setting=age[0], value=age[1])
-    size = _setting(image, topic.name, folder.broker, "retention.bytes", "log.retention.bytes")
-    most = _number(size)
-    if size is not None and most is not None and 0 < folder.oldest_bytes <= folder.size_bytes - most:
-        return Expiring(folder=folder, setting=size[0], value=size[1])
-    return None
-
-
-def _setting(image: Image, topic: str, broker: int | None, name: str, of_broker: str) -> tuple[str, str] | None:
-    """A topic's setting, else the broker's, else that of all brokers: who says it and what."""
-    places = ((TOPIC_CONFIG, topic, name), (BROKER_CONFIG, str(broker), of_broker), (BROKER_CONFIG, "", of_broker))
-    for kind, resource, key in places:
-        value = image.configs.get((kind, resource), {}).get(key)
-        if value is not None:
-            return key, value
-    return None
-
-
-def _number(setting: tuple[str, str] | None) -> int | None:
-    """The limit of a setting; None for none, and for one without a limit (-1)."""
-    try:
-        number = -1 if setting is None else int(setting[1])
-    except ValueError:
-        return None
-    return number if number >= 0 else None

@@ -22,11 +22,12 @@ from kafkactl.recover.checks import Case, check
 from kafkactl.recover.folders import (
     adoption,
     brokers_shown,
+    epochs_are_ahead,
     epochs_on_disk,
     strays,
     topics_without_data,
 )
-from kafkactl.recover.losses import Compared, Losses, compared, expiring, with_tails
+from kafkactl.recover.losses import Compared, Losses, compared, with_tails
 from kafkactl.recover.rank import (
     SHOWN,
     OldVoter,
@@ -41,6 +42,7 @@ from kafkactl.recover.remarks import remarks
 from kafkactl.recover.repairs import Repairs, merged, raised, repairs_of
 from kafkactl.recover.request import Read, Request
 from kafkactl.recover.seen import DiskSeen, PartitionFolder, all_folders
+from kafkactl.recover.settings import expiring, settings_of_adopted
 from kafkactl.storage.meta_properties import render_meta_properties
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.values import Endpoint, Uuid
@@ -118,7 +120,8 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
     kept = merged(image, drop=drop)
     adopted = adoption(kept, folders, from_strays=options.return_strays)
     taken = adopted.partitions if options.adopt else ()
-    whole = merged(kept, adopt=taken)
+    given = settings_of_adopted(kept, newest, taken)
+    whole = merged(kept, adopt=taken, settings=given)
     voters = old_voters(newest, read.disks, request.target, request.lost)
     node_id = _node_id(request, source, voters)
     endpoints = () if node_id is None else target_endpoints(request.target, newest, node_id)
@@ -149,7 +152,8 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
         losses=lost,
         adoption=adopted,
         adopted=len(taken),
-        expiring=tuple(expiring(whole, folders, request.now_ms)),
+        is_behind=bool(adopted.partitions) or lost.records_after_source > 0 or epochs_are_ahead(image, folders),
+        expiring=tuple(expiring(whole, folders, now_ms=request.now_ms, alive_ms=read.images[source.path].timestamp_ms)),
         node_id=node_id,
         has_endpoints=bool(endpoints),
         offset=offset + request.raise_offset,
@@ -157,7 +161,7 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
         cluster_ids=tuple(sorted({disk.cluster_id for disk in read.disks if disk.cluster_id})),
         brokers_missing=lacking,
     )
-    return _planned(case, repairs_of(image, recovered, taken, drop), endpoints)
+    return _planned(case, repairs_of(image, recovered, adopt=taken, settings=given, drop=drop), endpoints)
 
 
 def _planned(case: Case, repairs: Repairs, endpoints: tuple[Endpoint, ...]) -> RecoveryPlan:

@@ -9,7 +9,7 @@ from kafkactl.metadata.image.records import level_of, losses
 from kafkactl.recover.checks import Case, other_lives, stray_folders
 from kafkactl.recover.rank import OldVoter
 from kafkactl.recover.repairs import Repairs
-from kafkactl.wording import counted
+from kafkactl.wording import counted, first_few
 
 
 def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
@@ -60,6 +60,15 @@ def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
             "partitions-adoptable",
             "partitions",
             f"{counted(len(case.adoption.partitions), 'partition')} could be adopted from brokers' disks (--adopt)",
+        )
+    unknown = [given for given in repairs.settings if not given.known]
+    if unknown:
+        yield warning(
+            "adopted-settings-unknown",
+            f"topics {first_few([given.topic for given in unknown])}",
+            f"no disk that was shown has the settings of {counted(len(unknown), 'adopted topic')}: they keep all their"
+            f" data (repairs.adopted_settings) until they are set: {first_few([given.topic for given in unknown])}",
+            topics=[given.topic for given in unknown][:1000],
         )
     renamed = stray_folders(case.read.disks)
     if renamed and not case.request.overrides.return_strays:

@@ -24,6 +24,7 @@ from kafkactl.metadata.image.model import (
 )
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.recover.folders import Adoptable
+from kafkactl.recover.settings import AdoptedSettings
 from kafkactl.values import Uuid
 
 LEADER_EPOCHS: Final = 1_000
@@ -37,6 +38,7 @@ class Repairs:
     """What is changed of the source's image, in the words of an answer."""
 
     adopted: tuple[Adoptable, ...] = ()
+    settings: tuple[AdoptedSettings, ...] = ()
     dropped: tuple[str, ...] = ()
     raised_by: int = LEADER_EPOCHS
     partitions: int = 0
@@ -47,6 +49,7 @@ class Repairs:
         """As in `quorum.recover`."""
         return {
             "adopted": [_adopted(partition) for partition in self.adopted],
+            "adopted_settings": [given.to_dict() for given in self.settings],
             "topics_dropped": list(self.dropped),
             "leader_epochs": {"raised_by": self.raised_by, "partitions": self.partitions},
             "producer_ids": {"from": self.producer_ids[0], "to": self.producer_ids[1]},
@@ -79,7 +82,13 @@ def _plain(adoptable: Adoptable) -> str:
     return f"{adoptable.topic}-{adoptable.partition}"
 
 
-def merged(image: Image, *, adopt: Sequence[Adoptable] = (), drop: Sequence[Topic] = ()) -> Image:
+def merged(
+    image: Image,
+    *,
+    adopt: Sequence[Adoptable] = (),
+    settings: Sequence[AdoptedSettings] = (),
+    drop: Sequence[Topic] = (),
+) -> Image:
     """The image with adopted partitions and without dropped topics and their configurations; nothing is raised."""
     if not adopt and not drop:
         return image
@@ -92,7 +101,10 @@ def merged(image: Image, *, adopt: Sequence[Adoptable] = (), drop: Sequence[Topi
         image,
         topics=topics,
         topic_ids={topic.name: id for id, topic in topics.items()},
-        configs={key: held for key, held in image.configs.items() if key[0] != TOPIC_CONFIG or key[1] not in names},
+        configs={
+            **{key: held for key, held in image.configs.items() if key[0] != TOPIC_CONFIG or key[1] not in names},
+            **{(TOPIC_CONFIG, given.topic): dict(given.settings) for given in settings if given.settings},
+        },
     )
 
 
@@ -113,10 +125,18 @@ def raised(image: Image, *, voter: Voter | None, node_id: int | None, epochs: Ma
     )
 
 
-def repairs_of(before: Image, after: Image, adopt: Sequence[Adoptable], drop: Sequence[Topic]) -> Repairs:
+def repairs_of(
+    before: Image,
+    after: Image,
+    *,
+    adopt: Sequence[Adoptable],
+    settings: Sequence[AdoptedSettings],
+    drop: Sequence[Topic],
+) -> Repairs:
     """What was changed between the source's image and the one that is written."""
     return Repairs(
         adopted=tuple(adopt),
+        settings=tuple(settings),
         dropped=tuple(topic.name for topic in drop),
         partitions=after.partition_count(),
         producer_ids=(before.next_producer_id or 0, after.next_producer_id or 0),

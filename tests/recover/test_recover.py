@@ -9,15 +9,11 @@ from pathlib import Path
 import pytest
 
 from kafkactl.metadata.image.diff import diff
-from kafkactl.metadata.image.model import Image
-from kafkactl.metadata.log.checkpoint import decode_checkpoint
-from kafkactl.metadata.replay.reference import replay
 from kafkactl.playground.broker import FakeBroker
 from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch
 from kafkactl.recover.seen import FolderKind
 from kafkactl.storage.meta_properties import parse_meta_properties
 from tests.conftest import Run
-from tests.metadata.records import records_of
 from tests.recover import worlds
 from tests.recover.worlds import (
     AFTER,
@@ -31,6 +27,7 @@ from tests.recover.worlds import (
     lagging_log,
     tree,
     whole_log,
+    written_image,
 )
 
 Cli = Callable[..., Run]
@@ -73,12 +70,6 @@ def recover(kafkactl: Cli, tmp_path: Path) -> Recovery:
 def survivors(root: Path) -> list[Path]:
     """F and both brokers, all of them whole."""
     return [disk(root / "c2", 2, whole_log()), *broker_disks(root, log=whole_log())]
-
-
-def written_image(out: Path) -> Image:
-    (file,) = (out / LOG).iterdir()
-    assert decode_checkpoint(file.read_bytes()).is_complete
-    return replay(records_of(file.read_bytes()), snapshot=True).image
 
 
 LOST = ("--lost", "1,3")

@@ -21,12 +21,15 @@ from kafkactl.metadata.image.model import (
 )
 from kafkactl.metadata.image.records import image_records, level_of
 from kafkactl.metadata.image.snapshot_writer import encode_snapshot, snapshot_name
+from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.metadata.log.voters import Voter, voters_data
+from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import message
 from kafkactl.values import Endpoint, Uuid
+from tests.metadata.records import records_of
 
 CLUSTER = "4L6g3nShT-eMCtK--X86sw"
 LEVEL = 25
@@ -112,6 +115,7 @@ class MetadataLog:
     data: bytes = b""
     end: int = 0
     starts: list[tuple[int, int]] = field(default_factory=list)
+    begun_ms: int = 1_000
 
     def lead(self, epoch: int, leader: int = 1) -> MetadataLog:
         """An election; the first of a dynamic quorum also says who votes."""
@@ -134,17 +138,21 @@ class MetadataLog:
 
     def _add(self, held: list, epoch: int, *, is_control: bool = False) -> MetadataLog:
         made = encode_batch(
-            held, base_offset=self.end, timestamp_ms=1_000 + self.end, partition_leader_epoch=epoch,
+            held, base_offset=self.end, timestamp_ms=self.begun_ms + self.end, partition_leader_epoch=epoch,
             is_control=is_control,
         )  # fmt: skip
         return MetadataLog(
-            self.dynamic, self.data + made, self.end + len(held), [*self.starts, (self.end, len(self.data))]
+            self.dynamic,
+            self.data + made,
+            self.end + len(held),
+            [*self.starts, (self.end, len(self.data))],
+            self.begun_ms,
         )
 
 
-def first_log(of: Image, *, dynamic: bool = True) -> MetadataLog:
-    """A log whose records come to this image."""
-    log = MetadataLog(dynamic=dynamic).lead(1)
+def first_log(of: Image, *, dynamic: bool = True, begun_ms: int = 1_000) -> MetadataLog:
+    """A log whose records come to this image; its first record is of `begun_ms`."""
+    log = MetadataLog(dynamic=dynamic, begun_ms=begun_ms).lead(1)
     for number in range(0, len(held := records(of)), 4):
         log = log.append(held[number : number + 4])
     return log
@@ -210,6 +218,13 @@ def tree(root: Path) -> dict[str, bytes | None]:
     """Everything below a folder."""
     found = sorted(root.rglob("*"))
     return {str(file.relative_to(root)): None if file.is_dir() else file.read_bytes() for file in found}
+
+
+def written_image(out: Path) -> Image:
+    """The image in the snapshot of a recovered directory."""
+    (file,) = (out / LOG).iterdir()
+    assert decode_checkpoint(file.read_bytes()).is_complete
+    return replay(records_of(file.read_bytes()), snapshot=True).image
 
 
 # --- the scene ------------------------------------------------------------------------------------------------------

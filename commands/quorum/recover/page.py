@@ -117,7 +117,12 @@ def _repairs(page: Page, repairs: Answer) -> None:
         f"{partition['topic']}-{partition['partition']} (brokers {partition['replicas']})"
         for partition in repairs["adopted"]
     ]
-    rows = [("adopted", _some(adopted)), ("left out", _some(repairs["topics_dropped"]))]
+    kept = [given["topic"] for given in repairs["adopted_settings"] if not given["known"]]
+    rows = [
+        ("adopted", _some(adopted)),
+        ("settings not known, all data kept", _some(kept)),
+        ("left out", _some(repairs["topics_dropped"])),
+    ]
     page.fields([row for row in rows if row[1] is not None])
 
 

@@ -1,0 +1,166 @@
+"""Adopted topics whose settings no disk knows: nothing of them is deleted, and Kafka's own topics work as before.
+
+A controller stops, and without it come a topic with old records that is kept forever, the topics of committed offsets
+and transactions, and a transaction that is still open. Then everything dies, and only that controller's log is left.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run
+from tests.lab.harness import java, maven
+from tests.lab.harness.cluster import KafkaCluster
+from tests.lab.harness.storage_tool import JVM_OPTIONS
+from tests.lab.quorum.lost_majority import Scene, admin, in_sync, read_all, start_recovered, strays
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+    from kafka.admin import ConfigResource, ConfigResourceType
+    from kafka.structs import OffsetAndMetadata
+
+Cli = Callable[..., Run]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # these are of kafka-python's making
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+DAY_MS = 24 * 3600 * 1000
+SOON = (  # a broker looks for segments to delete at once, and often
+    ("log.initial.task.delay.ms", "500"),
+    ("log.retention.check.interval.ms", "500"),
+    ("offsets.topic.replication.factor", "2"),
+    ("transaction.state.log.replication.factor", "2"),
+)
+TOOL_OF = {"4.4.0": "4.3.1"}  # its own tools are not among the jars of the lab
+PLACE = TopicPartition("kept", 0)
+
+
+@pytest.mark.parametrize(
+    "release", ["4.3.1", *(pytest.param(release, marks=pytest.mark.campaign) for release in ("3.9.2", "4.4.0"))]
+)
+def test_adopted_topics_keep_their_data(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str):
+    cluster = new_cluster(release, controllers=3, brokers=2, settings=SOON)
+    scene, settings = lost_with_topics(cluster)
+    out = cluster.disks.workdir / "recovered"
+    shown = [word for path in brokers_folders(scene) for word in ("--log-dir", path)]
+    words = ("--out", out, "--node-id", scene.lagging, "--log-dir", scene.disk(scene.lagging))
+    run = kafkactl("quorum", "recover", *words,
+                   *shown, "--lost", f"{scene.leader},{scene.complete}", "--adopt", "-o", "json",
+                   "--confirm", cluster.cluster_id)  # fmt: skip
+    assert (run.code, run.json["outcome"]) == (0, "done"), run.stdout + run.stderr
+    assert "adopted-settings-unknown" in {finding["id"] for finding in run.json["findings"]}
+    start_recovered(scene, scene.lagging, out)
+    set_before_brokers_start(cluster, release, scene.lagging)
+    cluster.start(*cluster.broker_ids)
+    cluster.wait_for(lambda: in_sync(cluster), "every replica in sync", 60)
+    time.sleep(4)  # several looks for what may be deleted
+    assert strays(scene) == {broker_id: [] for broker_id in cluster.broker_ids}
+    found = read_all(cluster, ("kept",))
+    assert found[("kept", 0)][: len(scene.records[("kept", 0)])] == scene.records[("kept", 0)]
+    after = topic_settings(cluster)
+    for name in (
+        "cleanup.policy",
+        "retention.ms",
+        "segment.bytes",
+        "unclean.leader.election.enable",
+        "compression.type",
+    ):
+        assert {topic: after[topic][name] for topic in settings} == {
+            topic: held[name] for topic, held in settings.items()
+        }
+    assert after["kept"]["max.message.bytes"] == "2000000"
+    carries_on(cluster)
+
+
+def set_before_brokers_start(cluster: KafkaCluster, release: str, controller: int) -> None:
+    """What `kafkactl explain adopted-settings-unknown` advises, with Kafka's own tool."""
+    address, jars = str(cluster.controller_address(controller)), maven.class_path(TOOL_OF.get(release, release))
+    words = ["--alter", "--entity-type", "topics", "--entity-name", "kept", "--add-config", "max.message.bytes=2000000"]
+    tool = [str(java.java_binary()), *JVM_OPTIONS, "-cp", jars, "kafka.admin.ConfigCommand"]
+    command = [*tool, "--bootstrap-controller", address, *words]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def brokers_folders(scene: Scene) -> list[Path]:
+    """The brokers' disks without their copies of the metadata log, which know more than the controller's."""
+    for broker_id in scene.cluster.broker_ids:
+        log = scene.disk(broker_id) / "__cluster_metadata-0"
+        log.rename(scene.cluster.disks.workdir / f"metadata-of-{broker_id}")
+    return [scene.disk(broker_id) for broker_id in scene.cluster.broker_ids]
+
+
+def lost_with_topics(cluster: KafkaCluster) -> tuple[Scene, dict[str, dict[str, str]]]:
+    """The dead cluster, and what its topics were set to."""
+    cluster.start()
+    leader = cluster.leader()
+    lagging, complete = (controller for controller in cluster.controller_ids if controller != leader)
+    cluster.kill(lagging)
+    with admin(cluster) as chores:
+        kept = {"num_partitions": 1, "replication_factor": 2, "configs": {"retention.ms": "-1"}}
+        chores.create_topics({"kept": kept}, wait_for_metadata=True)
+    old_ms = int(time.time() * 1000) - 90 * DAY_MS
+    producer = KafkaProducer(bootstrap_servers=brokers(cluster), acks="all", enable_idempotence=True)
+    for number in range(60):
+        producer.send("kept", value=b"old-%d" % number * 20, partition=0, timestamp_ms=old_ms + number)
+        producer.flush()
+    producer.close()
+    done = KafkaProducer(bootstrap_servers=brokers(cluster), transactional_id="done", acks="all")
+    done.init_transactions()
+    done.begin_transaction()
+    done.send("kept", value=b"committed", partition=0)
+    done.send_offsets_to_transaction({PLACE: OffsetAndMetadata(17, "", -1)}, "readers")
+    done.commit_transaction()
+    done.close()
+    records = read_all(cluster, ("kept",))
+    left_open = KafkaProducer(bootstrap_servers=brokers(cluster), transactional_id="open", acks="all")
+    left_open.init_transactions()
+    left_open.begin_transaction()
+    left_open.send("kept", value=b"never committed", partition=0)
+    left_open.flush()
+    settings = topic_settings(cluster)
+    cluster.kill(*(node for node in (*cluster.controller_ids, *cluster.broker_ids) if cluster.node(node).alive))
+    left_open.close(timeout=0)
+    return Scene(cluster=cluster, lagging=lagging, leader=leader, complete=complete, records=records), settings
+
+
+def brokers(cluster: KafkaCluster) -> list[str]:
+    return [str(cluster.broker_address(broker_id)) for broker_id in cluster.broker_ids]
+
+
+def topic_settings(cluster: KafkaCluster) -> dict[str, dict[str, str]]:
+    """What each topic is set to, defaults included."""
+    with admin(cluster) as chores:
+        names = chores.list_topics()
+        asked = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+        found = next(iter(chores.describe_configs(asked, config_filter="all").values()))
+    return {topic: {key: value["value"] for key, value in found[topic].items()} for topic in names}
+
+
+def carries_on(cluster: KafkaCluster) -> None:
+    """Offsets that were committed are there, and the next holder of the transactional id ends the open transaction."""
+    reader = KafkaConsumer(bootstrap_servers=brokers(cluster), group_id="readers", enable_auto_commit=False,
+                           isolation_level="read_committed", auto_offset_reset="earliest")  # fmt: skip
+    assert reader.committed(PLACE) == 17
+    again = KafkaProducer(bootstrap_servers=brokers(cluster), transactional_id="open", acks="all")
+    again.init_transactions()
+    again.begin_transaction()
+    again.send("kept", value=b"after", partition=0)
+    again.commit_transaction()
+    again.close()
+    reader.assign([PLACE])
+    reader.seek_to_beginning()
+    found: list[bytes] = []
+    deadline = time.monotonic() + 30
+    while b"after" not in found and time.monotonic() < deadline:
+        found += [record.value for batch in reader.poll(timeout_ms=300).values() for record in batch]
+    reader.close()
+    assert found[-2:] == [b"committed", b"after"]
