@@ -21,6 +21,7 @@ MIGRATION_ENABLE: Final = "zookeeper.metadata.migration.enable"
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 METADATA_LOG: Final = f"{METADATA_TOPIC}-0"
+REMOTE_LOG_METADATA: Final = "__remote_log_metadata"  # KIP-405
 
 NO_LEADER: Final = -1  # of a partition (LeaderConstants.java) and of a quorum
 

@@ -176,6 +176,7 @@ class RecoverRepairs(Shape):
 
     adopted: list[RecoverAdopted]
     adopted_settings: list[RecoverAdoptedSettings]
+    topics_tiered: list[str] = Field(description="Of the image, with remote.storage.enable set again.")
     topics_dropped: list[str]
     leader_epochs: RecoverEpochs
     producer_ids: RecoverIds

@@ -39,10 +39,10 @@ from kafkactl.recover.rank import (
     target_endpoints,
 )
 from kafkactl.recover.remarks import remarks
-from kafkactl.recover.repairs import Repairs, merged, raised, repairs_of
+from kafkactl.recover.repairs import Repairs, merged, raised, repairs_of, with_tiering
 from kafkactl.recover.request import Read, Request
 from kafkactl.recover.seen import DiskSeen, PartitionFolder, all_folders
-from kafkactl.recover.settings import expiring, settings_of_adopted
+from kafkactl.recover.settings import expiring, settings_of_adopted, tiered_topics, untiered
 from kafkactl.storage.meta_properties import render_meta_properties
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.values import Endpoint, Uuid
@@ -120,8 +120,10 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
     kept = merged(image, drop=drop)
     adopted = adoption(kept, folders, from_strays=options.return_strays)
     taken = adopted.partitions if options.adopt else ()
-    given = settings_of_adopted(kept, newest, taken)
-    whole = merged(kept, adopt=taken, settings=given)
+    tiered = tiered_topics(image, folders)
+    given = settings_of_adopted(kept, newest, taken, tiered)
+    restored = untiered(kept, tiered)
+    whole = with_tiering(merged(kept, adopt=taken, settings=given), restored)
     voters = old_voters(newest, read.disks, request.target, request.lost)
     node_id = _node_id(request, source, voters)
     endpoints = () if node_id is None else target_endpoints(request.target, newest, node_id)
@@ -161,7 +163,8 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
         cluster_ids=tuple(sorted({disk.cluster_id for disk in read.disks if disk.cluster_id})),
         brokers_missing=lacking,
     )
-    return _planned(case, repairs_of(image, recovered, adopt=taken, settings=given, drop=drop), endpoints)
+    repairs = repairs_of(image, recovered, adopt=taken, settings=given, tiered=restored, drop=drop)
+    return _planned(case, repairs, endpoints)
 
 
 def _planned(case: Case, repairs: Repairs, endpoints: tuple[Endpoint, ...]) -> RecoveryPlan:

@@ -70,6 +70,14 @@ def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
             f" data (repairs.adopted_settings) until they are set: {first_few([given.topic for given in unknown])}",
             topics=[given.topic for given in unknown][:1000],
         )
+    if repairs.tiered:
+        yield warning(
+            "tiering-restored",
+            f"topics {first_few(list(repairs.tiered))}",
+            f"by brokers' disks the logs of {counted(len(repairs.tiered), 'topic')} begin in tiered storage, and the"
+            f" image does not tier them: remote.storage.enable=true is set: {first_few(list(repairs.tiered))}",
+            topics=list(repairs.tiered)[:1000],
+        )
     renamed = stray_folders(case.read.disks)
     if renamed and not case.request.overrides.return_strays:
         yield warning(

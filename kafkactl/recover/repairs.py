@@ -24,7 +24,7 @@ from kafkactl.metadata.image.model import (
 )
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.recover.folders import Adoptable
-from kafkactl.recover.settings import AdoptedSettings
+from kafkactl.recover.settings import TIERING, AdoptedSettings
 from kafkactl.values import Uuid
 
 LEADER_EPOCHS: Final = 1_000
@@ -39,6 +39,7 @@ class Repairs:
 
     adopted: tuple[Adoptable, ...] = ()
     settings: tuple[AdoptedSettings, ...] = ()
+    tiered: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     raised_by: int = LEADER_EPOCHS
     partitions: int = 0
@@ -50,6 +51,7 @@ class Repairs:
         return {
             "adopted": [_adopted(partition) for partition in self.adopted],
             "adopted_settings": [given.to_dict() for given in self.settings],
+            "topics_tiered": list(self.tiered),
             "topics_dropped": list(self.dropped),
             "leader_epochs": {"raised_by": self.raised_by, "partitions": self.partitions},
             "producer_ids": {"from": self.producer_ids[0], "to": self.producer_ids[1]},
@@ -108,6 +110,13 @@ def merged(
     )
 
 
+def with_tiering(image: Image, topics: Sequence[str]) -> Image:
+    """The image in which these topics are tiered."""
+    keys = [(TOPIC_CONFIG, topic) for topic in topics]
+    tiered = {key: {**image.configs.get(key, {}), **TIERING} for key in keys}
+    return changed(image, configs={**image.configs, **tiered}) if tiered else image
+
+
 def raised(image: Image, *, voter: Voter | None, node_id: int | None, epochs: Mapping[tuple[Uuid, int], int]) -> Image:
     """The image with everything above what any disk has seen. `voter` is the only one, None in a static quorum.
 
@@ -131,12 +140,14 @@ def repairs_of(
     *,
     adopt: Sequence[Adoptable],
     settings: Sequence[AdoptedSettings],
+    tiered: Sequence[str],
     drop: Sequence[Topic],
 ) -> Repairs:
     """What was changed between the source's image and the one that is written."""
     return Repairs(
         adopted=tuple(adopt),
         settings=tuple(settings),
+        tiered=tuple(tiered),
         dropped=tuple(topic.name for topic in drop),
         partitions=after.partition_count(),
         producer_ids=(before.next_producer_id or 0, after.next_producer_id or 0),

@@ -33,7 +33,9 @@ class PartitionFolder:
 
     `name` is the folder's own, `topic` and `partition` what the name means. `leader_epoch` is the largest in its
     leader-epoch-checkpoint, `log_end_offset` one behind its last batch; both None where the copy does not have the
-    files. `oldest_timestamp_ms` is the largest timestamp in its oldest segment, whose size is `oldest_bytes`.
+    files. `oldest_timestamp_ms` is the largest timestamp in its oldest segment, whose size is `oldest_bytes` and whose
+    first offset is `oldest_offset`; `log_start_offset` is that of log-start-offset-checkpoint, `first_epoch_offset`
+    where the first epoch of the leader-epoch-checkpoint begins.
     """
 
     disk: str
@@ -49,6 +51,20 @@ class PartitionFolder:
     size_bytes: int = 0
     oldest_timestamp_ms: int | None = None
     oldest_bytes: int = 0
+    oldest_offset: int | None = None
+    log_start_offset: int | None = None
+    first_epoch_offset: int | None = None
+
+    @property
+    def is_tiered(self) -> bool:
+        """Whether the log begins before the oldest segment that is here: the rest is in tiered storage (KIP-405).
+
+        The first leader epoch has to begin before it: a log without tiered storage forgets epochs at once when its
+        start moves. Where the checkpoint of log starts has the partition, it has to agree. Kafka writes it once a
+        minute, and leaves out logs that begin at their oldest segment.
+        """
+        oldest, epoch, start = self.oldest_offset, self.first_epoch_offset, self.log_start_offset
+        return oldest is not None and epoch is not None and epoch < oldest and (start is None or start < oldest)
 
     @property
     def key(self) -> tuple[Uuid | None, int]:

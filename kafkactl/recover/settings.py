@@ -7,17 +7,20 @@ the image, and Kafka's defaults would delete everything that is older than seven
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Topic
 from kafkactl.recover.folders import Adoptable
 from kafkactl.recover.seen import FolderKind, PartitionFolder
 from kafkactl.schema.source import read_data
+from kafkactl.values import Uuid
 
-Settings = Mapping[str, str]
+Settings = dict[str, str]
 
+TIERING: Final = {"remote.storage.enable": "true"}
 _DELETE: Final = "delete"
 _DAY_MS: Final = 24 * 60 * 60 * 1000
 _DEFAULT_RETENTION_MS: Final = 7 * _DAY_MS  # log.retention.hours (ServerLogConfigs)
@@ -39,23 +42,26 @@ class AdoptedSettings:
         return {"topic": self.topic, "settings": dict(sorted(self.settings.items())), "known": self.known}
 
 
-def settings_of_adopted(image: Image, newest: Image, adopted: Iterable[Adoptable]) -> tuple[AdoptedSettings, ...]:
+def settings_of_adopted(
+    image: Image, newest: Image, adopted: Iterable[Adoptable], tiered: Collection[Uuid]
+) -> tuple[AdoptedSettings, ...]:
     """The settings of every adopted topic that `image` does not have at all, by name.
 
     `newest` is the image of the best disk, which may know the topic by its id. What is known nowhere keeps its data:
-    schemas/adopted_topics.toml.
+    schemas/adopted_topics.toml, and tiering where the topic is in `tiered`.
     """
     topics = {partition.topic: partition.topic_id for partition in adopted if partition.topic_id not in image.topics}
     found = []
     for name, id in sorted(topics.items()):
         known = id in newest.topics
-        settings = newest.configs.get((TOPIC_CONFIG, name), {}) if known else _kept(name)
+        settings = dict(newest.configs.get((TOPIC_CONFIG, name), {})) if known else _kept(name, is_tiered=id in tiered)
         found.append(AdoptedSettings(topic=name, settings=settings, known=known))
     return tuple(found)
 
 
-def _kept(topic: str) -> Settings:
-    return _unknown().get(topic, _unknown()[""])
+def _kept(topic: str, *, is_tiered: bool) -> Settings:
+    settings = _unknown().get(topic, _unknown()[""])
+    return settings | TIERING if is_tiered else settings
 
 
 @functools.cache
@@ -65,6 +71,28 @@ def _unknown() -> Mapping[str, Settings]:
 
     table = tomli.loads(read_data("adopted_topics.toml").decode("utf-8"))
     return {"": table["any"], **table["topics"]}
+
+
+# --- tiered topics --------------------------------------------------------------------------------------------------
+
+
+def tiered_topics(image: Image, folders: Sequence[PartitionFolder]) -> frozenset[Uuid]:
+    """The ids of topics whose logs begin in tiered storage, by what folders show; none in a cluster without it.
+
+    Measured on 4.3.1: where such a topic comes back without `remote.storage.enable`, its leader moves the log's start
+    to the oldest segment on its disk, and once tiering is enabled again every object before it is deleted.
+    """
+    names = {folder.topic for folder in folders} | set(image.topic_ids)
+    if REMOTE_LOG_METADATA not in names:
+        return frozenset()
+    return frozenset(folder.topic_id for folder in folders if folder.topic_id is not None and folder.is_tiered)
+
+
+def untiered(image: Image, tiered: Collection[Uuid]) -> tuple[str, ...]:
+    """The names of those that the image has without `remote.storage.enable`: it was set since, and is set again."""
+    (key, value), *_ = TIERING.items()
+    found = [image.topics[id].name for id in tiered if id in image.topics]
+    return tuple(sorted(name for name in found if image.configs.get((TOPIC_CONFIG, name), {}).get(key) != value))
 
 
 # --- retention ------------------------------------------------------------------------------------------------------

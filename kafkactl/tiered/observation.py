@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from kafkactl.errors import InputError
+from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.tiered.cluster_view import (
     BrokerView,
     ClusterView,
@@ -20,7 +21,6 @@ from kafkactl.tiered.cluster_view import (
     ReplicaLog,
     TopicView,
 )
-from kafkactl.tiered.states import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
 
 KIND: Final = "tiered.observation"

@@ -8,8 +8,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-REMOTE_LOG_METADATA: Final = "__remote_log_metadata"
-
 
 class SegmentState(IntEnum):
     """RemoteLogSegmentState of a record."""

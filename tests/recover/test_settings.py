@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kafkactl.frozen import changed
-from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG
+from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Topic
 from kafkactl.recover.seen import FolderKind, PartitionFolder
-from kafkactl.recover.settings import expiring
+from kafkactl.recover.settings import TIERING, expiring
 from tests.conftest import Run
 from tests.recover import worlds
 from tests.recover.worlds import AFTER, BEFORE, CLUSTER, LATE, ORDERS, PAY, disk, first_log
@@ -74,6 +75,81 @@ class TestAdoptedTopics:
         answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--plan")
         assert answer["repairs"]["adopted_settings"] == []
         assert "adopted-settings-unknown" not in ids(answer)
+
+
+# --- tiered topics --------------------------------------------------------------------------------------------------
+
+
+def tiered_folder(
+    path: Path, topic: Topic, *, log_start: int | None = None, first_epoch: int = 0, oldest: int = 108
+) -> None:
+    """The folder of partition 0, whose oldest segment begins at `oldest`."""
+    made = worlds.folder(path, topic, 0)
+    (made / worlds.SEGMENT).rename(made / f"{oldest:020}.log")
+    (made / "leader-epoch-checkpoint").write_text(f"0\n1\n0 {first_epoch}\n")
+    starts = "0\n0\n" if log_start is None else f"0\n1\n{topic.name} 0 {log_start}\n"
+    (path / "log-start-offset-checkpoint").write_text(starts)
+
+
+class TestTieredTopics:
+    """A topic whose log begins in tiered storage stays tiered, or its remote part is deleted later."""
+
+    @pytest.fixture
+    def shown(self, tmp_path: Path) -> list[Path]:
+        path = disk(tmp_path / "b11", 11)
+        worlds.folder(path, "__remote_log_metadata", 0, id=worlds.uuid(88))
+        return [disk(tmp_path / "c1", 1, first_log(BEFORE)), path]
+
+    def test_an_adopted_one(self, kafkactl: Cli, tmp_path: Path, shown: list[Path]):
+        tiered_folder(shown[1], LATE)
+        answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--adopt", "--confirm", CLUSTER)
+        assert worlds.written_image(tmp_path / "out").configs[(TOPIC_CONFIG, "late")] == KEPT | TIERING
+        assert answer["repairs"]["topics_tiered"] == []
+
+    def test_one_of_the_image_that_was_tiered_since(self, kafkactl: Cli, tmp_path: Path, shown: list[Path]):
+        tiered_folder(shown[1], PAY, log_start=0)
+        answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--adopt", "--confirm", CLUSTER)
+        assert answer["repairs"]["topics_tiered"] == ["pay"]
+        assert ids(answer)["tiering-restored"] == "warning"
+        assert worlds.written_image(tmp_path / "out").configs[(TOPIC_CONFIG, "pay")] == TIERING
+
+    @pytest.mark.parametrize(
+        ("log_start", "first_epoch"),
+        [
+            (108, 108),
+            (0, 108),  # retention took the segments, and the broker was killed before it wrote where the log begins
+            (108, 0),
+            (None, 108),
+        ],
+    )
+    def test_a_log_that_begins_here_is_not(
+        self, kafkactl: Cli, tmp_path: Path, shown: list[Path], log_start: int | None, first_epoch: int
+    ):
+        tiered_folder(shown[1], PAY, log_start=log_start, first_epoch=first_epoch)
+        answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--adopt", "--plan")
+        assert answer["repairs"]["topics_tiered"] == []
+
+    def test_none_in_a_cluster_without_tiered_storage(self, kafkactl: Cli, tmp_path: Path):
+        path = disk(tmp_path / "b11", 11)
+        tiered_folder(path, PAY)
+        answer = recovered(kafkactl, tmp_path, [disk(tmp_path / "c1", 1, first_log(BEFORE)), path],
+                           "--lost", "2,3", "--plan")  # fmt: skip
+        assert answer["repairs"]["topics_tiered"] == []
+
+    @pytest.mark.parametrize("text", ["", "1\n0\n", "0\n5\nx", "0\n1\n0 zero\n"])
+    def test_epochs_that_cannot_be_read_show_nothing(self, kafkactl: Cli, tmp_path: Path, shown: list[Path], text: str):
+        tiered_folder(shown[1], PAY)
+        (shown[1] / "pay-0" / "leader-epoch-checkpoint").write_text(text)
+        answer = recovered(kafkactl, tmp_path, shown, "--lost", "2,3", "--adopt", "--plan")
+        assert answer["repairs"]["topics_tiered"] == []
+
+    def test_by_a_collected_copy(self, kafkactl: Cli, tmp_path: Path, shown: list[Path]):
+        tiered_folder(shown[1], PAY)
+        assert kafkactl("quorum", "recover", "collect", shown[1], "--to", tmp_path / "b11.tar").code == 0
+        with tarfile.open(tmp_path / "b11.tar") as tar:
+            tar.extractall(tmp_path / "copy", filter="data")
+        answer = recovered(kafkactl, tmp_path, [shown[0], tmp_path / "copy"], "--lost", "2,3", "--adopt", "--plan")
+        assert answer["repairs"]["topics_tiered"] == ["pay"]
 
 
 # --- retention ------------------------------------------------------------------------------------------------------

@@ -121,6 +121,7 @@ def _repairs(page: Page, repairs: Answer) -> None:
     rows = [
         ("adopted", _some(adopted)),
         ("settings not known, all data kept", _some(kept)),
+        ("tiered again", _some(repairs["topics_tiered"])),
         ("left out", _some(repairs["topics_dropped"])),
     ]
     page.fields([row for row in rows if row[1] is not None])

@@ -19,7 +19,7 @@ from kafkactl.adapters.recover.partitions import MANIFEST, log_ends
 from kafkactl.errors import FailedError, InputError
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.recover.folders import parse_folder_name
-from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.storage.model import LOG_STARTS, META_PROPERTIES
 from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
 
 _MODE: Final = 0o600
@@ -51,7 +51,7 @@ def _names(directory: str) -> list[str]:
     found = []
     for name in sorted(os.listdir(directory)):  # noqa: PTH208  # names, not paths
         path = Path(directory, name)
-        if name == META_PROPERTIES:
+        if name in (META_PROPERTIES, LOG_STARTS):
             found.append(name)
         elif name == METADATA_LOG and path.is_dir():
             inside = sorted(os.listdir(path))  # noqa: PTH208

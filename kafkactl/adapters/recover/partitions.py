@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, open_regular, read_whole
+from kafkactl.errors import InputDecodeError
 from kafkactl.frozen import frozen
 from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch, parse_topic_id
 from kafkactl.recover.seen import PartitionFolder
+from kafkactl.storage.model import LOG_STARTS
 from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
+from kafkactl.tiered.checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.values import Uuid
 
 MANIFEST: Final = "kafkactl-collected.json"
@@ -30,12 +33,14 @@ _READ_BYTES: Final = 1024 * 1024
 def read_folders(path: str, *, broker: int | None, directory_id: Uuid | None) -> Iterator[PartitionFolder]:
     """The partition folders in a log directory, by name. Raises nothing for what is in them."""
     collected = _manifest(path)
+    starts = _log_starts(path)
     for name in sorted(os.listdir(path)):  # noqa: PTH208  # names, not paths
         parsed = parse_folder_name(name)
         folder = Path(path, name)
         if parsed is None or not folder.is_dir():
             continue
         ends = _ends(folder) or _collected(collected.get(name))
+        epochs = _small(folder / LEADER_EPOCH_CHECKPOINT)
         yield PartitionFolder(
             disk=path,
             broker=broker,
@@ -45,12 +50,31 @@ def read_folders(path: str, *, broker: int | None, directory_id: Uuid | None) ->
             topic=parsed.topic,
             partition=parsed.partition,
             topic_id=parse_topic_id(_small(folder / PARTITION_METADATA)),
-            leader_epoch=parse_largest_epoch(_small(folder / LEADER_EPOCH_CHECKPOINT)),
+            leader_epoch=parse_largest_epoch(epochs),
             log_end_offset=ends.log_end_offset,
             size_bytes=ends.size_bytes,
             oldest_timestamp_ms=ends.oldest_timestamp_ms,
             oldest_bytes=ends.oldest_bytes,
+            oldest_offset=ends.oldest_offset,
+            log_start_offset=starts.get((parsed.topic, parsed.partition)),
+            first_epoch_offset=_first_epoch_offset(epochs),
         )
+
+
+def _log_starts(path: str) -> dict[tuple[str, int], int]:
+    """Where logs begin by the directory's checkpoint; nothing where it cannot be read."""
+    try:
+        return parse_offsets(_small(Path(path, LOG_STARTS)), file=LOG_STARTS)
+    except InputDecodeError:
+        return {}
+
+
+def _first_epoch_offset(content: bytes) -> int | None:
+    try:
+        epochs = parse_leader_epochs(content, file=LEADER_EPOCH_CHECKPOINT)
+    except InputDecodeError:
+        return None
+    return min((start for _, start in epochs), default=None)
 
 
 @frozen
@@ -61,6 +85,7 @@ class LogEnds:
     size_bytes: int = 0
     oldest_timestamp_ms: int | None = None
     oldest_bytes: int = 0
+    oldest_offset: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """As in the manifest of a copy."""
@@ -69,6 +94,7 @@ class LogEnds:
             "size_bytes": self.size_bytes,
             "oldest_timestamp_ms": self.oldest_timestamp_ms,
             "oldest_bytes": self.oldest_bytes,
+            "oldest_offset": self.oldest_offset,
         }
 
 
@@ -89,6 +115,7 @@ def _ends(folder: Path) -> LogEnds | None:
         size_bytes=sum(sizes),
         oldest_timestamp_ms=oldest,
         oldest_bytes=sizes[0],
+        oldest_offset=int(segments[0].stem),
     )
 
 
@@ -149,4 +176,5 @@ def _collected(held: Any) -> LogEnds:
         size_bytes=numbers.get("size_bytes", 0),
         oldest_timestamp_ms=numbers.get("oldest_timestamp_ms"),
         oldest_bytes=numbers.get("oldest_bytes", 0),
+        oldest_offset=numbers.get("oldest_offset"),
     )

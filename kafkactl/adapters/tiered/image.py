@@ -8,10 +8,9 @@ from kafkactl.adapters.logs.image import Point, load_image
 from kafkactl.adapters.logs.source import open_source
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_TOPIC
+from kafkactl.kafka_names import METADATA_TOPIC, REMOTE_LOG_METADATA
 from kafkactl.metadata.image.model import TOPIC_CONFIG, Image, Topic
 from kafkactl.tiered.cluster_view import BrokerView, ClusterView, MetadataTopicView, PartitionView, TopicView
-from kafkactl.tiered.states import REMOTE_LOG_METADATA
 
 # Topics of Kafka itself: they are never tiered (`Topic.INTERNAL_TOPICS` and the metadata topics).
 INTERNAL: Final = frozenset(

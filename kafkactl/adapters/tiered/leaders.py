@@ -11,9 +11,9 @@ from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.protocol.record_batch import decode_batches
 from kafkactl.schema.error_codes import error_code
-from kafkactl.tiered.states import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
 
 EARLIEST, LATEST, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = -2, -1, -4, -5, -6  # ListOffsetsRequest.java

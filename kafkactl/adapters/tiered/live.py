@@ -29,6 +29,7 @@ from kafkactl.adapters.tiered.leaders import (
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.tiered.cluster_view import (
     REMOTE_STORAGE_ENABLE,
     BrokerView,
@@ -41,7 +42,6 @@ from kafkactl.tiered.cluster_view import (
     TopicView,
 )
 from kafkactl.tiered.reading import PlacedRecord, read_records
-from kafkactl.tiered.states import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
 from kafkactl.wording import counted, first_few
 

@@ -15,12 +15,11 @@ from kafkactl.adapters.tiered.sources import MetadataReplica
 from kafkactl.errors import FailedError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.json_input import JsonInputError, parse_json
-from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.kafka_names import METADATA_LOG, REMOTE_LOG_METADATA
 from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.cluster_view import ClusterView
 from kafkactl.tiered.observation import parse_observation
-from kafkactl.tiered.states import REMOTE_LOG_METADATA
 
 OBSERVATION: Final = "observation.json"
 LOGS: Final = "remote-log-metadata"

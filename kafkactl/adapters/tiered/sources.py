@@ -17,6 +17,7 @@ from kafkactl.adapters.files.input_files import InputKind, open_regular, read_wh
 from kafkactl.adapters.logs.source import read_pieces
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
@@ -25,7 +26,6 @@ from kafkactl.tiered.cluster_view import ReplicaLog
 from kafkactl.tiered.layouts import uuid_bytes
 from kafkactl.tiered.plain import PlainReader
 from kafkactl.tiered.reading import FastRead, Read, read_fast, read_records
-from kafkactl.tiered.states import REMOTE_LOG_METADATA
 
 LOG_START_CHECKPOINT: Final = "log-start-offset-checkpoint"
 _METADATA_FOLDER: Final = re.compile(rf"{re.escape(REMOTE_LOG_METADATA)}-(\d{{1,9}})")

@@ -13,6 +13,7 @@ from kafkactl.adapters.tiered.sources import MetadataReplica, Opened, SegmentFil
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import changed, frozen
+from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex, divergence, index_of
 from kafkactl.operations.dryrun.engines import Engine
@@ -23,7 +24,6 @@ from kafkactl.tiered.bucket import Bucket
 from kafkactl.tiered.cluster_view import ClusterView, MetadataTopicView, PartitionView, TopicView
 from kafkactl.tiered.layouts import AUTO, layout_of
 from kafkactl.tiered.ledger import MetadataLog
-from kafkactl.tiered.states import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
 from kafkactl.wording import counted
 

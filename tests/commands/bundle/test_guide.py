@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters.migration.save import save_observation
-from kafkactl.tiered.states import REMOTE_LOG_METADATA
+from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
 from tests.commands import test_secrets_hidden as planted
 from tests.conftest import Run

@@ -16,7 +16,7 @@ import pytest
 from kafkactl.adapters.bundle.writing import StagedMembers, write_bundle
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.bundle.manifest import Manifest, PartError, PartResult
-from kafkactl.tiered.states import REMOTE_LOG_METADATA
+from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
 from tests.adapters.kafka.quorum_nodes import Quorum, running
 from tests.commands import test_secrets_hidden as planted

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.tiered.states import REMOTE_LOG_METADATA
+from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
 from tests.conftest import Run
 from tests.repository.tree import ROOT

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.tiered.states import REMOTE_LOG_METADATA
+from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.values import Uuid
 from tests.conftest import Run
 from tests.tiered.logs import BEGIN_MS, HOUR_MS, LogOf, Topic, metadata_log, segment_uuid

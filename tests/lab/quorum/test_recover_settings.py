@@ -17,8 +17,10 @@ import pytest
 from tests.conftest import Run
 from tests.lab.harness import java, maven
 from tests.lab.harness.cluster import KafkaCluster
+from tests.lab.harness.pool import Pool
 from tests.lab.harness.storage_tool import JVM_OPTIONS
 from tests.lab.quorum.lost_majority import Scene, admin, in_sync, read_all, start_recovered, strays
+from tests.lab.tiered.brokers import TieredCluster
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -40,6 +42,8 @@ SOON = (  # a broker looks for segments to delete at once, and often
     ("transaction.state.log.replication.factor", "2"),
 )
 TOOL_OF = {"4.4.0": "4.3.1"}  # its own tools are not among the jars of the lab
+TIERED = ("late", "known")
+TWO = (("rlmm.config.remote.log.metadata.topic.replication.factor", "2"),)
 PLACE = TopicPartition("kept", 0)
 
 
@@ -50,11 +54,7 @@ def test_adopted_topics_keep_their_data(kafkactl: Cli, new_cluster: Callable[...
     cluster = new_cluster(release, controllers=3, brokers=2, settings=SOON)
     scene, settings = lost_with_topics(cluster)
     out = cluster.disks.workdir / "recovered"
-    shown = [word for path in brokers_folders(scene) for word in ("--log-dir", path)]
-    words = ("--out", out, "--node-id", scene.lagging, "--log-dir", scene.disk(scene.lagging))
-    run = kafkactl("quorum", "recover", *words,
-                   *shown, "--lost", f"{scene.leader},{scene.complete}", "--adopt", "-o", "json",
-                   "--confirm", cluster.cluster_id)  # fmt: skip
+    run = adopted(kafkactl, scene, out)
     assert (run.code, run.json["outcome"]) == (0, "done"), run.stdout + run.stderr
     assert "adopted-settings-unknown" in {finding["id"] for finding in run.json["findings"]}
     start_recovered(scene, scene.lagging, out)
@@ -78,6 +78,75 @@ def test_adopted_topics_keep_their_data(kafkactl: Cli, new_cluster: Callable[...
         }
     assert after["kept"]["max.message.bytes"] == "2000000"
     carries_on(cluster)
+
+
+@pytest.mark.campaign
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("release", ["4.3.1", "3.9.2"])
+def test_tiered_topics_keep_what_is_remote(kafkactl: Cli, lab_pool: Pool, tmp_path: Path, release: str):
+    """Two topics that were tiered after the controller's end: one that it does not know, and one that it knows."""
+    cluster = TieringCluster(release, tmp_path / "cluster")
+    try:
+        cluster.start()
+        cluster.chore("place", "known", "11,12", cluster.topic_settings(remote__storage__enable="false"))
+        leader = cluster.leader()
+        lagging, complete = (controller for controller in cluster.controller_ids if controller != leader)
+        cluster.wait_for(cluster.commits, "committed")
+        cluster.kill(lagging)
+        cluster.chore("place", "late", "11,12", cluster.topic_settings())
+        cluster.chore("configure", "known", "remote.storage.enable=true")
+        for topic in TIERED:
+            cluster.chore("produce", topic, 120)
+        cluster.until(lambda: all(starts_later(cluster, topic) for topic in TIERED), "local segments gone")
+        before = {topic: tiered(cluster, topic) for topic in TIERED}
+        cluster.stop_chores()
+        scene = Scene(cluster=cluster, lagging=lagging, leader=leader, complete=complete, records={})
+        cluster.kill(*(node for node in (*cluster.controller_ids, *cluster.broker_ids) if cluster.node(node).alive))
+        out = cluster.disks.workdir / "recovered"
+        run = adopted(kafkactl, scene, out)
+        assert (run.code, run.json["repairs"]["topics_tiered"]) == (0, ["known"]), run.stdout + run.stderr
+        start_recovered(scene, lagging, out)
+        cluster.start(*cluster.broker_ids)
+        time.sleep(15)  # several rounds of the tasks that copy and delete
+        for topic, remote in before.items():
+            assert cluster.until(lambda topic=topic: tiered(cluster, topic), "tiered") == remote
+    finally:
+        cluster.close()
+
+
+class TieringCluster(TieredCluster):
+    """Three controllers, and two brokers that tier."""
+
+    def __init__(self, release: str, workdir: Path) -> None:
+        KafkaCluster.__init__(self, release, workdir, controllers=3, brokers=2, settings=TWO)
+        self.release = release
+        self._chores = None
+
+    def stop_chores(self) -> None:
+        """Kill the client before its brokers go."""
+        if self._chores is not None:
+            self._chores.kill()
+        self._chores = None
+
+
+def tiered(cluster: TieringCluster, topic: str) -> tuple[int, int] | None:
+    """The earliest offset, and how many objects of logs the store has; None before the topic was tiered."""
+    earliest, _, _, highest = map(int, cluster.chore("offsets", topic).split())
+    objects = sum(1 for path in cluster.disks.store.rglob("*.log") if topic in str(path))
+    return None if highest < 0 else (earliest, objects)
+
+
+def starts_later(cluster: TieringCluster, topic: str) -> bool:
+    """Whether the oldest segments are only remote."""
+    return int(cluster.chore("offsets", topic).split()[2]) >= 100
+
+
+def adopted(kafkactl: Cli, scene: Scene, out: Path) -> Run:
+    """The recovery from the controller that lags, with the brokers' folders."""
+    shown = [word for path in brokers_folders(scene) for word in ("--log-dir", path)]
+    words = ("--out", out, "--node-id", scene.lagging, "--log-dir", scene.disk(scene.lagging), *shown, "--adopt")
+    lost = ("--lost", f"{scene.leader},{scene.complete}", "--confirm", scene.cluster.cluster_id)
+    return kafkactl("quorum", "recover", *words, *lost, "-o", "json")
 
 
 def set_before_brokers_start(cluster: KafkaCluster, release: str, controller: int) -> None:
