@@ -20,6 +20,7 @@ from kafkactl.metadata.image.snapshot_writer import snapshot_batches, snapshot_n
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.recover.checks import Case, check
 from kafkactl.recover.folders import (
+    Adoptable,
     adoption,
     brokers_shown,
     epochs_are_ahead,
@@ -42,7 +43,7 @@ from kafkactl.recover.remarks import remarks
 from kafkactl.recover.repairs import Repairs, merged, raised, repairs_of, with_tiering
 from kafkactl.recover.request import Read, Request
 from kafkactl.recover.seen import DiskSeen, PartitionFolder, all_folders
-from kafkactl.recover.settings import expiring, settings_of_adopted, tiered_topics, untiered
+from kafkactl.recover.settings import AdoptedSettings, expiring, settings_of_adopted, tiered_topics, untiered
 from kafkactl.storage.meta_properties import render_meta_properties
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.values import Endpoint, Uuid
@@ -120,10 +121,7 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
     kept = merged(image, drop=drop)
     adopted = adoption(kept, folders, from_strays=options.return_strays)
     taken = adopted.partitions if options.adopt else ()
-    tiered = tiered_topics(image, folders)
-    given = settings_of_adopted(kept, newest, taken, tiered)
-    restored = untiered(kept, tiered)
-    whole = with_tiering(merged(kept, adopt=taken, settings=given), restored)
+    whole, given, restored = _adopting(kept, newest, folders, taken)
     voters = old_voters(newest, read.disks, request.target, request.lost)
     node_id = _node_id(request, source, voters)
     endpoints = () if node_id is None else target_endpoints(request.target, newest, node_id)
@@ -165,6 +163,15 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
     )
     repairs = repairs_of(image, recovered, adopt=taken, settings=given, tiered=restored, drop=drop)
     return _planned(case, repairs, endpoints)
+
+
+def _adopting(
+    kept: Image, newest: Image, folders: Sequence[PartitionFolder], taken: Sequence[Adoptable]
+) -> tuple[Image, tuple[AdoptedSettings, ...], tuple[str, ...]]:
+    """The image with what is adopted, the settings given to that, and the topics that are tiered again."""
+    tiered = tiered_topics(kept, folders)
+    given, restored = settings_of_adopted(kept, newest, taken, tiered), untiered(kept, tiered)
+    return with_tiering(merged(kept, adopt=taken, settings=given), restored), given, restored
 
 
 def _planned(case: Case, repairs: Repairs, endpoints: tuple[Endpoint, ...]) -> RecoveryPlan:
