@@ -61,6 +61,18 @@ def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
             "partitions",
             f"{counted(len(case.adoption.partitions), 'partition')} could be adopted from brokers' disks (--adopt)",
         )
+    yield from _settings(repairs)
+    renamed = stray_folders(case.read.disks)
+    if renamed and not case.request.overrides.return_strays:
+        yield warning(
+            "stray-folders-found",
+            "brokers",
+            f"brokers have renamed {counted(renamed, 'folder')} to -stray before",
+            "--adopt --return-strays takes their partitions back, where the image lacks them.",
+        )
+
+
+def _settings(repairs: Repairs) -> Iterator[Finding]:
     unknown = [given for given in repairs.settings if not given.known]
     if unknown:
         yield warning(
@@ -77,14 +89,6 @@ def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
             f"by brokers' disks the logs of {counted(len(repairs.tiered), 'topic')} begin in tiered storage, and the"
             f" image does not tier them: remote.storage.enable=true is set: {first_few(list(repairs.tiered))}",
             topics=list(repairs.tiered)[:1000],
-        )
-    renamed = stray_folders(case.read.disks)
-    if renamed and not case.request.overrides.return_strays:
-        yield warning(
-            "stray-folders-found",
-            "brokers",
-            f"brokers have renamed {counted(renamed, 'folder')} to -stray before",
-            "--adopt --return-strays takes their partitions back, where the image lacks them.",
         )
 
 
