@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkactl.kafka_names import NO_LEADER
@@ -320,34 +321,33 @@ def poll_prospective(node: Node, now: int) -> int:
 def _ask_for_votes(node: Node, now: int) -> int:
     if transitions.is_vote_rejected(node):
         return NEVER
-    pre_vote = node.state is State.PROSPECTIVE
     shortest = NEVER
     for voter_id in [voter_id for voter_id, vote in node.votes.items() if vote is None]:
         voter = node.voters.by_id.get(voter_id)
         endpoint = None if voter is None else node.default_endpoint(voter.endpoints)
         if voter is None or endpoint is None:
             raise RaftThreadError(f"Unknown endpoint for voter id {voter_id}")
-        directory = voter.directory_id
-
-        def ask(correlation_id: int, address: Endpoint, to: int = voter_id, of: Uuid = directory) -> VoteRequest:
-            return VoteRequest(
-                node.id,
-                to,
-                correlation_id,
-                address,
-                node.cluster_id,
-                to,
-                of,
-                node.epoch,
-                node.id,
-                node.key.directory_id if node.profile.directory_ids else ZERO_UUID,
-                node.log.last_epoch,
-                node.log.end,
-                pre_vote,
-            )
-
-        shortest = min(shortest, send(node, now, voter_id, endpoint, ask))
+        shortest = min(shortest, send(node, now, voter_id, endpoint, partial(vote_request, node, voter_id)))
     return shortest
+
+
+def vote_request(node: Node, voter_id: int, correlation_id: int, address: Endpoint) -> VoteRequest:
+    """The question of a candidate, or of one that asks for pre-votes, to one of its voters."""
+    return VoteRequest(
+        node.id,
+        voter_id,
+        correlation_id,
+        address,
+        node.cluster_id,
+        voter_id,
+        node.voters.by_id[voter_id].directory_id,
+        node.epoch,
+        node.id,
+        node.key.directory_id if node.profile.directory_ids else ZERO_UUID,
+        node.log.last_epoch,
+        node.log.end,
+        node.state is State.PROSPECTIVE,
+    )
 
 
 def poll_resigned(node: Node, now: int) -> int:

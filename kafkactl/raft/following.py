@@ -340,11 +340,12 @@ def _leader_endpoint(node: Node) -> Endpoint:
 
 def _next_fetch(node: Node) -> Any:
     if node.fetching is None:
-        return partial(_fetch_request, node, node.leader_id)
+        return partial(fetch_request, node, node.leader_id)
     return partial(_fetch_snapshot_request, node)
 
 
-def _fetch_request(node: Node, peer: int, correlation_id: int, address: Endpoint) -> FetchRequest:
+def fetch_request(node: Node, peer: int, correlation_id: int, address: Endpoint) -> FetchRequest:
+    """What a replica asks whoever may be the leader."""
     log = node.log
     return FetchRequest(
         node.id,
@@ -398,7 +399,7 @@ def fetch_from_any(node: Node, now: int) -> int:
     for place in range(len(peers)):
         peer, server = node.bootstrap[(first + place) % len(peers)]
         if connections.is_ready(peer, now):
-            return send(node, now, peer, server, partial(_fetch_request, node, peer))
+            return send(node, now, peer, server, partial(fetch_request, node, peer))
     return connections.wait_for_bootstrap(peers, now)
 
 

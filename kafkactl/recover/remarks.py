@@ -9,6 +9,7 @@ from kafkactl.metadata.image.records import level_of, losses
 from kafkactl.recover.checks import Case, other_lives, stray_folders
 from kafkactl.recover.rank import OldVoter
 from kafkactl.recover.repairs import Repairs
+from kafkactl.recover.steps import combined_nodes
 from kafkactl.wording import counted, first_few
 
 
@@ -97,10 +98,16 @@ def _afterwards(case: Case) -> Iterator[Finding]:
     yield warning("single-voter", who, f"{who} will be the only voter, on one disk")
     others = case.voters
     told = "; ".join(_identity(other) for other in others)
+    combined = [str(node) for node in combined_nodes(others, tuple(case.image.brokers))]
+    keeps = (
+        f"Keep the partition folders of {first_few(combined)}, which are brokers, too: move their metadata logs away."
+        " Wipe the disks of the others, fence off their hosts or withdraw their configuration."
+    )
     yield warning(
         "old-voters-must-not-return",
         "quorum",
         f"the old voters must never start again with their disks: {told}",
+        keeps if combined else "",
         voters=[other.id for other in others],
     )
     if not case.is_dynamic:

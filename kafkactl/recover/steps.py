@@ -9,7 +9,7 @@ from typing import Any
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.recover.folders import Adoptable
-from kafkactl.recover.rank import OldVoter
+from kafkactl.recover.rank import LOST, OldVoter
 from kafkactl.recover.request import Read
 from kafkactl.values import Endpoint
 
@@ -54,6 +54,11 @@ class Way:
     written: bool
 
 
+def combined_nodes(voters: Sequence[OldVoter], brokers: Sequence[int]) -> list[int]:
+    """The voters that are brokers, too: node ids are unique, so one that is both is one process."""
+    return [voter.id for voter in voters if voter.id in brokers]
+
+
 def steps_of(way: Way) -> tuple[Step, ...]:
     """All steps, numbered. Those before and with the writing are done once the directory is there."""
     found = []
@@ -78,29 +83,57 @@ def _steps(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
     yield from _fences(way)
     yield from _renames(way.adopted)
     yield from _configs(way)
-    text = f"Start controller {way.node_id} alone. It leads within seconds: `Performing controller activation`."
-    yield "start-controller", f"controller {way.node_id}", text, None
+    combined = combined_nodes(way.voters, way.brokers)
     verify = f"kafkactl quorum recover verify {shlex.quote(way.plan_file)}"
     where = _address(way.endpoints)
-    yield (
-        "verify",
-        f"controller {way.node_id}",
-        "Check leader, epoch and registrations before any broker starts.",
-        f"{verify} --bootstrap-controller {where}",
-    )
+    checks = f"{verify} --bootstrap-controller {where}"
+    if way.node_id in combined:
+        own = [disk.path for disk in way.read.disks if disk.node_id == way.node_id]
+        text = f"Start node {way.node_id}, controller and broker in one process, alone. It leads within seconds."
+        then = (
+            "Check leader, epoch and registrations, and that no folder of its own was renamed, before others start. A"
+            " partition that keeps a lost broker as its last in-sync replica has no leader until"
+            " `kafka-leader-election --election-type unclean` makes this node's copy the truth: do that before those"
+            " brokers come back with empty disks."
+        )
+        checks = " ".join([checks, *(f"--log-dir {shlex.quote(path)}" for path in own)])
+    else:
+        text = f"Start controller {way.node_id} alone. It leads within seconds: `Performing controller activation`."
+        then = "Check leader, epoch and registrations before any broker starts."
+    yield "start-controller", f"controller {way.node_id}", text, None
+    yield "verify", f"controller {way.node_id}", then, checks
     yield from _brokers_start(way, f"{verify} --bootstrap-controller {where}")
     yield from _growth(way, where)
 
 
 def _fences(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
+    combined = combined_nodes(way.voters, way.brokers)
     for voter in way.voters:
-        identity = "" if voter.directory_id is None else f", directory id {voter.directory_id}"
         at = _address(voter.endpoints)
+        target = f"controller {voter.id}" + (f" at {at}" if at != "HOST:PORT" else "")
+        if voter.id in combined and voter.state != LOST:
+            yield from _fences_combined(way, voter, target)
+            continue
+        identity = "" if voter.directory_id is None else f", directory id {voter.directory_id}"
         text = (
             f"Wipe the disk of old voter {voter.id}{identity}, or withdraw its configuration, so that it never starts"
             " with it again: two old voters can elect each other while the recovered one is down."
         )
-        yield "fence-old-voter", f"controller {voter.id}" + (f" at {at}" if at != "HOST:PORT" else ""), text, None
+        yield "fence-old-voter", target, text, None
+
+
+def _fences_combined(way: Way, voter: OldVoter, target: str) -> Iterator[tuple[str, str, str, str | None]]:
+    """A broker's folders stay; Kafka starts on no log directory with a metadata log besides metadata.log.dir's."""
+    text = (
+        f"Node {voter.id} is a broker, too: keep its partition folders, and move its old metadata log out of its log"
+        " directories. It must never start with that log again, and the recovered node does not start beside it."
+    )
+    for disk in way.read.disks:
+        if disk.node_id == voter.id and disk.log is not None and not disk.path.endswith(METADATA_LOG):
+            command = f"mv -nT {shlex.quote(f'{disk.path}/{METADATA_LOG}')} BACKUP/old-voter-{voter.id}"
+            yield "fence-old-voter", target, text, command
+            return
+    yield "fence-old-voter", target, text, None
 
 
 def _renames(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str, str, str | None]]:
@@ -115,6 +148,8 @@ def _renames(adopted: Sequence[Adoptable]) -> Iterator[tuple[str, str, str, str 
 
 def _configs(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
     own = f"Set metadata.log.dir={way.directory} (or log.dirs, where the node has no other data)."
+    if way.node_id in combined_nodes(way.voters, way.brokers):
+        own = f"Set metadata.log.dir={way.directory}, and leave log.dirs as it is: its partitions are there."
     yield "change-config", f"controller {way.node_id}", own, None
     at = _address(way.endpoints)
     if way.is_dynamic:
@@ -129,15 +164,18 @@ def _brokers_start(way: Way, verify: str) -> Iterator[tuple[str, str, str, str |
         text = "The brokers load the snapshot while they run; look for renamed folders all the same."
         yield "verify", _brokers(way.brokers), text, verify
         return
-    for number, broker in enumerate(way.brokers):
+    combined = combined_nodes(way.voters, way.brokers)
+    lost = [voter.id for voter in way.voters if voter.state == LOST and voter.id in combined]
+    later = [broker for broker in way.brokers if broker not in lost and broker != way.node_id]
+    for number, broker in enumerate(later):
         text = (
             "Start this one alone, and look for folders that end in -stray before any other starts."
             if number == 0
             else "Start it."
         )
         yield "start-broker", f"broker {broker}", text, verify if number == 0 else None
-    if len(way.brokers) > 1:
-        yield "verify", _brokers(way.brokers), "Check brokers, leaders and folders once more.", verify
+    if len(later) > 1:
+        yield "verify", _brokers(later), "Check brokers, leaders and folders once more.", verify
 
 
 def _growth(way: Way, where: str) -> Iterator[tuple[str, str, str, str | None]]:
@@ -148,6 +186,8 @@ def _growth(way: Way, where: str) -> Iterator[tuple[str, str, str, str | None]]:
             "Until it is grown back, one disk is all there is: format new disks with --no-initial-controllers, start"
             " these controllers, and make them voters."
         )
+        if len(combined_nodes(way.voters, way.brokers)) > 1:
+            text += " Those that are brokers, too, copy their partitions from other replicas, where there are any."
         command = f"kafkactl quorum reassign --target {target} --bootstrap-controller {where} --yes"
         yield "add-controllers", f"controllers {', '.join(map(str, others)) or 'new ones'}", text, command
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kafkactl.raft.disk import Disk
@@ -13,6 +14,9 @@ from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.invariants import Shadow, voters_in
 from kafkactl.values import Endpoint, Uuid
 
+DELIVER, WAKE, SYNCED = range(3)  # kinds of events
+REFUSED_US: Final = 500  # until a connection to a host without the process is refused
+LOOPBACK_US: Final = 200  # never 0: a voter of 3.9.2 without a leader may ask itself, again and again
 PORT: Final = 9093
 PER_THOUSAND: Final = 1_000
 REQUESTS_BITS: Final = 32  # of a correlation id; the bits above it number the processes of a host
@@ -137,6 +141,14 @@ class Machine:
             if snapshot.voters and snapshot.id != SnapshotId(0, 0):
                 return VoterSet(snapshot.voters)
         return None
+
+    def voter_changes(self, batches: Sequence[Batch]) -> Iterator[tuple[VoterSet, VoterSet]]:
+        """Each voter set that is appended here with the one before it in the log, where there is one."""
+        for batch in batches:
+            after = voters_in(batch)
+            before = None if after is None else self.voters_before(batch.base)
+            if after is not None and before is not None:
+                yield before, after
 
     # --- its process ----------------------------------------------------------------------------------------------
 

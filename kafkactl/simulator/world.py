@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
-from typing import Any, Final
+from typing import Any
 
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, TruncateLog, WriteQuorumState
@@ -21,17 +21,14 @@ from kafkactl.raft.node import Node
 from kafkactl.raft.ports import Effect, Replica
 from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.chance import Chance
-from kafkactl.simulator.invariants import Monitor, Shadow, voters_in
-from kafkactl.simulator.machine import Machine, shown_role
+from kafkactl.simulator.invariants import Monitor, Shadow
+from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, SYNCED, WAKE, Machine, shown_role
 from kafkactl.simulator.network import Network
 from kafkactl.simulator.quorum import Appended, Quorum
+from kafkactl.simulator.rounds import Rounds
 from kafkactl.simulator.skip import skip_calm
 from kafkactl.simulator.timeline import Happening, Timeline
 from kafkactl.values import ZERO_UUID, Uuid
-
-REFUSED_US: Final = 500  # until a connection to a host without the process is refused
-LOOPBACK_US: Final = 200  # never 0: a voter of 3.9.2 without a leader may ask itself, again and again
-_DELIVER, _WAKE, _SYNCED = range(3)
 
 
 class World:
@@ -50,8 +47,9 @@ class World:
         self.appended: list[Appended] = []  # what a leader took and has not committed
         self.committed = self.lost = 0  # of the records that leaders took
         self.on_answer: Callable[[Any], None] = lambda _message: None
-        self._queue: list[tuple[int, int, int, Machine, Any, int]] = []
-        self._sequence = self._under_way = 0
+        self.queue: list[tuple[int, int, int, Machine, Any, int]] = []
+        self._sequence = self.under_way = 0
+        self.rounds = Rounds()
         self.skips = quorum.make_node is Node  # whether a calm stretch is passed over
         self.address()
         self._format()
@@ -137,12 +135,12 @@ class World:
 
     def deliver_from_client(self, machine: Machine, message: Any) -> None:
         """An operator's request reaches a node, from a host whose connections are not cut."""
-        self._push(self.now, _DELIVER, machine, message, 0)
+        self.push(self.now, DELIVER, machine, message, 0)
 
     def address(self) -> None:
         """What hosts are called now: so they are reached, and so processes that start have them configured."""
         each = self.machines.values()
-        self._by_address = {(machine.endpoint.host, machine.endpoint.port): machine for machine in each}
+        self.by_address = {(machine.endpoint.host, machine.endpoint.port): machine for machine in each}
         self._servers = tuple(machine.endpoint for machine in each)
         self._static = self._configured() if self.quorum.is_static else None
 
@@ -159,21 +157,25 @@ class World:
 
         Also ends at the first event behind which an invariant is broken.
         """
-        queue, violations, known = self._queue, self.monitor.violations, len(self.monitor.violations)
+        queue, violations, known = self.queue, self.monitor.violations, len(self.monitor.violations)
+        rounds = self.rounds
         if stops is not None and stops():
             return True
         while queue and queue[0][0] <= time_us:
-            may_skip = not self._under_way and stops is None and self.skips and queue[0][0] > self.now
+            may_skip = not self.under_way and stops is None and self.skips and queue[0][0] > self.now
             if may_skip and skip_calm(self, time_us):
+                continue
+            if self.skips and rounds.refused >= rounds.patience and rounds.skip(self, time_us):
                 continue
             at, _, kind, machine, thing, life = heappop(queue)
             self.now = at
             self.events += 1
-            self._under_way -= kind != _WAKE
-            if kind == _WAKE:
+            self.under_way -= kind != WAKE
+            if kind == WAKE:
                 self._wake(machine, life)
-            elif kind == _DELIVER:
+            elif kind == DELIVER:
                 self._deliver(machine, thing, life)
+                rounds.refused += type(thing) is FetchResponse and thing.error_code != 0
             elif machine.life == life and machine.process is not None:
                 self._go_on(machine)
             if len(violations) > known:
@@ -220,7 +222,7 @@ class World:
         if source == CLIENT:
             self.on_answer(message)
         elif (node, source) not in self.network.cuts:
-            self._push(self.now + REFUSED_US, _DELIVER, self.machines[source], message, life)
+            self.push(self.now + REFUSED_US, DELIVER, self.machines[source], message, life)
 
     def _go_on(self, machine: Machine) -> None:
         """A sync ended: the effects behind it, and then what waited."""
@@ -248,7 +250,7 @@ class World:
             effect: Any = waiting.popleft()
             kind = effect.effect
             if kind == SEND:
-                self._send(machine, effect)
+                self.send(machine, effect)
             elif kind == WRITE:
                 if effect.synced and machine.sync_us:
                     waiting.appendleft(effect)
@@ -281,9 +283,10 @@ class World:
             else:
                 rest.append(effect)
         machine.rest, machine.busy = rest, True
-        self._push(self.now + machine.sync_us, _SYNCED, machine, None, machine.life)
+        self.push(self.now + machine.sync_us, SYNCED, machine, None, machine.life)
 
-    def _send(self, machine: Machine, message: Any) -> None:
+    def send(self, machine: Machine, message: Any) -> None:
+        """Put a message that a node sends on its way."""
         if message.is_request:
             target = self._target(message)
             if target is None:
@@ -301,15 +304,15 @@ class World:
             elif type(message) is VoteResponse and message.vote_granted:
                 self._granted(machine, message)
         if target is machine:
-            self._push(self.now + LOOPBACK_US, _DELIVER, target, message, life)
+            self.push(self.now + LOOPBACK_US, DELIVER, target, message, life)
             return
         for delay in self.network.fates(machine.id, target.id):
-            self._push(self.now + delay, _DELIVER, target, message, life)
+            self.push(self.now + delay, DELIVER, target, message, life)
 
     def _target(self, message: Any) -> Machine | None:
         address = message.address
         if address is not None:
-            return self._by_address.get((address.host, address.port))
+            return self.by_address.get((address.host, address.port))
         return self.machines.get(message.destination)
 
     def _granted(self, machine: Machine, message: VoteResponse) -> None:
@@ -323,7 +326,8 @@ class World:
         monitor, shadow, process = self.monitor, machine.shadow, machine.process
         monitor.time_us, monitor.event = self.now, self.events
         if type(write) is AppendLog:
-            self._check_voters(machine, write)
+            for before, after in machine.voter_changes(write.batches) if machine.leads else ():
+                monitor.voters_changed(machine.id, before, after)
             machine.disk.apply(write)
             monitor.appended(machine.id, shadow, write.batches)
             return
@@ -342,14 +346,6 @@ class World:
             monitor.restarted_at(machine.id, shadow, write.snapshot_id.end_offset)
         elif type(write) is CleanLog:
             monitor.cleaned(machine.id, shadow, write.snapshot_id.end_offset)
-
-    def _check_voters(self, machine: Machine, write: AppendLog) -> None:
-        for batch in write.batches:
-            after = voters_in(batch) if machine.leads else None
-            if after is not None:
-                before = machine.voters_before(batch.base)
-                if before is not None:
-                    self.monitor.voters_changed(machine.id, before, after)
 
     # --- what is seen ----------------------------------------------------------------------------------------------
 
@@ -371,7 +367,7 @@ class World:
         if machine.process is not None:
             at = max(self.now, machine.world_time(machine.process.wake_at))
             machine.wake_at = at
-            self._push(at, _WAKE, machine, None, machine.life)
+            self.push(at, WAKE, machine, None, machine.life)
 
     def _changed(self, machine: Machine, process: Replica) -> None:
         monitor = self.monitor
@@ -421,7 +417,7 @@ class World:
     def go_to(self, now: int) -> None:
         """It is later, and every node has been brought there: only wake-ups were in the queue."""
         self.now = now
-        self._queue.clear()
+        self.queue.clear()
         for machine in self.machines.values():
             machine.wake_at = -1
             self._schedule_wake(machine)
@@ -442,7 +438,8 @@ class World:
                 found, newest = machine, process.epoch
         return found
 
-    def _push(self, at: int, kind: int, machine: Machine, thing: Any, life: int) -> None:
+    def push(self, at: int, kind: int, machine: Machine, thing: Any, life: int) -> None:
+        """Put an event into the queue, behind all others of its moment."""
         self._sequence += 1
-        self._under_way += kind != _WAKE
-        heappush(self._queue, (at, self._sequence, kind, machine, thing, life))
+        self.under_way += kind != WAKE
+        heappush(self.queue, (at, self._sequence, kind, machine, thing, life))

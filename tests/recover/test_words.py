@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kafkactl.frozen import changed
 from kafkactl.recover.answer import plan_sha256
 from kafkactl.recover.folders import brokers_shown, topics_without_data
@@ -19,6 +21,7 @@ VOTERS = (
     OldVoter(id=1, directory_id=DIRECTORY[1], endpoints=(Endpoint(listener="C", host="c1", port=9093),), state="lost"),
     OldVoter(id=2, directory_id=None, endpoints=(), state="lost"),
 )
+LOG: Any = object()  # a metadata log is there; steps do not look into it
 WAY = Way(
     read=Read(disks=(DiskSeen(path="/data/b11"),)), voters=VOTERS, brokers=(11, 12), brokers_run=False, node_id=2,
     endpoints=(Endpoint(listener="C", host="c2", port=9093),), directory="/new", plan_file="/new.recovery.json",
@@ -38,6 +41,22 @@ def test_an_old_voter_is_fenced_by_its_directory():
     first, second = (step for step in steps_of(WAY) if step.action == "fence-old-voter")
     assert f"Wipe the disk of old voter 1, directory id {DIRECTORY[1]}, or" in first.text
     assert "Wipe the disk of old voter 2, or" in second.text
+
+
+def test_a_voter_that_is_a_broker_too_keeps_its_partitions():
+    """Wiping its disk, as that of another old voter, would delete them; and it starts with its controller."""
+    disks = tuple(DiskSeen(path=f"/data/{id}", node_id=id, directory_id=DIRECTORY[id], log=LOG) for id in (2, 12))
+    voters = (VOTERS[0], changed(VOTERS[1], state="shown"))
+    way = changed(WAY, read=Read(disks=disks), voters=voters, brokers=(1, 2, 12))
+    fenced = {step.target.split(" at ")[0]: step for step in steps_of(way) if step.action == "fence-old-voter"}
+    assert fenced["controller 1"].text.startswith("Wipe the disk of old voter 1")
+    assert "keep its partition folders" in fenced["controller 2"].text
+    assert fenced["controller 2"].command == "mv -nT /data/2/__cluster_metadata-0 BACKUP/old-voter-2"
+    assert [step.target for step in steps_of(way) if step.action == "start-broker"] == ["broker 12"]
+    (own, _) = (step for step in steps_of(way) if step.action == "change-config")
+    assert own.text == "Set metadata.log.dir=/new, and leave log.dirs as it is: its partitions are there."
+    verify = next(step for step in steps_of(way) if step.action == "verify")
+    assert str(verify.command).endswith(" --log-dir /data/2")
 
 
 def test_a_plan_is_the_same_in_whatever_order_its_parts_are():

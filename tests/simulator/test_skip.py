@@ -1,12 +1,23 @@
-"""Passing over calm stretches changes nothing but the number of events."""
+"""Passing over calm stretches, and over rounds of questions in vain, changes nothing but the number of events."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from kafkactl.simulator import world
-from kafkactl.simulator.campaign import Asked, play, quorum_of
-from kafkactl.simulator.run import Outcome
+from kafkactl.raft.connections import AWAITING_RESPONSE, BACKING_OFF
+from kafkactl.raft.node import Node
+from kafkactl.simulator import rounds, world
+from kafkactl.simulator.campaign import Asked, plan_for, play, quorum_of
+from kafkactl.simulator.machine import DELIVER
+from kafkactl.simulator.run import Outcome, run_in
+from kafkactl.simulator.world import World
+from tests.raft.test_calm import facts as facts_of_node
+
+SECOND = 1_000_000
+# The time of the last refusal counts only where nodes pause behind it. Connections are compared by themselves.
+VOID = {"bootstrap_after", "connections"}
 
 
 def facts(outcome: Outcome) -> tuple[object, ...]:
@@ -20,8 +31,86 @@ def test_a_run_is_the_same_without_skipping(monkeypatch, release, profile):
     asked = Asked(profile=profile, release=release)
     quorum, _ = quorum_of(asked)
     skipped = [play(asked, quorum, seed, traced=True) for seed in range(2)]
-    monkeypatch.setattr(world, "skip_calm", lambda _world, _until: False)
+    step_through(monkeypatch)
     stepped = [play(asked, quorum, seed, traced=True) for seed in range(2)]
     assert [facts(outcome) for outcome in skipped] == [facts(outcome) for outcome in stepped]
     if profile == "rolling-restart":
         assert sum(outcome.events for outcome in skipped) < sum(outcome.events for outcome in stepped)
+
+
+def step_through(monkeypatch) -> None:
+    monkeypatch.setattr(world, "skip_calm", lambda _world, _until: False)
+    monkeypatch.setattr(rounds, "skip_rounds", lambda _world, _until: False)
+
+
+def states(asked: Asked, seed: int, times: tuple[int, ...]) -> tuple[list[object], int]:
+    """Every fact of every node, and every message that is under way, at each of these times; and the events."""
+    quorum, _ = quorum_of(asked)
+    plan = [timed for timed in plan_for(asked, quorum, seed) if timed.step.verb != "settle"]
+    simulated, found, before = World(quorum, seed), [], -1
+    for time_us in times:
+        run_in(simulated, [timed for timed in plan if before < timed.at_us <= time_us], seed)
+        simulated.run_until(time_us)
+        before = time_us
+        found.append(
+            (time_us, [_of_machine(machine, time_us) for machine in simulated.machines.values()], _sent(simulated))
+        )
+    return found, simulated.events
+
+
+def _of_machine(machine, now) -> object:
+    node = machine.process
+    if node is None:
+        return None
+    known = {name: value for name, value in facts_of_node(node).items() if name not in VOID}
+    known["connections"] = sorted(_connections(node, machine.local(now)))
+    known["open"] = {peer: address for peer, address in node.connections.open.items() if peer >= 0}
+    return known, node.wake_at, node.next_correlation_id, machine.open
+
+
+def _connections(node: Node, now: int) -> Iterator[tuple[int, ...]]:
+    """Requests under way, and pauses that are not over: others are as good as none.
+
+    The same holds for the address of a bootstrap server, which is the same whether the connection to it is open or not.
+    """
+    for known in node.connections.by_peer.values():
+        if known.state == AWAITING_RESPONSE:
+            yield known.peer, known.correlation_id, known.last_send
+        elif known.state == BACKING_OFF and known.last_fail + node.connections.retry_backoff > now:
+            yield known.peer, known.last_fail
+
+
+def _sent(simulated: World) -> list[object]:
+    messages = sorted((*entry[:2], entry[3].id, entry[4], entry[5]) for entry in simulated.queue if entry[2] == DELIVER)
+    return [(at, *sent) for at, _, *sent in messages]
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("profile", "release"),
+    [("disk-loss", "3.9"), ("disk-loss", "4.4"), ("voter-change", "3.9"), ("rolling-restart", "4.4"), ("chaos", "3.9")],
+)
+def test_nodes_that_ask_in_vain_are_the_same_at_any_time(monkeypatch, profile, release, seed):
+    """At times that are in the middle of rounds: what is under way is in the same order, too."""
+    asked = Asked(profile=profile, release=release)
+    times = tuple(sorted(at * 1_357_111 % SECOND + at * SECOND // 5 for at in range(1, 41)))
+    skipped, few = states(asked, seed, times)
+    monkeypatch.setattr(rounds, "skip_rounds", lambda _world, _until: False)
+    stepped, many = states(asked, seed, times)
+    for ours, theirs in zip(skipped, stepped, strict=True):
+        assert ours == theirs
+    assert few < many or (profile == "chaos" and few == many)  # where messages are lost, each is stepped
+
+
+def test_a_quiet_run_passes_over_what_nodes_ask_before_there_is_a_leader(monkeypatch):
+    quorum, _ = quorum_of(Asked(release="3.9"))
+    runs = [World(quorum, seed) for seed in range(20)]
+    for run in runs:
+        run.run_until(10 * SECOND)
+    step_through(monkeypatch)
+    for seed, run in enumerate(runs):
+        stepped = World(quorum, seed)
+        stepped.run_until(10 * SECOND)
+        assert run.elections == stepped.elections
+        assert 20 * run.events < stepped.events
+    assert all(type(machine.process) is Node for machine in runs[0].machines.values())

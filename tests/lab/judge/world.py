@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kafkactl.raft.profiles import US_PER_MS
-from kafkactl.simulator.machine import Machine
+from kafkactl.simulator.machine import DELIVER, Machine
 from kafkactl.simulator.quorum import Quorum
-from kafkactl.simulator.world import _DELIVER, World
+from kafkactl.simulator.world import World
 from tests.lab.judge.node import Case
 
 
@@ -26,7 +26,7 @@ class JudgedWorld(World):
         super()._write(machine, write)
         self.case.writes[machine.id] += 1
 
-    def _push(self, at: int, kind: int, machine: Machine, thing: Any, life: int) -> None:
+    def push(self, at: int, kind: int, machine: Machine, thing: Any, life: int) -> None:
         # A message to oneself takes time, too: numbers depend on the time, and the next one would be drawn alike.
-        soonest = self.now + US_PER_MS if kind == _DELIVER else at
-        super()._push(-(-max(at, soonest) // US_PER_MS) * US_PER_MS, kind, machine, thing, life)
+        soonest = self.now + US_PER_MS if kind == DELIVER else at
+        super().push(-(-max(at, soonest) // US_PER_MS) * US_PER_MS, kind, machine, thing, life)

@@ -1,0 +1,364 @@
+"""Pass over a stretch in which nodes only ask in vain, with the same result as event for event.
+
+Nodes without a leader ask, are refused, and ask again: two events a round and no other change, most events of a run.
+Where nothing else is under way, these rounds are run in a loop of their own, which keeps no more than when an answer
+comes and whom the node asks next. The random numbers are those of the events, drawn in the order of the events.
+
+The order of two events of one moment is the order in which they were sent: an entry of the loop is the time of an
+answer, the time at which it was sent, and the entry in whose place it came, so that comparing entries goes back as far
+as it must. `raft/vain.py` says which rounds change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heapreplace
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkactl.raft import errors, vain
+from kafkactl.raft.connections import NEVER
+from kafkactl.raft.messages import Disconnected, FetchRequest, FetchResponse, VoteRequest, VoteResponse
+from kafkactl.raft.node import Node
+from kafkactl.raft.vain import LEADER
+from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, WAKE, Machine
+from kafkactl.values import Endpoint
+
+if TYPE_CHECKING:
+    from kafkactl.simulator.world import World
+
+FIRST_PATIENCE: Final = 3
+LAST_PATIENCE: Final = 32
+WORTH_US: Final = 8_000  # a shorter stretch is stepped through
+_COMPARED: Final = 64  # how many events of two histories are compared; two that meet so often were never seen
+_Way = tuple[int, int, bool, Machine]  # microseconds there and back, whether the connection is refused, who is asked
+
+
+class _Loop:
+    """One connection of a node that asks in vain: whom it may ask, and the request that is under way.
+
+    `ways` are those to the bootstrap servers and, last, to the leader; None where more would happen than a refusal.
+    """
+
+    __slots__ = ("asks_leader", "asks_votes", "before", "correlation", "count", "failed", "is_plain", "machine",
+                 "node", "peers", "place", "sent", "sequence", "steps", "until", "ways")  # fmt: skip
+
+    def __init__(self, machine: Machine, node: Node, sequence: int, correlation: int) -> None:
+        self.machine = machine
+        self.node = node
+        self.sequence = sequence  # of the message in the queue with which the loop begins
+        self.before = self.correlation = correlation
+        self.place = self.sent = 0
+        self.peers: list[int] = []
+        self.ways: list[_Way | None] = []
+        self.until: list[int] = []  # when the pause after a failure is over
+        self.count = 0  # of bootstrap servers
+        self.is_plain = False  # it asks bootstrap servers only, and all of them refuse
+        self.steps: list[tuple[int, int]] = []  # then: microseconds there, and there and back
+        self.failed: dict[int, int] = {}
+        self.asks_leader = False
+        self.asks_votes = False  # of a candidate, which asks the same voter again
+
+    def settle(self) -> None:
+        """All that it may ask is known."""
+        self.count = len(self.ways) - 1
+        plain = [way for way in self.ways[:LEADER] if way is not None and not way[2]]
+        self.is_plain = len(plain) == self.count > 0 and not self.asks_leader and not any(self.until[:LEADER])
+        if self.is_plain:
+            self.steps = [(way[0], way[0] + way[1]) for way in plain]
+
+
+class Rounds:
+    """When it is tried: behind some refusals, and behind twice as many after each time in vain."""
+
+    __slots__ = ("patience", "refused")
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self.patience = FIRST_PATIENCE
+
+    def skip(self, world: World, until: int) -> bool:
+        """Bring the world as near to `until` as nodes only ask in vain; whether that was any nearer."""
+        self.refused, skipped = 0, skip_rounds(world, until)
+        self.patience = FIRST_PATIENCE if skipped else min(2 * self.patience, LAST_PATIENCE)
+        return skipped
+
+
+def skip_rounds(world: World, until: int) -> bool:
+    """The same, now."""
+    if not world.network.is_steady or world.quorum.leaderless_pause_us:
+        return False
+    limit = _limit(world, until)
+    if limit - world.now < WORTH_US:
+        return False
+    found = _Found(world, limit)
+    if not found.loops or found.limit - world.now < WORTH_US:
+        return False
+    return _run(world, found)
+
+
+def _limit(world: World, until: int) -> int:
+    """The last moment up to which no node does anything of its own; -1 where a node is not still."""
+    limit = until
+    for machine in world.machines.values():
+        if machine.process is None:
+            continue
+        if machine.busy or machine.is_paused or not vain.is_still(machine.process):
+            return -1
+        limit = min(limit, machine.world_time(vain.still_until(machine.process)) - 1)
+    return limit
+
+
+class _Found:
+    """The loops that are under way in a world's queue, and the last moment before anything else happens."""
+
+    def __init__(self, world: World, limit: int) -> None:
+        self.world = world
+        self.limit = limit
+        self.loops: list[_Loop] = []
+        self.heap: list[Any] = []
+        self._known: set[tuple[int, int]] = set()
+        for entry in world.queue:
+            if not self._take(entry):
+                self.limit = min(self.limit, entry[0] - 1)
+
+    def _take(self, entry: tuple[int, int, int, Machine, Any, int]) -> bool:
+        at, sequence, event, target, message, life = entry
+        if event == WAKE:
+            return target.life != life or target.process is None or target.wake_at != at
+        kind = type(message)
+        if kind is FetchRequest or kind is VoteRequest:
+            machine = self.world.machines.get(message.source)
+        elif kind in (FetchResponse, VoteResponse, Disconnected):
+            machine = target
+        else:
+            return False
+        if machine is None or machine.process is None or machine.life != life:
+            return False
+        node: Any = machine.process
+        connection = node.connections.awaited(message.correlation_id)
+        key = machine.id, message.correlation_id
+        if connection is None or key in self._known or message.correlation_id == node.update_correlation_id:
+            return False
+        loop = _Loop(machine, node, sequence, message.correlation_id)
+        if kind is VoteRequest or kind is VoteResponse:
+            begun = self._begin_vote(loop, connection.peer, at, target, message)
+        else:
+            begun = self._begin_fetch(loop, connection.peer, at, target, message)
+        if begun is None:
+            return False
+        self._known.add(key)
+        loop.settle()
+        self.heap.append((*begun, (-1, sequence), loop, loop.place, node.next_correlation_id))
+        self.loops.append(loop)
+        return True
+
+    def _begin_vote(self, loop: _Loop, peer: int, at: int, target: Machine, message: Any) -> tuple[int, int] | None:
+        node = loop.node
+        endpoint = node.default_endpoint(node.voters.endpoints(peer))
+        if endpoint is None or not vain.asks_votes_in_vain(node):
+            return None
+        asked = self._at(node.connections.open.get(peer, endpoint))
+        way = None if asked is None else _way(self.world, loop.machine, asked)
+        if way is None or way[2] or not vain.refuses_vote(node, way[3].process, peer):
+            return None
+        loop.asks_votes = True
+        loop.ways, loop.peers, loop.until = [way], [peer], [0]
+        if type(message) is VoteRequest:
+            return (at + way[1], at) if way[3] is target else None
+        known = message.error_code == errors.INVALID_VOTER_KEY and not message.top_level_error_code
+        is_vain = known and message.leader_epoch == node.epoch and (message.leader_id < 0 or node.leader_id >= 0)
+        return (at, -1) if is_vain else None
+
+    def _at(self, address: Endpoint) -> Machine | None:
+        return self.world.by_address.get((address.host, address.port))
+
+    def _begin_fetch(self, loop: _Loop, peer: int, at: int, target: Machine, message: Any) -> tuple[int, int] | None:
+        node, world = loop.node, self.world
+        if not vain.asks_in_vain(node):
+            return None
+        loop.asks_leader = vain.asks_leader(node, loop.machine.local(world.now))
+        for known, server in node.bootstrap:
+            self._add_peer(loop, known, node.connections.open.get(known, server))
+        if loop.asks_leader:
+            self._add_peer(loop, node.leader_id, node.reply_endpoints[0])
+            opened = node.connections.open.get(node.leader_id)
+            if opened not in (None, node.reply_endpoints[0]):
+                loop.ways[LEADER] = None
+        else:
+            loop.peers.append(node.leader_id)
+            loop.ways.append(None)
+            loop.until.append(NEVER)
+        if peer not in loop.peers:
+            return None
+        loop.place = loop.peers.index(peer)
+        if loop.place == len(loop.peers) - 1:
+            loop.place = LEADER
+        if type(message) is FetchRequest:
+            way = loop.ways[loop.place]
+            return None if way is None or way[3] is not target else (at + way[1], at)
+        if type(message) is FetchResponse and not self._is_vain(node, message):
+            return None
+        # The way of the answer that is under way: only whether it failed counts.
+        way = loop.ways[loop.place]
+        if way is None or way[2] is not (type(message) is Disconnected):
+            return None
+        return at, -1
+
+    def _add_peer(self, loop: _Loop, peer: int, address: Endpoint) -> None:
+        asked = self._at(address)
+        way = None if asked is None else _way(self.world, loop.machine, asked)
+        if way is not None and not way[2] and not vain.refuses_fetch(loop.node, way[3].process):
+            way = None
+        loop.peers.append(peer)
+        loop.ways.append(way)
+        until = loop.machine.world_time(vain.backing_off_until(loop.node, peer))
+        loop.until.append(until if until > self.world.now else 0)
+
+    def _is_vain(self, node: Node, response: FetchResponse) -> bool:
+        return not response.top_level_error_code and vain.teaches_nothing(
+            node, response.error_code, response.leader_id, response.leader_epoch, response.node_endpoints
+        )
+
+
+def _run(world: World, found: _Found) -> bool:
+    """Let the loops go round up to the limit, or to the first request that brings more than a refusal.
+
+    An entry: when the answer comes, when the request arrives, the entry before it, the loop, its place, its number.
+    """
+    heap, limit = found.heap, found.limit
+    heapify(heap)
+    fraction = world.chance["timers"].fraction
+    leaving: _Loop | None = None
+    begun = world.now
+    while True:
+        entry = heap[0]
+        at, _arrives, _before, loop, place, number = entry
+        if at > limit:
+            break
+        if loop.is_plain:
+            place = int(fraction() * loop.count)
+            there, both = loop.steps[place]
+            heapreplace(heap, (at + both, at + there, entry, loop, place, number + 1))
+            continue
+        place = _next_place(loop, place, at, fraction)
+        if place is None:
+            limit = at - 1  # it waits now, which a wake-up ends
+            break
+        loop.node.next_correlation_id = number = loop.node.next_correlation_id + 1
+        way = loop.ways[place]
+        if way is None:
+            leaving, loop.place, loop.sent, loop.correlation = loop, place, at, number
+            heappop(heap)
+            limit = at
+            break
+        arrives = at + way[0]
+        heapreplace(heap, (arrives + way[1], arrives, entry, loop, place, number))
+    _land(world, found, limit, leaving)
+    return limit > begun
+
+
+def _next_place(loop: _Loop, place: int, at: int, fraction: Callable[[], float]) -> int | None:
+    """Whom a node asks behind an answer; None where it pauses."""
+    way = loop.ways[place]
+    until = loop.until
+    if way is not None and way[2]:
+        failed = loop.failed[place] = loop.machine.local(at)
+        until[place] = loop.machine.world_time(failed + loop.node.connections.retry_backoff)
+    if loop.asks_votes:
+        return 0
+    if loop.asks_leader and until[LEADER] <= at:
+        return LEADER
+    count = loop.count
+    if min(until[:count]) > at:
+        return None
+    chosen = int(fraction() * count)
+    while until[chosen] > at:
+        chosen = (chosen + 1) % count
+    return chosen
+
+
+def _land(world: World, found: _Found, landing: int, leaving: _Loop | None) -> None:
+    """Put what is under way then into the queue, in the order in which it was sent, and bring the nodes there."""
+    moved = {loop.sequence for loop in found.loops}
+    under_way = []
+    for entry in found.heap:
+        _at, arrives, before, loop, place, number = entry
+        is_answer = arrives <= landing
+        if len(before) == 2 and (arrives < 0 or not is_answer):
+            moved.discard(loop.sequence)  # as it was
+            continue
+        if len(before) != 2:
+            loop.place, loop.sent, loop.correlation = place, before[0], number
+            loop.node.next_correlation_id = max(loop.node.next_correlation_id, number)
+        chain = _chain(entry)
+        under_way.append((chain[1:] if is_answer else chain[2:], is_answer, entry))
+    _take_out(world, moved)
+    world.now = landing
+    under_way.sort(key=lambda sent: sent[0])
+    for loop in found.loops:
+        if loop.correlation != loop.before:
+            _bring(loop)
+    for _chained, is_answer, entry in under_way:
+        _put(world, entry, is_answer)
+    if leaving is not None:
+        world.send(leaving.machine, vain.fetch_again(leaving.node, leaving.place, leaving.correlation))
+    for loop in found.loops:
+        if loop.correlation != loop.before and loop.node.wake(loop.machine.local(landing)):
+            raise RuntimeError(f"node {loop.node.id} was taken for one that only asks in vain")
+
+
+def _chain(entry: Any) -> list[int]:
+    """The times of the events that led to an answer, the latest first: it comes, it was sent, it was asked for, …"""
+    times: list[int] = []
+    while len(times) < _COMPARED:
+        if len(entry) == 2:
+            times += entry
+            break
+        times += entry[:2]
+        entry = entry[2]
+    return times
+
+
+def _take_out(world: World, sequences: set[int]) -> None:
+    world.queue[:] = [entry for entry in world.queue if entry[1] not in sequences]
+    heapify(world.queue)
+    world.under_way -= len(sequences)
+
+
+def _way(world: World, machine: Machine, asked: Machine) -> _Way | None:
+    """How a request and its answer go; None where either is lost."""
+    if machine is asked:
+        return LOOPBACK_US, LOOPBACK_US, False, asked
+    there, back = world.network.fates(machine.id, asked.id), world.network.fates(asked.id, machine.id)
+    if not there or not back or (asked.process is None and not asked.is_reachable):
+        return None
+    return (there[0], back[0], False, asked) if asked.process is not None else (there[0], REFUSED_US, True, asked)
+
+
+def _bring(loop: _Loop) -> None:
+    """Note in the node what was answered, and what is under way."""
+    node = loop.node
+    vain.note_answered(node, loop.before)
+    for place, at in loop.failed.items():
+        vain.note_failed(node, loop.peers[place], at)
+        way = loop.ways[place]
+        assert way is not None
+        node.connections.broken(way[3].id)
+    vain.note_sent(node, loop.peers[loop.place], loop.correlation, loop.machine.local(loop.sent))
+
+
+def _put(world: World, entry: Any, is_answer: bool) -> None:
+    at, arrives, _before, loop, _place, _number = entry
+    _there_us, _back_us, is_refused, asked = loop.ways[loop.place]
+    if loop.asks_votes:
+        request: Any = vain.vote_again(loop.node, loop.peers[0], loop.correlation)
+    else:
+        request = vain.fetch_again(loop.node, loop.place, loop.correlation)
+    if not is_answer:
+        world.push(arrives, DELIVER, asked, request, loop.machine.life)
+    elif is_refused:
+        message = Disconnected(asked.id, loop.machine.id, loop.correlation)
+        world.push(at, DELIVER, loop.machine, message, loop.machine.life)
+    else:
+        (answer,) = asked.process.receive(asked.local(world.now), request)
+        world.push(at, DELIVER, loop.machine, answer, loop.machine.life)
