@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,7 +66,8 @@ class _Spread:
     def _run(self, items: Sequence[Changed]) -> Numbers:
         arrays = [self._array((item.topic_id, item.partition)) for item in items]
         order = np.argsort(np.concatenate(arrays))
-        found: Any = np.repeat([self._size(item) for item in items], [len(array) for array in arrays])[order]
+        sizes = np.array([self._size(item) for item in items], np.int64)
+        found: Numbers = np.repeat(sizes, [len(array) for array in arrays])[order]
         return found
 
     def _array(self, key: Key) -> Numbers:

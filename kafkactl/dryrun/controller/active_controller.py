@@ -148,19 +148,20 @@ class ActiveController:
         """Partitions in all, without a leader, under min ISR (or without a leader), at min ISR."""
         if self._tally is None:
             self._tally = [0, 0, 0, 0]
-            kinds: Counter[tuple[Any, ...]] = Counter()
+            kinds: Counter[tuple[int, tuple[int, bool, int]]] = Counter()
             for topic, number, fields in self.all_fields():
-                kinds[(self.min_isr(topic), *_kind(fields))] += self.weight((topic.id, number))
-            for (least, *kind), count in kinds.items():
-                self._count(least, *kind, by=count)
+                kinds[self.min_isr(topic), _kind(fields)] += self.weight((topic.id, number))
+            for (least, kind), count in kinds.items():
+                self._count(least, kind, count)
         return tuple(self._tally)  # type: ignore[return-value]
 
     def weight(self, _key: Key) -> int:
         """How many partitions this one represents: more than 1 only in `shapes.ShapedController`."""
         return 1
 
-    def _count(self, least: int, in_sync: int, led: bool, replicas: int, by: int) -> None:
+    def _count(self, least: int, kind: tuple[int, bool, int], by: int) -> None:
         assert self._tally is not None
+        in_sync, led, replicas = kind
         enough = min(least, replicas)
         self._tally[0] += by
         self._tally[1] += by * (not led)
@@ -288,8 +289,8 @@ class ActiveController:
             kinds = _kind(before), _kind(made)
             if kinds[0] != kinds[1]:
                 least, weight = self.min_isr(self.image.topics[key[0]]), self.weight(key)
-                self._count(least, *kinds[0], by=-weight)
-                self._count(least, *kinds[1], by=weight)
+                self._count(least, kinds[0], -weight)
+                self._count(least, kinds[1], weight)
         self._changed_of.setdefault(key[0], {})[key[1]] = made
         return Changed(key[0], key[1], change)
 

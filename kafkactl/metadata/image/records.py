@@ -87,9 +87,9 @@ def image_record_sizes(image: Image, level: Level, size_of: Callable[[MetadataRe
         for number in sorted(states):
             held = states[number]
             shape = (
-                *map(len, held[:LEADER_AT]),  # type: ignore[arg-type]
+                *map(len, held[:LEADER_AT]),
                 held[RECOVERY_AT],
-                *map(len, held[DIRECTORIES_AT:]),  # type: ignore[arg-type]
+                *map(len, held[DIRECTORIES_AT:]),
             )
             size = known.get(shape)
             if size is None:
