@@ -43,7 +43,7 @@ def command(*, node_id: int | None, bundle: str | None, connection: ConnectionAr
     In a pipe the lines of `kafka-features.sh describe` come first, in the form of the cluster's
     release. Information that could not be obtained is reported as unknown.
     """
-    from kafkactl.operations.features.cluster import describe
+    from kafkactl.operations.features.description import describe
 
     if bundle is not None:
         if node_id is not None or any(connection):

@@ -129,7 +129,7 @@ class Page:
 _SUBJECTS_SHOWN = 12
 _DIRECTORY = "directory "
 _PARTITION = "partition"
-_ADDRESS = re.compile(r"(?<![\w.\-])[\w.\-]+:\d{2,5}\b")
+_ADDRESS = r"(?<![\w.\-])[\w.\-]+:\d{2,5}\b"  # compiled when it is first used
 _HERE = "\0"  # the place of the subject in a text; no control character is left in one that is shown
 
 
@@ -168,7 +168,7 @@ def _about_others(findings: Sequence[Mapping[str, Any]], subjects: Sequence[str]
 def _alike(text: str, subject: str) -> str:
     """A text without what is another one for each node: its name, its number, where it listens."""
     number = subject.rpartition(" ")[2]
-    text = _ADDRESS.sub(_HERE, _with(text, subject, _HERE))
+    text = re.sub(_ADDRESS, _HERE, _with(text, subject, _HERE))
     return re.sub(rf"\b{number}\b", _HERE, text) if number.isdecimal() else text
 
 

@@ -8,6 +8,7 @@ could not do it, for whatever reason, comes back without bytes, and is done here
 from __future__ import annotations
 
 import os
+import select
 import signal
 import struct
 import sys
@@ -39,21 +40,27 @@ def useful_processes() -> int:
 
 
 def done_ahead(
-    pieces: Iterable[Piece], work: Work[Piece], processes: int, *, alone: Callable[[Piece], bool]
+    pieces: Iterable[Piece],
+    work: Work[Piece],
+    processes: int,
+    *,
+    alone: Callable[[Piece], bool],
+    held: int | None = None,
 ) -> Generator[tuple[Piece, Iterator[bytes] | None], None, None]:
     """Each piece, in order, with what `work` makes of it in a child; None where it has to be done here.
 
     What was made is to be read before the next piece is asked for. `work` gives None or raises for what it leaves to
     this process (LeftToParentError), and `alone` says of which pieces that is known before. At most `processes`
-    children are at work, and as many pieces are held. Raises what `pieces` raises, after the pieces before it;
+    children are at work, and `held` pieces are held (default: as many): more where one may take as long as several of
+    those behind it, and what they make is small. Raises what `pieces` raises, after the pieces before it;
     children that are still at work when this is closed are killed.
     """
     waiting: deque[tuple[Piece, _Child[Piece] | None]] = deque()
     failure: BaseException | None = None
-    source = iter(pieces)
+    source, most = iter(pieces), held or processes
     try:
         while failure is None or waiting:
-            while failure is None and len(waiting) < processes:
+            while failure is None and len(waiting) < most and _at_work(waiting) < processes:
                 try:
                     piece = next(source)
                 except Exception as error:  # the end is one, too: what was begun is finished first
@@ -62,7 +69,10 @@ def done_ahead(
                     is_alone = alone(piece)
                     with _signals_held():  # one between the fork and here would leave a child that is never stopped
                         waiting.append((piece, None if is_alone else _Child.started(work, piece)))
-            if waiting:
+            head = waiting[0][1] if waiting else None
+            if failure is None and len(waiting) < most and head is not None and not head.has_ended():
+                _wait_for_one(waiting)  # to begin with the next piece
+            elif waiting:
                 piece, child = waiting.popleft()
                 try:
                     yield piece, None if child is None else child.result()
@@ -75,6 +85,15 @@ def done_ahead(
                 child.stop()
     if failure is not None and not isinstance(failure, StopIteration):
         raise failure
+
+
+def _at_work(waiting: Iterable[tuple[Piece, _Child[Piece] | None]]) -> int:
+    return sum(child is not None and not child.has_ended() for _, child in waiting)
+
+
+def _wait_for_one(waiting: Iterable[tuple[Piece, _Child[Piece] | None]]) -> None:
+    """Until one of the children that are at work has ended."""
+    select.select([child for _, child in waiting if child is not None and not child.has_ended()], [], [])
 
 
 @contextmanager
@@ -94,6 +113,7 @@ class _Child(Generic[Piece]):
         self._pid: int | None = pid
         self._pipe = pipe
         self._memory = memory
+        self._ended = False
 
     @classmethod
     def started(cls, work: Work[Piece], piece: Piece) -> _Child[Piece] | None:
@@ -115,6 +135,15 @@ class _Child(Generic[Piece]):
             _be_child(theirs, memory, work, piece)
         os.close(theirs)
         return cls(pid, ours, memory)
+
+    def fileno(self) -> int:
+        """What can be read once it has ended."""
+        return self._pipe
+
+    def has_ended(self) -> bool:
+        """Whether it has done its work, or failed."""
+        self._ended = self._ended or bool(select.select([self], [], [], 0)[0])
+        return self._ended
 
     def result(self) -> Iterator[bytes] | None:
         """What it made, to be read before it is stopped; None where that is not all. Waits for its end."""

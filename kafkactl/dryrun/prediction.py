@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafkactl.dryrun.answer import (
     ChangeDict,
@@ -20,6 +21,7 @@ from kafkactl.dryrun.controller.appended import Appended, Operation, measured
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
+from kafkactl.metadata.image.model import Broker
 from kafkactl.schema.error_codes import error_code
 
 SHOWN_CHANGES: Final = 1_000
@@ -201,12 +203,22 @@ class ServerError:
         return {"code": self.code, "name": error_code(self.code).name, "message": self.message}
 
 
+class Placed(NamedTuple):
+    """Where a cluster has its leaders and replicas: the registered brokers, how many partitions each leads (-1: none
+    does), and how many partitions have these replicas and this ISR."""
+
+    brokers: Mapping[int, Broker]
+    leaders: Counter[int]
+    lists: Counter[tuple[tuple[int, ...], tuple[int, ...]]]
+
+
 @frozen
 class Prediction:
     """The result of a scenario on an image.
 
     `operations` are what the controller would write, in order; `effects` are the results of a scenario other than
-    partitions, changes and records. `counts` and `appended` are None for a scenario that does not have them.
+    partitions, changes and records. `counts` and `appended` are None for a scenario that does not have them. `end`
+    tells where replicas and leaders are afterwards, where that is quicker to have than by the records.
     """
 
     scenario: str
@@ -215,10 +227,11 @@ class Prediction:
     facts: Facts
     findings: tuple[Finding, ...] = ()
     counts: Counts | None = None
-    changes: tuple[Change, ...] = ()
-    operations: tuple[Operation, ...] | None = None
+    changes: Sequence[Change] = ()
+    operations: Sequence[Operation] | None = None
     effects: Effects = field(default_factory=Effects)
     assumptions: tuple[str, ...] = ()
+    end: Callable[[], Placed] | None = field(default=None, repr=False)
 
     @property
     def appended(self) -> Appended | None:

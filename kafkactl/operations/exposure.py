@@ -241,11 +241,14 @@ def _authorization_server(config: ClientConfig) -> Iterator[Finding]:
 
 
 def _entry(config: ClientConfig) -> JaasEntry | None:
+    line = str(config.properties.get("sasl.jaas.config") or "")
+    if not line:
+        return None  # without loading the reader: its patterns take longer to compile than a request to a node
     from kafkactl.errors import KafkactlError
     from kafkactl.protocol.text.jaas import parse_jaas
 
     try:
-        return parse_jaas(str(config.properties.get("sasl.jaas.config") or ""))
+        return parse_jaas(line)
     except KafkactlError:
         return None
 

@@ -9,6 +9,12 @@ def record_size(offset_delta: int, key: bytes | None, value: bytes | None) -> in
     return _base128_size(content << 1) + content
 
 
+def value_record_size(offset_delta: int, value_bytes: int) -> int:
+    """The same of a record without a key whose value takes so many bytes."""
+    content = 4 + _base128_size(offset_delta << 1) + _base128_size(value_bytes << 1) + value_bytes
+    return _base128_size(content << 1) + content
+
+
 def _base128_size(value: int) -> int:
     return 1 if value < 0x80 else (value.bit_length() + 6) // 7
 

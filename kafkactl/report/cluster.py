@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from operator import itemgetter
+from typing import Final, TypeAlias
 
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.metadata.image.model import ISR_AT, LEADER_AT, REPLICAS_AT, Image
+from kafkactl.metadata.image.model import ISR_AT, LEADER_AT, REPLICAS_AT, Broker, Image
+
+Lists: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # replicas, ISR
+
+_LEADER: Final = itemgetter(LEADER_AT)
+_LISTS: Final = itemgetter(REPLICAS_AT, ISR_AT)
 
 
 @frozen
@@ -39,33 +47,38 @@ class Cluster:
 def cluster_of(image: Image) -> Cluster:
     """Count the image once; a million partitions take a second or two."""
     leaders: Counter[int] = Counter()
-    shapes: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()  # equal lists are one object, and few
-    partitions = 0
+    lists: Counter[Lists] = Counter()  # equal lists are one object, and few
     for topic in image.topics.values():
         states = topic.partitions.states.values()
-        partitions += len(states)
-        for state in states:
-            leaders[state[LEADER_AT]] += 1
-            shapes[state[REPLICAS_AT], state[ISR_AT]] += 1
+        leaders.update(map(_LEADER, states))
+        lists.update(map(_LISTS, states))
+    return changed_cluster(image, image.brokers, leaders, lists)
+
+
+def changed_cluster(
+    image: Image, brokers: Mapping[int, Broker], leaders: Mapping[int, int], lists: Mapping[Lists, int]
+) -> Cluster:
+    """The cluster of an image once its brokers are these, with so many partitions that each leads (`NO_LEADER`: that
+    nobody leads), and so many with these replicas and this ISR."""
     replicas: Counter[int] = Counter()
     lagging: Counter[int] = Counter()
-    for (held, isr), count in shapes.items():
+    for (held, isr), count in lists.items():
         for broker_id in held:
             replicas[broker_id] += count
             if broker_id not in isr:
                 lagging[broker_id] += count
-    ids = sorted({*image.brokers, *replicas, *leaders} - {NO_LEADER})
+    ids = sorted({*brokers, *replicas, *leaders} - {NO_LEADER})
     return Cluster(
-        brokers=tuple(_load(image, id_, leaders[id_], replicas[id_], lagging[id_]) for id_ in ids),
+        brokers=tuple(_load(brokers, id_, leaders.get(id_, 0), replicas[id_], lagging[id_]) for id_ in ids),
         topics=len(image.topics),
-        partitions=partitions,
-        without_leader=leaders[NO_LEADER],
+        partitions=sum(leaders.values()),
+        without_leader=leaders.get(NO_LEADER, 0),
         features=tuple(sorted(image.features.items())),
     )
 
 
-def _load(image: Image, broker_id: int, leaders: int, replicas: int, lagging: int) -> BrokerLoad:
-    registered = image.brokers.get(broker_id)
+def _load(brokers: Mapping[int, Broker], broker_id: int, leaders: int, replicas: int, lagging: int) -> BrokerLoad:
+    registered = brokers.get(broker_id)
     return BrokerLoad(
         id=broker_id,
         leaders=leaders,

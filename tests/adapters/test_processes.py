@@ -36,6 +36,24 @@ def test_pieces_come_in_their_order_with_all_that_was_made(others):
     assert children() <= others
 
 
+@pytest.mark.parametrize(("held", "found"), [(None, None), (4, b"waited")])
+def test_pieces_behind_a_long_one_are_done_meanwhile(held, found, tmp_path, others):
+    def waiting(piece):
+        """The first one ends once the last one has, and gives up where that does not begin."""
+        if piece == 0:
+            began = time.monotonic()
+            while not (tmp_path / "3").exists():
+                if time.monotonic() - began > (20 if held else 1):
+                    raise LeftToParentError
+                time.sleep(0.01)
+        (tmp_path / str(piece)).touch()
+        return [b"waited"]
+
+    going = read(done_ahead(range(4), waiting, 2, alone=never, held=held))
+    assert [made for _, made in going] == [found, *[b"waited"] * 3]
+    assert children() <= others
+
+
 def test_a_piece_that_is_left_to_the_parent_has_no_child():
     parents = []
 

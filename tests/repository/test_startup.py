@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from kafkactl.playground.cluster import FakeCluster
 from tests.repository.tree import ROOT, product_files, shown
 
 HEAVY = {
@@ -50,6 +51,31 @@ print("LOADED", *sys.modules)
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
     loaded = set(run.stdout.rpartition("LOADED ")[2].split())
     assert not loaded & {"rich", "pydantic", "yaml"}
+
+
+UNUSED_BY_DESCRIBE = {
+    "pydantic", "rich", "yaml", "ssl", "hashlib", "tempfile", "random", "stringprep", "kafkactl.protocol.text.jaas",
+    "kafkactl.change.engine", "kafkactl.change.journal", "kafkactl.features.plan.plan", "kafkactl.metadata.image.model",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("group", ["features", "quorum"])
+def test_looking_at_a_cluster_loads_nothing_that_only_a_change_uses(group):
+    script = f"""
+import sys
+sys.argv = ["kafkactl", "{group}", "describe", "--bootstrap-controller", sys.argv[1]]
+from kafkactl.__main__ import run
+try:
+    run()
+except SystemExit as end:
+    assert not end.code, end.code
+print("LOADED", *sys.modules)
+"""
+    with FakeCluster() as cluster:
+        words = [sys.executable, "-c", script, cluster.address]
+        run = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=True)
+    loaded = set(run.stdout.rpartition("LOADED ")[2].split())
+    assert not loaded & UNUSED_BY_DESCRIBE
 
 
 UNUSED_BY_FORMAT = {

@@ -5,10 +5,10 @@ The file is this user's alone and goes with the process, whatever ends it: metad
 
 from __future__ import annotations
 
-import tempfile
+import io
 import weakref
 from collections.abc import Iterator
-from typing import Final
+from typing import IO, Final
 
 from kafkactl.errors import FailedError
 
@@ -20,21 +20,34 @@ class Spool:
     """Grows by `add`; `pieces` gives everything from the beginning, as often as it is asked for."""
 
     def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES)  # noqa: SIM115  # closed with this value
-        weakref.finalize(self, self._file.close)
+        self._file: IO[bytes] = io.BytesIO()
+        self._is_on_disk = False
         self.size_bytes = 0
 
     def add(self, data: bytes) -> None:
         """Keep these bytes, too. Raises FailedError `fetched-log-not-written`."""
         try:
+            if not self._is_on_disk and self.size_bytes + len(data) > _IN_MEMORY_BYTES:
+                self._move_to_disk()
             self._file.seek(self.size_bytes)
             self._file.write(data)
         except OSError as error:
+            import tempfile
+
             raise FailedError(
                 f"{tempfile.gettempdir()}: the log of the cluster cannot be kept there: {error.strerror or error}",
                 id="fetched-log-not-written",
             ) from error
         self.size_bytes += len(data)
+
+    def _move_to_disk(self) -> None:
+        import tempfile  # takes longer to load than most logs that a command asks a node for
+
+        file = tempfile.TemporaryFile()  # noqa: SIM115  # closed with this value
+        weakref.finalize(self, file.close)
+        for piece in self.pieces():
+            file.write(piece)
+        self._file, self._is_on_disk = file, True
 
     def pieces(self) -> Iterator[bytes]:
         """All of it, as it is now."""

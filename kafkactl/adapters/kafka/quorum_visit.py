@@ -41,7 +41,7 @@ _INVALID_REQUEST = 42
 _DENIED = 31
 _NOT_LEADER = 6
 _TELLS_ITS_LEADER = 12
-_OWN_ID = re.compile(r"expected ([0-9]{1,9}) or empty string")
+_OWN_ID = r"expected ([0-9]{1,9}) or empty string"  # compiled when it is first used
 # How a node that runs no more, or hangs, looks from outside.
 _SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-closed", "connection-failed"})
 
@@ -199,7 +199,7 @@ def _identity(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
             return changed(seen, node_id=supposed, settings=settings)
         if code == _DENIED:
             return changed(seen, denied=(*seen.denied, "DescribeConfigs"))
-        told = _OWN_ID.search(text) if code == _INVALID_REQUEST else None
+        told = re.search(_OWN_ID, text) if code == _INVALID_REQUEST else None
         if told is None:
             return seen
         supposed = int(told[1])

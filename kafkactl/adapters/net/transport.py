@@ -183,8 +183,11 @@ def _give_up(failure: OSError | None, address: Address) -> NoReturn:
 
 
 def _resolved(address: Address) -> list[tuple[socket.AddressFamily, Any]]:
+    host = address.host
     try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        # Python loads the tables of international names for a name that is given as text, whatever is in it.
+        named = host.encode("ascii") if host.isascii() and "\0" not in host else host
+        found = socket.getaddrinfo(named, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise UnreachableError(f"the host {address.host!r} is not known here: {error}", id="unknown-host") from error
     return [(family, place) for family, _, _, _, place in found]

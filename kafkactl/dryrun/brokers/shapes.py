@@ -7,21 +7,25 @@ one partition of each shape, and the result is copied to the others. 200,000 par
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from typing import Any, NamedTuple
 
 from kafkactl.dryrun.compare import changes_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
-from kafkactl.dryrun.controller.appended import Changed, Operation
+from kafkactl.dryrun.controller.appended import Appended, Changed, LaterOperations, Operation, measured
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.dryrun.prediction import Change, Counts
+from kafkactl.dryrun.controller.rules import Rules
+from kafkactl.dryrun.prediction import Change, Counts, Placed
 from kafkactl.frozen import changed
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
+    ISR_AT,
     LEADER_AT,
     LEADER_EPOCH_AT,
+    REPLICAS_AT,
     Image,
     Partitions,
     PartitionState,
@@ -138,6 +142,30 @@ class ShapedController(ActiveController):
                     run, size = [], 0
             yield Operation(operation.name, tuple(items))
 
+    def later_operations(self) -> LaterOperations:
+        """The same, made when they are asked for."""
+        return LaterOperations(len(self.operations), self.spread_operations, self._measured)
+
+    def _measured(self, rules: Rules) -> Appended:
+        """As `appended.measured` of the operations of the whole cluster."""
+        from kafkactl.metadata.log.worth import has_numpy
+
+        if not has_numpy():
+            return measured(self.spread_operations(), rules)
+        from kafkactl.dryrun.brokers.spread_size import spread_size
+
+        return spread_size(list(zip(self.operations, self._runs_of, strict=True)), self.members, rules)
+
+    def placed(self) -> Placed:
+        """Where the whole cluster has its leaders and replicas now."""
+        leaders: Counter[int] = Counter()
+        lists: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
+        for topic, number, fields in self.all_fields():
+            weight = self.weight((topic.id, number))
+            leaders[fields[LEADER_AT]] += weight
+            lists[fields[REPLICAS_AT], fields[ISR_AT]] += weight
+        return Placed(self.brokers, leaders, lists)
+
     def _spread(self, run: Sequence[Changed]) -> Iterator[Changed]:
         changes = {(item.topic_id, item.partition): item.change for item in run}
         members, owners = self.all_members, self.owners
@@ -177,6 +205,11 @@ class Spread:
     def first(self, most: int) -> list[Change]:
         """The first changes, the worst first."""
         return [self._of(at, change) for at, change in self._first(self._by_rank(lambda _: True), most)]
+
+    @property
+    def total(self) -> int:
+        """How many partitions changed."""
+        return sum(map(self._controller.weight, self._keys))
 
     def all(self) -> Iterator[Change]:
         """All of them, the worst first."""

@@ -8,6 +8,7 @@ number, while Kafka iterates over hash tables. Sources: `ReplicationControlManag
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -79,8 +80,9 @@ class ActiveController:
         """The effective min ISR of a topic (at most the replicas of its partition 0), and whether an unclean election
         is allowed."""
         if topic.name not in self._settings:
-            first = topic.partitions.get(0) or next(iter(topic.partitions.values()))
-            least = min(min_isr_of(self.image, self.facts, topic.name), len(first.replicas))
+            states = topic.partitions.states
+            first = states.get(0) or next(iter(states.values()))
+            least = min(min_isr_of(self.image, self.facts, topic.name), len(first[REPLICAS_AT]))
             self._settings[topic.name] = least, unclean_allowed(self.image, self.facts, topic.name)
         return self._settings[topic.name]
 
@@ -146,18 +148,21 @@ class ActiveController:
         """Partitions in all, without a leader, under min ISR (or without a leader), at min ISR."""
         if self._tally is None:
             self._tally = [0, 0, 0, 0]
+            kinds: Counter[tuple[int, tuple[int, bool, int]]] = Counter()
             for topic, number, fields in self.all_fields():
-                self._count(topic, fields, self.weight((topic.id, number)))
+                kinds[self.min_isr(topic), _kind(fields)] += self.weight((topic.id, number))
+            for (least, kind), count in kinds.items():
+                self._count(least, kind, count)
         return tuple(self._tally)  # type: ignore[return-value]
 
     def weight(self, _key: Key) -> int:
         """How many partitions this one represents: more than 1 only in `shapes.ShapedController`."""
         return 1
 
-    def _count(self, topic: Topic, fields: Any, by: int) -> None:
+    def _count(self, least: int, kind: tuple[int, bool, int], by: int) -> None:
         assert self._tally is not None
-        in_sync, led = len(fields[ISR_AT]), fields[LEADER_AT] != NO_LEADER
-        enough = min(self.min_isr(topic), len(fields[REPLICAS_AT]))
+        in_sync, led, replicas = kind
+        enough = min(least, replicas)
         self._tally[0] += by
         self._tally[1] += by * (not led)
         self._tally[2] += by * (not led or in_sync < enough)
@@ -261,8 +266,13 @@ class ActiveController:
     def change(self, key: Key, target: Target, may_lead: Callable[[int], bool]) -> list[Changed]:
         """Change a partition towards a target; nothing or one change. `may_lead` is asked before the directory is."""
         before = self.partition(key)
-        change = self._towards(before, target, may_lead)
+        change = self.change_of(before, target, may_lead)
         return [] if change is None else [self.put(key, before, change)]
+
+    def change_of(self, before: Partition, target: Target, may_lead: Callable[[int], bool]) -> PartitionChange | None:
+        """What would be written for a partition that is so; nothing is changed."""
+        elections = self.facts.rules.elections
+        return change_partition(before, target, self.acceptor(before, may_lead), elections, self.default_directory)
 
     def put(self, key: Key, before: Partition, change: PartitionChange) -> Changed:
         """Take a change of a partition over."""
@@ -276,10 +286,11 @@ class ActiveController:
         if change.leader >= 0 and _leads_uncleanly(before, change, made):
             self.unclean.add(key)
         if self._tally is not None:
-            topic = self.image.topics[key[0]]
-            weight = self.weight(key)
-            self._count(topic, before, -weight)
-            self._count(topic, made, weight)
+            kinds = _kind(before), _kind(made)
+            if kinds[0] != kinds[1]:
+                least, weight = self.min_isr(self.image.topics[key[0]]), self.weight(key)
+                self._count(least, kinds[0], -weight)
+                self._count(least, kinds[1], weight)
         self._changed_of.setdefault(key[0], {})[key[1]] = made
         return Changed(key[0], key[1], change)
 
@@ -364,19 +375,20 @@ class ActiveController:
             if found is None:
                 election = Election.UNCLEAN if unclean else Election.ONLINE
                 target = Target(min_isr=least, isr=isr, election=election, **rest)
-                found = known[shape] = self._towards(before, target, may_lead), before
+                found = known[shape] = self.change_of(before, target, may_lead), before
             if found[0] is not None:
                 items.append(self.put(key, before, found[0]))
         return items
-
-    def _towards(self, before: Partition, target: Target, may_lead: Callable[[int], bool]) -> PartitionChange | None:
-        elections = self.facts.rules.elections
-        return change_partition(before, target, self.acceptor(before, may_lead), elections, self.default_directory)
 
     def _done(self, name: str, *items: MetadataRecord | Changed) -> Operation:
         operation = Operation(name, items)
         self.operations.append(operation)
         return operation
+
+
+def _kind(fields: Any) -> tuple[int, bool, int]:
+    """How many are in sync, whether there is a leader, how many replicas there are."""
+    return len(fields[ISR_AT]), fields[LEADER_AT] != NO_LEADER, len(fields[REPLICAS_AT])
 
 
 def is_online_in(broker: Broker | None, directory: Uuid) -> bool:

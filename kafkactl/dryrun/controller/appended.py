@@ -8,12 +8,13 @@ they are asked for: an operation can have a million.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kafkactl.dryrun.answer import AppendedDict
 from kafkactl.dryrun.controller.election import PartitionChange, change_data
 from kafkactl.dryrun.controller.rules import Rules
+from kafkactl.dryrun.later import Later
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord
 from kafkactl.protocol.codec import Message
@@ -21,6 +22,7 @@ from kafkactl.protocol.compiled import encoder
 from kafkactl.protocol.form import default_value
 from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.record_batch import HEADER_BYTES, encode_batch
+from kafkactl.protocol.record_size import value_record_size
 from kafkactl.schema.definitions import message
 from kafkactl.values import Uuid
 
@@ -88,8 +90,20 @@ class Appended:
         return {"count": self.count, "bytes": self.bytes, "by_type": dict(self.by_type), "records": None}
 
 
+class LaterOperations(Later[Operation]):
+    """Operations that are made when they are asked for; `measure` tells their size without making them."""
+
+    def __init__(
+        self, length: int, made: Callable[[], Iterable[Operation]], measure: Callable[[Rules], Appended]
+    ) -> None:
+        super().__init__(length, made)
+        self.measure = measure
+
+
 def measured(operations: Iterable[Operation], rules: Rules) -> Appended:
     """The size of what would be appended."""
+    if isinstance(operations, LaterOperations):
+        return operations.measure(rules)
     by_type: Counter[str] = Counter()
     size = 0
     of_change: dict[PartitionChange, int] = {}  # whichever partition they are about
@@ -98,15 +112,20 @@ def measured(operations: Iterable[Operation], rules: Rules) -> Appended:
         for delta, item in enumerate(chunk):
             if isinstance(item, MetadataRecord):
                 by_type[item.type] += 1
-                value = len(encoded(item))
+                value = value_bytes(item, rules)
             else:
                 by_type["PartitionChangeRecord"] += 1
                 found = of_change.get(item.change)
                 if found is None:
-                    found = of_change[item.change] = len(encoded(_record(item, rules)))
+                    found = of_change[item.change] = value_bytes(item, rules)
                 value = found
-            size += _record_size(delta, value)
+            size += value_record_size(delta, value)
     return Appended(count=by_type.total(), bytes=size, by_type=dict(sorted(by_type.items())))
+
+
+def value_bytes(item: MetadataRecord | Changed, rules: Rules) -> int:
+    """The size of a record's value. That of a change is the same whichever partition it is about."""
+    return len(encoded(_record(item, rules)))
 
 
 def encoded(framed: MetadataRecord) -> bytes:
@@ -126,13 +145,3 @@ def _chunks(operations: Iterable[Operation]) -> Iterator[tuple[MetadataRecord | 
     for operation in operations:
         for at in range(0, len(operation.items), MOST_IN_A_BATCH):
             yield operation.items[at : at + MOST_IN_A_BATCH]
-
-
-def _record_size(delta: int, value: int) -> int:
-    """The bytes of a record without key and headers: length, attributes, time delta, offset delta, key, value."""
-    content = 1 + 1 + _varint_size(delta << 1) + 1 + _varint_size(value << 1) + value + 1
-    return _varint_size(content << 1) + content
-
-
-def _varint_size(value: int) -> int:
-    return 1 if value < 0x80 else (value.bit_length() + 6) // 7

@@ -123,10 +123,11 @@ def records_in(file: LogFile) -> Iterator[tuple[LogRecord, BatchHeader] | Damage
             yield run
             continue
         for position in run.positions:
-            yield from _records(run.data, position, run.base, file.name)
+            yield from decoded_records(run.data, position, run.base, file.name)
 
 
-def _records(data: bytes, position: int, base: int, file: str) -> Iterator[tuple[LogRecord, BatchHeader]]:
+def decoded_records(data: bytes, position: int, base: int, file: str) -> Iterator[tuple[LogRecord, BatchHeader]]:
+    """The records of the batch at a position of `data`; `base` is the place of `data` in the file."""
     header = decode_header(data, position, file=file, base=base)
     epoch = header.partition_leader_epoch
     try:

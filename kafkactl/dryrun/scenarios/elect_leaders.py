@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from kafkactl.dryrun.answer import Result
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
-from kafkactl.dryrun.controller.election import Election, Target
+from kafkactl.dryrun.controller.election import Election, PartitionChange, Target
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import MOST_RECORDS_OF_REQUEST
 from kafkactl.dryrun.fields import Texts, one_of
@@ -18,7 +18,15 @@ from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.image.model import (
+    DIRECTORIES_AT,
+    LEADER_AT,
+    LEADER_EPOCH_AT,
+    REPLICAS_AT,
+    Image,
+    PartitionState,
+    Topic,
+)
 from kafkactl.schema.error_codes import error_code
 from kafkactl.wording import first_few
 
@@ -36,19 +44,22 @@ def elect_leaders(image: Image, facts: Facts, election: Election, wanted: Wanted
     `results` has a line for each partition; as Kafka does, what needs no election is left out where all were asked.
     """
     controller = ActiveController(image, facts)
-    operation: list[Any] = []
-    results: list[Result] = []
+    elections = _Elections(controller, election)
+    answers: list[tuple[str, int | None, int]] = []
     for topic, number, key in _asked(image, wanted):
-        code, items = (UNKNOWN_PARTITION, []) if key is None else _elect(controller, key, election)
-        operation += items
+        code = UNKNOWN_PARTITION if key is None else elections.ask(key)
         if wanted or code != NOT_NEEDED:
-            results.append(
-                {"topic": topic, "partition": number, "error_code": code, "error_name": error_code(code).name}
-            )
-    if len(operation) > MOST_RECORDS_OF_REQUEST and facts.rules.bounded_requests:
-        return _too_large(image, facts, election, wanted, len(operation))
+            answers.append((topic, number, code))
+    changes_made = elections.changes
+    if len(changes_made) > MOST_RECORDS_OF_REQUEST and facts.rules.bounded_requests:
+        return _too_large(image, facts, election, wanted, len(changes_made))
+    operation = [controller.put(key, controller.partition(key), change) for key, change in changes_made.items()]
     if operation:
         controller.apply(f"{election.value} election", *operation)
+    results: list[Result] = [
+        {"topic": topic, "partition": number, "error_code": code, "error_name": error_code(code).name}
+        for topic, number, code in answers
+    ]
     changes = changes_of(controller)
     return Prediction(
         scenario=NAME,
@@ -101,16 +112,43 @@ def _asked(image: Image, wanted: Wanted) -> list[tuple[str, int | None, Key | No
     return found
 
 
-def _elect(controller: ActiveController, key: Key, election: Election) -> tuple[int, list[Any]]:
-    partition = controller.partition(key)
-    preferred = election is Election.PREFERRED
-    if partition.leader == partition.replicas[0] if preferred else partition.leader != NO_LEADER:
-        return NOT_NEEDED, []
-    least, _ = controller.settings(controller.image.topics[key[0]])
-    items = controller.change(key, Target(min_isr=least, election=election), controller.is_active)
-    if items:
-        return NONE, items
-    return (PREFERRED_NOT_AVAILABLE if preferred else ELIGIBLE_NOT_AVAILABLE), []
+class _Elections:
+    """Elections that are asked for, one partition after the other; `changes` are what they would write.
+
+    Partitions that are alike are elected alike, and their change is worked out once.
+    """
+
+    def __init__(self, controller: ActiveController, election: Election) -> None:
+        self.changes: dict[Key, PartitionChange] = {}
+        self._controller = controller
+        self._election = election
+        self._known: dict[tuple[object, ...], PartitionChange | None] = {}
+        self._topic: Topic | None = None
+
+    def ask(self, key: Key) -> int:
+        """The error code of Kafka's answer."""
+        topic = self._topic
+        if topic is None or topic.id is not key[0]:
+            topic = self._topic = self._controller.image.topics[key[0]]
+        state = topic.partitions.states[key[1]]
+        preferred = self._election is Election.PREFERRED
+        leader = state[LEADER_AT]
+        if (leader == state[REPLICAS_AT][0] if preferred else leader != NO_LEADER) or key in self.changes:
+            return NOT_NEEDED
+        change = self._change(key, topic, state)
+        if change is None:
+            return PREFERRED_NOT_AVAILABLE if preferred else ELIGIBLE_NOT_AVAILABLE
+        self.changes[key] = change
+        return NONE
+
+    def _change(self, key: Key, topic: Topic, state: PartitionState) -> PartitionChange | None:
+        controller = self._controller
+        least, _ = controller.settings(topic)
+        shape = least, state[:LEADER_EPOCH_AT], state[DIRECTORIES_AT:]
+        if shape not in self._known:
+            target = Target(min_isr=least, election=self._election)
+            self._known[shape] = controller.change_of(controller.partition(key), target, controller.is_active)
+        return self._known[shape]
 
 
 def _verdict(results: Sequence[Mapping[str, Any]], changed: Verdict) -> Verdict:

@@ -20,8 +20,7 @@ from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, Scenario
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, note, warning
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.snapshot_writer import snapshot_batches
-from kafkactl.protocol.record_batch import decode_header
+from kafkactl.metadata.image.snapshot_writer import snapshot_size
 
 NAME: Final = "growth"
 
@@ -74,7 +73,7 @@ def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:
     if days < 1:
         raise InputError("growth needs at least one day", id="invalid-growth-period")
     limits = limits_of(facts.static)
-    snapshot_bytes, snapshot_records = _snapshot_size(loaded)
+    snapshot_bytes, snapshot_records = snapshot_size(loaded.image)
     span_ms = loaded.last_timestamp_ms - loaded.first_timestamp_ms
     known = loaded.records > 1 and span_ms >= _SHORT_MS
     records_a_day, bytes_a_day = _rate(loaded, span_ms) if known else _idle_rate(limits)
@@ -176,20 +175,6 @@ def _time(span_ms: int) -> str:
         if span_ms >= from_ms:
             return f"{span_ms / unit_ms:.4g} {name}"
     return f"{span_ms} ms"
-
-
-def _snapshot_size(loaded: Loaded) -> tuple[int, int]:
-    """Bytes and data records of a snapshot of this state."""
-    size = records = 0
-    for batch in snapshot_batches(
-        loaded.image,
-        epoch=max(loaded.last_epoch, 0),
-        last_contained_log_timestamp_ms=loaded.last_timestamp_ms,
-        now_ms=loaded.last_timestamp_ms,
-    ):
-        size += len(batch)
-        records += decode_header(batch, 0).record_count
-    return size, records
 
 
 def _seconds(log_bytes: int, records: int) -> float:

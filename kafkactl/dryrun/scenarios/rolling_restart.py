@@ -13,6 +13,7 @@ from kafkactl.dryrun.compare import findings_among, findings_of, verdict_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked
 from kafkactl.dryrun.fields import Form, Kind, is_ids
+from kafkactl.dryrun.later import Later
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.broker_loss import LossMode, lose, stop_of
@@ -48,10 +49,11 @@ def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = No
         facts=facts,
         findings=(*findings.values(), *findings_of((), controller.leaderless_before)),
         counts=end.counts(),
-        changes=tuple(end.all()),
-        operations=tuple(controller.spread_operations()),
+        changes=Later(end.total, end.all, end.first),
+        operations=controller.later_operations(),
         effects={"steps": steps, "order": chosen},
         assumptions=tuple(_assumptions(order)),
+        end=controller.placed,
     )
 
 

@@ -17,6 +17,8 @@ from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
     ELR_AT,
     LAST_KNOWN_ELR_AT,
+    LEADER_AT,
+    RECOVERY_AT,
     Acl,
     Image,
     PartitionState,
@@ -66,17 +68,53 @@ def level_of(image: Image, metadata_version: int | None = None, *, before_4_0: b
 
 def image_records(image: Image, level: Level) -> Iterator[MetadataRecord]:
     """The records of a snapshot of this image at this level, one by one."""
+    yield from _before_topics(image, level)
+    for topic in _topics(image):
+        yield _topic_record(topic, level)
+        yield from _partition_records(topic, level)
+    yield from _setting_records(image, level)
+    yield from _access_records(image, level)
+
+
+def image_record_sizes(image: Image, level: Level, size_of: Callable[[MetadataRecord], int]) -> Iterator[int]:
+    """The same as sizes. PartitionRecords with lists of the same lengths take the same, and so one of them is made."""
+    yield from map(size_of, _before_topics(image, level))
+    known: dict[tuple[int, ...], int] = {}
+    has_directories = level.has("replica-directories")
+    for topic in _topics(image):
+        yield size_of(_topic_record(topic, level))
+        states = topic.partitions.states
+        for number in sorted(states):
+            held = states[number]
+            shape = (
+                *map(len, held[:LEADER_AT]),
+                held[RECOVERY_AT],
+                *map(len, held[DIRECTORIES_AT:]),
+            )
+            size = known.get(shape)
+            if size is None:
+                data = _partition_data(topic.id, number, held, level, has_directories)
+                size = known[shape] = size_of(_made("PartitionRecord", level, data))
+            yield size
+    yield from map(size_of, _setting_records(image, level))
+    yield from map(size_of, _access_records(image, level))
+
+
+def _topics(image: Image) -> list[Topic]:
+    return sorted(image.topics.values(), key=lambda topic: (topic.name, topic.id.raw))
+
+
+def _topic_record(topic: Topic, level: Level) -> MetadataRecord:
+    return _made("TopicRecord", level, {"Name": topic.name, "TopicId": topic.id})
+
+
+def _before_topics(image: Image, level: Level) -> Iterator[MetadataRecord]:
     yield from _feature_records(image, level)
     for _, broker in sorted(image.brokers.items()):
         yield _made("RegisterBrokerRecord", level, broker_data(broker, level.has))
     if level.has("controllers"):
         for _, controller in sorted(image.controllers.items()):
             yield _made("RegisterControllerRecord", level, controller_data(controller))
-    for topic in sorted(image.topics.values(), key=lambda topic: (topic.name, topic.id.raw)):
-        yield _made("TopicRecord", level, {"Name": topic.name, "TopicId": topic.id})
-        yield from _partition_records(topic, level)
-    yield from _setting_records(image, level)
-    yield from _access_records(image, level)
 
 
 def losses(image: Image, level: Level) -> tuple[Finding, ...]:

@@ -28,7 +28,7 @@ from kafkactl.protocol.record_batch import (
     encode_batch,
     verify_crc,
 )
-from kafkactl.protocol.record_size import record_size
+from kafkactl.protocol.record_size import record_size, value_record_size
 from kafkactl.schema.definitions import message
 
 MAX_BATCH_BYTES = 8 * 1024 * 1024  # raft/.../KafkaRaftClient.java, MAX_BATCH_SIZE_BYTES
@@ -272,3 +272,18 @@ def batch_values(values: Iterable[bytes]) -> Iterator[list[bytes]]:
         size += taken
     if chunk:
         yield chunk
+
+
+def batch_sizes(values: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """The bytes and the records of each such batch, from the sizes of the values."""
+    count, size = 0, HEADER_BYTES
+    for value in values:
+        taken = value_record_size(count, value)
+        if count and size + taken > MAX_BATCH_BYTES:
+            yield size, count
+            count, size = 0, HEADER_BYTES
+            taken = value_record_size(0, value)
+        count += 1
+        size += taken
+    if count:
+        yield size, count

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -109,8 +109,9 @@ class BatchReplaying(Replaying):
         first_offset: int | None = None,
         end_offset: int | None = None,
         on_gap: Callable[[int, int], None] | None = None,
+        kept_aborts: Set[int] = frozenset(),
     ) -> None:
-        super().__init__(start, snapshot=snapshot)
+        super().__init__(start, snapshot=snapshot, kept_aborts=kept_aborts)
         self.is_over = False
         self._on_gap = on_gap
         self._first = -(2**63) if first_offset is None else first_offset

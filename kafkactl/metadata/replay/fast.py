@@ -12,7 +12,7 @@ Why it is so, and what it gains: docs/decisions/0015-replay-by-columns.md.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.errors import DecodeError
@@ -50,9 +50,17 @@ class FastReplaying(BatchReplaying):
         first_offset: int | None = None,
         end_offset: int | None = None,
         on_gap: Callable[[int, int], None] | None = None,
+        kept_aborts: Set[int] = frozenset(),
         worth_bytes: int | None = WORTH_BYTES,
     ) -> None:
-        super().__init__(start, snapshot=snapshot, first_offset=first_offset, end_offset=end_offset, on_gap=on_gap)
+        super().__init__(
+            start,
+            snapshot=snapshot,
+            first_offset=first_offset,
+            end_offset=end_offset,
+            on_gap=on_gap,
+            kept_aborts=kept_aborts,
+        )
         self._worth_bytes = worth_bytes if has_numpy() else None
         self._columns: ColumnFold | None = None
         self._window: Window | None = None
@@ -138,7 +146,7 @@ class FastReplaying(BatchReplaying):
             if begun == int(heads.counts[first]):
                 return first + 1
         records = found.between(first, behind).since(begun)
-        stretch = self._read(window, records)
+        stretch = self._read(window, records, int(heads.offset[first]) + begun)
         if stretch is None or stretch.open_at >= 0:
             # A transaction that does not end here: the batches before the one in which it begins go by columns.
             whole = 0 if stretch is None else int(records.first.searchsorted(stretch.open_at, "right")) - 1
@@ -186,8 +194,8 @@ class FastReplaying(BatchReplaying):
         offset = int(heads.offset[at]) + begun
         self._take_plain(window.data, places, offset, int(heads.epoch[at]), int(heads.timestamp[at]))
 
-    def _read(self, window: Window, records: Records) -> Stretch | None:
-        """What a stretch holds; None where it is odd, or not worth it."""
+    def _read(self, window: Window, records: Records, offset: int) -> Stretch | None:
+        """What a stretch holds, whose first record is at `offset`; None where it is odd, or not worth it."""
         if self._columns is None and len(records.start) < _FEW_RECORDS:
             return None
         if self._plain_left:
@@ -198,7 +206,8 @@ class FastReplaying(BatchReplaying):
         if self._columns is None or self._columns.is_full:
             self._settle()
             self._columns = ColumnFold(self.state)
-        stretch = self._columns.read(window, records)
+        kept = frozenset(at - offset for at in self.kept_aborts)
+        stretch = self._columns.read(window, records, kept)
         self._odd = self._odd + 1 if stretch is None else 0
         if stretch is None:  # a log that is odd throughout is not to be read twice throughout
             self._plain_left = min(1 << self._odd, _MOST_LEFT) - 1
@@ -221,7 +230,7 @@ class FastReplaying(BatchReplaying):
             if aborted:
                 continue
             if key in _BY_THE_WORD:
-                if key == ABORT and self.transaction is not None:
+                if key == ABORT and self.transaction is not None and offset + at not in self.kept_aborts:
                     self.transaction.records.extend(stretch.withheld(window, records, at, offset))
                 super().take(offset + at, epoch, 0, item)
                 continue

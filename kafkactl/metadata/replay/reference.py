@@ -11,7 +11,7 @@ wherever it is cut, inside of a transaction too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import field
 from typing import Final
 
@@ -110,9 +110,14 @@ def replay(records: Iterable[LogRecord], start: Image = EMPTY, *, snapshot: bool
 
 
 class Replaying:
-    """A replay that goes on: `take` records, ask for the `image` or the `result` at any time, go on."""
+    """A replay that goes on: `take` records, ask for the `image` or the `result` at any time, go on.
 
-    def __init__(self, start: Image = EMPTY, *, snapshot: bool = False) -> None:
+    `kept_aborts` are the offsets of AbortTransactionRecords whose transactions take effect, as they do on a node that
+    reads one in one go with what follows (`dryrun.engine.loader`).
+    """
+
+    def __init__(self, start: Image = EMPTY, *, snapshot: bool = False, kept_aborts: Set[int] = frozenset()) -> None:
+        self.kept_aborts = kept_aborts
         self.state = State(start, in_snapshot=snapshot)
         self.counts: Counter[str] = Counter()
         self.position: tuple[int, int, int] | None = None
@@ -205,6 +210,9 @@ class Replaying:
     def _abort(self, offset: int, record: MetadataRecord) -> None:
         """Kafka's brokers can keep what was aborted: `MetadataBatchLoader` forgets it only if nothing follows the
         abort in the same read."""
+        if offset in self.kept_aborts:
+            self._end(offset, record)
+            return
         transaction = self._closed("AbortTransactionRecord")
         if transaction is not None and transaction.records:
             text = (

@@ -141,7 +141,7 @@ class Gatherer:
 
     def features(self, part: Part) -> int:
         """Feature levels as all nodes show them."""
-        from kafkactl.operations.features.cluster import describe
+        from kafkactl.operations.features.description import describe
 
         self._answer(part, describe(self._client).to_dict())
         return SOUND

@@ -13,6 +13,7 @@ from kafkactl.metadata.image.model import Image
 Asked = tuple[str, Any]
 Result = TypeVar("Result")
 
+MOST_HELD: Final = 16  # scenarios; of each what a report shows of it is held, which is small
 LARGE: Final = 20_000  # partitions, from which on a scenario takes longer than its process costs
 
 
@@ -33,6 +34,6 @@ def played_ahead(
     def work(asked: Asked) -> list[bytes]:
         return [pickle.dumps(played(*asked), protocol=pickle.HIGHEST_PROTOCOL)]
 
-    with closing(done_ahead(scenarios, work, processes, alone=lambda _: False)) as done:
+    with closing(done_ahead(scenarios, work, processes, alone=lambda _: False, held=MOST_HELD)) as done:
         for asked, made in done:
             yield played(*asked) if made is None else pickle.loads(b"".join(made))

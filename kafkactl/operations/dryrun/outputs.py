@@ -157,9 +157,11 @@ def write_report(path: str, played: Sequence[Played], image: Image, timeline: Ti
 def _after(found: Prediction, context: ScenarioContext) -> Cluster | None:
     """The cluster once it has happened; None where nothing is written."""
     from kafkactl.dryrun.chain import after
-    from kafkactl.report.cluster import cluster_of
+    from kafkactl.report.cluster import changed_cluster, cluster_of
 
     if not found.operations:
         return None
+    if found.end is not None:
+        return changed_cluster(context.image, *found.end())
     image, _ = after(context.image, found)
     return cluster_of(image)

@@ -36,14 +36,13 @@ if TYPE_CHECKING:
     from kafkactl.features.plan.request import FeatureRequest
     from kafkactl.operations.features.cluster import (
         FeatureChange,
-        FeatureDescription,
         LevelProof,
         change_levels,
-        describe,
         feature_request,
         plan_change,
         verify_levels,
     )
+    from kafkactl.operations.features.description import FeatureDescription, describe
     from kafkactl.operations.features.levels import (
         FeatureDependencies,
         VersionMapping,
@@ -59,9 +58,9 @@ else:
             "kafkactl.features.plan.plan_file": ("FeaturePlanFile",),
             "kafkactl.features.plan.request": ("FeatureRequest",),
             f"{__name__}.cluster": (
-                "FeatureChange", "FeatureDescription", "LevelProof", "change_levels", "describe", "feature_request",
-                "plan_change", "verify_levels",
+                "FeatureChange", "LevelProof", "change_levels", "feature_request", "plan_change", "verify_levels",
             ),
+            f"{__name__}.description": ("FeatureDescription", "describe"),
             f"{__name__}.plan_files": ("apply_plan", "load_plan", "save_plan"),
             f"{__name__}.levels": ("FeatureDependencies", "VersionMapping", "feature_dependencies", "version_mapping"),
         },

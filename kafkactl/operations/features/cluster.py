@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.adapters.kafka.feature_view import FeatureView, check_not_empty, observe_features, observe_levels
 from kafkactl.change.clock import Deadline
-from kafkactl.errors import KafkactlError, UnreachableError
-from kafkactl.features.catalog.releases import newest_release
-from kafkactl.features.catalog.update_rules import update_rules
+from kafkactl.errors import KafkactlError
 from kafkactl.features.change.answer import change_answer, verify_answer
 from kafkactl.features.change.kafka_words import failure_line, result_lines
 from kafkactl.features.change.proof import Proof, prove
-from kafkactl.features.cluster.describe import describe_features, description, kafka_lines
-from kafkactl.features.cluster.state import FeatureState
 from kafkactl.features.plan import plan as planning
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.features.plan.plan_file import FeaturePlanFile, as_planned
@@ -33,65 +29,6 @@ if TYPE_CHECKING:
 _POLL_MS: Final = 300
 _IN_THE_PROOF: Final = ("node-not-asked", "brokers-not-known")
 _IN_THE_PLAN: Final = ("metadata-log-not-read",)
-
-
-@frozen
-class FeatureDescription:
-    """The levels that are finalized, and those that each node supports."""
-
-    state: FeatureState
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def lines(self) -> list[str]:
-        """What kafka-features.sh prints, of the first node that answers: the active controller, else any."""
-        state = self.state
-        answering = [member for member in state.members if member.answered is not None]
-        answering.sort(key=lambda member: member.id != state.active_controller)
-        asked = answering[0].answered if answering else None
-        padded = update_rules(state.controller_release or newest_release()).describe_is_padded
-        return kafka_lines(describe_features(state), state.finalized_epoch, asked or {}, padded=padded)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `features.describe`."""
-        return {**description(self.state), "findings": [finding.to_dict() for finding in self.findings]}
-
-
-def describe(client: Client, *, node_id: int | None = None) -> FeatureDescription:
-    """The features of a live cluster as all nodes show them, or as node `node_id` alone does.
-
-    Raises UnreachableError where no node answers (`no-node-answered`), or that node does not (`node-not-found`,
-    `node-does-not-answer`).
-    """
-    view = observe_features(client, with_log=False)
-    check_not_empty(view)
-    if node_id is None:
-        return FeatureDescription(state=view.state, findings=tuple(view.findings))
-    findings = tuple(finding for finding in view.findings if finding.subject.endswith(f" {node_id}"))
-    return FeatureDescription(state=_of_node(view.state, node_id), findings=findings)
-
-
-def _of_node(state: FeatureState, node_id: int) -> FeatureState:
-    """The cluster as this node alone shows it."""
-    nodes = tuple(node for node in state.nodes if node.id == node_id)
-    answering = [node for node in nodes if node.versions is not None]
-    if answering:
-        node = answering[0]
-        assert node.versions is not None
-        return replace(
-            state,
-            nodes=(node,),
-            registrations=None,
-            voters=None,
-            finalized=dict(node.versions.finalized),
-            finalized_epoch=node.versions.finalized_epoch if node.versions.finalized_epoch >= 0 else None,
-        )
-    known = ", ".join(str(number) for number in sorted({node.id for node in state.nodes}))
-    raise UnreachableError(
-        f"node {node_id} does not answer" if nodes else f"no node {node_id} is known here; there are {known}",
-        id="node-does-not-answer" if nodes else "node-not-found",
-        next_step="See `kafkactl features describe` without --node-id.",
-    )
 
 
 def feature_request(

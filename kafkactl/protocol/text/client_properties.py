@@ -23,7 +23,7 @@ from kafkactl.protocol.text.places import place
 from kafkactl.schema.source import read_data
 
 _PROVIDERS = "config.providers."
-_KEY = re.compile(r"[A-Za-z][\w-]{0,40}(?:\.[\w-]{1,40})+")
+_KEY = r"[A-Za-z][\w-]{0,40}(?:\.[\w-]{1,40})+"  # compiled when it is first used
 
 
 @frozen
@@ -131,7 +131,7 @@ def _findings(given: Mapping[str, str], file: str) -> Iterator[Finding]:
 
 def _shown(name: str) -> str:
     """A key that Kafka does not know: the rest of a login line that was broken in two is read as a key, too."""
-    return name if _KEY.fullmatch(name) or _near(name) else "a key that may be a part of a login"
+    return name if re.fullmatch(_KEY, name) or _near(name) else "a key that may be a part of a login"
 
 
 def _near(name: str) -> str:

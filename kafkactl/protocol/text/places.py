@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from kafkactl.errors import InputError
 from kafkactl.protocol.text.properties import Properties
 
-_WORD = re.compile(r"[\w.-]+")
+_WORD = r"[\w.-]+"  # compiled when it is first used
 
 
 def key_lines(properties: Properties) -> Mapping[str, int]:
@@ -33,7 +33,7 @@ def placed(file: str, lines: Mapping[str, int]) -> Iterator[None]:
         yield
     except InputError as error:
         if not error.message.startswith(file):
-            named = next((word for word in _WORD.findall(error.message) if word in lines), "")
+            named = next((word for word in re.findall(_WORD, error.message) if word in lines), "")
             error.message = f"{place(file, named, lines)}: {error.message}"
             error.args = (error.message,)
         raise

@@ -15,7 +15,7 @@ from kafkactl.errors import InputDecodeError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 
-_NATURAL_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+_NATURAL_LINE = r"([^\r\n]*)(\r\n|\r|\n|\Z)"  # compiled when it is first used
 _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
 _WRITTEN = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"} | {char: f"\\{char}" for char in "\\=:#!"}
@@ -98,7 +98,7 @@ def _logical_lines(text: str) -> Iterator[tuple[str, int, int]]:
     """
     joined = ""  # the part before a continuation
     line = offset = 0
-    for number, match in enumerate(_NATURAL_LINE.finditer(text), start=1):
+    for number, match in enumerate(re.finditer(_NATURAL_LINE, text), start=1):
         natural, end = match.groups()
         content = natural.lstrip(_BLANKS)
         if not joined:  # a continuation that brought nothing yet may still turn into a comment

@@ -15,7 +15,7 @@ from pathlib import Path
 from kafkactl.adapters.kafka.client import Limits
 from kafkactl.adapters.kafka.metadata_fetch import fetch_metadata_log
 from kafkactl.errors import KafkactlError
-from kafkactl.operations.features.cluster import describe as describe_features
+from kafkactl.operations.features.description import describe as describe_features
 from kafkactl.operations.nodes.list import list_nodes
 from kafkactl.operations.quorum.observation import describe as describe_quorum
 from kafkactl.protocol.record_batch import decode_header

@@ -10,7 +10,7 @@ import pytest
 from bench.log_generator import LogGenerator, Shape
 from kafkactl.dryrun.controller.appended import encoded, record
 from kafkactl.dryrun.controller.facts import facts_of
-from kafkactl.dryrun.engine import loader
+from kafkactl.dryrun.engine import deltas
 from kafkactl.dryrun.engine.loader import Started, started
 from kafkactl.dryrun.engine.local import load
 from kafkactl.dryrun.prediction import Prediction, Verdict
@@ -94,7 +94,7 @@ def test_mechanisms_are_apart() -> None:
 
 
 def test_a_read_of_its_own_loses_no_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "READ_BYTES", 1)
+    monkeypatch.setattr(deltas, "READ_BYTES", 1)
     _, told = played(log([user("a")], [user("b")], [no_user("a")]))
     assert told.verdict is Verdict.OK
 
@@ -104,7 +104,7 @@ def test_configs_of_a_topic_made_and_removed_in_one_read_stay(monkeypatch: pytes
     found, told = played(file)
     assert found.image.configs == {(2, "t1"): {"retention.ms": "1"}}
     assert ids(told) == {"orphan-topic-configs-on-restart"}
-    monkeypatch.setattr(loader, "READ_BYTES", 1)
+    monkeypatch.setattr(deltas, "READ_BYTES", 1)
     assert played(file)[1].verdict is Verdict.OK
 
 
@@ -113,7 +113,7 @@ def test_orphans_go_with_the_next_topic_of_that_name(monkeypatch: pytest.MonkeyP
     end = encode_batch([(None, encoded(no_topic(2)))], base_offset=5, timestamp_ms=1)
     again = record("TopicRecord", {"Name": "t1", "TopicId": Uuid(bytes([9] * 15 + [2]))})
     file = File(orphans.data + encode_batch([(None, encoded(again))], base_offset=4, timestamp_ms=1) + end)
-    monkeypatch.setattr(loader, "READ_BYTES", len(orphans.data))
+    monkeypatch.setattr(deltas, "READ_BYTES", len(orphans.data))
     assert started([file], []).image.configs == {}
 
 

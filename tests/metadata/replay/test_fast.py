@@ -16,7 +16,7 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay import fast as replay_fast
-from kafkactl.metadata.replay.batches import BatchReplaying, replay_runs
+from kafkactl.metadata.replay.batches import BatchReplaying, played, replay_runs
 from kafkactl.metadata.replay.columns import frame as columns_frame
 from kafkactl.metadata.replay.columns import table as columns_table
 from kafkactl.metadata.replay.columns.bytes import IdNumbers, Window
@@ -82,6 +82,16 @@ def test_a_window_of_a_log(seed, first, length):
     data = log_of(map(value_of, random_log(rng, 120)), rng)
     start = plainly(data, end_offset=first).image
     assert_same(data, start, first_offset=first, end_offset=first + length)
+
+
+@given(seed=SEEDS, kept=st.integers(1, 5), piece=st.integers(300, 20_000))
+def test_aborts_that_end_a_transaction_all_the_same(seed, kept, piece):
+    shape = Shape(records=400, partitions=80, seed=seed, transaction_percent=90)
+    data = b"".join(LogGenerator(shape).batches())
+    aborts = range(0, 1_000, kept)  # wherever an abort stands there, it is kept
+    ways = (BatchReplaying(kept_aborts=set(aborts)), FastReplaying(kept_aborts=set(aborts), worth_bytes=0))
+    expected, found = (played(way, walk_runs(in_pieces(data, piece))) for way in ways)
+    assert found == expected
 
 
 @given(seed=SEEDS, changed=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12))

@@ -14,10 +14,12 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.json import image_text
 from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.metadata.image.records import image_records, level_of, losses
-from kafkactl.metadata.image.snapshot_writer import encode_snapshot
+from kafkactl.metadata.image.snapshot_writer import encode_snapshot, snapshot_batches, snapshot_size
+from kafkactl.metadata.log import checkpoint as checkpoint_file
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.frame import decode_record, encode_record
 from kafkactl.metadata.replay.reference import replay
+from kafkactl.protocol.record_batch import decode_header
 from kafkactl.schema.definitions import message
 from tests.metadata.random_logs import random_log
 from tests.metadata.records import placed, records_of
@@ -74,6 +76,18 @@ def test_a_snapshot_of_an_image_is_that_image(seed, elr):
     assert checkpoint.epoch == 7
     found = replay(records_of(data), snapshot=True)
     assert image_sha256(found.image) == image_sha256(image)
+
+
+@given(seed=SEEDS, level=st.sampled_from([7, 8, 11, 14, 15, 17, 22, 23, 30]), batch_bytes=st.integers(100, 5_000))
+def test_the_size_of_a_snapshot_is_that_of_its_bytes(seed, level, batch_bytes):
+    image = end_of(seed)
+    image = replace(image, features={**image.features, "metadata.version": level})
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(checkpoint_file, "MAX_BATCH_BYTES", batch_bytes)
+        batches = list(snapshot_batches(image, epoch=7, last_contained_log_timestamp_ms=5, now_ms=9))
+        size = snapshot_size(image)
+    records = sum(decode_header(batch, 0).record_count for batch in batches)
+    assert size == (sum(map(len, batches)), records)
 
 
 @pytest.mark.parametrize("level", [7, 8, 11, 14, 15, 17, 22, 23, 30])

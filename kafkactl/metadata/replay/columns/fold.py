@@ -108,15 +108,15 @@ class ColumnFold:
 
     # --- reading --------------------------------------------------------------------------------------------------
 
-    def read(self, window: Window, found: Records) -> Stretch | None:
-        """What these records do, or None."""
+    def read(self, window: Window, found: Records, kept_aborts: Set[int] = frozenset()) -> Stretch | None:
+        """What these records do, or None. `kept_aborts` are the places of aborts whose transactions take effect."""
         self.table.tidy()
         try:
-            return self._read(window, found)
+            return self._read(window, found, kept_aborts)
         except _OddError:
             return None
 
-    def _read(self, window: Window, found: Records) -> Stretch:
+    def _read(self, window: Window, found: Records, kept_aborts: Set[int]) -> Stretch:
         size = found.end - found.start
         head = window.u4[found.start]
         kind = head & 0xFFFF
@@ -124,7 +124,7 @@ class ColumnFold:
         is_row = is_change | (kind == FRAME_VERSION | PARTITION << 8)
         is_no_op = (head == _NO_OP) & (size == 4)
         others = _others(window, found, np.flatnonzero(~(is_row | is_no_op)).tolist())
-        aborted, open_at = _transactions(others)
+        aborted, open_at = _transactions(others, kept_aborts)
         for first, last in aborted:
             begin, end = bisect_right(others.places, first), bisect_left(others.places, last)
             others.aborted[begin:end] = [True] * (end - begin)
@@ -301,7 +301,7 @@ def _decoded(value: bytes) -> MetadataRecord | DecodeError:
         return error
 
 
-def _transactions(others: Others) -> tuple[list[tuple[int, int]], int]:
+def _transactions(others: Others, kept_aborts: Set[int]) -> tuple[list[tuple[int, int]], int]:
     """First and last place of those that were aborted, and where one begins that does not end (-1: nowhere)."""
     aborted: list[tuple[int, int]] = []
     begin, unreadable = -1, False
@@ -316,7 +316,7 @@ def _transactions(others: Others) -> tuple[list[tuple[int, int]], int]:
         elif key in (END, ABORT):
             if begin < 0 or unreadable:
                 raise _OddError
-            if key == ABORT:
+            if key == ABORT and at not in kept_aborts:
                 aborted.append((begin, at))
             begin = -1
     return aborted, begin

@@ -1,0 +1,80 @@
+"""The feature levels of a live cluster, described: what is finalized, and what each node supports.
+
+Apart from the changes of levels, because a command that only describes starts twice as fast without what they import.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kafkactl.adapters.kafka.feature_view import check_not_empty, observe_features
+from kafkactl.errors import UnreachableError
+from kafkactl.features.catalog.releases import newest_release
+from kafkactl.features.catalog.update_rules import update_rules
+from kafkactl.features.cluster.describe import describe_features, description, kafka_lines
+from kafkactl.features.cluster.state import FeatureState
+from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
+
+if TYPE_CHECKING:
+    from kafkactl.adapters.kafka.client import Client
+
+
+@frozen
+class FeatureDescription:
+    """The levels that are finalized, and those that each node supports."""
+
+    state: FeatureState
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """What kafka-features.sh prints, of the first node that answers: the active controller, else any."""
+        state = self.state
+        answering = [member for member in state.members if member.answered is not None]
+        answering.sort(key=lambda member: member.id != state.active_controller)
+        asked = answering[0].answered if answering else None
+        padded = update_rules(state.controller_release or newest_release()).describe_is_padded
+        return kafka_lines(describe_features(state), state.finalized_epoch, asked or {}, padded=padded)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `features.describe`."""
+        return {**description(self.state), "findings": [finding.to_dict() for finding in self.findings]}
+
+
+def describe(client: Client, *, node_id: int | None = None) -> FeatureDescription:
+    """The features of a live cluster as all nodes show them, or as node `node_id` alone does.
+
+    Raises UnreachableError where no node answers (`no-node-answered`), or that node does not (`node-not-found`,
+    `node-does-not-answer`).
+    """
+    view = observe_features(client, with_log=False)
+    check_not_empty(view)
+    if node_id is None:
+        return FeatureDescription(state=view.state, findings=tuple(view.findings))
+    findings = tuple(finding for finding in view.findings if finding.subject.endswith(f" {node_id}"))
+    return FeatureDescription(state=_of_node(view.state, node_id), findings=findings)
+
+
+def _of_node(state: FeatureState, node_id: int) -> FeatureState:
+    """The cluster as this node alone shows it."""
+    nodes = tuple(node for node in state.nodes if node.id == node_id)
+    answering = [node for node in nodes if node.versions is not None]
+    if answering:
+        node = answering[0]
+        assert node.versions is not None
+        return replace(
+            state,
+            nodes=(node,),
+            registrations=None,
+            voters=None,
+            finalized=dict(node.versions.finalized),
+            finalized_epoch=node.versions.finalized_epoch if node.versions.finalized_epoch >= 0 else None,
+        )
+    known = ", ".join(str(number) for number in sorted({node.id for node in state.nodes}))
+    raise UnreachableError(
+        f"node {node_id} does not answer" if nodes else f"no node {node_id} is known here; there are {known}",
+        id="node-does-not-answer" if nodes else "node-not-found",
+        next_step="See `kafkactl features describe` without --node-id.",
+    )
