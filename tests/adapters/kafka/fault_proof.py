@@ -7,8 +7,9 @@ from pathlib import Path
 
 PROOF = Path(__file__).parents[3] / "docs" / "proof" / "faults.md"
 COMMANDS, MOMENTS = "Command lines and their time limit", "Moments of the cluster"
-REAL, KILLED = "Against real nodes", "Killed in the middle"
-_ORDER = (COMMANDS, MOMENTS, REAL, KILLED)
+REAL, REAL_COMMANDS = "Against real nodes", "Command lines against real nodes"
+KILLED = "Killed in the middle"
+_ORDER = (COMMANDS, MOMENTS, REAL, REAL_COMMANDS, KILLED)
 
 
 def record_head(text: str) -> None:

@@ -288,6 +288,27 @@ def test_a_leader_that_only_others_can_see_is_reported():
     assert (found.subject, found.evidence) == ("controller 2", {"leader_epoch": 12})
 
 
+def test_a_leader_whose_connection_was_lost_is_asked_once_more():
+    lost: list[str] = []
+
+    def at_first(asked):
+        lost.append(asked.name)
+        return CLOSE if len(lost) == 1 else None
+
+    with running(Quorum(epoch=12)) as quorum:
+        script = quorum.controllers[2].script
+        quorum.controllers[2].script = lambda asked: at_first(asked) or script(asked)
+        state = look(quorum, 1, 2, 3)
+    assert (state.leader_id, lost[0], is_broken(state, check_health(state))) == (2, "ApiVersions", False)
+
+
+def test_a_leader_out_of_reach_is_not_called_absent():
+    with running(Quorum(epoch=12), down=(2,)) as quorum:
+        findings = check_health(look(quorum, 1, 3))
+    (found,) = [finding for finding in findings if finding.id == "no-quorum-leader"]
+    assert found.message.startswith("no controller that answered leads the quorum")
+
+
 def test_a_silent_bootstrap_node_is_reported_and_the_others_answer():
     with running(Quorum()) as quorum:
         state = look_at(Address("127.0.0.1", 1), quorum.controllers[1].address)
