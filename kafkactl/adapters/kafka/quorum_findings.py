@@ -95,8 +95,8 @@ def _voters_unknown(state: QuorumState) -> Iterator[Finding]:
         yield warning(
             "voters-not-known",
             "quorum",
-            "no leader answered, and the voters are only in the metadata log, which a controller that does not lead does "
-            "not return",
+            "no leader answered, and the voters are only in the metadata log, which a controller that does not lead "
+            "does not return",
         )
 
 

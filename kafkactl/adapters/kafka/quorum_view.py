@@ -206,14 +206,14 @@ class QuorumObserver:
         return [answered.get(visit.address, visit) for visit in visits]
 
     def _leader_once_more(self, visits: list[Visit]) -> list[Visit]:
-        """Ask the controllers that others follow once more: a connection that is lost is not a leader that is lost."""
-        followed = {visit.leader_id for visit in visits}
-        failed = {
+        """Ask the controllers that are followed once more: one was elected just now, another's connection was lost."""
+        followed = {visit.leader_id for visit in visits if visit.leader_id is not None}
+        asked = {
             visit.address: visit.expected_id
             for visit in visits
-            if visit.error is not None and is_transient(visit.error) and (visit.id is None or visit.id in followed)
+            if (visit.id is None or visit.id in followed) and (visit.error is None or is_transient(visit.error))
         }
-        again = {visit.address: visit for visit in self._visit_all(failed)}
+        again = {visit.address: visit for visit in self._visit_all(asked)}
         if not any(visit.answer for visit in again.values()):
             return visits
         return self._tour([again.get(visit.address, visit) for visit in visits])

@@ -27,7 +27,7 @@ _LOADING = threading.Lock()
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: `code` is None where it had to be killed; `seconds` is the time of its process."""
+    """How a command ended: `code` is None where it crashed or was killed; `seconds` is the time of its process."""
 
     code: int | None
     seconds: float
@@ -57,11 +57,13 @@ def run(words: Sequence[str], folder: Path, places: Mapping[tuple[str, int], tup
     process.start()
     process.join(_KILLED_AFTER_S)
     seconds = time.monotonic() - began
-    code = process.exitcode
-    if code is None:
+    if process.is_alive():
         process.kill()
         process.join()
-    process.close()
+    # Not `exitcode`: each start of a process in another thread asks after all of them, and either may miss the code.
+    told = folder / "code"
+    code = int(told.read_text(encoding="utf-8")) if told.exists() and seconds < _KILLED_AFTER_S else None
+    told.unlink(missing_ok=True)
     return Ended(code, seconds, *((folder / name).read_text(encoding="utf-8") for name in ("stdout", "stderr")))
 
 
@@ -91,7 +93,10 @@ def _be_kafkactl(words: list[str], folder: str, places: dict[tuple[str, int], tu
             return [(socket.AF_INET, places.get((address.host, address.port), (address.host, address.port)))]
 
         transport._resolved = resolved
-    importlib.import_module("kafkactl.__main__").run()
+    try:
+        importlib.import_module("kafkactl.__main__").run()
+    except SystemExit as ended:
+        (Path(folder) / "code").write_text(str(ended.code), encoding="utf-8")
 
 
 def _modules() -> Iterator[str]:
