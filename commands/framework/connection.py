@@ -53,12 +53,13 @@ def open_client(
 ) -> Client:
     """A client of the cluster that is meant; use it as a context manager. Nothing is asked yet.
 
-    One call of it may take `timeout_ms`; without, a little less than the command's --timeout. What the client's file
-    says and kafkactl does not do is reported on stderr, and so is what the connection exposes (refused where
-    --strict-security is given); keys that are not a client's are not where it is a node's own file
+    One call of it may take `timeout_ms`; without, all calls together a little less than the command's --timeout. What
+    the client's file says and kafkactl does not do is reported on stderr, and so is what the connection exposes
+    (refused where --strict-security is given); keys that are not a client's are not where it is a node's own file
     (`is_node_config`, as add-controller takes it). Raises InputError (`bootstrap-missing`, `bootstrap-twice`,
     `unknown-context`, and those of the files).
     """
+    from kafkactl.commands.framework.deadline import left_ms
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.commands.rendering import output
@@ -69,10 +70,12 @@ def open_client(
             if not (is_node_config and finding.id == "unknown-client-property"):
                 output.say(f"{finding.severity.value}: {finding.message}", "warn")
 
+    limit_ms = current_settings().timeout_ms
     return connect(
         **connection._asdict(),
         timeout_ms=timeout_ms,
-        most_ms=_SHARE_OF_TIME * current_settings().timeout_ms,
+        most_ms=_SHARE_OF_TIME * limit_ms,
+        time_left=None if timeout_ms else lambda: max(0.0, left_ms() - (1 - _SHARE_OF_TIME) * limit_ms),
         on_exposure=tell_exposure,
         on_warning=warn,
         on_note=output.detail,

@@ -68,6 +68,12 @@ def ends_clean() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def left_ms() -> float:
+    """How long the running deadline still is; infinite where there is none, or where its clock is stopped."""
+    remaining_s, _ = signal.getitimer(signal.ITIMER_REAL)
+    return remaining_s * 1000 if remaining_s else float("inf")
+
+
 def stop_clock() -> None:
     """The answer is known and about to be printed: from here on nothing may cut it off."""
     signal.setitimer(signal.ITIMER_REAL, 0)

@@ -44,7 +44,8 @@ def _headline(answer: QuorumDict) -> tuple[str, str]:
     if leader == NO_LEADER and not answer["nodes"]:
         return "What the disks say of the quorum", "warn"
     if leader == NO_LEADER:
-        return "The quorum has no leader", "bad"
+        is_open = any(finding["id"] == "leader-not-reached" for finding in answer["findings"])
+        return "No leader of the quorum was reached" if is_open else "The quorum has no leader", "bad"
     if any(finding["severity"] == "blocker" for finding in answer["findings"]):
         return f"Controller {leader} leads, and the quorum does not work", "bad"
     if tolerates is None:

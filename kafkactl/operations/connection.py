@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kafkactl.adapters.files.contexts import Contexts, Target, contexts_file, load_contexts
@@ -45,6 +45,7 @@ def connect(
     context: str | None = None,
     timeout_ms: float | None = None,
     most_ms: float = float("inf"),
+    time_left: Callable[[], float] | None = None,
     on_exposure: ExposureCallback = ignore_exposure,
     on_warning: ExposureCallback = ignore_exposure,
     on_note: NoteCallback = ignore_note,
@@ -53,7 +54,8 @@ def connect(
 
     Name brokers (`bootstrap_server`) or controllers (`bootstrap_controller`) as HOST:PORT,…; without either the
     context of `kafkactl config` takes effect. `command_config` is a file of client properties as Kafka's tools read
-    it. One call may take `timeout_ms`; without, what the client's file says, and at most `most_ms`.
+    it. One call may take `timeout_ms`; without, what the client's file says, and at most `most_ms`. All calls
+    together may take as many milliseconds as `time_left` says, at any time.
 
     `on_exposure` gets findings on what the connection exposes, `on_warning` those on the file of client properties.
     Raises InputError (`bootstrap-missing`, `bootstrap-twice`, `unknown-context`, and those of the files).
@@ -71,7 +73,11 @@ def connect(
         on_note(f"context {target.context}")
     limit_ms = min(most_ms, config.limits().timeout_ms) if timeout_ms is None else timeout_ms
     return client_of(
-        config, brokers=target.bootstrap_server, controllers=target.bootstrap_controller, timeout_ms=limit_ms
+        config,
+        brokers=target.bootstrap_server,
+        controllers=target.bootstrap_controller,
+        timeout_ms=limit_ms,
+        time_left=time_left,
     )
 
 

@@ -71,7 +71,8 @@ class _Line:
 class Client:
     """A client of the nodes of one cluster. Use it as a context manager, or close it.
 
-    `clock` and `randomness` (numbers from 0 up to 1) are arguments so that tests can replace them.
+    `time_left` says how many milliseconds all calls together still have. A change leaves half of them, to read what
+    became of it. `clock` and `randomness` (numbers from 0 up to 1) are arguments so that tests can replace them.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Client:
         *,
         access: Access | None = None,
         limits: Limits | None = None,
+        time_left: Callable[[], float] | None = None,
         clock: Clock | None = None,
         randomness: Callable[[], float] | None = None,
     ) -> None:
@@ -88,6 +90,7 @@ class Client:
         self.role = role
         self._access = access or Access()
         self._limits = limits or Limits()
+        self._time_left = time_left
         self._clock = clock or SystemClock()
         self._randomness = randomness or _random
         self._lines: dict[Address, _Line] = {}
@@ -114,7 +117,13 @@ class Client:
                 request_timeout_ms=min(timeout_ms, limits.request_timeout_ms),
             )
         made = Client(
-            bootstrap, role, access=self._access, limits=limits, clock=self._clock, randomness=self._randomness
+            bootstrap,
+            role,
+            access=self._access,
+            limits=limits,
+            time_left=self._time_left,
+            clock=self._clock,
+            randomness=self._randomness,
         )
         made._silent = self._silent
         return made
@@ -194,13 +203,13 @@ class Client:
         self, name: str, body: Mapping[str, Any], *, changes: bool = False, cluster_id: str | None = None
     ) -> Response:
         """Ask the first bootstrap node that answers. Raises as `ask_active_controller` but for who leads."""
-        deadline = self._deadline()
+        deadline = self._deadline(changes=changes)
         ask = self._asking(name, body, deadline, changes=changes, cluster_id=cluster_id)
         return self._search(functools.partial(self._answering_first, self.bootstrap), ask, deadline)
 
     def ask_node(self, address: Address, name: str, body: Mapping[str, Any], *, changes: bool = False) -> Response:
         """Ask one node, again where that is safe and may help. Raises UnreachableError, UnknownOutcomeError."""
-        deadline = self._deadline()
+        deadline = self._deadline(changes=changes)
         return self._search(lambda: (address,), self._asking(name, body, deadline, changes=changes), deadline)
 
     def ask_all(
@@ -221,7 +230,7 @@ class Client:
         Raises UnreachableError (`no-active-controller` where no controller leads), UnknownOutcomeError `reply-lost`,
         for a change that met a controller on its way out `leadership-lost`, and RefusedError `cluster-id-mismatch`.
         """
-        deadline = self._deadline()
+        deadline = self._deadline(changes=changes)
         if not changes:
             return self._search(
                 lambda: (
@@ -320,6 +329,8 @@ class Client:
     # --- whom to ask ---
 
     def _search(self, candidates: Callable[[], Iterable[Address]], ask: Ask[T], deadline: Deadline) -> T:
+        if deadline.passed:
+            raise UnreachableError("no node was asked: the time was over before", id=_TIMED_OUT)
         return one_after_another(
             candidates, ask, deadline=deadline, backoff=self._limits.backoff, randomness=self._randomness
         )
@@ -362,8 +373,11 @@ class Client:
             line.connection = connect(address, self._access, self._request(deadline))
         return line.connection
 
-    def _deadline(self) -> Deadline:
-        return Deadline.after(self._limits.timeout_ms, self._clock)
+    def _deadline(self, *, changes: bool = False) -> Deadline:
+        deadline = Deadline.after(self._limits.timeout_ms, self._clock)
+        if self._time_left is None:
+            return deadline
+        return deadline.at_most(self._time_left() / (2 if changes else 1))
 
     def _request(self, deadline: Deadline) -> Deadline:
         return deadline.at_most(self._limits.request_timeout_ms)

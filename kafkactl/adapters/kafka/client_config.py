@@ -7,7 +7,7 @@ Sources: clients `AdminClientConfig`, `SslConfigs`, `SaslConfigs`, `DefaultSslEn
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import Enum
 from typing import Any, NoReturn
@@ -90,11 +90,17 @@ class ClientConfig:
 
 
 def client_of(
-    config: ClientConfig, *, brokers: str | None, controllers: str | None, timeout_ms: float | None = None
+    config: ClientConfig,
+    *,
+    brokers: str | None,
+    controllers: str | None,
+    timeout_ms: float | None = None,
+    time_left: Callable[[], float] | None = None,
 ) -> Client:
     """A client of the cluster that `--bootstrap-server` or `--bootstrap-controller` names; one of them, as in Kafka.
 
-    Without either, the file's `bootstrap.servers` or `bootstrap.controllers` count (Kafka's tools do not read these).
+    `time_left` is that of `Client`. Without either name, the file's `bootstrap.servers` or `bootstrap.controllers`
+    count (Kafka's tools do not read these).
     Raises InputError `bootstrap-missing`, `bootstrap-twice`, `invalid-bootstrap-address` and those of `access()`.
     """
     if not brokers and not controllers:
@@ -106,7 +112,8 @@ def client_of(
     if not text:
         raise InputError("no node of the cluster is named", id="bootstrap-missing")
     role = Role.BROKER if brokers else Role.CONTROLLER
-    return Client(parse_addresses(text), role, access=config.access(), limits=config.limits(timeout_ms))
+    limits = config.limits(timeout_ms)
+    return Client(parse_addresses(text), role, access=config.access(), limits=limits, time_left=time_left)
 
 
 def load_client_config(path: str | None) -> ClientConfig:

@@ -95,8 +95,7 @@ def _voters_unknown(state: QuorumState) -> Iterator[Finding]:
         yield warning(
             "voters-not-known",
             "quorum",
-            "the quorum has no leader, and its voters are only in the metadata log, which a controller that "
-            "does not lead "
+            "no leader answered, and the voters are only in the metadata log, which a controller that does not lead "
             "does not return",
         )
 

@@ -97,7 +97,7 @@ class QuorumObserver:
         visits = self._tour(first)
         if not any(visit.answer for visit in visits):
             _check_allowed(visits)
-            visits = self._beliefs(visits)
+            visits = self._leader_once_more(self._beliefs(visits))
         self.visits, self._latest = tuple(visits), list(visits)
         return self.assembled(self.visits, disks=disks, registrations=registrations)
 
@@ -204,6 +204,19 @@ class QuorumObserver:
         found = all_at_once(list(asked), ask, deadline)
         answered = {address: visited for address, visited in found.items() if isinstance(visited, Visit)}
         return [answered.get(visit.address, visit) for visit in visits]
+
+    def _leader_once_more(self, visits: list[Visit]) -> list[Visit]:
+        """Ask the controllers that are followed once more: one was elected just now, another's connection was lost."""
+        followed = {visit.leader_id for visit in visits if visit.leader_id is not None}
+        asked = {
+            visit.address: visit.expected_id
+            for visit in visits
+            if (visit.id is None or visit.id in followed) and (visit.error is None or is_transient(visit.error))
+        }
+        again = {visit.address: visit for visit in self._visit_all(asked)}
+        if not any(visit.answer for visit in again.values()):
+            return visits
+        return self._tour([again.get(visit.address, visit) for visit in visits])
 
     def _visit_all(self, places: Expected, *, identify: bool | None = None, ask_quorum: bool = True) -> list[Visit]:
         """Visit these addresses at once; one that is stuck does not keep the others."""

@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 PROOF = Path(__file__).parents[3] / "docs" / "proof" / "faults.md"
-MOMENTS, REAL, KILLED = "Moments of the cluster", "Against real nodes", "Killed in the middle"
-_ORDER = (MOMENTS, REAL, KILLED)
+COMMANDS, MOMENTS = "Command lines and their time limit", "Moments of the cluster"
+REAL, REAL_COMMANDS = "Against real nodes", "Command lines against real nodes"
+KILLED = "Killed in the middle"
+_ORDER = (COMMANDS, MOMENTS, REAL, REAL_COMMANDS, KILLED)
 
 
 def record_head(text: str) -> None:

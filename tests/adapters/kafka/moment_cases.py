@@ -35,6 +35,7 @@ from tests.adapters.kafka.fault_cases import (
     client_for,
     effects_of,
 )
+from tests.adapters.kafka.kept_cases import CaseEnd
 from tests.fakes.proxy import Fault
 from tests.fakes.troubled_quorum import Moment, TroubledQuorum
 
@@ -65,17 +66,6 @@ class MomentCase:
 
     def __str__(self) -> str:
         return f"{self.command.name}, {self.request} {self.at + 1}: {self.trouble.name.lower()}"
-
-
-@dataclass(frozen=True)
-class MomentEnd:
-    """How a case ended; `wrong` is what must not be."""
-
-    case: str
-    outcome: str
-    seconds: float
-    struck: bool
-    wrong: tuple[str, ...]
 
 
 # --- questions ------------------------------------------------------------------------------------------------------
@@ -182,7 +172,7 @@ def cases_of(command: Change | Question, counted: Counter[str]) -> Iterable[Mome
                 yield MomentCase(command, name, at, trouble)
 
 
-def play(case: MomentCase, folder: Path) -> MomentEnd:
+def play(case: MomentCase, folder: Path) -> CaseEnd:
     """Run the command with the trouble in its way; a change then again without; say what must not have been."""
     folder.mkdir(parents=True, exist_ok=True)
     with TroubledQuorum(**case.command.quorum) as quorum:
@@ -206,7 +196,7 @@ def play(case: MomentCase, folder: Path) -> MomentEnd:
                 wrong.append(f"run again it ended {again}")
             if Counter(effects_of(quorum)) != Counter(case.command.effects):
                 wrong.append(f"effects in the end: {effects_of(quorum)}")
-    return MomentEnd(str(case), told.outcome, round(seconds, 1), struck, tuple(wrong))
+    return CaseEnd(str(case), told.outcome, round(seconds, 1), struck, tuple(wrong))
 
 
 def _waits_s(command: Change | Question) -> float:

@@ -11,7 +11,7 @@ from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.errors import UnknownOutcomeError, UnreachableError
-from kafkactl.playground.broker import FakeBroker
+from kafkactl.playground.broker import SILENCE, FakeBroker
 from kafkactl.schema.definitions import message
 from kafkactl.values import ZERO_UUID
 from tests.fakes.proxy import Fault, FaultyProxy
@@ -71,6 +71,22 @@ def test_a_question_is_asked_again_until_it_is_answered(name: str, fault: Fault)
         network.arm(fault, api_key(name))
         assert client.ask_any(name, QUESTIONS[name]).name == name
         assert network.struck == 1
+
+
+def test_calls_share_the_time_that_is_left_and_a_change_leaves_half_of_it() -> None:
+    with FakeBroker(lambda asked: SILENCE if asked.name in CHANGES else None) as node:
+        ends = time.monotonic() + 1.0
+        with Client(
+            [node.address], Role.BROKER, time_left=lambda: max(0.0, 1_000 * (ends - time.monotonic()))
+        ) as client:
+            client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
+            with pytest.raises(UnknownOutcomeError):
+                client.ask_active_controller("UpdateFeatures", CHANGES["UpdateFeatures"], changes=True)
+            assert 0.2 < ends - time.monotonic() < 0.8
+            client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
+            time.sleep(max(0.0, ends - time.monotonic()))
+            with pytest.raises(UnreachableError, match="no node was asked"):
+                client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
 
 
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.GARBAGE])

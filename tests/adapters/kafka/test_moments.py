@@ -7,12 +7,8 @@ says how many cases of all were run.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
 import os
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -24,11 +20,11 @@ import pytest
 
 from tests.adapters.kafka.fault_cases import CHANGES, EVERY_CHANGE
 from tests.adapters.kafka.fault_proof import MOMENTS, record
-from tests.adapters.kafka.moment_cases import QUESTIONS, MomentCase, MomentEnd, every_case, play
+from tests.adapters.kafka.kept_cases import CaseEnd, KeptCases
+from tests.adapters.kafka.moment_cases import QUESTIONS, MomentCase, every_case, play
 from tests.fakes.proxy import Fault
 from tests.fakes.troubled_quorum import Moment
 
-ROOT = Path(__file__).parents[3]
 LEAST_CASES = 2_000
 _AT_ONCE = 12
 _UP, _DOWN, _GROW, _REPLACE = EVERY_CHANGE
@@ -44,7 +40,7 @@ SAMPLE = [
 ]
 
 
-def play_all(cases: Sequence[MomentCase], folder: Path) -> list[MomentEnd]:
+def play_all(cases: Sequence[MomentCase], folder: Path) -> list[CaseEnd]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(play, cases, [folder / str(number) for number in range(len(cases))]))
 
@@ -59,7 +55,7 @@ def test_something_happens_to_a_node_in_the_middle(tmp_path: Path) -> None:
 @pytest.mark.campaign
 @pytest.mark.timeout(7200)
 def test_something_happens_at_every_request_of_every_command(tmp_path: Path) -> None:
-    kept = _Kept()
+    kept = KeptCases("moments")
     cases = every_case(tmp_path / "counted")
     left = [case for case in cases if str(case) not in kept.ends]
     random.Random(1).shuffle(left)  # a piece has something of everything
@@ -77,38 +73,7 @@ def test_something_happens_at_every_request_of_every_command(tmp_path: Path) -> 
     assert sum(end.struck for end in ended) >= LEAST_CASES
 
 
-class _Kept:
-    """The cases that ran with these sources, by their names."""
-
-    def __init__(self) -> None:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        self.file = cache / "kafkactl-campaigns" / f"moments-{_sources()}.jsonl"
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = threading.Lock()
-        self.ends: dict[str, MomentEnd] = {}
-        lines = self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else []
-        for line in lines:
-            found = json.loads(line)
-            end = MomentEnd(**{**found, "wrong": tuple(found["wrong"])})
-            if not end.wrong:
-                self.ends[end.case] = end
-
-    def add(self, end: MomentEnd) -> None:
-        with self._lock, self.file.open("a", encoding="utf-8") as out:
-            self.ends[end.case] = end
-            out.write(json.dumps(dataclasses.asdict(end)) + "\n")
-
-
-def _sources() -> str:
-    """What the cases depend on: all of the library, and the fakes."""
-    digest = hashlib.sha256()
-    for folder in ("kafkactl", "tests/fakes", "tests/adapters/kafka"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-def _proof(ended: Sequence[MomentEnd], planned: int) -> str:
+def _proof(ended: Sequence[CaseEnd], planned: int) -> str:
     hit = [end for end in ended if end.struck]
     wrong = [end for end in ended if end.wrong]
     lines = [
@@ -127,7 +92,7 @@ def _proof(ended: Sequence[MomentEnd], planned: int) -> str:
         "| unknown | slowest, s |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    rows: dict[tuple[str, str], list[MomentEnd]] = {}
+    rows: dict[tuple[str, str], list[CaseEnd]] = {}
     for end in hit:
         command, _, what = end.case.rpartition(", ")
         rows.setdefault((command, what.split()[0]), []).append(end)

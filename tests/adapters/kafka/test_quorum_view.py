@@ -17,6 +17,7 @@ from tests.adapters.kafka.quorum_nodes import (
     CLUSTER_ID,
     DENIED,
     INVALID_REQUEST,
+    NOT_LEADER,
     Quorum,
     client_at,
     directory,
@@ -286,6 +287,42 @@ def test_a_leader_that_only_others_can_see_is_reported():
     assert state.leader_id == -1
     (found,) = [finding for finding in state.findings if finding.id == "leader-not-reached"]
     assert (found.subject, found.evidence) == ("controller 2", {"leader_epoch": 12})
+
+
+def test_a_leader_whose_connection_was_lost_is_asked_once_more():
+    lost: list[str] = []
+
+    def at_first(asked):
+        lost.append(asked.name)
+        return CLOSE if len(lost) == 1 else None
+
+    with running(Quorum(epoch=12)) as quorum:
+        script = quorum.controllers[2].script
+        quorum.controllers[2].script = lambda asked: at_first(asked) or script(asked)
+        state = look(quorum, 1, 2, 3)
+    assert (state.leader_id, lost[0], is_broken(state, check_health(state))) == (2, "ApiVersions", False)
+
+
+def test_a_leader_that_is_elected_during_the_observation_is_found():
+    asked_before: list[str] = []
+
+    def not_yet(asked):
+        asked_before.append(asked.name)
+        is_first = asked.name == "DescribeQuorum" and asked_before.count(asked.name) == 1
+        return Reply(body=quorum_body(error=NOT_LEADER)) if is_first else None
+
+    with running(Quorum(epoch=12)) as quorum:
+        script = quorum.controllers[2].script
+        quorum.controllers[2].script = lambda asked: not_yet(asked) or script(asked)
+        state = look(quorum, 1, 2, 3)
+    assert (state.leader_id, state.leader_epoch, is_broken(state, check_health(state))) == (2, 12, False)
+
+
+def test_a_leader_out_of_reach_is_not_called_absent():
+    with running(Quorum(epoch=12), down=(2,)) as quorum:
+        findings = check_health(look(quorum, 1, 3))
+    (found,) = [finding for finding in findings if finding.id == "no-quorum-leader"]
+    assert found.message.startswith("no controller that answered leads the quorum")
 
 
 def test_a_silent_bootstrap_node_is_reported_and_the_others_answer():

@@ -8,7 +8,7 @@ import pytest
 
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.retries import Backoff
-from kafkactl.playground.broker import CLOSE, Action, Asked, FakeBroker, Reply
+from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Reply
 from tests.adapters.kafka.feature_cluster import VERSIONS_OF_CONTROLLER, FakeCluster
 from tests.conftest import Run
 
@@ -105,3 +105,19 @@ def test_no_address_of_the_cluster_can_be_reached_from_here(kafkactl: Kafkactl) 
     assert (described.code, described.error["id"]) == (4, "no-node-answered")
     assert (verified.code, verified.error["id"]) == (4, "no-node-answered")
     assert "broker 11" in described.error["message"]
+
+
+@pytest.mark.parametrize("words", [("log", "image", "--from-cluster"), ("nodes", "unregister", "--id", "4", "--yes")])
+def test_brokers_that_wait_for_a_leader_are_named_before_the_time_is_over(
+    kafkactl: Kafkactl, words: tuple[str, ...]
+) -> None:
+    """Several calls in turn, none of which is answered: together they end before the command does."""
+
+    def waits(asked: Asked) -> Action | None:
+        return SILENCE if asked.name in ("DescribeQuorum", "Fetch", "DescribeCluster") else None
+
+    with FakeBroker(waits, supported={"metadata.version": (7, 30)}) as node:
+        address = str(node.address)
+        run = kafkactl(*words, "--bootstrap-server", address, "--timeout", "2s", "-o", "json")
+    assert (run.code, run.error["id"]) == (4, "connection-timed-out")
+    assert address in run.error["message"]

@@ -144,7 +144,7 @@ def test_without_a_leader_it_answers_and_ends_with_7(describe):
     assert [(node["id"], node["answers"], node["leader_id"]) for node in run.json["nodes"]] == [
         (1, True, 9), (2, True, 9), (3, True, 9),
     ]  # fmt: skip
-    assert page.stdout.startswith("The quorum has no leader\n")
+    assert page.stdout.startswith("No leader of the quorum was reached\n")
 
 
 def test_a_quorum_that_lost_its_majority_ends_with_7(describe):

@@ -1,0 +1,90 @@
+"""A fake quorum with what whole commands meet besides: the registration of a dead broker, a quorum that is static."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+from kafkactl.kafka_names import KRAFT_VERSION
+from kafkactl.metadata.log.frame import encode_record
+from kafkactl.playground.broker import Action, Asked, Reply
+from kafkactl.playground.quorum import NOT_CONTROLLER, RANGES
+from kafkactl.protocol.control_records import ControlType, encode_control_record
+from kafkactl.schema.definitions import metadata_record
+from kafkactl.values import ZERO_UUID, Uuid
+from tests.fakes.faulty_quorum import FaultyQuorum
+
+DEAD_BROKER = 14
+_REGISTER_BROKER, _UNREGISTER_BROKER = 0, 1
+_NOT_REGISTERED = 102
+
+
+class OperatedQuorum(FaultyQuorum):
+    """A `FaultyQuorum`. `dead_broker`: broker 14 is registered, fenced, and nothing listens where it did. `static`:
+    kraft.version is 0, so the log holds no voters and nobody says directory ids.
+    """
+
+    def __init__(self, *, dead_broker: bool = False, static: bool = False, **quorum: Any) -> None:
+        self.static = static
+        self.registered = dead_broker
+        super().__init__(**quorum)
+        if static:
+            self.levels[KRAFT_VERSION] = 0
+
+    def __enter__(self) -> OperatedQuorum:
+        super().__enter__()
+        if self.registered:
+            self._append([_registration()])
+        return self
+
+    def answer(self, asked: Asked, node_id: int) -> Action | None:
+        if asked.name == "UnregisterBroker":
+            return Reply(
+                body=self._unregister(asked.body) if node_id == self.leader_id else {"ErrorCode": NOT_CONTROLLER}
+            )
+        return super().answer(asked, node_id)
+
+    def _unregister(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        if not self.registered or body["BrokerId"] != DEAD_BROKER:
+            return {"ErrorCode": _NOT_REGISTERED, "ErrorMessage": f"Broker ID {body['BrokerId']} is not registered"}
+        self.registered = False
+        self.effects.append(("unregister", DEAD_BROKER))
+        self._append(
+            [encode_record(metadata_record(_UNREGISTER_BROKER), 0, {"BrokerId": DEAD_BROKER, "BrokerEpoch": 1})]
+        )
+        return {"ErrorCode": 0}
+
+    def _update(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        answer = super()._update(body)
+        if self.static and self.levels[KRAFT_VERSION] == 1:
+            self.static = False
+            self._append_control([encode_control_record(ControlType.KRAFT_VERSION, {"KRaftVersion": 1})])
+            self._append_voters()
+        return answer
+
+    def _described(self) -> dict[str, Any]:
+        body = super()._described()
+        if self.static:
+            for replica in body["Topics"][0]["Partitions"][0]["CurrentVoters"]:
+                replica["ReplicaDirectoryId"] = ZERO_UUID
+        return body
+
+    def _append_control(self, records: list[tuple[bytes, bytes]]) -> None:
+        if not self.static:
+            super()._append_control(records)
+
+
+def _registration() -> bytes:
+    """Of a broker that is fenced, at a port of this machine that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    fields = {
+        "BrokerId": DEAD_BROKER, "BrokerEpoch": 1, "Fenced": True, "IncarnationId": Uuid(bytes(15) + b"\7"),
+        "Features": [
+            {"Name": name, "MinSupportedVersion": low, "MaxSupportedVersion": high}
+            for name, (low, high) in RANGES.items()
+        ],
+        "EndPoints": [{"Name": "PLAINTEXT", "Host": "127.0.0.1", "Port": port, "SecurityProtocol": 0}],
+    }  # fmt: skip
+    return encode_record(metadata_record(_REGISTER_BROKER), 1, fields)
