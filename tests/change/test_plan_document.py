@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from kafkactl.change.plan_document import checksum, read_document, render_document
+from kafkactl.change.plan_document import checked, checksum, read_document, render_document
 from kafkactl.errors import InputError, RefusedError
 
 DOCUMENT = {"kind": "x.plan", "schema_version": 1, "steps": [{"b": 1, "a": "é"}]}
@@ -50,3 +50,17 @@ def test_what_is_not_the_plan_is_refused(was, now, refusal, id):
         read(data.replace(was, now, 1))
     assert refused.value.id == id
     assert "plan.json" in refused.value.message
+
+
+def test_a_plan_of_another_version_says_which_it_is_and_which_is_known():
+    data = render_document(DOCUMENT).replace(b'"schema_version": 1', b'"schema_version": 2')
+    with pytest.raises(InputError) as refused:
+        read(data)
+    assert "schema_version is 2, this kafkactl knows 1" in refused.value.message
+
+
+def test_true_is_not_a_node_id():
+    assert checked(True, bool, "forced") is True
+    assert checked(1, int, "node_id") == 1
+    with pytest.raises(ValueError, match="node_id is bool, expected is int"):
+        checked(True, int, "node_id")

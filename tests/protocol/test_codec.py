@@ -119,6 +119,12 @@ class TestNull:
         assert decoded(spec, 2, "01050000") == {"S": {"N": 5}}
         assert unwritable(spec, 1, {"S": None}).id == "value-of-wrong-type"
 
+    @pytest.mark.parametrize("version", [0, 1])
+    @pytest.mark.parametrize("kind", ["string", "bytes"])
+    def test_an_array_that_may_be_null_has_no_null_in_it(self, version: int, kind: str):
+        spec = spec_of(field("A", f"[]{kind}", nullableVersions="0+"))
+        assert unwritable(spec, version, {"A": [None]}).id == "null-not-allowed"
+
     def test_elements_of_an_array_are_never_null(self):
         spec = spec_of(field("A", "[]string", nullableVersions="0+"))
         error = refused(spec, 1, "0300")
@@ -155,6 +161,11 @@ class TestVersions:
             assert encoded(spec, 0, default) == ""
         for other in ({"S": {"N": 4}}, {"S": {"L": [1]}}, {"A": [1]}, {"A": None}, {"S": None}, {"S": {"M": 1}}):
             assert unwritable(spec, 0, other).id == "field-not-in-version"
+
+    def test_an_id_that_a_version_lacks_must_be_zero(self):
+        spec = spec_of(field("A", "uuid", "2+"))
+        assert encoded(spec, 0, {"A": ZERO_UUID}) == ""
+        assert unwritable(spec, 0, {"A": Uuid(bytes(range(16)))}).id == "field-not-in-version"
 
     def test_unknown_versions(self):
         error = refused(self.SPEC, 4, "00")

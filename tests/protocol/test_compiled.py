@@ -141,6 +141,13 @@ def test_wrong_values_deep_inside_meet_the_same_encode_error_or_bytes_in_both():
             assert encode_outcome(encoder(spec, 0), value) == expected, value
 
 
+@pytest.mark.parametrize("tag", [100, 1 << 7, 1 << 14, (1 << 21) + 5, (1 << 28) + 7, (1 << 31) - 1])
+def test_numbers_of_any_length_are_read_alike(tag: int):
+    spec = message("DescribeClusterRequest")
+    data = check_round_trip(spec, 1, {**decode_message(spec, 1, encode_message(spec, 1, {}))[0], TAGS: {tag: b"x"}})
+    assert decoder(spec, 1)(data)[0][TAGS] == {tag: b"x"}
+
+
 def test_missing_fields_take_their_defaults():
     spec = message("PartitionRecord")
     whole = decode_message(spec, 0, encode_message(spec, 0, {}))[0]

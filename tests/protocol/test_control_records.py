@@ -65,6 +65,21 @@ def test_a_version_that_is_not_known_is_read_as_the_newest():
     assert decode_control_record(key, b"\0\x05" + value[2:]).data == {"Version": 5, "KRaftVersion": 1}
 
 
+def test_a_version_below_0_is_read_in_the_form_of_0():
+    key, value = encode_control_record(ControlType.LEADER_CHANGE, leader_change(0))
+    found = decode_control_record(key, b"\xff\xff" + value[2:])
+    assert (found.data["Version"], [voter["VoterId"] for voter in found.data["Voters"]]) == (-1, [1])
+    key, value = encode_control_record(ControlType.LEADER_CHANGE, leader_change(1, VoterDirectoryId=DIRECTORY))
+    with pytest.raises(DecodeError):
+        decode_control_record(key, b"\xff\xff" + value[2:])
+
+
+def test_how_much_is_behind_the_end_is_reported():
+    with pytest.raises(DecodeError) as caught:
+        decode_control_record(b"\0\0\0\x04", b"\0\0\0more")
+    assert (caught.value.id, caught.value.reason) == ("trailing-bytes", "4 bytes behind the end")
+
+
 def test_bytes_behind_a_marker_belong_to_versions_to_come():
     key, value = encode_control_record(ControlType.COMMIT, {"CoordinatorEpoch": 6})
     assert decode_control_record(key, value + b"more").data == {"Version": 0, "CoordinatorEpoch": 6}

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.protocol import crc32c as module
 from kafkactl.protocol.crc32c import crc32c, crc32c_by_table
 
 
@@ -28,3 +29,13 @@ def test_published_vectors(data: bytes, crc: int):
 @given(st.binary(max_size=300))
 def test_the_table_gives_the_same(data: bytes):
     assert crc32c_by_table(data) == crc32c(data)
+
+
+def test_the_slow_table_sums_only_the_first_kilobytes(monkeypatch: pytest.MonkeyPatch):
+    """A log of gigabytes would take hours."""
+    lengths: list[int] = []
+    monkeypatch.setattr(module, "crc32c_by_table", lambda data: lengths.append(len(data)) or crc32c_by_table(data))
+    monkeypatch.setattr(module, "_implementation", lambda: crc32c_by_table)
+    checksum = module._Sum()
+    assert {checksum(b"123456789" * 100) for _ in range(60)} == {crc32c_by_table(b"123456789" * 100)}
+    assert 0 < sum(lengths) <= 16 * 1024

@@ -210,3 +210,4 @@ class TestNegotiation:
         with pytest.raises(UnreachableError) as caught:
             usable_version(message("DescribeClusterRequest"), node, peer="n")
         assert caught.value.id == error_id
+        assert " DescribeCluster" in caught.value.message and "DescribeClusterRequest" not in caught.value.message

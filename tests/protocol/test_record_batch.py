@@ -149,6 +149,10 @@ class TestCompression:
         error = refused(batch(change(body), count=2, attributes=bits))  # type: ignore[operator]
         assert (error.id, error.offset) == ("corrupt-compression", 61)
 
+    def test_a_broken_stream_of_snappy_says_what_is_wrong_with_it(self):
+        body, bits = squeezed("bare snappy", self.BODY)
+        assert "Corrupt" in refused(batch(body[:-4], count=2, attributes=bits)).reason
+
     @pytest.mark.parametrize("codec", ["bare snappy", "xerial snappy", "lz4", "zstd"])
     def test_a_bomb_of_pyarrow(self, codec: str):
         body, bits = squeezed(codec, record(None, bytes(1_200_000)))
@@ -195,6 +199,7 @@ class TestCounts:
         error = refused(batch(held[1], count=4, attributes=attributes))
         assert (error.id, error.offset) == ("too-many-records", 57)
         assert "4 records; at most 3" in error.reason
+        assert error.reason.endswith(" is compressed") is bool(attributes)
 
     def test_the_bound_is_above_what_kafka_can_write(self):
         no_op = encode_record(message("NoOpRecord"), 0, {})

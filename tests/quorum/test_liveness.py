@@ -108,3 +108,12 @@ def test_the_watch_ends_when_time_is_over():
     began = quorum.now_ms()
     assert watch(quorum, {}) is not None
     assert quorum.now_ms() - began <= 3_200 + FETCH_WAIT_MS
+
+
+def test_how_far_a_node_that_fetches_came_is_reported():
+    quorum = LivingQuorum()
+    found = _watched(quorum)
+    life = lives(found)[key(3)]
+    first, last = (sight.state.voter(3).log_end_offset for sight in (found.first, found.last))
+    assert first != last
+    assert life.reason.startswith(f"fetches from the leader (log end {first} to {last})")

@@ -54,6 +54,14 @@ def test_errors_name_field_and_place():
     assert (caught.value.id, caught.value.offset) == ("quorum-state-not-json", 14)
 
 
+def test_only_the_first_line_counts():
+    """Kafka reads one line (`BufferedReader.readLine`): a file that an editor has laid out in lines is not read."""
+    assert decode_quorum_state(f"{V1}\nmore\n".encode()) == decode_quorum_state(V1.encode())
+    with pytest.raises(DecodeError) as caught:
+        decode_quorum_state(V1.replace(",", ",\n", 1).encode() + b"\n")
+    assert caught.value.id == "quorum-state-not-json"
+
+
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"data_version":' + "9" * 10_000 + "}", '{"data_version":1e999}'])
 def test_json_made_to_hurt_is_refused(content: str):
     with pytest.raises(DecodeError):

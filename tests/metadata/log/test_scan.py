@@ -64,7 +64,7 @@ def test_what_a_log_comes_to():
     assert [(change.offset, change.level) for change in contents.features][:2] == [(2, 21), (5, 25)]
     assert contents.topics == {TOPIC: "t"}
     assert (contents.end_offset, contents.last_epoch, contents.records) == (9, 3, 8)
-    assert contents.open_transaction == 8
+    assert (contents.batches, contents.open_transaction) == (len(LOG), 8)
     assert contents.kinds[(12, 0)] == 4 and contents.first_offsets[(12, 0)] == 2
     assert contents.first_control == "LEADER_CHANGE"
 

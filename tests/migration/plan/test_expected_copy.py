@@ -6,9 +6,10 @@ import pytest
 
 from kafkactl.frozen import changed
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.plan.expected_copy import copy_deadline_ms, expected_copy
+from kafkactl.migration.plan.expected_copy import copy_deadline_ms, expected_copy, shown_secrets
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.table import situation_of
+from kafkactl.migration.zktree.znode import Hidden
 from kafkactl.operations.migrate.driving import DriveOptions, patience_of
 from tests.migration.observations import World, world
 
@@ -53,3 +54,19 @@ def test_a_version_of_a_vendor_does_not_fail(version: str) -> None:
     seen = world("M3").observation()
     vendors = changed(seen, nodes=tuple(changed(node, kafka_version=version) for node in seen.nodes))
     assert expected(vendors).records == expected(seen).records
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({"password.encoder.secret": "s1"}, ("s1",)),
+        ({"password.encoder.secret": "${file:/etc/kafka/secret:key}"}, None),
+        ({"password.encoder.secret": Hidden.REDACTED.value}, None),
+        ({"password.encoder.secret": ""}, ()),
+    ],
+)
+def test_a_secret_that_the_file_does_not_hold_is_not_known(
+    given: dict[str, str], shown: tuple[str, ...] | None
+) -> None:
+    (controller,) = world("M3").observation().controllers
+    assert shown_secrets([changed(controller, config={**controller.config, **given})]) == shown

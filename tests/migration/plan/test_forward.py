@@ -12,6 +12,7 @@ from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.expected_copy import expected_copy
 from kafkactl.migration.plan.forward import next_step, plan_forward
 from kafkactl.migration.plan.gate import gates_of, is_open
+from kafkactl.migration.plan.gate_progress import witnesses
 from kafkactl.migration.plan.step import Barrier, File, Move, Way
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.table import State, situation_of
@@ -128,6 +129,17 @@ def test_what_is_next_is_the_beginning_of_the_way(name: str, moves: list[str]) -
     assert [step.action.value if step.node is None else f"{step.action} {step.node}"] == moves
 
 
+def test_a_plan_says_what_it_means_for_clients() -> None:
+    assert plan_forward(_M6.observation()).consequences[0].startswith("3 restarts of brokers onto KRaft.")
+    assert plan_forward(_M8.observation()).consequences[0].startswith("1 restart of a controller.")
+
+
+def test_a_plan_without_controllers_says_so() -> None:
+    ids = [finding.id for finding in plan_forward(HEALTHY["M0"].but(controllers={}).observation()).findings]
+    assert ids == ["controllers-not-named"]
+    assert not plan_forward(HEALTHY["M2"].observation()).findings
+
+
 def test_before_the_last_broker_there_is_a_barrier() -> None:
     for name in ("M3", "M4", "M4L"):
         steps = plan_forward(HEALTHY[name].observation()).pending
@@ -167,6 +179,9 @@ CLOSED: dict[str, tuple[str, Seen, str]] = {
     "copied and not mirrored": ("M5", _M6.but(end=240, migration=236), "copy-not-done"),
     "the driver is stuck": ("M6", _M6.but(end=900, migration_age_ms=300_000), "dual-write-not-seen"),
     "a broker is not on KRaft": ("M7", HEALTHY["M7"], "broker-not-on-kraft"),
+    "of half of the controllers nothing was heard before the end": (
+        "M8", _M8.but(controllers={3001: True, 3002: None}), "quorum-not-ready",
+    ),
     "a dead broker is registered as migrating": (
         "M8", _M8.but(registered={1: False, 2: False, 3: False, 4: True}), "migrating-registration-left",
     ),
@@ -181,6 +196,17 @@ def test_a_gate_that_is_closed_says_why(name: str) -> None:
     assert reason in [finding.id for finding in gates]
     assert not is_open(gates)
     assert {finding.id for finding in gates} <= set(explanations())
+
+
+def test_a_copy_that_is_done_is_not_waited_for() -> None:
+    assert "copy-not-done" not in [finding.id for finding in gates_of(State.M5, _M6.observation())]
+
+
+def test_what_was_not_heard_of_a_broker_is_not_taken_for_a_no() -> None:
+    seen = {broker.id: witnesses(broker) for broker in evidence_of(_M4.observation()).brokers}
+    assert (seen[1]["registered_migrating"], seen[2]["registered_migrating"]) == (True, False)
+    unheard = evidence_of(_M4.but(log=None).observation()).brokers
+    assert {witnesses(broker)["registered_migrating"] for broker in unheard} == {None}
 
 
 def _later(seen: Seen) -> tuple[Observation, Observation]:
@@ -203,7 +229,8 @@ def test_a_gate_is_confirmed_in_two_observations(name: str) -> None:
 def test_an_offset_that_does_not_advance_while_the_log_grows_is_not_dual_write() -> None:
     first = _M6.observation()
     second = changed(_M6.but(end=_M6.end + 15).observation(), time_ms=first.time_ms + 10_000)
-    assert "dual-write-stalled" in [finding.id for finding in gates_of(State.M6, second, first)]
+    stalled = [finding for finding in gates_of(State.M6, second, first) if finding.id == "dual-write-stalled"]
+    assert [finding.subject for finding in stalled] == ["/migration"]
 
 
 @given(data=st.data())

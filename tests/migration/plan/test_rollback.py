@@ -15,8 +15,10 @@ from kafkactl.metadata.image.model import Topic
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.plan.rollback import Step, plan_rollback
+from kafkactl.migration.plan.rollback_epoch import epoch_gate
 from kafkactl.migration.plan.rollback_memory import Remembered
 from kafkactl.migration.plan.step import File, Move, Progress, Way
+from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.table import State, observed_state
 from kafkactl.schema.explanations import explanations
 from kafkactl.values import Uuid
@@ -141,6 +143,7 @@ def test_what_is_done_already_is_marked_done_in_the_plan() -> None:
     assert actions(plan, Progress.DONE) == [
         "stop-controllers", "wait-zookeeper-controller", "restore-config 2", "restart-node 2",
     ]  # fmt: skip
+    assert "2 restarts, one node at a time." in plan.consequences
 
 
 def test_each_file_is_named() -> None:
@@ -152,6 +155,13 @@ def test_the_epoch_is_raised_above_all_that_partitions_carry() -> None:
     plan = planned(_M6.but(epoch=12, state_epoch=10, zk_epoch=5))
     (step,) = (step for step in plan.steps if step.action is Move.RAISE_CONTROLLER_EPOCH)
     assert (step.value, step.version) == (13, 7)  # the quorum may stamp states until it is stopped
+
+
+def test_where_the_state_of_a_partition_is_hidden_the_epoch_to_beat_is_not_known() -> None:
+    evidence = evidence_of(_M6.observation())
+    state = "/brokers/topics/orders/partitions/0/state"
+    assert epoch_gate(evidence).is_known
+    assert not epoch_gate(changed(evidence, tree=changed(evidence.tree, hidden=(state,)))).is_known
 
 
 def test_deletions_know_the_version_that_was_seen() -> None:

@@ -273,6 +273,14 @@ def test_a_conversion(run):
     assert run(quorum, CONVERT).outcome is Outcome.NOTHING_TO_DO
 
 
+def test_that_the_leader_has_not_heard_of_every_voter_is_reported_as_a_wait(tmp_path):
+    not_yet = Answer(code=95, message="because not all of the voters support it")
+    quorum, events = PlayedQuorum(world=world("1 2 3", static=True), rehearsals=[not_yet, OK]), []
+    with open_journal(str(tmp_path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
+        carry_out(quorum, CONVERT, journal, patience=QuorumWaitPolicy(), clock=quorum.clock, tell=events.append)
+    assert "the leader has not heard from every voter yet" in [event.text for event in events if event.kind == "wait"]
+
+
 def test_a_conversion_that_the_leader_would_refuse_is_not_sent(run):
     quorum = PlayedQuorum(world=world("1 2 3", static=True), rehearsals=[Answer(code=95, message="no")])
     result = run(quorum, CONVERT)

@@ -9,6 +9,7 @@ import pytest
 
 from kafkactl.findings import Outcome, Severity
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.storage.format.warnings import check_space
 from kafkactl.storage.model import (
     FIRST_CHECKPOINT,
     Action,
@@ -136,6 +137,12 @@ def test_room_is_counted_for_directories_of_one_disk_together() -> None:
     refused(made, "no-space-left", "500 are free")
     made = plan(node=TWO, observed=seen(blank("/data/d1", free_bytes=900), blank("/data/d2", free_bytes=200, device=1)))
     assert made.outcome is Outcome.PLANNED
+
+
+def test_a_full_disk_on_which_nothing_is_written_is_no_reason_to_refuse() -> None:
+    full = replace(blank("/data/d1"), free_bytes=0)
+    assert list(check_space([full], {})) == []
+    assert [found.id for found in check_space([full], {"/data/d1": 1})] == ["no-space-left"]
 
 
 # --- what Kafka does without a word ----------------------------------------------------------------------------------

@@ -72,6 +72,12 @@ def test_inter_broker_protocol_is_the_default_of_3x(node):
     assert "3.7-IV4 (19)" in made.verify().would_lose[0].message
 
 
+def test_features_that_an_older_release_would_not_set_are_named(node):
+    made = node("4.4.0").format(static=True)
+    losses = {loss.what: loss.message for loss in made.verify("4.3.1").would_lose}
+    assert "group.version=1" in losses["features"]
+
+
 def test_scram_users_of_a_newer_layout_are_lost_too(node):
     made = node("4.4.0").format("-S", "SCRAM-SHA-256=[name=alice,password=alice-secret]", static=True)
     losses = {loss.what: loss.message for loss in made.verify("4.3.1").would_lose}

@@ -164,3 +164,9 @@ def test_only_this_check_notices_a_missing_segment(node):
     assert (answer.will_start, [loss.what for loss in answer.would_lose]) == (True, ["metadata-records"])
     assert blocker_ids(answer) == ["metadata-log-gap"]
     assert made.path(LOG).read_bytes() == data
+
+
+def test_copies_of_the_founding_records_that_say_the_same_with_another_checksum(node):
+    made = two(node, "4.3.1")
+    flipped("d2/bootstrap.checkpoint", 1, 17)(made.root)
+    assert "bootstrap-checkpoints-differ" not in {finding.id for finding in made.verify().findings}

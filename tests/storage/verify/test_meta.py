@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.schema.explanations import explanations
 from tests.lab.storage.verify_damage import added, folder, holds, linked, removed, replaced, steps
 from tests.storage.verify.nodes import blocker_ids, two
 
@@ -60,8 +61,10 @@ BEFORE_37 = [
 def test_meta_properties_before_37(node, version, damage, words):
     made = two(node, version)
     damage(made.root)
-    failure = made.verify().expected_failure
+    answer = made.verify()
+    failure = answer.expected_failure
     assert (failure.phase.word, words in failure.message) == ("meta-properties", True), failure
+    assert set(blocker_ids(answer)) <= set(explanations())
 
 
 @pytest.mark.parametrize("damage", [replaced(META2, "^version=1", "version=2"), steps(removed(META2), folder(META2))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.schema.explanations import explanations
 from tests.lab.storage.verify_damage import cut, holds, removed, replaced
 from tests.storage.verify.nodes import CHECKPOINT, blocker_ids
 
@@ -29,6 +30,7 @@ def test_one_of_several_loses_its_vote(node):
     replaced(META, "^directory.id=.*", "directory.id=qqqqqqqqqqqqqqqqqqqqqg")(made.root)
     answer = made.verify()
     assert (answer.will_start, [loss.what for loss in answer.would_lose]) == (True, ["vote"])
+    assert blocker_ids(answer) == ["voter-directory-id-changed"]
 
 
 def test_a_voter_set_without_this_node(node):
@@ -36,6 +38,7 @@ def test_a_voter_set_without_this_node(node):
     answer = made.verify()
     assert (answer.will_start, answer.expected_failure.waits) == (False, True)
     assert blocker_ids(answer) == ["not-a-voter"]
+    assert "The voter set on the disk is node 2;" in answer.findings[0].message
     made.file.write_text(made.file.read_text().replace("servers=localhost:9093", "servers=localhost:9094"))
     assert made.verify().will_start is True  # it asks the voter, and follows as an observer
 
@@ -122,3 +125,4 @@ def test_quorum_state(node, content, version, words):
     if words is not None:
         assert answer.expected_failure.phase.word == "quorum-state"
         assert words in answer.expected_failure.message
+        assert set(blocker_ids(answer)) <= set(explanations())

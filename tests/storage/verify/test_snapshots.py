@@ -6,7 +6,8 @@ import pytest
 
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord
-from tests.lab.storage.verify_damage import cut, cut_in_batch, flipped, holds, removed
+from kafkactl.protocol.record_batch import encode_batch
+from tests.lab.storage.verify_damage import added, cut, cut_in_batch, flipped, holds, removed
 from tests.storage.verify.nodes import SEGMENT, blocker_ids
 
 FOLDER = "d1/__cluster_metadata-0"
@@ -24,7 +25,7 @@ def lived(node):
     def make(version, metadata_version=7):
         made = node(version).format(static=True).started_once(batches=6)
         for name in (OLDER, NEWEST):
-            records = [level("metadata.version", metadata_version)]
+            records = [level("metadata.version", metadata_version)] if metadata_version else []
             made.path(name).write_bytes(encode_first_checkpoint(now_ms=1, records=records))
         return made
 
@@ -83,6 +84,19 @@ def test_a_missing_footer_is_only_reported(lived):
     answer = made.verify()
     assert (answer.will_start, answer.would_lose) == (True, ())
     assert "checkpoint-truncated" in {finding.id for finding in answer.findings}
+
+
+def test_what_is_cut_behind_the_footer_is_only_reported(lived):
+    made = lived("4.3.1", metadata_version=None)
+    more = encode_batch([(None, b"x" * 50)], base_offset=9, timestamp_ms=1)
+    added(NEWEST, more[:-3])(made.root)
+    answer = made.verify()
+    assert (answer.will_start, answer.would_lose) == (True, ())
+    assert "checkpoint-truncated" in {finding.id for finding in answer.findings}
+
+
+def test_before_36_a_snapshot_is_read_only_where_the_log_begins_behind_it(lived):
+    assert lived("3.3.2", metadata_version=33).verify().will_start is True
 
 
 def test_levels_in_the_snapshot_count(lived):

@@ -1,0 +1,120 @@
+"""What a plan of a recovery says to the operator: whose disk is meant, what would be lost, what to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkactl.frozen import changed
+from kafkactl.metadata.image.model import Partition, Partitions, state_of
+from kafkactl.recover.folders import topics_without_data
+from tests.recover import worlds
+from tests.recover.test_recover import LOST, Cli, Recovery, survivors
+from tests.recover.worlds import (
+    AFTER,
+    BEFORE,
+    DIRECTORY,
+    LATE,
+    ORDERS,
+    PAY,
+    broker_disks,
+    disk,
+    image,
+    lagging_log,
+    topic,
+    whole_log,
+)
+
+
+@pytest.fixture
+def recover(kafkactl: Cli, tmp_path: Path) -> Recovery:
+    return Recovery(kafkactl, tmp_path)
+
+
+def finding(planned: dict[str, Any], id: str) -> dict[str, Any]:
+    (found,) = [each for each in planned["findings"] if each["id"] == id]
+    return found  # type: ignore[no-any-return]
+
+
+def ids(planned: dict[str, Any]) -> set[str]:
+    return {each["id"] for each in planned["findings"]}
+
+
+def test_a_snapshot_that_is_broken_is_named(recover: Recovery, tmp_path: Path) -> None:
+    disks = survivors(tmp_path)
+    broken = worlds.snapshot(disks[0], AFTER, whole_log().end + 50, 1)
+    broken.write_bytes(b"broken")
+    planned = recover.plan(*LOST, "--from", disks[0], disks=disks[:1], code=3)
+    assert broken.name in finding(planned, "source-damaged")["message"]
+
+
+def test_a_voter_that_is_not_shown_is_named_by_its_directory_too(recover: Recovery, tmp_path: Path) -> None:
+    planned = recover.plan("--lost", 1, disks=survivors(tmp_path), code=3)
+    assert f"voter 3 (directory id {DIRECTORY[3]}) is neither" in finding(planned, "voter-disk-not-shown")["message"]
+
+
+def test_voters_of_a_static_quorum_have_no_directory_ids(recover: Recovery, tmp_path: Path) -> None:
+    """Without a quorum-state, they are the controllers that are shown and those that are declared lost."""
+    log = whole_log(dynamic=False)
+    disks = [disk(tmp_path / "c2", 2, log), *broker_disks(tmp_path, log=log)]
+    planned = recover.plan(*LOST, disks=disks)
+    assert [voter["id"] for voter in planned["voters_before"]] == [1, 2, 3]
+    assert finding(planned, "old-voters-must-not-return")["message"].endswith(": 1; 2; 3")
+    hidden = recover.plan("--lost", 1, disks=[disks[0], disk(tmp_path / "c3", 3), *disks[1:]], code=0)
+    assert "None" not in str([each["message"] for each in hidden["findings"]])
+
+
+def test_the_only_voter_is_not_started_again_where_it_is_replaced(recover: Recovery, tmp_path: Path) -> None:
+    made = disk(tmp_path / "c2", 2)
+    worlds.snapshot(made, changed(BEFORE, kraft_version=1, voters=worlds.voters([2])), 500, 7)
+    disks = [made, *broker_disks(tmp_path, suffix="stray")]
+    replaced = recover.plan("--adopt", "--return-strays", "--drop-empty", disks=disks)
+    assert "keep it stopped" in finding(replaced, "quorum-has-majority")["next_step"]
+    kept = recover.plan("--drop-empty", disks=disks, code=3)
+    assert "Start these controllers" in finding(kept, "quorum-has-majority")["next_step"]
+
+
+def test_two_logs_that_differ_are_not_merged(recover: Recovery, tmp_path: Path) -> None:
+    """What only the other one has counts as lost, whichever topics the source has."""
+    begin = worlds.first_log(image(ORDERS, PAY))
+    source = disk(tmp_path / "c3", 3, begin.lead(2).noop(2))
+    tail = disk(tmp_path / "t1", 11, begin.append(worlds.topic_records(LATE)).noop(1))
+    words = ("--lost", "1,2", "--node-id", 3, "--without-broker-disks", "--drop-empty")
+    planned = recover.plan(*words, disks=[source, tail], code=3)
+    assert finding(planned, "disks-diverge")["next_step"].startswith("Nothing is merged. ")
+    assert planned["losses"]["topics_missing"] == ["late"]
+
+
+def test_registrations_of_controllers_are_not_counted_as_lost(recover: Recovery, tmp_path: Path) -> None:
+    """Each controller that lives registers again."""
+    known = image(ORDERS, PAY)
+    registered = changed(known.controllers[3], incarnation_id=worlds.uuid(999))
+    more = image(ORDERS, PAY, controllers={**known.controllers, 3: registered})
+    begin = worlds.first_log(known)
+    newer = begin.append([record for record in worlds.records(more) if record.type == "RegisterControllerRecord"][-1:])
+    lagging = disk(tmp_path / "c1", 1, begin)
+    best = disk(tmp_path / "b11", 11, newer)
+    planned = recover.plan("--lost", "2,3", "--from", lagging, "--without-broker-disks", "--drop-empty",
+                           disks=[lagging, best], code=3)  # fmt: skip
+    assert planned["losses"]["records_after_source"] == 1
+    assert planned["losses"]["others"] == []
+
+
+def test_a_topic_may_have_its_data_on_a_replica_that_was_not_in_sync() -> None:
+    held = Partition(
+        replicas=(11, 13), isr=(11,), removing_replicas=(), adding_replicas=(), leader=11, leader_recovery_state=0,
+        leader_epoch=0, partition_epoch=0, directories=(DIRECTORY[11], DIRECTORY[13]), eligible_leader_replicas=(),
+        last_known_elr=(),
+    )  # fmt: skip
+    apart = changed(topic("apart", 510, 0), partitions=Partitions({0: state_of(held)}))
+    assert topics_without_data(image(apart), (), (11,)) == []
+    assert topics_without_data(image(apart), (), (11, 13)) == [apart]
+
+
+def test_what_could_be_adopted_is_offered_once(recover: Recovery, tmp_path: Path) -> None:
+    disks = [disk(tmp_path / "c1", 1, lagging_log()), *broker_disks(tmp_path)]
+    offered = recover.plan("--lost", "2,3", "--drop-empty", disks=disks, code=3)
+    assert "3 partitions could be adopted" in finding(offered, "partitions-adoptable")["message"]
+    assert "partitions-adoptable" not in ids(recover.plan("--lost", "2,3", "--drop-empty", "--adopt", disks=disks))
