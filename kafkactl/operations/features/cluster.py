@@ -14,7 +14,7 @@ from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.features.change.answer import change_answer, verify_answer
 from kafkactl.features.change.kafka_words import failure_line, result_lines
 from kafkactl.features.change.proof import Proof, prove
-from kafkactl.features.cluster.describe import describe_features, description, kafka_lines
+from kafkactl.features.cluster.describe import DescriptionDict, describe_features, description, kafka_lines
 from kafkactl.features.cluster.state import FeatureState
 from kafkactl.features.plan import plan as planning
 from kafkactl.features.plan.plan import FeaturePlan
@@ -52,9 +52,9 @@ class FeatureDescription:
         padded = update_rules(state.controller_release or newest_release()).describe_is_padded
         return kafka_lines(describe_features(state), state.finalized_epoch, asked or {}, padded=padded)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> DescriptionDict:
         """The answer `features.describe`."""
-        return {**description(self.state), "findings": [finding.to_dict() for finding in self.findings]}
+        return description(self.state, self.findings)
 
 
 def describe(client: Client, *, node_id: int | None = None) -> FeatureDescription:
@@ -251,11 +251,15 @@ class LevelProof:
         """Whether every node shows all of them."""
         return self.proof.holds
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What contradicts the levels or is missing, then what is to be said of the observation."""
+        return (*self.proof.findings, *_without(self.view.findings, _IN_THE_PROOF))
+
     def to_dict(self) -> dict[str, Any]:
         """The answer `features.verify`."""
         answer = verify_answer(self.view.state.cluster_id, self.proof)
-        notes = [finding.to_dict() for finding in _without(self.view.findings, _IN_THE_PROOF)]
-        return {**answer, "wanted": dict(self.wanted), "findings": [*answer["findings"], *notes]}
+        return {**answer, "wanted": dict(self.wanted), "findings": [finding.to_dict() for finding in self.findings]}
 
 
 def verify_levels(
