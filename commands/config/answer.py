@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
@@ -16,17 +15,19 @@ _TONES = {"done": "good", "nothing-to-do": "good", "planned": "strong"}
 
 def tell(change: ContextChange) -> NoReturn:
     """Say what came of a change of the contexts, and end the command."""
-    emit("config.change", change.to_dict(), render=_show, exit_code=change.outcome.exit_code)
+    emit("config.change", change, render=_show, exit_code=change.outcome.exit_code)
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    before, after = answer["before"] or {}, answer["after"] or {}
+def _show(page: Page, change: ContextChange) -> None:
+    before, after = (dict(context or {}) for context in change.shown())
     words = {"done": "Changed", "planned": "Would change", "nothing-to-do": "Nothing to change in"}
-    page.heading(f"{words[answer['outcome']]} context {answer['name']} of {answer['file']}", _TONES[answer["outcome"]])
+    page.heading(f"{words[change.outcome]} context {change.name} of {change.after.file}", _TONES[change.outcome])
     keys = [key for key in {**before, **after} if key != "name" and before.get(key) != after.get(key)]
     page.table(("key", "before", "after"), [(key, _word(before.get(key)), _word(after.get(key))) for key in keys])
-    page.findings(answer["findings"])
+    page.findings(change.findings)
 
 
-def _word(value: str | bool | None) -> str | None:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+def _word(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return None if value is None else str(value)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +10,9 @@ from kafkactl.commands.framework import completing
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.operations.contexts import ContextDict, ContextsDict
 
 
 @leaf_command(
@@ -30,7 +32,7 @@ def command(name: str | None) -> None:
     emit("config.view", list_contexts(name), render=_show, listing="contexts")
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, answer: ContextsDict) -> None:
     page.fields([("file", answer["file"]), ("current", answer["current"])])
     if not answer["contexts"]:
         page.line("No contexts. `kafkactl config set NAME` makes one.")
@@ -50,7 +52,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     )
 
 
-def _bootstrap(context: Mapping[str, Any]) -> str | None:
+def _bootstrap(context: ContextDict) -> str | None:
     if context["bootstrap_controller"]:
         return f"controllers {context['bootstrap_controller']}"
     return f"brokers {context['bootstrap_server']}" if context["bootstrap_server"] else None

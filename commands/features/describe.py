@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -16,7 +16,8 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.wording import counted, first_few
 
-Answer = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kafkactl.features.cluster.describe import DescriptionDict, FeatureDict, MemberDict, RangeDict
 
 
 @leaf_command(
@@ -48,12 +49,13 @@ def command(*, node_id: int | None, bundle: str | None, connection: ConnectionAr
     if bundle is not None:
         if node_id is not None or any(connection):
             raise click.UsageError("--bundle is used alone: it contains the answer of a cluster.")
-        emit("features.describe", stored(bundle, "features.describe")[0], render=_show_all, listing="features")
+        kept = cast("DescriptionDict", stored(bundle, "features.describe")[0])
+        emit("features.describe", kept, render=_show_all, listing="features")
     with open_client(connection) as client:
         found = describe(client, node_id=node_id)
     lines = found.lines
 
-    def show(page: Page, answer: Answer) -> None:
+    def show(page: Page, answer: DescriptionDict) -> None:
         if sys.stdout.isatty():
             _show(page, answer)
         else:
@@ -68,12 +70,12 @@ def command(*, node_id: int | None, bundle: str | None, connection: ConnectionAr
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
-def _show_all(page: Page, answer: Answer) -> None:
+def _show_all(page: Page, answer: DescriptionDict) -> None:
     _show(page, answer)
     page.findings(answer["findings"])
 
 
-def _show(page: Page, answer: Answer) -> None:
+def _show(page: Page, answer: DescriptionDict) -> None:
     page.heading(f"Cluster {answer['cluster_id'] or '(id not known)'}")
     leader, epoch = answer["active_controller"], answer["finalized_epoch"]
     page.fields(
@@ -93,7 +95,7 @@ def _show(page: Page, answer: Answer) -> None:
     _show_nodes(page, answer)
 
 
-def _show_nodes(page: Page, answer: Answer) -> None:
+def _show_nodes(page: Page, answer: DescriptionDict) -> None:
     """Who runs what; left out where all nodes answer and are alike."""
     versions = {node["kafka_version"] for node in answer["nodes"]}
     if len(versions) > 1 or any(node["answers"] is not True for node in answer["nodes"]):
@@ -103,7 +105,7 @@ def _show_nodes(page: Page, answer: Answer) -> None:
         )
 
 
-def _crowd(nodes: Sequence[Answer]) -> str:
+def _crowd(nodes: Sequence[MemberDict]) -> str:
     words = []
     for role in ("controller", "broker"):
         of_role = [node for node in nodes if node["role"] == role]
@@ -117,16 +119,16 @@ def _answers(answers: bool | None) -> Word:
     return {True: Word("yes", "good"), False: Word("no", "bad"), None: Word("not asked", "warn")}[answers]
 
 
-def _finalized(feature: Answer) -> Word:
+def _finalized(feature: FeatureDict) -> Word:
     level, name = feature["finalized"], feature["finalized_name"]
     if not level:
         return Word("off", "dim")
     return Word(f"{level}" if name is None else f"{level} ({name})")
 
 
-def _range(feature: Answer) -> Word:
+def _range(feature: FeatureDict) -> Word:
     low, high = feature["supported_min"], feature["supported_max"]
-    if low is None:
+    if low is None or high is None:
         return Word("none", "bad")
     return Word(_span(feature["name"], low, high))
 
@@ -137,7 +139,7 @@ def _span(name: str, low: int, high: int) -> str:
     return f"{level_name(name, low)} to {level_name(name, high)}"
 
 
-def _differing(feature: Answer) -> str:
+def _differing(feature: FeatureDict) -> str:
     """The nodes whose range is not the one that all have in common."""
     common = (feature["supported_min"], feature["supported_max"])
     told = [
@@ -148,12 +150,12 @@ def _differing(feature: Answer) -> str:
     return _shortened(told)
 
 
-def _is_other(node: Answer, common: Sequence[int | None]) -> bool:
+def _is_other(node: RangeDict, common: Sequence[int | None]) -> bool:
     return node["min"] is not None and (node["min"], node["max"]) != tuple(common)
 
 
-def _range_of(name: str, node: Answer) -> str:
-    return _span(name, node["min"], node["max"]) if node["max"] else "not supported"
+def _range_of(name: str, node: RangeDict) -> str:
+    return _span(name, node["min"] or 0, node["max"]) if node["max"] else "not supported"
 
 
 def _shortened(told: Sequence[str], most: int = 4) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,10 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.features.change.proof import NodeProof
+    from kafkactl.operations.features.cluster import LevelProof
 
 
 @leaf_command(
@@ -58,29 +62,27 @@ def command(
         )
     emit(
         "features.verify",
-        found.to_dict(),
+        found,
         render=_show,
         exit_code=exit_codes.DONE if found.is_proved else exit_codes.PROBLEMS_FOUND,
     )
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    shown = len([node for node in answer["proof"] if node["levels"] is not None])
-    if answer["proved"]:
+def _show(page: Page, found: LevelProof) -> None:
+    nodes = found.proof.nodes
+    if found.is_proved:
+        shown = len([node for node in nodes if node.levels is not None])
         page.heading(f"All {shown} nodes that live have these levels", "good")
     else:
         page.heading("Not every node has these levels, or shows it", "bad")
-    wanted = answer["wanted"]
     page.table(
         ("feature", "wanted", "nodes that have it", "nodes that have not"),
-        ((name, level, *_counted(answer["proof"], name, level)) for name, level in sorted(wanted.items())),
+        ((name, level, *_counted(nodes, name, level)) for name, level in sorted(found.wanted.items())),
     )
-    page.findings(answer["findings"])
+    page.findings(found.findings)
 
 
-def _counted(proof: list[dict[str, Any]], name: str, level: int) -> tuple[int, Word]:
-    have = sum(node["levels"] is not None and node["levels"][name] == level for node in proof)
-    lacking = [
-        f"{node['role']} {node['node_id']}" for node in proof if not node["levels"] or node["levels"][name] != level
-    ]
+def _counted(proof: Sequence[NodeProof], name: str, level: int) -> tuple[int, Word]:
+    have = sum(node.levels is not None and node.levels[name] == level for node in proof)
+    lacking = [f"{node.role} {node.node_id}" for node in proof if not node.levels or node.levels[name] != level]
     return have, Word(", ".join(lacking) or "none", "bad" if lacking else "plain")

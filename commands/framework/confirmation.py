@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from kafkactl.commands.framework.deadline import paused
 from kafkactl.commands.rendering import output
 from kafkactl.findings import Finding, Outcome, Severity
+
+Shown = TypeVar("Shown", bound=Mapping[str, Any])
 
 
 def confirm(question: str, *, yes: bool, subject: str) -> Finding | None:
@@ -53,9 +55,10 @@ def confirm_cluster_id(question: str, cluster_id: str, *, confirm: str | None, s
     )
 
 
-def declined(answer: Mapping[str, Any], refusal: Finding) -> dict[str, Any]:
+def declined(answer: Shown, refusal: Finding) -> Shown:
     """A planned answer as it is where the change was not confirmed: refused, with the finding that says so."""
-    return {**answer, "outcome": Outcome.REFUSED.value, "findings": [*answer["findings"], refusal.to_dict()]}
+    findings = [*answer["findings"], refusal.to_dict()]
+    return cast("Shown", {**answer, "outcome": Outcome.REFUSED.value, "findings": findings})
 
 
 def confirm_count(what: str, count: int, *, given: int | None, option: str, subject: str) -> Finding | None:

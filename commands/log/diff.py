@@ -26,6 +26,7 @@ from kafkactl.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.adapters.logs.image import LoadedImage
+    from kafkactl.operations.log.difference import DifferencesDict
 
 _SHOWN = 100
 _TONES = {"added": "good", "removed": "bad", "changed": "warn"}
@@ -92,7 +93,7 @@ def _loaded(text: str | None, connection: ConnectionArguments, bundle: str | Non
     return load_image(path, at=offset, past_damage=past_damage)
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, answer: DifferencesDict) -> None:
     differences, places = answer["differences"], (answer["before"]["offset"], answer["after"]["offset"])
     where = f"offset {places[0]} and offset {places[1]}"
     if not differences:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -18,12 +18,13 @@ from kafkactl.commands.framework.connection import (
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.log.options import FROM_CLUSTER, check_sources, from_cluster_option
 from kafkactl.commands.rendering.output import emit
-from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
-    from kafkactl.operations.log.verify import LogVerification
+    from kafkactl.operations.log.verify import LogVerification, VerificationDict
+    from kafkactl.storage.log_check import LogDict
 
 
 @leaf_command(
@@ -63,7 +64,7 @@ def command(
     if bundle is not None:
         check_sources(sources, from_cluster, bundle)
         answer, code = stored(bundle, "log.verify")
-        emit("log.verify", answer, render=_show, exit_code=code, listing="sources")
+        emit("log.verify", cast("VerificationDict", answer), render=_show, exit_code=code, listing="sources")
     if not sources and not from_cluster:
         raise click.UsageError(f"Give a SOURCE, {FROM_CLUSTER}, or --bundle.")
     with shown_progress("Reading the log"):
@@ -88,7 +89,7 @@ def _verified(sources: tuple[str, ...], connection: ConnectionArguments, from_cl
         return verify_logs(sources, client=client, client_name=title_of_cluster(connection))
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, answer: VerificationDict) -> None:
     problems = sum(finding["severity"] == "blocker" for finding in answer["findings"])
     what = "The logs are" if len(answer["sources"]) > 1 else "The log is"
     is_empty = any(finding["id"] == "empty-metadata-log" for finding in answer["findings"])
@@ -108,12 +109,12 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
     page.findings(answer["findings"])
 
 
-def _row(source: Mapping[str, Any]) -> tuple[Any, ...]:
+def _row(source: LogDict) -> Sequence[Cell]:
     cut, snapshot = source["would_cut"], source["newest_snapshot"]
     first, end = source["first_offset"], source["end_offset"]
     return (
         source["path"],
-        None if first is None else f"{first}-{end - 1}" if end > first else "none",
+        None if first is None or end is None else f"{first}-{end - 1}" if end > first else "none",
         source["last_epoch"],
         source["records"],
         None if snapshot is None else snapshot["offset"],

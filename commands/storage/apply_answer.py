@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.operations.storage.answers import AppliedNodeDict, ApplyDict, DirectoryDict, FileDict
 
 _TITLES = {
     "done": ("Formatted as planned", "good"),
@@ -18,7 +20,7 @@ _TITLES = {
 }
 
 
-def show_apply(page: Page, answer: Mapping[str, Any]) -> None:
+def show_apply(page: Page, answer: ApplyDict) -> None:
     """The answer `storage.apply`."""
     page.heading(*_TITLES[answer["outcome"]])
     page.fields((("cluster id", answer["cluster_id"]), ("Kafka", answer["kafka_version"])))
@@ -26,7 +28,7 @@ def show_apply(page: Page, answer: Mapping[str, Any]) -> None:
     page.findings(answer["findings"])
 
 
-def _rows(node: Mapping[str, Any]) -> list[tuple[str, str, str, str | None]]:
+def _rows(node: AppliedNodeDict) -> list[tuple[str, str, str, str | None]]:
     rows = []
     for directory in node["directories"]:
         what = directory["progress"] or directory["action"]
@@ -37,5 +39,5 @@ def _rows(node: Mapping[str, Any]) -> list[tuple[str, str, str, str | None]]:
     return rows + [("user", user["mechanism"], user["name"], f"{user['iterations']} iterations") for user in users]
 
 
-def _access(file: Mapping[str, Any], directory: Mapping[str, Any]) -> str:
+def _access(file: FileDict, directory: DirectoryDict) -> str:
     return f"mode {file['mode'] or 'by umask'}, owner {directory['owner'] or 'this user'}, {file['size']} bytes"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
+    from kafkactl.operations.storage.answers import DirectoryDict, FormatDict, VoterDict
     from kafkactl.operations.storage.format import FormatResult
 
 _TONES = {
@@ -41,7 +42,7 @@ def carry_out(kind: str, planned: FormatResult, notes: Sequence[Finding], *, dry
     emit(kind, answer, render=show_format, exit_code=result.outcome.exit_code)
 
 
-def show_format(page: Page, answer: Mapping[str, Any]) -> None:
+def show_format(page: Page, answer: FormatDict) -> None:
     """The answer `storage.format`."""
     outcome = answer["outcome"]
     page.heading(_TITLES[outcome].format(**answer), _TONES[outcome])
@@ -73,19 +74,19 @@ def show_format(page: Page, answer: Mapping[str, Any]) -> None:
     )
     if outcome == "planned":
         page.groups(
-            (Word(file["path"], "strong"), [(f"{file['size']} bytes", f"sha256 {file['sha256']}")])
+            (Word(file["path"], "strong"), [(f"{file['size']} bytes", f"sha256 {file.get('sha256')}")])
             for directory in answer["directories"]
             for file in directory["files"]
         )
     page.findings(answer["findings"])
 
 
-def _voter(voter: Mapping[str, Any]) -> str:
+def _voter(voter: VoterDict) -> str:
     where = ", ".join(f"{endpoint['host']}:{endpoint['port']}" for endpoint in voter["endpoints"])
     return f"{voter['id']}@{where}:{voter['directory_id']}"
 
 
-def _action(directory: Mapping[str, Any]) -> Word:
+def _action(directory: DirectoryDict) -> Word:
     progress, action = directory["progress"], directory["action"]
     if action != "format" or progress is None:
         return Word(action)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +11,9 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import kafka_version_option
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.operations.storage.reading import InfoResult
 
 
 @leaf_command(
@@ -33,14 +35,15 @@ def command(config: str, kafka_version: str | None) -> None:
 
     found = node_info(config, kafka_version=kafka_version)
 
-    def show(page: Page, answer: Mapping[str, Any]) -> None:
-        for line in found.lines:
-            page.line(line)
-        page.findings(answer["findings"])
-
     emit(
         "storage.info",
-        found.to_dict(),
-        render=show,
+        found,
+        render=_show,
         exit_code=exit_codes.PROBLEMS_FOUND if found.has_problems else exit_codes.DONE,
     )
+
+
+def _show(page: Page, found: InfoResult) -> None:
+    for line in found.lines:
+        page.line(line)
+    page.findings(found.info.findings)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +10,10 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.operations.storage.fleet_plan import FleetPlanResult
+    from kafkactl.storage.fleet.plan_file import PlannedNode
 
 
 @leaf_command(
@@ -39,31 +42,34 @@ def command(inventory: str, out: str | None, overwrite: bool, dry_run: bool) -> 
     from kafkactl.operations.storage.fleet_plan import plan_fleet
 
     plan = plan_fleet(inventory, out=out, overwrite=overwrite, on_exposure=tell_exposure)
-    emit("storage.plan", plan.to_dict(), render=_show, exit_code=plan.outcome.exit_code)
+    emit("storage.plan", plan, render=_show, exit_code=plan.outcome.exit_code)
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    planned = answer["outcome"] == "planned"
+def _show(page: Page, found: FleetPlanResult) -> None:
+    plan, planned = found.plan, found.outcome == "planned"
     page.heading("Planned" if planned else "Refused: nothing was planned", tone="good" if planned else "bad")
-    version = answer["metadata_version"]
+    name, level = plan.metadata_version_name, plan.metadata_version_level
     page.fields(
         (
-            ("cluster id", answer["cluster_id"]),
-            ("Kafka", answer["kafka_version"]),
-            ("metadata.version", f"{version['name']} ({version['level']})" if version["name"] else None),
-            ("quorum", f"{answer['mode']}, kraft.version {answer['kraft_version']}"),
-            ("plan", answer["out"]),
-            ("sha256", answer["plan_sha256"] if planned else None),
+            ("cluster id", plan.cluster_id),
+            ("Kafka", plan.kafka_version),
+            ("metadata.version", f"{name} ({level})" if name else None),
+            ("quorum", f"{plan.mode}, kraft.version {plan.kraft_version}"),
+            ("plan", found.out),
+            ("sha256", found.plan_sha256 if planned else None),
         )
     )
-    page.groups((_title(node), _rows(node)) for node in answer["nodes"])
-    page.findings(answer["findings"])
+    page.groups((_title(node), _rows(node)) for node in plan.nodes)
+    page.findings(plan.findings)
 
 
-def _title(node: Mapping[str, Any]) -> str:
-    voters = "" if node["voter_mode"] == "unspecified" else f", {node['voter_mode']}"
-    return f"node {node['id']}  {node['host']}  {'+'.join(node['roles'])}{voters}"
+def _title(node: PlannedNode) -> str:
+    voters = "" if node.voter_mode == "unspecified" else f", {node.voter_mode}"
+    return f"node {node.id}  {node.host}  {'+'.join(node.roles)}{voters}"
 
 
-def _rows(node: Mapping[str, Any]) -> list[tuple[str, str, str | None]]:
-    return [(directory["role"], directory["path"], directory["directory_id"]) for directory in node["directories"]]
+def _rows(node: PlannedNode) -> list[tuple[str, str, str | None]]:
+    return [
+        (directory.role, directory.path, str(directory.directory_id) if directory.directory_id else None)
+        for directory in node.directories
+    ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +15,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
+    from kafkactl.operations.storage.answers import UnformatDict
     from kafkactl.operations.storage.unformat import UnformatResult
 
 _TITLES = {
@@ -74,7 +74,7 @@ def _ask(planned: UnformatResult, given: str | None, yes: bool) -> Finding | Non
     return confirm_cluster_id(question, plan.cluster_id, confirm=given, subject=subject)
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, answer: UnformatDict) -> None:
     title, tone = _TITLES[answer["outcome"]]
     page.heading(title.format(**answer), tone)
     page.fields((("cluster id", answer["cluster_id"]),))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +11,9 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import kafka_version_option
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.operations.storage.reading import NodeVerification
 
 _VERDICTS: dict[bool | None, tuple[str, str]] = {
     True: ("starts", "good"),
@@ -45,28 +47,29 @@ def command(config: str, kafka_version: str | None) -> None:
     verified = verify_node(config, kafka_version=kafka_version)
     emit(
         "storage.verify",
-        verified.to_dict(),
+        verified,
         render=_show,
         exit_code=exit_codes.PROBLEMS_FOUND if verified.has_problems else exit_codes.DONE,
     )
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    verdict, tone = _VERDICTS[answer["will_start"]]
-    who = "The node" if answer["node_id"] is None else f"Node {answer['node_id']}"
-    loses = " and loses something" if answer["will_start"] is not False and answer["would_lose"] else ""
-    page.heading(f"{who} {verdict} with Kafka {answer['kafka_version']}{loses}", "warn" if loses else tone)
-    failure = answer["expected_failure"]
+def _show(page: Page, verified: NodeVerification) -> None:
+    found = verified.verification
+    verdict, tone = _VERDICTS[found.will_start]
+    who = "The node" if verified.node_id is None else f"Node {verified.node_id}"
+    loses = " and loses something" if found.will_start is not False and found.would_lose else ""
+    page.heading(f"{who} {verdict} with Kafka {verified.kafka_version}{loses}", "warn" if loses else tone)
+    failure = found.expected_failure
     page.fields(
         (
-            ("phase", failure["phase"] if failure else None),
-            ("in its log", failure["message"] if failure else None),
-            ("starts with", ", ".join(answer["starts_with"] or ()) or None),
+            ("phase", failure.phase.word if failure else None),
+            ("in its log", failure.message if failure else None),
+            ("starts with", ", ".join(verified.starts_with or ()) or None),
         )
     )
     page.table(
         ("lost", "of", "what happens"),
-        ((Word(loss["what"], "bad"), loss["subject"], loss["message"]) for loss in answer["would_lose"]),
+        ((Word(loss.what, "bad"), loss.subject, loss.message) for loss in found.would_lose),
     )
     page.table(
         ("directory", "role", "state", "cluster", "node", "directory id"),
@@ -79,7 +82,7 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
                 directory["node_id"],
                 directory["directory_id"],
             )
-            for directory in answer["directories"]
+            for directory in found.directories
         ),
     )
-    page.findings(answer["findings"])
+    page.findings(found.findings)

@@ -5,13 +5,33 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict
 
-from kafkactl.adapters.files.contexts import CONTEXT_KEYS, Contexts, contexts_file, load_contexts
+from kafkactl.adapters.files.contexts import Contexts, contexts_file, load_contexts
 from kafkactl.adapters.files.contexts_edit import change_contexts, with_context, without_context
 from kafkactl.errors import KafkactlError
 from kafkactl.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.frozen import frozen
+
+
+class ContextDict(TypedDict):
+    """A context in the answers; the keys but for `current` are those of the file."""
+
+    name: str
+    current: bool
+    bootstrap_server: str | None
+    bootstrap_controller: str | None
+    command_config: str | None
+    cluster_id: str | None
+    spark_master: str | None
+
+
+class ContextsDict(TypedDict):
+    """`config.view`."""
+
+    file: str
+    current: str | None
+    contexts: list[ContextDict]
 
 
 @frozen
@@ -24,19 +44,28 @@ class ContextChange:
     outcome: Outcome
     findings: tuple[Finding, ...] = ()
 
+    def shown(self) -> tuple[ContextDict | None, ContextDict | None]:
+        """The context before the change and after it; None where there is none."""
+        before, after = (
+            _context_dict(contexts, self.name) if self.name in contexts.by_name else None
+            for contexts in (self.before, self.after)
+        )
+        return before, after
+
     def to_dict(self) -> dict[str, Any]:
         """The answer `config.change`."""
+        before, after = self.shown()
         return {
             "outcome": self.outcome.value,
             "file": self.after.file,
             "name": self.name,
-            "before": _shown(self.before, self.name),
-            "after": _shown(self.after, self.name),
+            "before": before,
+            "after": after,
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
 
-def list_contexts(name: str | None = None) -> dict[str, Any]:
+def list_contexts(name: str | None = None) -> ContextsDict:
     """The answer `config.view`: all contexts, or the one with this name. Raises InputError `unknown-context`."""
     contexts = load_contexts(contexts_file(os.environ))
     names = [name] if name else sorted(contexts.by_name)
@@ -104,14 +133,14 @@ def _remarks(path: str | None) -> list[Finding]:
         return [error_finding("command_config", error, Severity.WARNING)]
 
 
-def _context_dict(contexts: Contexts, name: str) -> dict[str, Any]:
+def _context_dict(contexts: Contexts, name: str) -> ContextDict:
     context = contexts.context(name)
     return {
         "name": name,
         "current": contexts.current == name,
-        **{key: getattr(context, key) for key in CONTEXT_KEYS},
+        "bootstrap_server": context.bootstrap_server,
+        "bootstrap_controller": context.bootstrap_controller,
+        "command_config": context.command_config,
+        "cluster_id": context.cluster_id,
+        "spark_master": context.spark_master,
     }
-
-
-def _shown(contexts: Contexts, name: str) -> dict[str, Any] | None:
-    return _context_dict(contexts, name) if name in contexts.by_name else None

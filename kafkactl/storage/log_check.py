@@ -7,7 +7,7 @@ files as `adapters/logs/metadata_log.py` scans them, and an index of its batches
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TypedDict
 
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
@@ -20,6 +20,41 @@ _BLOCKER, _WARNING, _INFO = Severity.BLOCKER, Severity.WARNING, Severity.INFO
 _TORN = ("cut", "tiny")
 _RESTORE = "Restore it from another voter, or let the node fetch everything from the other voters."
 _NEWER = "Was the log written by a newer Kafka, or is it damaged? Read on with `kafkactl log dump`."
+
+
+class CutDict(TypedDict):
+    """What a restart would cut: from `position` in `file`; what can still be read behind it is counted."""
+
+    file: str
+    position: int
+    bytes: int
+    offset: int
+    reason: str
+    segments_dropped: list[str]
+    readable_batches: int
+    readable_records: int
+
+
+class SnapshotDict(TypedDict):
+    """A snapshot by the end of what it covers."""
+
+    offset: int
+    epoch: int
+
+
+class LogDict(TypedDict):
+    """A source in `log.verify`; offsets are None where there is no segment."""
+
+    path: str
+    cluster_id: str | None
+    segments: int
+    first_offset: int | None
+    end_offset: int | None
+    last_epoch: int | None
+    batches: int
+    records: int
+    newest_snapshot: SnapshotDict | None
+    would_cut: CutDict | None
 
 
 @frozen
@@ -106,7 +141,7 @@ class NodeLog:
         alone = self.facts.snapshots[0].contents if self.facts.snapshots and self.facts.state == "file" else None
         return self.facts.contents if alone is None else alone
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> LogDict:
         """The source in `log.verify`."""
         facts, newest = self.facts, self.newest_snapshot
         contents = self._contents
@@ -124,7 +159,7 @@ class NodeLog:
         }
 
 
-def _would_cut(node: NodeLog) -> dict[str, Any] | None:
+def _would_cut(node: NodeLog) -> CutDict | None:
     segment = node.facts.damaged_segment
     if segment is None or segment.stop is None:
         return None

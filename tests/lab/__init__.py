@@ -4,7 +4,7 @@ What it guards: every claim this project makes about Kafka is checked against th
 real JVMs, and no run leaves a process, a port or a half-filled cache behind. What is below the line knows
 nothing of kafkactl; clusters are formatted by it, and asked through its client.
 
-cluster    several nodes of any release and quorum, told when they are complete; cluster_fixtures shares them
+cluster    several nodes of any release and quorum, which reports when they are complete; cluster_fixtures shares them
 scene      what kafkactl predicts of a cluster against what it then does; scenes_* are the tables
 ----
 releases   the table of Kafka releases; a new release is one line

@@ -1,4 +1,4 @@
-"""The lab's fixtures for the tests beside it."""
+"""The lab's fixtures for the tests in this folder."""
 
 from tests.lab.harness.cluster_fixtures import cluster_of, new_cluster
 from tests.lab.harness.fixtures import (

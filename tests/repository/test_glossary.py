@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from kafkactl.schema.explanations import explanations
 from tests.repository.glossary import PRONOUN, banned_words
-from tests.repository.tree import ROOT, nodes, parsed, product_files, shown, text_of
+from tests.repository.tree import ROOT, nodes, parsed, product_files, python_files, shown, text_of
 
 GUIDES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOR_CONTRIBUTORS = [ROOT / "CONTRIBUTING.md", *(path for folder in ("decisions", "contributing")
@@ -116,25 +117,31 @@ def test_docstrings_use_plain_words():
 
 
 def test_comments_use_plain_words():
-    found = {
+    assert not _banned_in_comments(product_files())
+
+
+def _banned_in_comments(files: list[Path]) -> dict[str, tuple[str, str]]:
+    return {
         f"{shown(path)}:{number}": (phrase, use)
-        for path in product_files()
+        for path in files
         for number, line in enumerate(text_of(path).splitlines(), 1)
         for comment in COMMENT.findall(line)
         for phrase, use in banned_words(CODE.sub("", comment))
     }
-    assert not found
 
 
-def test_names_and_docstrings_of_unit_tests_use_plain_words():
+def test_names_and_docstrings_of_tests_use_plain_words():
     found = {
         f"{shown(path)}:{getattr(node, 'lineno', 1)}": (phrase, use)
         for path in sorted((ROOT / "tests").rglob("*.py"))
-        if ROOT / "tests" / "lab" not in path.parents
         for node in nodes(path, ast.Module, ast.ClassDef, ast.FunctionDef)
         for phrase, use in banned_words(_name_of_a_test(node) + CODE.sub("", " ".join(_docstring(node).split())))
     }
     assert not found
+
+
+def test_comments_of_the_lab_use_plain_words():
+    assert not _banned_in_comments(python_files("tests/lab"))
 
 
 def _name_of_a_test(node: ast.AST) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from kafkactl.features.catalog.consequences import finalized_name
 from kafkactl.features.cluster.state import NOT_SUPPORTED, FeatureState, Member
+from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.schema.spec import Versions
@@ -18,6 +19,46 @@ _PADDED = (
 )
 
 
+class RangeDict(TypedDict):
+    """What a node supports of a feature."""
+
+    id: int
+    role: str
+    min: int | None
+    max: int | None
+
+
+class FeatureDict(TypedDict):
+    """A feature in `features.describe`."""
+
+    name: str
+    finalized: int
+    finalized_name: str | None
+    supported_min: int | None
+    supported_max: int | None
+    nodes: list[RangeDict]
+
+
+class MemberDict(TypedDict):
+    """A node in `features.describe`; `answers` is None where it was not asked."""
+
+    id: int
+    role: str
+    answers: bool | None
+    kafka_version: str | None
+
+
+class DescriptionDict(TypedDict):
+    """`features.describe`."""
+
+    cluster_id: str | None
+    finalized_epoch: int | None
+    active_controller: int | None
+    nodes: list[MemberDict]
+    features: list[FeatureDict]
+    findings: list[dict[str, Any]]
+
+
 @frozen
 class NodeRange:
     """What one node supports of one feature: 0 to 0 where it does not list it, None where it did not answer."""
@@ -26,7 +67,7 @@ class NodeRange:
     role: str
     supported: Versions | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> RangeDict:
         """As in `features.describe` (docs/reference/kinds.md)."""
         return {
             "id": self.id,
@@ -46,7 +87,7 @@ class FeatureSeen:
     supported: Versions | None
     nodes: tuple[NodeRange, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> FeatureDict:
         """As in `features.describe` (docs/reference/kinds.md)."""
         return {
             "name": self.name,
@@ -64,7 +105,7 @@ def describe_features(state: FeatureState) -> tuple[FeatureSeen, ...]:
     return tuple(_seen(state, name, state.members) for name in sorted(names))
 
 
-def description(state: FeatureState) -> dict[str, Any]:
+def description(state: FeatureState, findings: Iterable[Finding] = ()) -> DescriptionDict:
     """The fields of `features.describe` (docs/reference/kinds.md)."""
     return {
         "cluster_id": state.cluster_id,
@@ -72,6 +113,7 @@ def description(state: FeatureState) -> dict[str, Any]:
         "active_controller": state.active_controller,
         "nodes": [_node(member) for member in state.members],
         "features": [feature.to_dict() for feature in describe_features(state)],
+        "findings": [finding.to_dict() for finding in findings],
     }
 
 
@@ -96,7 +138,7 @@ def kafka_lines(
     ]
 
 
-def _node(member: Member) -> dict[str, Any]:
+def _node(member: Member) -> MemberDict:
     return {
         "id": member.id,
         "role": member.role.value,

@@ -188,11 +188,15 @@ class LevelProof:
         """Whether every node shows all of them."""
         return self.proof.holds
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What contradicts the levels or is missing, then what is to be said of the observation."""
+        return (*self.proof.findings, *_without(self.view.findings, _IN_THE_PROOF))
+
     def to_dict(self) -> dict[str, Any]:
         """The answer `features.verify`."""
         answer = verify_answer(self.view.state.cluster_id, self.proof)
-        notes = [finding.to_dict() for finding in _without(self.view.findings, _IN_THE_PROOF)]
-        return {**answer, "wanted": dict(self.wanted), "findings": [*answer["findings"], *notes]}
+        return {**answer, "wanted": dict(self.wanted), "findings": [finding.to_dict() for finding in self.findings]}
 
 
 def verify_levels(

@@ -6,13 +6,13 @@ Apart from the changes of levels, because a command that only describes starts t
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkactl.adapters.kafka.feature_view import check_not_empty, observe_features
 from kafkactl.errors import UnreachableError
 from kafkactl.features.catalog.releases import newest_release
 from kafkactl.features.catalog.update_rules import update_rules
-from kafkactl.features.cluster.describe import describe_features, description, kafka_lines
+from kafkactl.features.cluster.describe import DescriptionDict, describe_features, description, kafka_lines
 from kafkactl.features.cluster.state import FeatureState
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
@@ -38,7 +38,7 @@ class FeatureDescription:
         padded = update_rules(state.controller_release or newest_release()).describe_is_padded
         return kafka_lines(describe_features(state), state.finalized_epoch, asked or {}, padded=padded)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> DescriptionDict:
         """The answer `features.describe`."""
         return {**description(self.state), "findings": [finding.to_dict() for finding in self.findings]}
 

@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, TypedDict
 
 from kafkactl.adapters.logs.image import LoadedImage
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.diff import Difference, config_kind, diff
 from kafkactl.metadata.image.redact import redacted, redacted_configs, redacted_key
-from kafkactl.operations.log.image import provenance
+from kafkactl.operations.log.image import ProvenanceDict, provenance
+
+
+class DifferenceDict(TypedDict):
+    """An entity that differs; `before` and `after` are its fields, empty where it is only in the other state."""
+
+    part: str
+    key: str
+    change: str
+    record: str
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+class DifferencesDict(TypedDict):
+    """`log.diff`."""
+
+    before: ProvenanceDict
+    after: ProvenanceDict
+    counts: dict[str, int]
+    differences: list[DifferenceDict]
+    findings: list[dict[str, Any]]
 
 
 @frozen
@@ -26,7 +47,7 @@ class ImageDifference:
         """What is to be said of how the two states were read."""
         return (*self.before.findings, *self.after.findings)
 
-    def to_dict(self, *, show_secrets: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, show_secrets: bool = False) -> DifferencesDict:
         """The answer `log.diff`."""
         return {
             "before": provenance(self.before),
@@ -42,7 +63,7 @@ def compare_images(before: LoadedImage, after: LoadedImage) -> ImageDifference:
     return ImageDifference(before=before, after=after, differences=diff(before.image, after.image))
 
 
-def _plain(found: Difference, *, hide: bool) -> dict[str, Any]:
+def _plain(found: Difference, *, hide: bool) -> DifferenceDict:
     before, after, key = dict(found.before), dict(found.after), found.key
     if hide and found.part == "configs":
         kind = config_kind(found.key)

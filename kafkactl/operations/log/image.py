@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypedDict
 
 from kafkactl.adapters.logs import image as loading
 from kafkactl.adapters.logs.image import LoadedImage, Point, joined, replay_files
@@ -53,7 +53,17 @@ def load_image(
     return changed(loaded, findings=(*loaded.findings, empty_log(name)))
 
 
-def provenance(loaded: LoadedImage) -> dict[str, Any]:
+class ProvenanceDict(TypedDict):
+    """Where a state is from; None where there was no record."""
+
+    files: list[str]
+    snapshot: str | None
+    offset: int | None
+    epoch: int | None
+    timestamp_ms: int | None
+
+
+def provenance(loaded: LoadedImage) -> ProvenanceDict:
     """Where an image is from, as every answer has it: files, snapshot, offset, epoch and time of its last record."""
     place = loaded.position
     return {

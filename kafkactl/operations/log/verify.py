@@ -4,17 +4,37 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from kafkactl.adapters.logs.check import read_node_log
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.log.places import FilePath
 from kafkactl.storage import log_compare
-from kafkactl.storage.log_check import NodeLog
+from kafkactl.storage.log_check import LogDict, NodeLog
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
+
+
+class RankDict(TypedDict):
+    """A log in the ranking: the best disk is the first."""
+
+    path: str
+    rank: int
+    end_offset: int
+    last_epoch: int
+    is_damaged: bool
+
+
+class VerificationDict(TypedDict):
+    """`log.verify`."""
+
+    sources: list[LogDict]
+    reference: str | None
+    ranking: list[RankDict]
+    divergences: list[dict[str, Any]]
+    findings: list[dict[str, Any]]
 
 
 @frozen
@@ -40,7 +60,7 @@ class LogVerification:
         """Whether there was no record to check."""
         return log_compare.nothing_learned(self.logs)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> VerificationDict:
         """The answer `log.verify`."""
         return {
             "sources": [log.to_dict() for log in self.logs],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from kafkactl.adapters.files.entropy import SystemSource
 from kafkactl.adapters.files.filesystem import OsFilesystem
@@ -16,6 +15,7 @@ from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
+from kafkactl.operations.storage.answers import AppliedNodeDict, ApplyDict, UserDict
 from kafkactl.operations.storage.fleet import Context, apply_nodes, look_at, names_of_this_host, whole_outcome
 from kafkactl.operations.storage.format import format_answer
 from kafkactl.operations.storage.node_files import FilePath
@@ -64,7 +64,7 @@ class FleetApplyResult:
     def _results(self) -> Sequence[FormatPlan | Applied]:
         return self.checked if self.applied is None else self.applied
 
-    def to_dict(self, *, is_declined: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, is_declined: bool = False) -> ApplyDict:
         """The answer `storage.apply`; `is_declined`: the operator said no, so that every node is refused."""
         whole = Outcome.REFUSED if is_declined else self.outcome
         return {
@@ -76,7 +76,7 @@ class FleetApplyResult:
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
-    def _node(self, position: int, whole: Outcome) -> dict[str, Any]:
+    def _node(self, position: int, whole: Outcome) -> AppliedNodeDict:
         node, checked = self.nodes[position], self.checked[position]
         applied = None if self.applied is None else self.applied[position]
         own = checked.outcome if applied is None else applied.outcome
@@ -93,7 +93,7 @@ class FleetApplyResult:
         }
 
 
-def _scram_users(node: PlannedNode) -> list[dict[str, Any]] | None:
+def _scram_users(node: PlannedNode) -> list[UserDict] | None:
     """The users that the plan creates; None where what it writes cannot be read as users."""
     try:
         users = scram_users(node)

@@ -35,6 +35,11 @@ class FleetPlanResult:
         """Every problem of every node."""
         return tuple(self.plan.findings)
 
+    @property
+    def plan_sha256(self) -> str:
+        """The checksum of the plan, as in the file."""
+        return str(shown_plan(self.plan)["plan_sha256"])
+
     def to_dict(self) -> dict[str, Any]:
         """The answer `storage.plan`: the plan without the contents of files, which may hold SCRAM keys."""
         return {**shown_plan(self.plan), "out": self.out}

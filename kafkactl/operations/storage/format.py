@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkactl.adapters.files.entropy import SystemSource
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
+from kafkactl.operations.storage.answers import DirectoryDict, FileDict, FormatDict
 from kafkactl.operations.storage.node_files import FilePath, read_node, release_of
 from kafkactl.operations.storage.observation import NO_LIMIT, observe_for_format
 from kafkactl.operations.storage.result import PlannedOrApplied
@@ -16,7 +16,7 @@ from kafkactl.storage.format import plan as planning
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding, Outcome
-    from kafkactl.storage.model import Applied, FormatPlan, FormatRequest, Owner, PlannedDirectory
+    from kafkactl.storage.model import Applied, FormatPlan, FormatRequest, Owner, PlannedDirectory, PlannedFile
 
 
 @frozen
@@ -26,7 +26,7 @@ class FormatResult(PlannedOrApplied):
     plan: FormatPlan
     applied: Applied | None = None
 
-    def to_dict(self, *, digests: bool = True) -> dict[str, Any]:
+    def to_dict(self, *, digests: bool = True) -> FormatDict:
         """The answer `storage.format`. Without `digests` files have no `sha256`, which takes time to compute."""
         return format_answer(self.plan, self.applied, self.outcome, self.findings, digests=digests)
 
@@ -94,7 +94,7 @@ def format_answer(
     findings: tuple[Finding, ...],
     *,
     digests: bool = True,
-) -> dict[str, Any]:
+) -> FormatDict:
     """One node's part of every answer about a format."""
     return {
         "outcome": outcome.value,
@@ -119,7 +119,7 @@ def format_answer(
 
 def _directory(
     directory: PlannedDirectory, owner: Owner | None, applied: Applied | None, digests: bool
-) -> Mapping[str, Any]:
+) -> DirectoryDict:
     return {
         "path": directory.path,
         "role": directory.role,
@@ -127,16 +127,19 @@ def _directory(
         "action": directory.action.value,
         "progress": None if applied is None else applied.progress[directory.path].value,
         "owner": None if owner is None else owner.text,
-        "files": [
-            {
-                "path": str(PurePosixPath(directory.path) / file.name),
-                "size": len(file.content),
-                "mode": None if file.mode is None else f"{file.mode:04o}",
-                **({"sha256": _sha256(file.content)} if digests else {}),
-            }
-            for file in directory.files
-        ],
+        "files": [_file(directory.path, file, digests) for file in directory.files],
     }
+
+
+def _file(folder: str, file: PlannedFile, digests: bool) -> FileDict:
+    shown: FileDict = {
+        "path": str(PurePosixPath(folder) / file.name),
+        "size": len(file.content),
+        "mode": None if file.mode is None else f"{file.mode:04o}",
+    }
+    if digests:
+        shown["sha256"] = _sha256(file.content)
+    return shown
 
 
 def _sha256(content: bytes) -> str:

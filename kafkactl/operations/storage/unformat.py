@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Any
 
 from kafkactl.adapters.disks import apply_unformat as applying
 from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed, frozen
+from kafkactl.operations.storage.answers import UnformatDict
 from kafkactl.operations.storage.node_files import FilePath, read_node, release_of
 from kafkactl.operations.storage.result import PlannedOrApplied
 from kafkactl.storage.format import unformat as planning
@@ -25,7 +25,7 @@ class UnformatResult(PlannedOrApplied):
     plan: UnformatPlan
     applied: Applied | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> UnformatDict:
         """The answer `storage.unformat`."""
         return {
             "outcome": self.outcome.value,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypedDict
 
 from kafkactl.features.catalog.record_types import record_types_of
 from kafkactl.features.catalog.releases import Release
@@ -214,6 +214,18 @@ def _same_host(listener: str, host: str) -> bool:
 Rule = Callable[[Situation], Iterator[Trouble]]
 
 
+class VerifiedDirectory(TypedDict):
+    """A log directory in `storage.verify`; what its meta.properties says is None where that cannot be read."""
+
+    path: str
+    role: str
+    state: str
+    version: int | None
+    cluster_id: str | None
+    node_id: int | None
+    directory_id: str | None
+
+
 @frozen
 class Verification:
     """The answer. `will_start` is None where the disks alone do not tell."""
@@ -221,7 +233,7 @@ class Verification:
     will_start: bool | None
     expected_failure: Failure | None
     would_lose: tuple[Loss, ...]
-    directories: tuple[Mapping[str, Any], ...]
+    directories: tuple[VerifiedDirectory, ...]
     findings: tuple[Finding, ...]
 
 

@@ -7,8 +7,7 @@ taken to be there and healthy; a finding says where the answer rests on that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from kafkactl.features.catalog.releases import Release, known_releases
 from kafkactl.findings import Finding, Severity
@@ -29,6 +28,7 @@ from kafkactl.storage.verify.model import (
     Situation,
     Trouble,
     Verification,
+    VerifiedDirectory,
 )
 from kafkactl.storage.verify.offline import offline_rules
 from kafkactl.storage.verify.places import place_rules
@@ -121,7 +121,7 @@ def _ends_untouched(failures: Sequence[Failure]) -> bool:
     return bool(failures) and failures[0].phase < Phase.METADATA_LOG
 
 
-def _directory(situation: Situation, facts: DirectoryFacts) -> Mapping[str, Any]:
+def _directory(situation: Situation, facts: DirectoryFacts) -> VerifiedDirectory:
     meta = facts.meta
     return {
         "path": facts.path,

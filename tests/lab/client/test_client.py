@@ -78,7 +78,7 @@ def test_brokers_and_controllers_of_every_release_describe_themselves(
                 answer = connection.ask("DescribeQuorum", QUORUM, deadline=deadline())
                 nameless = {"ClientSoftwareName": "!", "ClientSoftwareVersion": "!"}
                 error = connection.ask("ApiVersions", nameless, deadline=deadline(), version=3)
-            # Only UNSUPPORTED_VERSION is told in version 0; another error is told in the version that was asked in.
+            # Only UNSUPPORTED_VERSION is reported in version 0; other errors in the version that was asked in.
             assert (error.body["ErrorCode"], error.version) == (INVALID_REQUEST, 3)
             asked_once = releases.release(release).number[:2] >= ASKED_ONCE_SINCE
             assert versions.version == (4 if asked_once else 3)
@@ -140,7 +140,7 @@ def test_the_active_controller_is_found_from_its_follower(
 
 
 def _registered(client: Client, count: int) -> ClusterView:
-    """The view with all nodes: a controller that has just started refuses (35), then names nobody, then all."""
+    """The view with all nodes: a controller that has just started refuses (35), then names no node, then all."""
     until = deadline(10_000)
     while not until.passed:
         with contextlib.suppress(UnreachableError):

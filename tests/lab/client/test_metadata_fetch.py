@@ -1,4 +1,4 @@
-"""The metadata log as real controllers give it is what stands on their disks."""
+"""The metadata log as real controllers serve it equals what is on their disks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client at secured listeners of released Kafka: let in where it should be, and told why where not."""
+"""The client at secured listeners of released Kafka: accepted where it should be, refused elsewhere with a reason."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class TestSasl:
     def test_a_token_that_is_over(self, node: SecuredNode) -> None:
         assert kept_out(node, "OAUTH", oauth() | _token_file(node.folder, time.time() - 600)) == "authentication-failed"
 
-    def test_the_life_of_a_session_is_told(self, node: SecuredNode) -> None:
+    def test_the_life_of_a_session_is_reported(self, node: SecuredNode) -> None:
         opened = client(node, "PLAIN", plain("alice", ALICE))
         with opened, opened.open_connection(opened.bootstrap[0]) as connection:
             now_ms = time.monotonic() * 1000

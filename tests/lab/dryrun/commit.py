@@ -1,7 +1,7 @@
 """What several voters' logs prove to be committed, against what is left when the quorum goes on.
 
 The leader is cut off from its followers, takes a change that can never commit, and all controllers are killed. Then
-the followers go on without it.
+the followers continue without it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def cut_off(stage: Stage) -> list[tuple[str, bool]]:
     known = cluster.quorum()["HighWatermark"]
     cluster.pause(*others)
     with contextlib.suppress(KafkactlError):
-        _set(cluster, leader, LOST)  # nobody answers, for nobody fetches it
+        _set(cluster, leader, LOST)  # no answer: no follower fetches it
     assert _has(cluster, leader, LOST), "the leader has not taken the change"
     cluster.kill(leader, *others)
     whole = _world(cluster, *cluster.controller_ids)

@@ -1,4 +1,4 @@
-"""Experiments about what goes wrong beside the elections themselves, in the manner of `dryrun_experiments`.
+"""Experiments about what goes wrong apart from elections, in the manner of `dryrun_experiments`.
 
 The worst set of K, brokers that return in the wrong order, a rolling restart, a live broker that is unregistered,
 eligible leaders that a setting wipes out, configurations of removed topics and records of aborted transactions that
@@ -27,7 +27,7 @@ from tests.lab.dryrun.report import report
 from tests.lab.dryrun.stage import Holds, Stage
 
 ZOMBIE_S, TERM_S = 10, 12
-LEAKED, GHOSTS = "777777", "123456"  # values of retention.ms that nobody has set
+LEAKED, GHOSTS = "777777", "123456"  # values of retention.ms that were never set
 
 
 def ids(found: Prediction) -> set[str]:
@@ -38,7 +38,7 @@ def ids(found: Prediction) -> set[str]:
 
 
 def lose_worst(size: int) -> Experiment:
-    """The worst set that the controller's own node is not in; harm told is the worst of all orders."""
+    """The worst set that the controller's own node is not in; the reported harm is the worst of all orders."""
 
     def play(stage: Stage) -> object:
         before = stage.settle(lambda _: True)
@@ -166,7 +166,7 @@ def roll(*order: int) -> Experiment:
 
 
 def make_zombie(broker: int) -> Experiment:
-    """A live broker is unregistered: it stays, it does not come back by itself, and SIGTERM does not end it."""
+    """A live broker is unregistered: it stays, it does not register again, and SIGTERM does not end it."""
 
     def play(stage: Stage) -> object:
         def deed() -> None:
@@ -192,7 +192,7 @@ def make_zombie(broker: int) -> Experiment:
 
 
 def strand(broker: int, entity: str) -> Experiment:
-    """min.insync.replicas is touched while a broker is down: what is told to be stranded is so when it returns."""
+    """min.insync.replicas is touched while a broker is down: what is reported as stranded is so when it returns."""
 
     def play(stage: Stage) -> object:
         play_lose(stage)
@@ -221,7 +221,7 @@ def strand(broker: int, entity: str) -> Experiment:
 
 
 def behead(stage: Stage) -> object:
-    """Without a majority of the controllers the log stands still, and not even the dead one is fenced."""
+    """Without a majority of the controllers the log does not advance, and not even the dead one is fenced."""
     before = stage.settle(lambda _: True)
     found = run("broker-loss", before, {"brokers": [1], "mode": "crash"})
     assert found.verdict is Verdict.UNAVAILABLE and "quorum-loses-majority" in ids(found)

@@ -55,7 +55,7 @@ def level(operation: str, levels: Mapping[str, int], *, unsafe: bool = False) ->
 
 
 def _compare_answer(found: Prediction, answer: Mapping[str, Any]) -> None:
-    """Errors by code and by text; where results are told by feature, each feature's own."""
+    """Errors by code and by text; where results are given by feature, each feature's own."""
     told = {result["Feature"]: (result["ErrorCode"], result["ErrorMessage"]) for result in answer.get("Results") or []}
     whole = (answer["ErrorCode"], answer["ErrorMessage"])
     for feature in found.effects["features"]:
@@ -170,7 +170,7 @@ def _sorted(text: str) -> list[str]:
 
 
 def lives(stage: Stage, *, after_s: float = 15) -> bool:
-    """Whether somebody leads when a leader that lost its followers has had the time to notice (3 s) and resign."""
+    """Whether there is a leader when one that lost its followers has had the time to notice (3 s) and resign."""
     time.sleep(after_s)
     for _ in range(20):  # an election may be under way
         if stage.cluster.leader() in stage.cluster.controller_ids:
@@ -180,7 +180,7 @@ def lives(stage: Stage, *, after_s: float = 15) -> bool:
 
 
 def play_voters(stage: Stage) -> list[tuple[str, bool]]:
-    """Eight predictions about the voters of three dynamic controllers; the last one ends the quorum for good."""
+    """Eight predictions about the voters of three dynamic controllers; the last one ends the quorum permanently."""
     cluster, played = stage.cluster, []
     leader = cluster.leader()
     first, other = (node for node in cluster.controller_ids if node != leader)

@@ -83,7 +83,7 @@ def read_report(stage: Stage) -> object:
 
 
 def _lost_with(stage: Stage, real: list[Described]) -> Counter[int]:
-    """By broker, the partitions that it alone can lead: alone in sync, and nobody else who may lead uncleanly lives."""
+    """By broker, the partitions that it alone can lead: alone in sync, without a live one that may lead uncleanly."""
     live = {broker_id for broker_id in stage.cluster.broker_ids if stage.cluster.node(broker_id).alive}
     found: Counter[int] = Counter()
     for partition in real:

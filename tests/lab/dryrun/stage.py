@@ -167,13 +167,13 @@ class Stage:
                     yield record.record, header
 
     def _bytes(self, found: Prediction, behind: int) -> list[str]:
-        """The bytes that were written, batches put aside: two operations may share one, which nobody can foretell."""
+        """The bytes that were written, batches put aside: two operations may share one, which cannot be predicted."""
         sizes, appended = self.batches(behind), found.appended
         if appended is None:
             return []
         real, count = sum(sizes), sum(1 for _ in self.written(behind))
         said = appended.bytes - HEADER_BYTES * sum(bool(operation.items) for operation in found.operations or ())
-        # A record's offset and time in its batch take a byte more where another operation stands before it.
+        # A record's offset and time in its batch take a byte more where another operation precedes it.
         near = said <= real <= said + 2 * count
         return [] if near else [f"{said} bytes of records predicted, {real} written"]
 
@@ -260,7 +260,7 @@ def _differences(said: Counter[str], written: Counter[str]) -> list[str]:
 
 
 def _text(record: MetadataRecord) -> str:
-    """A record but for what nobody can foretell: new ids, and the epoch that a broker gets with them."""
+    """A record without what cannot be predicted: new ids, and the epoch that a broker gets with them."""
     unknown = _NEW if record.type == "RegisterBrokerRecord" else {"BrokerEpoch"}
     data = {name: value for name, value in record.data.items() if name not in unknown}
     return f"{record.type} v{record.version} {sorted(data.items(), key=str)}"

@@ -1,4 +1,4 @@
-"""What a starting node believes: our play of Kafka's loader against the loader itself, on logs full of its traps."""
+"""What a starting node believes: our simulation of Kafka's loader against the loader, on logs full of its traps."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A current directory with a stranger's modules, and a stranger's Spark above it: no engine runs any of it.
 
-Also that a local application of Spark is nobody else's to connect to, and that standard error is the answer's alone.
+Also that a local application of Spark accepts no other process, and that standard error is the answer's alone.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def test_on_spark(bundle: Path) -> None:
     local = run(bundle, "dryrun", "replay", "n0", "--engine", "local", "-o", "json")
     asked = run(bundle, "dryrun", "replay", "n0", "--engine", "spark", "-o", "json")
     unharmed(bundle, asked)
-    assert asked.stderr == ""  # nothing of Spark's beside the answer
+    assert asked.stderr == ""  # nothing of Spark's with the answer
     answer, ours = json.loads(asked.stdout), json.loads(local.stdout)
     assert answer.pop("engine") == "spark" and ours.pop("engine") == "local"
     assert {**answer, "duration_ms": 0} == {**ours, "duration_ms": 0}

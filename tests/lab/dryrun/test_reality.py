@@ -35,7 +35,7 @@ def stage_of(new_cluster: ClusterOf, tool: StorageToolServer, release: str, **sh
 
 
 def played(stage: Stage, title: str, experiments: Sequence[Experiment]) -> tuple[list[str], list[Row]]:
-    """What each came to; one whose prediction was wrong is told, and the next goes on from what is there."""
+    """What each came to; a wrong prediction is reported, and the next starts from what is there."""
     wrong, rows = [], []
     for name, play in experiments:
         begun = time.monotonic()
@@ -51,7 +51,7 @@ def played(stage: Stage, title: str, experiments: Sequence[Experiment]) -> tuple
 
 
 def proved(title: str, play: Callable[[], Sequence[tuple[str, bool]]]) -> None:
-    """Play what tells of each of its experiments whether it was right; all are recorded, then held to it."""
+    """Run what says of each of its experiments whether it was right; all are recorded, then checked."""
     begun = time.monotonic()
     found = play()
     each = (time.monotonic() - begun) / len(found)
@@ -87,7 +87,7 @@ def test_a_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServ
 def test_the_campaign(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, title: str, release: str, shape: dict[str, Any]
 ) -> None:
-    """Every experiment is played."""
+    """Every experiment is run."""
     stage = stage_of(new_cluster, storage_tool, release, **shape)
     wrong, rows = played(stage, title, (*FEW, *MORE))
     write_section(title, rows)
@@ -121,7 +121,7 @@ def test_hazards(new_cluster: ClusterOf, storage_tool: StorageToolServer, releas
 def test_returns(
     new_cluster: ClusterOf, storage_tool: StorageToolServer, title: str, release: str, shape: dict[str, Any]
 ) -> None:
-    """Brokers that return together, again and again; brokers that are not registered; a reassignment taken back."""
+    """Brokers that return together, again and again; brokers that are not registered; a cancelled reassignment."""
     stage = stage_of(new_cluster, storage_tool, release, **shape)
     wrong, rows = played(stage, title, RETURNS)
     write_section(title, rows)

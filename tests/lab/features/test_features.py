@@ -31,7 +31,7 @@ Kafkactl = Callable[..., Run]
 TOOL = "org.apache.kafka.tools.FeatureCommand"
 UPDATE_FEATURES = 57
 ELR, KRAFT = "eligible.leader.replicas.version", "kraft.version"
-# The form of the lines is that of the cluster's release; 4.4 has no published tool, 4.3's speaks with it.
+# The form of the lines is that of the cluster's release; 4.4 has no published tool, 4.3's can connect to it.
 LINES = [
     pytest.param("3.9.2", "3.9.2", "3.7-IV4"),
     pytest.param("4.3.1", "4.3.1", "4.0-IV1"),

@@ -1,4 +1,4 @@
-"""`kafkactl features` as a user who may do some of it: each right that is missing is told, the rest is shown."""
+"""`kafkactl features` as a user who may do some of it: each missing right is reported, the rest is shown."""
 
 from __future__ import annotations
 

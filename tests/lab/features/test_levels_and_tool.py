@@ -76,7 +76,7 @@ def tool() -> Iterator[StorageToolServer]:
 
 
 def words_of(result: ToolResult) -> str:
-    """What the tool says is wrong: its message, or that of the exception that it dies of."""
+    """What the tool says is wrong: its message, or that of the exception that ends it."""
     lines = [line for line in result.stderr.splitlines() if line and not line.startswith("\tat ")]
     return "\n".join(lines)
 

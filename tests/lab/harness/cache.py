@@ -2,7 +2,7 @@
 
 The law: a folder is filled under another name, a marker that says what it was made from is written last, and
 only then is it renamed. One lock lets one process fill at a time; the others find the result. A folder whose
-marker says anything else than what is wanted now is made anew.
+marker says anything else than what is wanted now is made again.
 """
 
 from __future__ import annotations

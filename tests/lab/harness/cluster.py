@@ -169,14 +169,14 @@ class KafkaCluster:
         return -1
 
     def voters(self) -> dict[int, str]:
-        """The voters that the leader tells, id to directory id. Raises KafkactlError."""
+        """The voters that the leader reports, id to directory id. Raises KafkactlError."""
         return {
             currentvoter["ReplicaId"]: str(currentvoter["ReplicaDirectoryId"])
             for currentvoter in self.quorum()["CurrentVoters"]
         }
 
     def levels(self, node_id: int) -> dict[str, int]:
-        """The finalized levels that one node tells (a controller by its controller listener). Raises KafkactlError."""
+        """The finalized levels that a node reports (a controller by its controller listener). Raises KafkactlError."""
         is_controller = node_id in self.disks.controller_ports
         role = Role.CONTROLLER if is_controller else Role.BROKER
         address = self.controller_address(node_id) if is_controller else self.broker_address(node_id)
@@ -190,7 +190,7 @@ class KafkaCluster:
         """A feature's level once nothing is on its way: what the log held by now is committed, and all tell the same.
 
         What a leader had appended before it was cut off is committed some time after its followers are back; the log
-        end of now bounds it. A node shows a level a little after it is committed, hence the second look.
+        end of now bounds it. A node shows a level a little after it is committed, hence the second observation of it.
         """
         self.wait_for(lambda: self.leader() in self.controller_ids, "a leader", READY_S)
         end = max(currentvoter["LogEndOffset"] for currentvoter in self.quorum()["CurrentVoters"])
@@ -252,7 +252,7 @@ class KafkaCluster:
         return not missing
 
     def _start_again_who_gave_up(self, missing: set[int]) -> None:
-        """A controller whose registration timed out, on a busy machine, waits for that request for ever (4.0.2)."""
+        """A controller whose registration timed out, on a busy machine, waits for that request indefinitely (4.0.2)."""
         for node_id in missing:
             node = self._nodes[node_id]
             if node.alive and _GAVE_UP in node.log_text():

@@ -46,7 +46,7 @@ def free_port() -> Iterator[Callable[[], int]]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything under ``tests/lab`` needs the lab; what fails there is played once more (decision 16)."""
+    """Everything under ``tests/lab`` needs the lab; what fails there is run once more (decision 16)."""
     in_lab = {path: path.is_relative_to(LAB) for path in {item.path for item in items}}
     for item in items:
         if in_lab[item.path]:

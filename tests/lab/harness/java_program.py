@@ -1,4 +1,4 @@
-"""A program of tests/lab/java that runs beside a cluster, with the clients of that cluster's release."""
+"""A program of tests/lab/java that runs next to a cluster, with the clients of that cluster's release."""
 
 from __future__ import annotations
 

@@ -252,5 +252,5 @@ _shared = Pool()
 
 
 def shared_pool() -> Pool:
-    """The pool of this Python process, which everything in the lab uses unless told otherwise."""
+    """The pool of this Python process, which everything in the lab uses by default."""
     return _shared

@@ -1,6 +1,6 @@
 """Free ports on loopback, kept free for the node that will listen on them.
 
-A port is reserved by a socket that is bound to it and never listens. Linux then gives it to nobody who asks
+A port is reserved by a socket that is bound to it and never listens. Linux then gives it to no process that asks
 for any port, in this process or another, but lets a server bind it that sets ``SO_REUSEADDR``, as Java's
 server sockets do. So there is no gap between choosing a port and listening on it, and a node finds its port
 again after a restart.
@@ -17,7 +17,7 @@ _held: dict[int, int] = {}
 
 
 def free_port() -> int:
-    """A port on 127.0.0.1 that nobody has; reserved until ``release_port`` or the end of this process."""
+    """A port on 127.0.0.1 that no process has; reserved until ``release_port`` or the end of this process."""
     holder = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,7 +1,7 @@
 """A node with a listener of every kind of security, and the client files that fit them.
 
 One process serves them all, so a test costs no start of its own. Users: alice (SCRAM, made at format; PLAIN), admin
-(PLAIN, the node itself). The authority and its certificates are made anew each time.
+(PLAIN, the node itself). The authority and its certificates are made each time.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _sasl() -> dict[str, str]:
 
 
 def _signed_tokens(keys: str, *, checks_tokens: bool) -> dict[str, str]:
-    """The listener OIDC: tokens that a key of that file signed, for this audience and by this issuer."""
+    """The listener OIDC: tokens that a key of that file signed for this audience, by this issuer."""
     listener = "listener.name.oidc"
     common = {
         f"{listener}.sasl.enabled.mechanisms": "OAUTHBEARER",

@@ -115,7 +115,7 @@ class Server(abc.ABC):
         raise ProcessFailed(f"{self.name} (Kafka {self.release}) {state}; its log ends:\n{self.log_text()[-3000:]}")
 
     def wait_exit(self, timeout_s: float = 60) -> int:
-        """Wait until it ends by itself; returns the exit code, ``ProcessFailed`` if it takes too long."""
+        """Wait until it ends; returns the exit code, ``ProcessFailed`` if it takes too long."""
         code = self.running.wait(timeout_s)
         if code is None:
             raise ProcessFailed(f"{self.name} still runs after {timeout_s} s")

@@ -41,9 +41,9 @@ class ToolResult:
 
 
 class StorageToolServer:
-    """A JVM that runs tools for whoever asks, one at a time; use it as a context manager.
+    """A JVM that runs tools for any thread that asks, one at a time; use it as a context manager.
 
-    A tool that does not end in time, or a JVM that dies, costs that one run (``ProcessFailed``): the next run
+    A tool that does not end in time, or a JVM that exits, costs that one run (``ProcessFailed``): the next run
     gets a new JVM.
     """
 
@@ -85,7 +85,7 @@ class StorageToolServer:
     ) -> ToolResult:
         """Run the ``main`` of any class in the jars of a release.
 
-        Raises ``ProcessFailed`` if the run takes longer than ``timeout_s`` or the JVM dies of it.
+        Raises ``ProcessFailed`` if the run takes longer than ``timeout_s`` or the JVM exits because of it.
         """
         request = [str(maven.jars(release)), class_name, *map(str, arguments)]
         with self._lock:

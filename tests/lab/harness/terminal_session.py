@@ -1,4 +1,4 @@
-"""A command on a terminal of its own, with somebody in front of it who reads, answers and presses Ctrl-C.
+"""A command on a terminal of its own, with an operator in front of it who reads, answers and presses Ctrl-C.
 
 ::
 
@@ -78,7 +78,7 @@ class TerminalSession:
 
     @property
     def frames(self) -> list[str]:
-        """What stood on the screen, one after the other, of a view that is drawn over itself."""
+        """What was on the screen, one frame after the other, of a view that is drawn over itself."""
         return [plain(part) for part in _REDRAWN.split(self._text) if plain(part).strip()]
 
     def until(self, holds: Callable[[str], object], timeout_s: float = 60) -> str:

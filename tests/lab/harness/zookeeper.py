@@ -71,7 +71,7 @@ class ZooKeeperEnsemble:
         options: list[str] = []
         if read_only:
             more["localSessionsEnabled"] = "true"  # a read-only server gives no others
-            more["localSessionsUpgradingEnabled"] = "true"  # or nobody can make an ephemeral znode
+            more["localSessionsUpgradingEnabled"] = "true"  # without it no client can make an ephemeral znode
             options.append("-Dreadonlymode.enabled=true")
         self.servers = []
         for client, port in enumerate(clients, 1):

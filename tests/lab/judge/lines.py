@@ -19,7 +19,7 @@ class Line(NamedTuple):
     """One thing that a side did, as text."""
 
     text: str
-    count: int = 1  # of lines of the driver that this one stands for
+    count: int = 1  # of lines of the driver that this line represents
 
 
 def told(line: str) -> Line:
@@ -33,7 +33,7 @@ def told(line: str) -> Line:
 
 
 def told_by(effect: Any, said: list[Line]) -> Line:
-    """One of our effects as the driver tells Kafka's; the version of a message is the one that Kafka chose."""
+    """One of our effects as the driver prints Kafka's; the version of a message is the one that Kafka chose."""
     if effect.effect != SEND:
         return Line(_told_write(effect))
     key = key_of(effect)

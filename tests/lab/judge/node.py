@@ -1,7 +1,7 @@
 """One process twice: our state machine, and a KafkaRaftClient of the release; each call is made to both and compared.
 
 What is compared is all that a world can see: the state, the epoch, the leader, the vote, the high watermark, both ends
-of the log, the voters, when it wants to be woken, and in their order every write, every random number and every byte
+of the log, the voters, when it asks to be woken, and in their order every write, every random number and every byte
 that it sends.
 """
 
@@ -316,7 +316,7 @@ def _is_done(answer: str) -> None:
 
 
 def _with_timeout(facts: str, timeout: int, observes: State | None, theirs: str) -> str:
-    """The facts of our node, with when it wants to be woken.
+    """The facts of our node, with when it asks to be woken.
 
     An observer of Kafka's whose timer has expired polls without a pause until it is answered, and does nothing in
     those polls; one without a leader also wakes for an election that is not its own. Ours waits.

@@ -1,4 +1,4 @@
-"""One run: a change of ours under load, a blow while it runs, the way back to health, and the same command again."""
+"""One run: a change of ours under load, a fault while it runs, the recovery, and the same command again."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def _played(course: Course, root: Path, runs: range) -> tuple[list[Run], dict[st
     return seen, traffic.result
 
 
-def test_nothing_acknowledged_is_lost_while_the_leader_dies_in_a_change(lab_pool: Pool, tmp_path: Path) -> None:
+def test_nothing_acknowledged_is_lost_while_the_leader_is_killed_in_a_change(lab_pool: Pool, tmp_path: Path) -> None:
     runs, whole = _played(SAMPLED, tmp_path, SAMPLE)
     assert [run.blow for run in runs] == ["kill leader"] * 2
     assert all(run.is_right for run in runs), runs

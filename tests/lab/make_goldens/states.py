@@ -1,4 +1,4 @@
-"""Makes `tests/golden/states/`: a real cluster observed in every state of its migration, on the way back, and broken.
+"""Makes `tests/golden/states/`: a real cluster observed in every state of its migration, in its rollback, and broken.
 
 `python -m tests.lab.make_goldens.states [story|wrong_ways|three_of_each]`. Kafka 3.9.2 with little metadata, so that
 the captures are small; each is a folder as `migrate observe` saves it (without secrets), in one archive.
@@ -80,7 +80,7 @@ def story(cluster: MigrationCluster) -> None:
 
 
 def back(cluster: MigrationCluster, camera: Camera) -> None:
-    """The way back, observed after each part of it."""
+    """The rollback, observed after each part of it."""
     for broker in cluster.broker_ids:
         cluster.enter(broker)
     camera.take("M6-back-from-kraft", "M6")
@@ -174,7 +174,7 @@ def three_of_each(cluster: MigrationCluster) -> None:
 
 
 def poison(cluster: MigrationCluster) -> None:
-    """A quota that is no number: harmless until the copy, and the end of every controller in it."""
+    """A quota that is not a number: harmless until the copy, and the end of every controller in it."""
     client = KazooClient(hosts=cluster.connect)
     client.start()
     try:
@@ -185,7 +185,7 @@ def poison(cluster: MigrationCluster) -> None:
 
 
 def anew(cluster: MigrationCluster) -> None:
-    """The controller on an empty disk, with the flag. Brokers in migration mode end by themselves at that."""
+    """The controller on an empty disk, with the flag. Brokers in migration mode exit because of it."""
     cluster.stop(_CONTROLLER)
     shutil.rmtree(cluster.plan.log_dir(_CONTROLLER))
     cluster.write(_CONTROLLER, "migration")

@@ -27,7 +27,7 @@ from tests.lab.harness.storage_tool import StorageToolServer
 from tests.lab.make_goldens.formats import CLUSTER_ID, FIRST, SCRAM, VOTERS
 from tests.metadata.goldens import BATCH_FILES, GOLDEN
 
-# (who the node is, what is asked of the tool besides), by the first release that knows it.
+# (who the node is, what else is asked of the tool), by the first release that knows it.
 WAYS: list[tuple[tuple[int, ...], bool, tuple[str, ...]]] = [
     ((3, 3), False, ()),
     ((3, 6), False, SCRAM),
@@ -102,7 +102,7 @@ def _metadata(record: Record) -> tuple[str, Any]:
 
 
 def check(storage_tool: StorageToolServer, release: str, file: Path, tmp_path: Path, name: str) -> None:
-    """Dump a file under the name that the tool wants to see, and compare."""
+    """Dump a file under the name that the tool requires, and compare."""
     copy = tmp_path / name
     shutil.copyfile(file, copy)
     result = storage_tool.dump(release, ["--cluster-metadata-decoder", "--files", copy])

@@ -1,4 +1,4 @@
-"""A node of Kafka starts from a snapshot that we wrote, on a disk without a log, and goes on from it."""
+"""A node of Kafka starts from a snapshot that we wrote, on a disk without a log, and continues with it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def oracle(request: pytest.FixtureRequest) -> Iterator[ImageOracle]:
 
 
 def what_kafka_keeps(image: Image, release: str) -> Image:
-    """Without what is no part of Kafka's image: the quorum; from 4.0 on the migration's state and kraft.version."""
+    """Without what Kafka's image does not hold: the quorum; from 4.0 on the migration's state and kraft.version."""
     kept = replace(image, kraft_version=None, voters=None, transaction=None)
     if release.startswith("3."):
         return kept
@@ -45,7 +45,7 @@ def what_kafka_keeps(image: Image, release: str) -> Image:
 
 
 def assert_same(oracle: ImageOracle, file: Path, scratch: Path) -> None:
-    """Kafka's image of the log, told by the records it writes, is ours; and Kafka reads our snapshot as that image."""
+    """Kafka's image of the log, known by the records it writes, is ours; and Kafka reads our snapshot as that image."""
     ours = replay_runs(walk_runs([file.read_bytes()]))
     assert {finding.id for finding in ours.findings} <= {"aborted-transaction"}
     kafkas = replay(oracle.records_of_image([file], scratch), snapshot=True)

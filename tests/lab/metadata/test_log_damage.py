@@ -1,6 +1,6 @@
 """A wrong CRC in the metadata log of a real node: the state that `log image` shows is the one that the node has.
 
-A node that starts cuts its log at the first bad batch; where the newest snapshot lies beyond that, it goes on from the
+A node that starts cuts its log at the first bad batch; where the newest snapshot is beyond that, it continues from the
 snapshot and nothing else.
 """
 

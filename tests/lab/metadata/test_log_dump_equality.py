@@ -1,6 +1,6 @@
-"""`log dump` tells every record as Kafka's dump tool does, for logs of clusters that really ran and for any record.
+"""`log dump` prints every record as Kafka's dump tool does, for logs of clusters that really ran and for any record.
 
-The captures under tests/golden are those of running nodes of several releases. Besides them, a log with every record
+The captures under tests/golden are those of running nodes of several releases. In addition, a log with every record
 type at every version that the newest published tool knows, values at random, is written by us and read by both.
 """
 

@@ -1,4 +1,4 @@
-"""`kafkactl log` on a running quorum: what is fetched is what stands on the disks, and the disks agree."""
+"""`kafkactl log` on a running quorum: what is fetched is what is on the disks, and the disks agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder(cluster: KafkaCluster, node_id: int) -> Path:
 
 
 @pytest.mark.parametrize("way", ["--bootstrap-controller", "--bootstrap-server"])
-def test_what_is_fetched_is_what_stands_on_the_disk(kafkactl, cluster: KafkaCluster, way: str):
+def test_what_is_fetched_is_what_is_on_the_disk(kafkactl, cluster: KafkaCluster, way: str):
     address = cluster.bootstrap_controller if way == "--bootstrap-controller" else cluster.bootstrap_server
     run = kafkactl("log", "dump", "--from-cluster", way, address)
     assert run.code == 0, run.stderr
@@ -74,7 +74,7 @@ def test_a_live_cluster_is_predicted_as_its_disk_is(kafkactl, cluster: KafkaClus
     assert (both.code, len(both.json["source"]["replicas"])) == (0, 2), both.stdout
 
 
-def test_a_disk_is_held_against_the_live_cluster(kafkactl, cluster: KafkaCluster):
+def test_a_disk_is_compared_with_the_live_cluster(kafkactl, cluster: KafkaCluster):
     live = ("--from-cluster", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json")
     run = kafkactl(
         "log", "verify", *(folder(cluster, controller_id) for controller_id in cluster.controller_ids), *live
@@ -97,7 +97,7 @@ def test_the_nodes_agree(kafkactl, cluster: KafkaCluster):
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["3.9.2", "4.4.0"])
-def test_what_came_before_the_newest_snapshot_is_told(kafkactl, new_cluster: ClusterOf, release: str):
+def test_what_came_before_the_newest_snapshot_is_reported(kafkactl, new_cluster: ClusterOf, release: str):
     """As long as the controller's log has it; what a node of the same cluster has on disk is the same."""
     often = {"metadata.log.max.snapshot.interval.ms": "2000"}
     cluster = new_cluster(release, controllers=1, brokers=1, settings=often)

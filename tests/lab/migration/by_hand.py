@@ -1,11 +1,11 @@
-"""Who drives a migration of the lab: somebody at a terminal without hooks, or with those of a template.
+"""Who drives a migration of the lab: an operator at a terminal without hooks, or with those of a template.
 
 ::
 
     with operator("manual", cluster) as operator:
         answer = operator.kafkactl("run", "--until", "M3", "--yes")
 
-`manual` does what `migrate run` prints: the commands are carried out as they are printed, and so late as somebody
+`manual` does what `migrate run` prints: the commands are carried out as they are printed, and so late as an operator
 needs to paste them. `local` and `command` have hooks, which start and stop the nodes of the test.
 """
 
@@ -128,7 +128,7 @@ class ByHand(Operator):
 
 
 def _command_hooks(cluster: FirstCluster, driven: Driven) -> dict[str, Sequence[str]]:
-    """Every verb by a command of one's own; a node is started by `restart`, for there is no `start`."""
+    """Every verb by a command of one's own; a node is started by `restart`, because there is no `start`."""
     swap = cluster.workdir / "swap.sh"
     swap.write_text(_SWAP)
     return {

@@ -167,7 +167,7 @@ class MigrationCluster:
             self.node(node_id).stop(grace_s)
 
     def kill(self, *node_ids: int) -> None:
-        """SIGKILL; the broker's `/brokers/ids/N` is waited for, as a start before that dies."""
+        """SIGKILL; the broker's `/brokers/ids/N` is waited for, because a start before that fails."""
         for node_id in node_ids:
             self.node(node_id).kill()
         for node_id in set(node_ids) & set(self.broker_ids):

@@ -90,13 +90,13 @@ class Driven:
         return answer
 
     def run(self, *words: str, code: int = 0) -> dict[str, Any]:
-        """`migrate run` by an operator who has looked at what nobody can observe."""
+        """`migrate run` by an operator who has looked at what cannot be observed."""
         return self.kafkactl(
             "run", "--yes", *(word for finding in ACCEPTED for word in ("--accept", finding)), *words, code=code
         )
 
     def typed(self, line: Line, *words: str, code: int = 0) -> dict[str, Any]:
-        """Run a line of the runbook as it stands there, with `words` behind it; its answer, the last one of a watch."""
+        """Run a line of the runbook unchanged, with `words` after it; its answer, the last one of a watch."""
         pace = PACE if line.verb in ("run", "rollback", "finalize") else ()
         command = [sys.executable, "-m", "kafkactl", *line.words(self.names), *pace, *words, "-o", "json"]
         ended = subprocess.run(

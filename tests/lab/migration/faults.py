@@ -35,7 +35,7 @@ _POLL_S: Final = 0.05
 
 
 class FaultyDriven(Driven):
-    """A driver whose hooks misbehave once each, in the order in which they were told to."""
+    """A driver whose hooks misbehave once each, in the order that they were given."""
 
     def __init__(
         self, cluster: MigrationCluster, *, connect: str | None = None, hook_timeout_s: int = 120,
@@ -130,7 +130,7 @@ class FaultyDriven(Driven):
         others = [broker_id for broker_id in self.cluster.broker_ids if broker_id != asked["node"]]
         return self._well(asked | {"node": others[0]})
 
-    # --- what came of it ---
+    # --- the result ---
 
     @property
     def journal(self) -> list[dict[str, Any]]:
@@ -138,13 +138,13 @@ class FaultyDriven(Driven):
         return journal_in(self.cluster.workdir / "journal")
 
     def with_other_journal(self, folder: str, *, is_copy: bool = False) -> OtherDriver:
-        """Somebody else with the same hooks and a journal of his own, a new one or a copy of ours."""
+        """Another operator with the same hooks and another journal, a new one or a copy of ours."""
         if is_copy:
             shutil.copytree(self.cluster.workdir / "journal", self.cluster.workdir / folder)
         return OtherDriver(self, folder)
 
     def words(self, verb: str, *more: str) -> list[str]:
-        """The command line of somebody who has looked at what nobody can observe."""
+        """The command line of an operator who has checked what cannot be observed."""
         accepted = [word for finding in ACCEPTED for word in ("--accept", finding)] if verb == "run" else []
         return self.command(verb, "--yes", *accepted, *more)
 
@@ -213,13 +213,13 @@ class UnderWay:
         self.code = self.process.wait(900)
         self.took_s = time.monotonic() - self._began
         said = self.said
-        for text in (self._out.read_text(encoding="utf-8"), said[said.find("{\n") :]):  # an error is told on stderr
+        for text in (self._out.read_text(encoding="utf-8"), said[said.find("{\n") :]):  # an error is printed on stderr
             with contextlib.suppress(ValueError):
                 self.answer = self.answer or json.loads(text)
 
     @property
     def said(self) -> str:
-        """What it told on its way."""
+        """What it reported while it ran."""
         return self._err.read_text(encoding="utf-8")
 
     @property
@@ -246,7 +246,7 @@ def ended(driven: FaultyDriven | OtherDriver, verb: str, *words: str) -> UnderWa
 
 
 def later(seconds: float, does: Callable[[], object]) -> threading.Timer:
-    """Something that happens by itself after a while; nodes that it starts are the caller's."""
+    """Something that happens unasked after a while; nodes that it starts are the caller's."""
     owner = threading.get_ident()
 
     def act() -> None:

@@ -97,7 +97,7 @@ class FirstCluster(MigrationCluster):
                 file.write(f"{CREDENTIALS}={_PLAIN};\n")
 
     def administrator(self) -> dict[str, str]:
-        """See MigrationCluster; nobody logs in at these brokers."""
+        """See MigrationCluster; no client logs in at these brokers."""
         return {"bootstrap.servers": self.bootstrap_server}
 
     def inventory(self, template: str, hooks: Mapping[str, Sequence[str]] | None = None) -> Path:

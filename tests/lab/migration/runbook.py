@@ -23,7 +23,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "migration.md"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One command line as it stands there, under the first word or words of its heading."""
+    """One command line unchanged, under the first word or words of its heading."""
 
     section: str
     text: str
@@ -64,6 +64,6 @@ class Runbook:
 
     @property
     def left(self) -> list[str]:
-        """What stands in the runbook and was not run."""
+        """What is in the runbook and was not run."""
         wanted = Counter(self.lines)
         return [line.text for line in self.lines if self._ran[line] < wanted[line]]

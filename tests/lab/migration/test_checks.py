@@ -225,7 +225,7 @@ def test_controllers_that_first_started_without_the_flag(tmp_path: Path):
 
 
 def test_a_rollback_that_leaves_migration_behind_and_the_next_attempt(tmp_path: Path):
-    """Measured page, 2.4: the second attempt empties ZooKeeper; it is told before, and while there is time."""
+    """Measured page, 2.4: the second attempt empties ZooKeeper; it is reported before, and while there is time."""
     with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster:
         cluster.reach("M0")
         cluster.reach("M6")
@@ -262,7 +262,7 @@ def test_unknown_is_all_that_a_healthy_cluster_leaves_open(tmp_path: Path):
 
 
 def test_what_dual_write_loses_without_a_word(tmp_path: Path):
-    """D2, D4, D5 and the SCRAM users of a replay: told before a restart makes them true, and true afterwards."""
+    """D2, D4, D5 and the SCRAM users of a replay: reported before a restart makes them true, and true afterwards."""
     with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster:
         cluster.reach("M6")
         cluster.chores("quota:producer_byte_rate=77:client-id=brief")
@@ -293,7 +293,7 @@ def test_what_dual_write_loses_without_a_word(tmp_path: Path):
 
 
 def _scram_users(cluster: MigrationCluster) -> None:
-    """Kafka forgets whom the check names, and nobody else (measured page, 5.1)."""
+    """Kafka forgets whom the check names, and no other node (measured page, 5.1)."""
     cluster.chores("scram:alice", "scram:bob", "delete-scram:alice")
     cluster.wait_for(lambda: _credentials(cluster) == {"bob"}, "mirrored the users")
     assert "scram-removed-in-dual-write" in {finding.id for finding in seen(cluster)}

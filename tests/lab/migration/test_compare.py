@@ -1,4 +1,4 @@
-"""A whole migration of 3.9.2 with rendered files: ZooKeeper and KRaft say the same until somebody makes them not."""
+"""A whole migration of 3.9.2 with rendered files: ZooKeeper and KRaft agree until an operator makes them differ."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.campaign, pytest.mark.timeout(900)]
 RELEASE = "3.9.2"
 METRICS = ("config", "client-metrics sub")
 LOST = Znode(path="/", data=None, version=-1)
-# What rendering has to find out by itself.
+# What rendering has to find out on its own.
 _TAKEN_OUT = (
     "authorizer.class.name",
     "delegation.token.secret.key",
@@ -94,7 +94,7 @@ def settled(cluster: MigrationCluster, *wanted: tuple[str, str]) -> Comparison:
         found.append(seen(cluster)[1])
         return names(found[-1]) == list(wanted)
 
-    with contextlib.suppress(LabError):  # whoever asked shows what differs
+    with contextlib.suppress(LabError):  # the caller shows what differs
         cluster.wait_for(look, "agreed", 30)
     return found[-1]
 
@@ -135,7 +135,7 @@ def test_from_the_first_broker_to_the_end(cluster: RenderedCluster, kafkactl: Ca
 
 
 def behind_the_back(cluster: RenderedCluster) -> None:
-    """An old tool writes to ZooKeeper, and what it did is taken back."""
+    """An old tool writes to ZooKeeper, and what it did is undone."""
     with cluster.open_zookeeper() as zookeeper:
         tree = zookeeper.read_tree()
         topics = [f"/config/topics/{child}" for child in tree.children("/config/topics")]
@@ -163,14 +163,14 @@ def in_dual_write(cluster: RenderedCluster) -> None:
     found = settled(cluster, lost)
     assert names(found) == [lost]
     assert found.unexplained[0].kraft is None
-    # A new controller writes the whole tree anew.
+    # A new controller writes the whole tree again.
     cluster.restart(cluster.controller_ids[0])
     cluster.wait_dual_write()
     assert names(settled(cluster)) == []
 
 
 def shown(cluster: MigrationCluster) -> Comparison:
-    """The same as anybody sees it who gets the observation without its secrets."""
+    """The same for any operator who gets the observation without its secrets."""
     captured = observe(inventory_of(cluster), timeout_ms=60_000)
     folder = cluster.workdir / "shown"
     shutil.rmtree(folder, ignore_errors=True)

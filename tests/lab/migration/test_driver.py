@@ -1,4 +1,4 @@
-"""The driver on real clusters: all the way forward, back from dual write, and a refusal; more of it in `make lab`."""
+"""The driver on real clusters: forward to the end, back from dual write, and a refusal; more of it in `make lab`."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def modes(status: dict[str, Any]) -> list[str]:
 def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path) -> None:
     """Kafka 3.9.2, two brokers, every line of docs/migration.md, and a canary that writes through all of it.
 
-    The lines stand in the runbook's order, but for the way back, which is gone from dual write. What an operator
-    says at a terminal is given by options here; test_migration_runbook.py has somebody type it.
+    The lines stand in the runbook's order, but for the rollback, which starts from dual write. What an operator
+    says at a terminal is given by options here; test_migration_runbook.py has an operator type it.
     """
     runbook = Runbook()
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
@@ -134,7 +134,7 @@ def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> No
         cluster.chores("topic:canary:1:3")
         with Canary(cluster, "canary", interval_ms=200) as canary:
             # A young quorum of three has had more elections than the ZooKeeper controller: the epoch has to be raised
-            # on the way back, which is to be known before the first broker enters.
+            # in the rollback, which is to be known before the first broker enters.
             assert driven.run("--until", "M4", "--accept", "C-38")["state"] == "M4"
             assert driven.kafkactl("rollback", "--yes")["state"] == "M0"
             told.append("back from M4 with one of three brokers entered")
@@ -186,7 +186,7 @@ def restarted_controllers(journal: str) -> list[int]:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("release", ["3.7.2", "3.8.1", "3.9.2"])
 def test_back_from_every_state_and_forward_again(release: str, tmp_path: Path) -> None:
-    """One cluster that goes forward and back again and again: every way forward but the first is a second try.
+    """One cluster that goes forward and back again and again: every run forward but the first is a second attempt.
 
     Three brokers, for with two of them M4 and M4L are one state.
     """
@@ -220,7 +220,7 @@ def test_back_from_every_state_and_forward_again(release: str, tmp_path: Path) -
 @pytest.mark.campaign
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("then", ["run", "rollback"])
-def test_a_driver_that_is_killed_is_gone_on_with(then: str, tmp_path: Path) -> None:
+def test_a_driver_that_is_killed_is_resumed(then: str, tmp_path: Path) -> None:
     """SIGKILL as soon as the journal has so many entries; the next run gets there."""
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
         cluster.reach("M0")

@@ -1,7 +1,7 @@
 """What goes wrong around the driver on real clusters: it stops where it is safe, says what it saw, and goes on.
 
 Hooks that misbehave, a ZooKeeper without its quorum, paused, slow or read-only, two drivers, nodes that are killed.
-Each journey is told in docs/proof/migration.md.
+Each journey is recorded in docs/proof/migration.md.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def goes_on(driven: FaultyDriven, verb: str, state: str, *words: str) -> str:
             break
         assert run.code in (1, 3, 5) and run.ids[0] in _CATCHING_UP, (run.answer, run.said[-3000:])
         refused.append(run.ids[0])
-        if run.ids[0] == "claim-interrupted" or len(refused) % 3 == 0:  # not only late: lost, until it begins anew
+        if run.ids[0] == "claim-interrupted" or len(refused) % 3 == 0:  # not only late: lost, until it begins again
             driven.cluster.restart(3001)
             refused.append("the leading controller restarted")
         if run.ids[0] == "kraft-brokers-without-quorum":  # the other driver had stopped it
@@ -69,7 +69,7 @@ def goes_on(driven: FaultyDriven, verb: str, state: str, *words: str) -> str:
 
 
 def start_the_dead(cluster: MigrationCluster) -> list[str]:
-    """Brokers that had ended by themselves, without a ZooKeeper to register in."""
+    """Brokers that had exited, without a ZooKeeper to register in."""
     dead = [broker_id for broker_id in cluster.broker_ids if not cluster.node(broker_id).alive]
     cluster.start(*dead)
     return [f"broker {broker} started" for broker in dead]
@@ -249,7 +249,7 @@ def test_a_slow_zookeeper(tmp_path: Path) -> None:
 # --- epochs -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_driver_raises_a_low_epoch_on_its_way_back(tmp_path: Path) -> None:
+def test_the_driver_raises_a_low_epoch_in_its_rollback(tmp_path: Path) -> None:
     """KAFKA-20488: partitions carry KRaft's epoch, which is above /controller_epoch after many elections."""
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")
@@ -266,7 +266,7 @@ def test_the_driver_raises_a_low_epoch_on_its_way_back(tmp_path: Path) -> None:
             assert [step["state"] for step in answer["steps"] if step["action"] == "raise-controller-epoch"] == ["done"]
             high, _ = epochs(cluster)
             assert high > max(states)
-            cluster.stop(1)  # where a state is of a higher epoch, nobody leads from here on
+            cluster.stop(1)  # where a state is of a higher epoch, no controller leads from here on
             cluster.wait_for(lambda: set(leaders(cluster)) == {2}, "given every partition to broker 2")
             cluster.start(1)
         assert canary.result["lost"] == 0
@@ -350,7 +350,7 @@ def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
 
 
 def test_two_drivers_at_once(tmp_path: Path) -> None:
-    """With one journal the second is refused; with another journal nobody knows of the first but by what it does."""
+    """With one journal the second is refused; with another journal the first is known only by what it does."""
     told = []
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")

@@ -70,7 +70,7 @@ def test_from_ordinary_files_to_kafka_4(
 
 
 def _files(walk: Walk) -> None:
-    """The first looks: ordinary files are no blocker, and the login that is missing is asked for."""
+    """The first observations: ordinary files do not block, and the login that is missing is asked for."""
     checked = walk.check("M0")
     assert checked["counts"]["blocker"] == 0, checked["findings"]
     missing = {finding["subject"] for finding in checked["findings"] if finding["id"] == "listener-credentials-missing"}
@@ -81,7 +81,7 @@ def _files(walk: Walk) -> None:
 
 
 def _edit(walk: Walk) -> None:
-    """At M4L somebody edits a broker's file: it is reported, never overwritten unasked, and carried on when told so."""
+    """At M4L an operator edits a broker's file: it is reported, never overwritten unasked, and kept when accepted."""
     cluster, hand = walk.cluster, walk.hand
     before = {id: cluster.config_file(id).read_bytes() for id in cluster.broker_ids}
     with cluster.config_file(2).open("a") as file:

@@ -1,6 +1,6 @@
 """Nodes that are not who the inventory says, a quorum that is not up, and two drivers, on real clusters of Kafka 3.9.2.
 
-A live KRaft cluster of somebody else stands where the inventory has our controller; nothing may happen to it.
+A live KRaft cluster of another operator is where the inventory has our controller; nothing may happen to it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def refused(driven: Driven, inventory: str, id: str, commands: tuple[tuple[str, 
 
 @pytest.mark.timeout(600)
 def test_another_clusters_nodes_are_not_touched(tmp_path: Path) -> None:
-    """Foreign, swapped, missing: refused by every command; and a port that is none is no quorum."""
+    """Foreign, swapped, missing: refused by every command; and a port that is invalid gives no quorum."""
     with (
         MigrationCluster("3.9.2", tmp_path / "ours", brokers=2, controllers=2) as cluster,
         KafkaCluster("3.9.2", tmp_path / "other", controllers=1, brokers=0) as other,
@@ -105,7 +105,7 @@ def test_another_clusters_nodes_are_not_touched(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(600)
 def test_all_controllers_are_started_and_one_driver_drives(tmp_path: Path) -> None:
-    """`run --until M3` starts three controllers; a second driver is refused, and a killed one goes on at once."""
+    """`run --until M3` starts three controllers; a second driver is refused, and a killed one resumes at once."""
     with MigrationCluster("3.9.2", tmp_path, brokers=2, controllers=3) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")
         answer = driven.run("--until", "M2")
@@ -172,7 +172,7 @@ def _is_itself(driven: Driven, folder: Path) -> None:
 @pytest.mark.campaign
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 2.0, 3.0, 5.0])
-def test_a_broker_that_dies_before_a_restart_stops_the_roll(seconds: float, tmp_path: Path) -> None:
+def test_a_broker_that_exits_before_a_restart_stops_the_roll(seconds: float, tmp_path: Path) -> None:
     """Killed just before the next broker would be stopped, while ZooKeeper still has its session and the ISR has it."""
     with MigrationCluster("3.9.2", tmp_path, brokers=3) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M3")

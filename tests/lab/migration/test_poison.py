@@ -1,6 +1,6 @@
 """Poison of each kind on a real cluster: what is called lethal kills the controller, what is called silent is lost so.
 
-One cluster plays all of it. A copy that dies leaves everything as it was, but `/controller`: so one poison after the
+One cluster runs all of it. A copy that fails leaves everything as it was, but `/controller`: so one poison after the
 other is put in, and the controller started again. At last come those that Kafka passes over in silence, all at once,
 and the records of that copy are the predicted ones, byte for byte.
 """
@@ -94,7 +94,7 @@ def poisoned(client: KazooClient, poison: tuple[str, str, bytes]) -> Iterator[No
 
 
 def forecast(cluster: MigrationCluster, release: str) -> tuple[KafkaTree, CopyForecast]:
-    """What is predicted of the tree as it stands now."""
+    """What is predicted of the tree as it is now."""
     with cluster.open_zookeeper() as zookeeper:
         tree = parse_tree(zookeeper.read_tree())
     rules = copy_rules(KafkaVersion(*(int(part) for part in release.split("."))))
@@ -102,7 +102,7 @@ def forecast(cluster: MigrationCluster, release: str) -> tuple[KafkaTree, CopyFo
 
 
 def dies(cluster: MigrationCluster) -> None:
-    """The controller ends by itself, with the copy taken back and nothing in `/migration`."""
+    """The controller exits, with the copy undone and nothing in `/migration`."""
     node = cluster.node(FIRST_CONTROLLER)
     assert node.wait_exit(60) != 0
     assert "Aborting the ZK migration" in node.log_text()

@@ -1,4 +1,4 @@
-"""Rendered files of clusters of many kinds, held against `KafkaConfig` of the releases that can migrate."""
+"""Rendered files of clusters of many kinds, compared with `KafkaConfig` of the releases that can migrate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/migration.md by somebody at a terminal, and boards beside it on which the migration is watched.
+"""docs/migration.md by an operator at a terminal, and boards next to it on which the migration is watched.
 
 Nothing is given by options that does not stand in the runbook: questions are answered, and what `run` stops at is
 accepted by the names that it says. Gates have their ten seconds.
@@ -99,12 +99,12 @@ def boards(driven: Driven, sizes: Sequence[tuple[int, int]]) -> Iterator[list[Te
 
 
 def shows(session: TerminalSession, state: str) -> None:
-    """Wait until that state stands on the board."""
+    """Wait until that state is on the board."""
     session.until(lambda _: states_of(session)[-1:] == [state])
 
 
 def states_of(session: TerminalSession) -> list[str]:
-    """The states that stood on a board, one after the other."""
+    """The states that were on a board, one after the other."""
     found: list[str] = []
     for frame in session.frames:
         head = _STATE.match(frame.lstrip())
@@ -114,7 +114,7 @@ def states_of(session: TerminalSession) -> list[str]:
 
 
 def test_every_line_of_the_runbook_is_typed_and_the_board_follows(tmp_path: Path) -> None:
-    """From the first look to the end, the way back in between gone from M8, watched on two screens."""
+    """From the first observation to the end, with a rollback from M8 in between, watched on two screens."""
     runbook = Runbook()
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
         somebody = Somebody(runbook, driven)
@@ -164,7 +164,7 @@ def in_order(wanted: Sequence[str], seen: Sequence[str]) -> bool:
     return all(line in left for line in wanted)
 
 
-# --- when somebody does not answer ---
+# --- when the operator does not answer ---
 
 _QUICK_S = 25.0
 _PROBLEMS = 7
@@ -197,7 +197,7 @@ def test_status_is_quick_and_clear_about_who_does_not_answer(tmp_path: Path) -> 
             cluster.node(1).resume()
         assert hangs["state"] == "M6"
         assert held_up(hangs, "node-not-observed", "broker 1") and held_up(hangs, "broker-down", "broker 1")
-        # The look took ten seconds, in which the log went on: that is no lag.
+        # The observation took ten seconds, in which the log grew: that is not a lag.
         assert hangs["observed"]["dual_write"]["follows"]
         assert "migration-driver-stuck" not in {gate["id"] for gate in hangs["gates"]}
         told.append(f"a broker that hangs: {hangs['state']}, exit code {_PROBLEMS}, in {hangs['took_s']:.0f} s")

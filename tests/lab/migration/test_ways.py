@@ -1,6 +1,6 @@
 """The plans carried out on a real cluster, one step after the other: forward to M8, back to M0, forward to the end.
 
-Nothing knows the way but `plan_forward` and `plan_rollback`: before each step the cluster is observed and planned anew,
+Nothing knows the steps but `plan_forward` and `plan_rollback`: before each step the cluster is observed and planned,
 as the driver does. What is proven is that each step's end is seen in the next plan, that the states are those that the
 cluster really has, and that nothing of what a topic is gets lost.
 """
@@ -84,7 +84,7 @@ class Operator:
                 self._until_seen(step, plan)
 
     def back(self) -> Observation:
-        """To M0, and the disks that are left over are wiped: a start on one of them would go on with the old log."""
+        """To M0, and the disks that are left over are wiped: a start on one of them would continue with the old log."""
         last = self.go(plan_rollback, until=lambda _: False)
         assert [finding.id for finding in plan_forward(last, self.inventory).findings] == ["controller-disk-left-over"]
         for id in self.cluster.controller_ids:
@@ -191,7 +191,7 @@ def test_forward_back_and_forward_again(tmp_path: Path) -> None:
 
 
 def _forward(operator: Operator, goal: str) -> None:
-    """Forward; at M6 nothing may differ, and the gates are open there in two looks ten seconds apart."""
+    """Forward; at M6 nothing may differ, and the gates are open there in two observations ten seconds apart."""
     seen = operator.go(plan_forward, until=lambda state: state == "M6")
     deadline = time.monotonic() + _STEP_S
     while True:
@@ -205,7 +205,7 @@ def _forward(operator: Operator, goal: str) -> None:
     operator.go(plan_forward, until=lambda state: state == goal)
 
 
-def test_a_low_epoch_is_raised_on_the_way_back(tmp_path: Path) -> None:
+def test_a_low_epoch_is_raised_in_the_rollback(tmp_path: Path) -> None:
     """KAFKA-20488: controllers restarted before the brokers enter put KRaft's epoch above ZooKeeper's."""
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.reach("M0")
@@ -236,11 +236,11 @@ def test_a_low_epoch_is_raised_on_the_way_back(tmp_path: Path) -> None:
         assert {state.leader for state in states if state is not None} == {2}
 
 
-def test_a_stale_migration_is_seen_in_time_and_taken_back(tmp_path: Path) -> None:
+def test_a_stale_migration_is_seen_in_time_and_rolled_back(tmp_path: Path) -> None:
     """A new quorum on the /migration of an old one empties ZooKeeper when its log is as long as the old offset.
 
-    The brokers, still in migration mode, end by themselves when they hear of it ("The leader requested truncation to
-    offset 8, which is below the current high watermark"): so one is started before anybody can be elected.
+    The brokers, still in migration mode, exit when they hear of it ("The leader requested truncation to
+    offset 8, which is below the current high watermark"): so one is started before any node can be elected.
     """
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.reach("M0")

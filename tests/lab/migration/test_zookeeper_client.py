@@ -137,7 +137,7 @@ def test_a_tree_that_moves_is_read_until_it_stands(
     kazoo.delete("/config/topics/new")
 
 
-def test_what_never_stands_still_is_named(
+def test_what_never_stops_changing_is_named(
     zookeeper: ZooKeeper, kazoo: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, sync = "/brokers/topics/topic-2", Reader.sync

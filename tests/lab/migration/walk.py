@@ -114,7 +114,7 @@ class Walk:
         self.says(f"`{' '.join(words)}` done")
 
     def settings_agree(self) -> None:
-        """No controller decides otherwise than the brokers' files said before the migration."""
+        """No controller decides differently from what the brokers' files said before the migration."""
         answer = self.plain("nodes", "verify", code=None)
         found = [
             finding for finding in answer["findings"] if finding["id"].endswith(("-differ", "-differs", "-overridden"))

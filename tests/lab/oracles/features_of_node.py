@@ -1,4 +1,4 @@
-"""The finalized feature levels that a running node tells in its answer to ApiVersions (version 3)."""
+"""The finalized feature levels that a running node reports in its answer to ApiVersions (version 3)."""
 
 from __future__ import annotations
 

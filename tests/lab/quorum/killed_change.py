@@ -1,7 +1,7 @@
-"""A reassignment in a process of its own that ends itself by SIGKILL at its nth action.
+"""A reassignment in a process of its own that is ended by SIGKILL at its nth action.
 
 `python -m tests.lab.quorum.killed_change SERVERS TARGET JOURNAL N`: actions are looks, requests before and after they
-are sent, and entries of the journal before and after they are written; N 0 kills nobody. Prints how many there were.
+are sent, and entries of the journal before and after they are written; N 0 kills nothing. Prints how many there were.
 """
 
 from __future__ import annotations

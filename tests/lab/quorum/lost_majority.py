@@ -71,9 +71,9 @@ class Scene:
 
 
 def lose_majority(cluster: KafkaCluster, *, brokers_die: bool = True, restarts: int = 0) -> Scene:
-    """Play the scene on a cluster that was not started yet; every controller is dead at its end, and the brokers.
+    """Run the scene on a cluster that was not started yet; every controller is dead at its end, and the brokers.
 
-    `restarts`: so often every broker dies and returns while G is away, which raises leader epochs unknown to G.
+    `restarts`: so often every broker is killed and returns while G is away, which raises leader epochs unknown to G.
     """
     cluster.start()
     with admin(cluster) as chores:
@@ -209,7 +209,7 @@ def strays(scene: Scene) -> dict[int, list[str]]:
 
 
 def isrs(cluster: KafkaCluster) -> dict[tuple[str, int], tuple[int, ...]]:
-    """The in-sync replicas of every partition, as brokers tell them; nothing where none tells right now."""
+    """The in-sync replicas of every partition, as brokers report them; nothing where none answers right now."""
     with contextlib.suppress(KafkaError), admin(cluster) as chores:
         return {
             (topic["name"], partition["partition_index"]): tuple(sorted(partition["isr_nodes"]))

@@ -162,7 +162,7 @@ def test_a_release_that_only_claims_to_convert_is_not_asked(
 
 
 @pytest.mark.campaign
-def test_a_controller_that_joins_by_itself(new_cluster: ClusterOf, tmp_path: Path) -> None:
+def test_a_controller_that_joins_unasked(new_cluster: ClusterOf, tmp_path: Path) -> None:
     """controller.quorum.auto.join.enable (4.2): who is removed and runs is back within seconds (KAFKA-19850)."""
     cluster = new_cluster(
         "4.3.1", controllers=3, brokers=0, voters=(1,), settings=(("controller.quorum.auto.join.enable", "true"),)
@@ -220,7 +220,7 @@ def test_a_candidate_s_endpoint_has_to_be_its_own(new_cluster: ClusterOf, tmp_pa
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
-def test_a_wrong_endpoint_in_the_voter_set_is_told_and_can_be_put_right(
+def test_a_wrong_endpoint_in_the_voter_set_is_reported_and_can_be_corrected(
     release: str, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
     """The leader probes over an open connection, whatever endpoint a request names (measured; 3.9.2 never repairs)."""
@@ -278,7 +278,7 @@ def test_the_commands_and_kafkas_tool_say_the_same(
 
 
 def _wait_dead(cluster: KafkaCluster, *node_ids: int) -> None:
-    """Until the leader takes them for dead, and somebody leads."""
+    """Until the leader takes them for dead, and there is a leader."""
     cluster.wait_for(lambda: cluster.leader() not in (-1, *node_ids), "a leader that lives")
     time.sleep(4.5)
 

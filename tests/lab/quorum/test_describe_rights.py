@@ -64,7 +64,7 @@ def alice(tmp_path: Path) -> Path:
     return file
 
 
-def test_who_may_not_ask_is_told_and_not_that_nobody_leads(
+def test_a_missing_right_is_reported_and_not_a_missing_leader(
     places: dict[str, str], alice: Path, kafkactl: Callable[..., Run]
 ) -> None:
     for option, place in (("--bootstrap-controller", "GUARDED"), ("--bootstrap-server", "LOGIN")):
@@ -75,13 +75,13 @@ def test_who_may_not_ask_is_told_and_not_that_nobody_leads(
         assert PASSWORD not in run.stderr
 
 
-def test_whoever_may_is_answered(places: dict[str, str], kafkactl: Callable[..., Run]) -> None:
+def test_each_user_with_the_right_is_answered(places: dict[str, str], kafkactl: Callable[..., Run]) -> None:
     for option, place in (("--bootstrap-controller", "CONTROLLER"), ("--bootstrap-server", "CLEAR")):
         run = kafkactl("quorum", "describe", option, places[place], "-o", "json")
         assert (run.code, run.json["leader_id"], run.json["cluster_id"]) == (0, 1, CLUSTER_ID)
         assert run.json["findings"] == []
 
 
-def test_a_listener_that_wants_a_login_is_named(places: dict[str, str], kafkactl: Callable[..., Run]) -> None:
+def test_a_listener_that_requires_a_login_is_named(places: dict[str, str], kafkactl: Callable[..., Run]) -> None:
     run = kafkactl("quorum", "describe", "--bootstrap-controller", places["GUARDED"], "-o", "json")
     assert (run.code, run.stdout) == (4, ""), run

@@ -1,7 +1,7 @@
 """A wrong port in the voter set of a real cluster: Kafka commits it, and `quorum describe` finds it.
 
 The leader probes a new voter over whatever connection it has to that node id; one that is left from an earlier attempt
-hides that nobody listens where the request says. 3.9 never repairs it, 4.x does at the voter's next update.
+hides that no process listens where the request says. 3.9 never repairs it, 4.x does at the voter's next update.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def add_voter(cluster: KafkaCluster, node_id: int, directory_id: Uuid, port: int
 
 
 def commit_a_wrong_port(cluster: KafkaCluster, joined: int) -> int:
-    """Make `joined` a voter at a port where nobody listens; that port."""
+    """Make `joined` a voter at a port where no process listens; that port."""
     right = cluster.controller_address(joined).port
     directory_id = Uuid.parse(cluster.directory_id(joined))
     # An attempt with a directory that is not there: refused, after the leader has connected.
@@ -65,7 +65,9 @@ def _ids(told: list[dict[str, str]]) -> set[tuple[str, str]]:
     return {(finding["id"], finding["subject"]) for finding in told}
 
 
-def test_a_wrong_port_that_3_9_commits_for_good_is_found(new_cluster: ClusterOf, kafkactl: Callable[..., Run]) -> None:
+def test_a_wrong_port_that_3_9_commits_permanently_is_found(
+    new_cluster: ClusterOf, kafkactl: Callable[..., Run]
+) -> None:
     cluster = new_cluster("3.9.2", controllers=2, brokers=1, voters=(1,)).start()
     wrong = commit_a_wrong_port(cluster, 2)
     time.sleep(5)

@@ -1,6 +1,6 @@
 """Changes of a real quorum over a network that fails: what was done there is counted in its metadata log.
 
-A thinned set of tests/adapters/kafka/test_change_faults.py, to see that the quorum played there is no kinder than a
+A thinned set of tests/adapters/kafka/test_change_faults.py, to see that the quorum simulated there is no kinder than a
 real one.
 """
 

@@ -20,12 +20,12 @@ RELEASES = ["3.9.2", "4.3.1", "4.4.0"]
 SHARED = "4.3.1"  # its cluster of three controllers is one that other tests use as well
 BEFORE_S = (0.0, 0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 DURING_S = (0.3, 0.6, 0.9)
-_EXIT_S = 0.25  # from the last look to the end of the process
+_EXIT_S = 0.25  # from the last observation to the end of the process
 REFUSED, PLANNED, DONE = "refused, 3", "planned, 0", "done, 0"
 
 
 class _Asked(NamedTuple):
-    """A command and what came of it."""
+    """A command and its result."""
 
     found: str
     seconds: float
@@ -135,7 +135,7 @@ def _reassign(quorum: Quorum, event: str, delay_s: float) -> Row:
 
 
 @pytest.mark.parametrize("release", ["3.9.2", SHARED, pytest.param("4.4.0", marks=pytest.mark.campaign)])
-def test_a_healthy_voter_is_not_removed_while_another_has_just_died(
+def test_a_healthy_voter_is_not_removed_while_another_was_just_killed(
     release: str, cluster_of: ClusterOf, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
     """Nothing is removed here, so the cluster may be one that other tests share."""

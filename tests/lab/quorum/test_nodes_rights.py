@@ -1,4 +1,4 @@
-"""`kafkactl nodes` for a user who has some of the rights it takes: what is not allowed is told, the rest is shown."""
+"""`kafkactl nodes` for a user with some of the rights it takes: what is not allowed is reported, the rest is shown."""
 
 from __future__ import annotations
 

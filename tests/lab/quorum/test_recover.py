@@ -1,4 +1,4 @@
-"""A quorum that lost its majority is recovered with the command alone, and real Kafka goes on from what it wrote."""
+"""A quorum that lost its majority is recovered with the command alone, and real Kafka continues from what it wrote."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ pytestmark = [
 
 
 class Writer:
-    """A producer that never stops: what it was told to be written."""
+    """A producer that never stops: what was acknowledged to it."""
 
     def __init__(self, cluster: KafkaCluster) -> None:
         self.acked: list[bytes] = []
@@ -106,7 +106,7 @@ def test_brokers_that_never_stop_and_voters_that_return(
 
 
 def grown_back(kafkactl: Cli, scene: Scene) -> None:
-    """New disks for the old ids, made voters; then the recovered controller dies, and the cluster goes on."""
+    """New disks for the old ids, made voters; then the recovered controller is killed, and the cluster continues."""
     cluster = scene.cluster
     for node in (scene.lagging, scene.leader):
         cluster.replace_disk(node)

@@ -1,4 +1,4 @@
-"""Recovery where only a lagging controller is left: what becomes stray is foretold, adopted, and taken back."""
+"""Recovery where only a lagging controller is left: what becomes stray is predicted, adopted, and restored."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def lost(scene: Scene) -> tuple[str, str]:
     return "--lost", f"{scene.leader},{scene.complete}"
 
 
-def test_strays_are_foretold_and_taken_back(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster]):
+def test_strays_are_predicted_and_restored(kafkactl: Cli, new_cluster: Callable[..., KafkaCluster]):
     scene = lose_majority(new_cluster("4.3.1", controllers=3, brokers=2))
     cluster, work = scene.cluster, scene.cluster.disks.workdir
     disks = [scene.disk(scene.lagging), *folders_alone(scene)]
@@ -121,7 +121,7 @@ def test_epochs_and_producer_ids_do_not_go_back(kafkactl: Cli, new_cluster: Call
     recover(kafkactl, scene, out, *shown(disks), *lost(scene), "--adopt", "--drop-empty")
     start_recovered(scene, scene.lagging, out)
     whole(scene, scene.lagging)
-    for broker in cluster.broker_ids:  # a leader dies, and its partitions go on
+    for broker in cluster.broker_ids:  # a leader is killed, and its partitions get another
         cluster.kill(broker)
         cluster.wait_for(lambda broker=broker: left(cluster, broker), "left the ISRs", 30)  # type: ignore[misc]
         before = {place: len(found) for place, found in read_all(cluster, TOPICS).items()}

@@ -20,7 +20,7 @@ from tests.lab.harness.cluster_fixtures import ClusterOf
 
 
 def remove_voter(cluster: KafkaCluster, node_id: int) -> None:
-    """Ask Kafka itself, which has no guard against what follows; nobody waits for the answer."""
+    """Ask Kafka itself, which has no guard against what follows; the answer is not waited for."""
     body = {
         "ClusterId": cluster.cluster_id,
         "VoterId": node_id,

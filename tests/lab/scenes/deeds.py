@@ -63,7 +63,7 @@ def _unfenced(stage: Stage) -> set[int]:
 
 
 def back_again(who: int | str) -> Deed:
-    """Wait until a live controller has registered again, which it does by itself."""
+    """Wait until a live controller has registered again, which it does unasked."""
 
     def deed(stage: Stage) -> None:
         key = ("controller", stage.part(who))
@@ -135,7 +135,7 @@ def know_dead(*who: int | str) -> Deed:
 
 
 def freeze_at(name: str, *who: int | str, for_s: float | None = None) -> Deed:
-    """Pause these nodes in the moment in which our client sends that request, for good or for some seconds."""
+    """Pause these nodes in the moment in which our client sends that request, permanently or for some seconds."""
 
     def deed(stage: Stage) -> None:
         ids = [stage.part(name) for name in who]

@@ -1,4 +1,4 @@
-"""The scenes of the quorum: growing and shrinking, lost disks, dead and paused voters, and what stops it for good."""
+"""The scenes of the quorum: growing and shrinking, lost disks, dead and paused voters, and what ends it permanently."""
 
 from __future__ import annotations
 

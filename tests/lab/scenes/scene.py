@@ -1,4 +1,4 @@
-"""Scenes on real clusters: what kafkactl predicts of a change is held against what the cluster then does.
+"""Scenes on real clusters: what kafkactl predicts of a change is compared with what the cluster then does.
 
 The law: a prediction is read before anything is sent, from `--dry-run`; the truth is read afterwards from the nodes, by
 questions that no command of ours answers for us. Where kafkactl would act, it acts. Where it refuses, Kafka itself is
@@ -58,7 +58,7 @@ MEANINGS: Mapping[str, Verdict] = {
 
 @dataclass(slots=True)
 class Stage:
-    """A cluster, our command line, Kafka's tools, and who plays which part in this scene."""
+    """A cluster, our command line, Kafka's tools, and the part that each node has in this scene."""
 
     cluster: KafkaCluster
     kafkactl: Callable[..., Run]
@@ -151,13 +151,13 @@ class Seen:
 
 
 def play(course: Course, stage: Stage) -> list[Seen]:
-    """Play the scenes in their order; one that breaks ends the course, and says so."""
+    """Run the scenes in their order; one that breaks ends the course, and says so."""
     seen: list[Seen] = []
     for scene in course.scenes:
         began = time.monotonic()
         try:
             predicted, happened, by, remarks = _play_one(scene, stage)
-        except Exception as error:  # what a scene breaks on is a result: the other courses are still to be played
+        except Exception as error:  # what a scene breaks on is a result: the other courses are still to be run
             remarks = (f"{type(error).__name__}: {str(error)[:600]}",)
             predicted, happened, by = str(scene.verdict), "the scene broke", "-"
         seconds = time.monotonic() - began

@@ -1,6 +1,6 @@
 """What kafkactl predicts of live clusters is what they then do: the same verdict in every scene.
 
-`make test` plays one course of each kind; the campaign plays all of them and writes docs/proof/live.md.
+`make test` runs one course of each kind; the campaign runs all of them and writes docs/proof/live.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def play_course(
     new_cluster: ClusterOf, kafkactl: Kafkactl, storage_tool: StorageToolServer,
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Play]:  # fmt: skip
-    """Play a course on a cluster of its own; journals go to the test's folder."""
+    """Run a course on a cluster of its own; journals go to the test's folder."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def play_(course: Course) -> list[Seen]:

@@ -1,4 +1,4 @@
-"""Generated cases of `format`: arguments, configuration and disks, for Kafka's tool and ours to be held against.
+"""Generated cases of `format`: arguments, configuration and disks, on which Kafka's tool and ours are compared.
 
 A case is made from a seed and nothing else. Paths in it begin with `{root}`, for each tool gets disks of its own.
 What is random in it is chosen so that everything on the disks can be compared: ids are given where they may be, salts
@@ -193,7 +193,7 @@ def _prepare_disks(case: Case, rng: random.Random) -> None:
     for name in case.names:
         if chance(rng, 55):
             _prepare(case, name, rng.choice(_KINDS), rng)
-    # A blank metadata directory beside a formatted one is refused, unless a format was interrupted there.
+    # A blank metadata directory next to a formatted one is refused, unless a format was interrupted there.
     case.differences.add("metadata-disk-lost")
 
 

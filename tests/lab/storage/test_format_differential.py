@@ -29,7 +29,7 @@ SAMPLE = 40
 CAMPAIGN = 1000
 PROOF = Path(__file__).parents[3] / "docs" / "proof" / "differential.md"
 
-# What we refuse although Kafka accepts it: the blocker's id and the reason, as the proof tells it.
+# What we refuse although Kafka accepts it: the blocker's id and the reason, as the proof states it.
 DELIBERATE = {
     "directory-not-blank": "a directory without meta.properties that holds data is not blank (guard)",
     "metadata-disk-lost": "a blank metadata directory beside formatted ones is a lost disk (guard)",
@@ -126,7 +126,7 @@ def _deliberate(case: Case, ours: Run, told: str) -> Outcome:
 
 
 def _same_reason(ours: Run, theirs: ToolResult, told: str) -> None:
-    """Our first reason is Kafka's. A mistake in the words (exit 2) is told before any rule, so it need not be first."""
+    """Our first reason is Kafka's. A mistake in the words (exit 2) is found before any rule, it need not be first."""
     if ours.code == 2:
         return
     first = next(finding["id"] for finding in ours.json["findings"] if finding["severity"] == "blocker")

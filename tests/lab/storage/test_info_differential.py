@@ -23,7 +23,7 @@ V0 = f"version=0\nbroker.id=1\ncluster.id={CLUSTER}\n"
 OTHER_CLUSTER, OTHER_NODE = V1.replace("XgM8", "ZgM8"), V1.replace("node.id=1", "node.id=2")
 MISSING, FILE = "missing", "file"
 
-# What stands in each directory: the text of meta.properties, None without one, MISSING, or FILE in its place.
+# What each directory holds: the text of meta.properties, None without one, MISSING, or FILE in its place.
 CASES: dict[str, dict[str, str | None]] = {
     "one": {"d1": V1 + ID_A},
     "two": {"d1": V1 + ID_A, "d2": V1 + ID_B},

@@ -18,7 +18,7 @@ SHARED = ("4.3.1", True)  # its cluster is one that other tests use as well
 
 
 def lost_node(cluster: KafkaCluster, node_id: int, folder: Path) -> Path:
-    """The configuration of a node of that id whose metadata directory is blank beside a formatted one."""
+    """The configuration of a node of that id whose metadata directory is blank next to a formatted one."""
     ports = cluster.disks.controller_ports
     quorum = config.dynamic_quorum(list(ports.values())) if cluster.shape.dynamic else config.static_quorum(ports)
     folders = [folder / "blank", folder / "formatted"]

@@ -1,7 +1,7 @@
 """Configurations of nodes: what Kafka's storage tool loads, kafkactl loads; the rest it refuses for the same reason.
 
 The oracle is `StorageTool info`, which reads the whole configuration as `format` does and then only looks at
-directories: either it lists them, or it dies of the configuration.
+directories: either it lists them, or it fails because of the configuration.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def test_mixtures_of_changes(storage_tool: StorageToolServer, tmp_path: Path, re
         directories, said = theirs(storage_tool, release, file)
         mine = ours(text, release)
         if isinstance(mine, NodeConfig) and mine.is_zookeeper_mode:
-            continue  # not formatted by anybody; some such files Kafka does not load, for reasons of ZooKeeper mode
+            continue  # not formatted by either; some such files Kafka does not load, for reasons of ZooKeeper mode
         assert isinstance(mine, ConfigError) == (directories is None), (mixture.name, said[:300], mine)
         if isinstance(mine, ConfigError) and "process.roles=" in text:
             told = [finding.message for finding in mine.findings]
@@ -168,7 +168,7 @@ def test_config_providers(storage_tool: StorageToolServer, tmp_path: Path, relea
     (tmp_path / "name").write_text(f"{tmp_path}/nowhere/v")
     for changes, expected in ANSWERED:
         if changes.get("config.providers") == "env" and find_release(release).version < find_release("3.5").version:
-            continue  # Kafka has no such class there, and dies of it
+            continue  # Kafka has no such class there, and exits because of it
         here = {key: value.replace("{tmp}", str(tmp_path)) for key, value in changes.items()}
         text = Variant("combined", here).render(release, f"{tmp_path}/nowhere/x")
         file = tmp_path / "server.properties"

@@ -1,6 +1,6 @@
 """What `storage verify` predicts, a real node then does: starts, ends with the words foretold, waits, or loses.
 
-The campaign plays the whole catalogue and writes docs/proof/verify.md; `make test` plays a representative of each kind.
+The campaign runs the whole catalogue and writes docs/proof/verify.md; `make test` runs a representative of each kind.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _wrong_loss(played: Played) -> str | None:
 
 
 def _traces(case: Case, log: str) -> dict[str, bool]:
-    """Which losses a node's log tells of."""
+    """Which losses a node's log reports."""
     founded = "appears to be empty" in log
     return {
         "metadata-log": founded and case.started_once,
@@ -201,7 +201,7 @@ def test_the_command_foretells_the_loss_of_a_cluster(disks: Disks, kafkactl: Cal
 @pytest.mark.campaign
 @pytest.mark.timeout(4 * 3600)
 def test_the_whole_catalogue_is_foretold(disks: Disks) -> None:
-    """A start that went otherwise is played once more, for the machine may have been too slow; the page tells of it."""
+    """An unexpected start is run once more, because the machine may have been too slow; the page reports it."""
     played: list[Played] = []
     notes: list[str] = []
     started = time.monotonic()

@@ -419,7 +419,7 @@ def _offset_checkpoints() -> Iterator[Case]:
 
 
 def _neighbours(version: str, among: tuple[str, ...]) -> tuple[str, ...]:
-    """The releases just before and after one, and the newest: the roads that upgrades and their ways back take."""
+    """The releases just before and after one, and the newest: the paths of upgrades and downgrades."""
     at = among.index(version)
     near = (*among[max(at - 1, 0) : at], *among[at + 1 : at + 2], among[-1])
     return tuple(release for release in dict.fromkeys(near) if release != version)

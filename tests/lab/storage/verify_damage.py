@@ -141,7 +141,7 @@ def in_snapshot(age: int, damage: Callable[[str], Damage]) -> Damage:
 
 
 def batches(data: bytes) -> list[tuple[int, int]]:
-    """Position and size of the whole batches of a file, told by their lengths alone."""
+    """Position and size of the whole batches of a file, found by their lengths alone."""
     found, position = [], 0
     while position + 12 <= len(data):
         size = 12 + struct.unpack_from(">i", data, position + 8)[0]

@@ -70,7 +70,7 @@ def remove_leftovers(stage: Stage) -> None:
 
 
 def leader_lost(stage: Stage, scenes: Sequence[Scene] = SCENES, *, returns: bool = True) -> None:
-    """All are played; the next leader is forecast, theirs is killed; where it `returns`, it is forecast and elected."""
+    """All are run; the next leader is forecast, theirs is killed; where it `returns`, it is forecast and elected."""
     cluster = stage.cluster
     stage.play(scenes)
     stage.looks["before"] = look(stage, "before")

@@ -62,7 +62,7 @@ def clean(hand: Hand) -> Steps:
 
 
 def dropped_while_down(hand: Hand) -> Steps:
-    """Deleted while its only replica is down: nobody deletes what is remote."""
+    """Deleted while its only replica is down: no broker deletes what is remote."""
     hand.create()
     hand.produce(100)
     yield hand.copied(5)

@@ -1,4 +1,4 @@
-"""What the audit says of each scene's topic by every source, beside what Kafka answers; and what was forecast.
+"""What the audit says of each scene's topic by every source, compared with what Kafka answers; and what was forecast.
 
 A look is repeated until everything agrees or time is up; the last disagreement is what counts.
 """
@@ -230,7 +230,7 @@ def first_upload(stage: Stage, topic: str, forecast: Forecast) -> int | None:
 def forecast_wrong(
     stage: Stage, made: Mapping[str, Forecast], hands: Sequence[Hand], *, has_bases: bool = True
 ) -> dict[str, str]:
-    """By topic: what came otherwise than it was forecast. The new leader has work to do when this is asked.
+    """By topic: what differs from its forecast. The new leader has work to do when this is asked.
 
     Without `has_bases` it was not known where local segments begin: a first upload is not compared.
     """

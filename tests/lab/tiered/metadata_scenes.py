@@ -59,7 +59,7 @@ def three_segments(hand: Hand) -> Steps:
 
 
 def undecodable(hand: Hand) -> None:
-    """A record of a kind that nobody knows."""
+    """A record of a kind that no release knows."""
     hand.cluster.chore("record", hand.home, "016300")
 
 
@@ -105,7 +105,7 @@ def head_cut(hand: Hand) -> None:
 def head_expired(hand: Hand) -> None:
     """Time retention on the metadata topic, until no replica has a record in its files.
 
-    Each replica deletes by itself, and some later than the leader: what stops in between has records below the log
+    Each replica deletes on its own, and some later than the leader: what stops in between has records below the log
     start in one folder and none in another.
     """
     cluster = hand.cluster
@@ -126,7 +126,7 @@ def _size(file: Path) -> int:
 
 
 def grown(hand: Hand) -> None:
-    """More partitions, and nobody told the brokers."""
+    """More partitions, and the brokers do not know."""
     hand.cluster.chore("grow", TOPIC, GROWN)
 
 
@@ -226,14 +226,14 @@ def _settled(stage: Stage, harm: Harm) -> Iterator[str]:
             seen[source] = sorted({finding.id for finding in audit(load(request))["findings"]} - IGNORED)
         return seen == expected
 
-    with contextlib.suppress(LabError):  # what differs is told below
+    with contextlib.suppress(LabError):  # what differs is reported below
         cluster.until(agree, "agreed", AGREE_S)
     for source, each in seen.items():
         if each != expected[source]:
             yield f"{source}: found {', '.join(each) or 'nothing'}, expected {', '.join(expected[source]) or 'nothing'}"
 
 
-IGNORED = frozenset({"unreachable-object"})  # tells of the same segments by their objects
+IGNORED = frozenset({"unreachable-object"})  # reports the same segments by their objects
 
 
 def _forecasts(stage: Stage, harm: Harm) -> dict[str, dict[int, Forecast]]:
@@ -268,7 +268,7 @@ def _consumers(stage: Stage, made: dict[str, dict[int, Forecast]]) -> Iterator[s
 def _ends(stage: Stage, made: dict[str, dict[int, Forecast]]) -> Iterator[str]:
     """Every broker that starts shuts down because of its metadata consumer, as it was forecast.
 
-    The one that is the controller, too, first; then it is told the number, for the others cannot start without it.
+    The one that is the controller, too, first; then it is given the number, because the others cannot start without it.
     """
     cluster, first, others = stage.cluster, NODES[0], NODES[1:]
     cluster.node(first).start()
@@ -291,7 +291,7 @@ def _shut_down(stage: Stage, brokers: Sequence[int]) -> Iterator[str]:
     def serving() -> list[int]:
         return [broker for broker in brokers if stage.cluster.node(broker).ready() or not _has_stopped(stage, broker)]
 
-    with contextlib.suppress(LabError):  # those that serve are told below
+    with contextlib.suppress(LabError):  # those that serve are reported below
         stage.cluster.until(lambda: not serving(), f"{brokers} stopped")
     for broker in serving():
         yield f"broker {broker} serves"

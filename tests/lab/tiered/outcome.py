@@ -1,6 +1,6 @@
 """docs/proof/tiered.md: what the audit said and what Kafka did, a section an act and release, written by the campaign.
 
-A section takes the place of the one that is there, so that a campaign may be played in parts.
+A section takes the place of the one that is there, so that a campaign may be run in parts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scenes on a running cluster: each is a topic of its own, and all of them are played at the same time.
+"""Scenes on a running cluster: each is a topic of its own, and all of them run at the same time.
 
 A scene is a generator that does something and yields what it waits for; the stage asks all of them in turn. So many
 scenes take as long as the slowest.
@@ -74,7 +74,7 @@ class Hand:
 
     @property
     def cluster(self) -> TieredCluster:
-        """Where it is played."""
+        """Where it runs."""
         return self.stage.cluster
 
     def create(self, **settings: str) -> None:
@@ -249,7 +249,7 @@ class Stage:
         self.segments = found
 
     def play(self, scenes: Iterable[Scene]) -> None:
-        """Play those that the release can do, all at once, until each has ended or waits for a phase.
+        """Run those that the release can do, all at once, until each has ended or waits for a phase.
 
         What failed, or waited in vain, is noted of its scene.
         """
