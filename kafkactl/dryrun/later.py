@@ -1,4 +1,4 @@
-"""A sequence whose members are made when somebody looks at them, and whose length is known before."""
+"""A sequence whose members are made when they are asked for, and whose length is known before."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def changed_cluster(
     image: Image, brokers: Mapping[int, Broker], leaders: Mapping[int, int], lists: Mapping[Lists, int]
 ) -> Cluster:
     """The cluster of an image once its brokers are these, with so many partitions that each leads (`NO_LEADER`: that
-    nobody leads), and so many with these replicas and this ISR."""
+    have none), and so many with these replicas and this ISR."""
     replicas: Counter[int] = Counter()
     lagging: Counter[int] = Counter()
     for (held, isr), count in lists.items():

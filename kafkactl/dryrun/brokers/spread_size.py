@@ -22,7 +22,7 @@ _VARINT_BITS = 7
 def spread_size(
     operations: Sequence[tuple[Operation, Sequence[int]]], members: Mapping[Key, Sequence[int]], rules: Rules
 ) -> Appended:
-    """As `appended.measured`, where a change stands for those of all `members` of its key.
+    """As `appended.measured`, where a change represents those of all `members` of its key.
 
     With each operation come the numbers of changes that were worked out in one go: within these, members are written in
     the order of their numbers, which decides how large the offset delta of each is.

@@ -91,7 +91,7 @@ class Appended:
 
 
 class LaterOperations(Later[Operation]):
-    """Operations that are made when they are asked for; `measure` tells their size without making them."""
+    """Operations that are made when they are asked for; `measure` gives their size without making them."""
 
     def __init__(
         self, length: int, made: Callable[[], Iterable[Operation]], measure: Callable[[Rules], Appended]
