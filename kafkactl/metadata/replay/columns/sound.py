@@ -55,8 +55,8 @@ class Soundness:
         return kinds
 
     def _fit(self, columns: Mapping[str, Array], words: Array, shape: int, led: Array, rows: Array) -> Any:
-        """Of partitions with as many replicas, members of the ISR and of the ELR; `led` is told where the leader is
-        in the ISR."""
+        """Of partitions with as many replicas, members of the ISR and of the ELR; marks in `led` where the leader
+        is in the ISR."""
         mask = (1 << _COUNT_BITS) - 1
         count, synced, eligible = shape >> 2 * _COUNT_BITS, shape >> _COUNT_BITS & mask, shape & mask
         most = max(count, eligible, synced, (count + eligible) * synced)
