@@ -2,8 +2,8 @@
 
 python -m bench.replay [RECORDS [PARTITIONS]]. On two shapes of logs: the reference shape, and one of a larger cluster
 whose partitions have few lists in common (with three quarters of the partitions). Page cache warm, CPU time, rounds
-interleaved. The command is measured whole: the start of Python, numpy, the replay, the SHA-256 of the image and what is
-printed.
+interleaved. Commands are measured whole: the start of Python, numpy, the replay, the SHA-256 of the image and what is
+printed; `dryrun replay` also looks for what does not fit together in the image.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from kafkactl.metadata.replay.batches import replay_runs
 from kafkactl.metadata.replay.fast import replay_fast
 from kafkactl.metadata.replay.reference import Replay
 
-GOALS = {"columns": 8.0, "command": 12.0}
-GOALS_OF_TEN_MILLION = {"columns": 6.0, "command": 8.0}
+GOALS = {"columns": 8.0, "command": 12.0, "dry run": 12.0}
+GOALS_OF_TEN_MILLION = {"columns": 6.0, "command": 8.0, "dry run": 8.0}
 MIB_OF_MILLION_PARTITIONS, MIB_BESIDE = 350, 150
 MANY = 5_000_000
 PIECE_BYTES = 6 * 1024 * 1024
@@ -81,12 +81,14 @@ def measured(section: str, shape: Shape) -> None:
             raise RuntimeError("the replays do not end where the generator says, or not in the same")
         del plain, columns
         image = by_columns(file).image
-        command = [str(installed_bin("fast") / "kafkactl"), "log", "image", str(file)]
+        program = str(installed_bin("fast") / "kafkactl")
+        command, dry_run = ([program, *words, str(file)] for words in (("log", "image"), ("dryrun", "replay")))
         works: dict[str, Callable[[], float]] = {
             "CRC pass": lambda: _timed(lambda: crc_pass(file)),
             "plain": lambda: _timed(lambda: plainly(file)),
             "columns": lambda: _timed(lambda: by_columns(file)),
             "command": lambda: measure(command).cpu_ms / 1000,
+            "dry run": lambda: measure(dry_run).cpu_ms / 1000,
         }
         taken = [{name: work() for name, work in works.items()} for _ in range(rounds)]
         peaks = {name: _peak_mib(name, file) for name in ("plainly", "by_columns")}
@@ -111,6 +113,7 @@ _TITLES = {
     "plain": "replay to the image, plain path",
     "columns": "replay to the image, by columns",
     "command": "`kafkactl log image`, whole command",
+    "dry run": "`kafkactl dryrun replay`, whole command",
 }
 
 

@@ -55,6 +55,7 @@ class _Trouble(NamedTuple):
     severity: Severity
     subject: str
     message: str
+    times: int = 1
 
 
 class _Found:
@@ -67,7 +68,7 @@ class _Found:
 
     def add(self, trouble: _Trouble) -> None:
         self._first.setdefault(trouble.id, trouble)
-        self._counts[trouble.id] += 1
+        self._counts[trouble.id] += trouble.times
         if len(self._subjects[trouble.id]) < SHOWN:
             self._subjects[trouble.id].append(trouble.subject)
 
@@ -104,23 +105,30 @@ class _Words(NamedTuple):
 def _partitions(image: Image) -> Iterator[_Trouble]:
     """Equal partitions are judged once: a cluster has a million of them and few different ones."""
     judged: dict[tuple[object, ...], tuple[_Words, ...]] = {}
-    for topic, number, state in _suspects(image):
+    listed, unlisted = _suspects(image)
+    for topic, number, state in listed:
         key = (*state[:6], *state[8:])  # all but the epochs
         words = judged.get(key)
         if words is None:
             words = judged[key] = tuple(_judged(image, state))
         for word in words:
             yield _Trouble(word.id, word.severity, f"partition {topic}-{number}", word.message)
+    if unlisted:  # as many as are shown were listed
+        yield _Trouble("leaderless-partition", Severity.WARNING, "", "", unlisted)
 
 
-def _suspects(image: Image) -> Iterator[tuple[str, int, PartitionState]]:
-    """The partitions that have to be judged, with the names of their topics and their numbers."""
-    if isinstance(image.topics, PackedTopics):
-        yield from image.topics.suspects(image.brokers)
-        return
-    for topic in image.topics.values():
-        for number, state in topic.partitions.states.items():
-            yield topic.name, number, state
+def _suspects(image: Image) -> tuple[Iterable[tuple[str, int, PartitionState]], int]:
+    """The partitions that have to be judged, with the names of their topics and their numbers; and how many more have
+    no leader, with nothing else to say of them."""
+    topics = image.topics
+    if isinstance(topics, PackedTopics):
+        has_elr = bool(image.features.get(ELR_VERSION))
+        found = topics.suspects(image.brokers, has_elr=has_elr, most_leaderless=SHOWN)
+        return found, found.unlisted
+    every = (
+        (topic.name, number, state) for topic in topics.values() for number, state in topic.partitions.states.items()
+    )
+    return every, 0
 
 
 def _judged(image: Image, state: PartitionState) -> Iterator[_Words]:

@@ -149,6 +149,18 @@ class Topic:
     partitions: Partitions
 
 
+@frozen
+class Suspects:
+    """Partitions that are not sound for sure, in the order of their topics: `listed`, each with the name of its topic
+    and its number, and how many more there are with which nothing is wrong but that they have no leader."""
+
+    listed: Iterator[tuple[str, int, PartitionState]]
+    unlisted: int
+
+    def __iter__(self) -> Iterator[tuple[str, int, PartitionState]]:
+        return self.listed
+
+
 class PackedTopics(Mapping[Uuid, Topic]):
     """Topics that are made when they are asked for, and that answer before that what is asked of all of them."""
 
@@ -173,9 +185,11 @@ class PackedTopics(Mapping[Uuid, Topic]):
         """Of each topic its name, how many partitions it has, and the least and greatest number (-1 without any)."""
 
     @abstractmethod
-    def suspects(self, brokers: Mapping[int, Broker]) -> Iterator[tuple[str, int, PartitionState]]:
-        """The partitions that are not sound for sure on these brokers, with the names of their topics and their
-        numbers."""
+    def suspects(
+        self, brokers: Mapping[int, Broker], *, has_elr: bool = False, most_leaderless: int | None = None
+    ) -> Suspects:
+        """The partitions that are not sound for sure on these brokers, where ELRs are on or not; those that merely
+        have no leader are listed up to a number."""
 
     @abstractmethod
     def columns(self) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from bench.log_generator import LogGenerator, Shape
 from kafkactl.frozen import changed
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.json import image_json, image_text
-from kafkactl.metadata.image.lint import lint
+from kafkactl.metadata.image.lint import SHOWN, lint
 from kafkactl.metadata.image.model import LOST, UNASSIGNED, Image, PackedTopics
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.frame import encode_record
@@ -134,6 +134,20 @@ def test_lint_finds_what_it_finds_in_topics_that_are_made(seed):
     assert len(list(sound.topics.suspects(sound.brokers))) < sound.partition_count()
     for image in (sound, _odd(sound, rng), changed(sound, brokers={})):
         assert lint(image) == lint(changed(image, topics=dict(image.topics)))
+
+
+def test_of_those_that_merely_have_no_leader_some_are_listed_and_the_others_counted():
+    shape = Shape(records=4_000, partitions=800, brokers=12, elr=True)
+    image = _by_columns(b"".join(LogGenerator(shape).batches())).image()
+    every = list(image.topics.suspects(image.brokers, has_elr=True))
+    assert len(every) == image.leaderless_count() > 2 * SHOWN
+
+    some = image.topics.suspects(image.brokers, has_elr=True, most_leaderless=SHOWN)
+    assert list(some) == every[:SHOWN]
+    assert some.unlisted == len(every) - SHOWN
+    (found,) = (finding for finding in lint(image) if finding.id == "leaderless-partition")
+    assert found.evidence["count"] == len(every)
+    assert found.evidence["subjects"] == [f"partition {topic}-{number}" for topic, number, _ in every[:SHOWN]]
 
 
 @pytest.mark.parametrize(

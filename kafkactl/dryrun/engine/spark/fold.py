@@ -142,7 +142,7 @@ class Fold:
         wrong = (first <= after) | (last >= before) | (first <= unversioned)
         wrong |= self._are_made_wrongly(known)
         wrong |= np.array([self._is_sparse(raw) for raw in found.topics], bool)[found.topic]
-        return {found.topics[at] for at in np.unique(found.topic[wrong]).tolist()}
+        return {found.topics[at] for at in set(found.topic[wrong].tolist())}
 
     def _are_made_wrongly(self, known: Array) -> Array:
         """Patches of partitions that were not made once, and before all else."""

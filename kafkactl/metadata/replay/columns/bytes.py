@@ -72,7 +72,11 @@ class IdNumbers:
         """Those of ids as columns of their halves, little-endian."""
         found, missing = self.find(first, second)
         while len(missing):
-            rows = missing[np.unique(first[missing], return_index=True)[1]]
+            # One row of each place in the table: equal ids have one place, so that no id is among them twice.
+            place = self._hashed(first[missing], second[missing])
+            chosen = np.zeros(len(self._places), np.int32)
+            chosen[place] = np.arange(len(missing))
+            rows = missing[np.flatnonzero(chosen[place] == np.arange(len(missing)))]
             raw = np.stack([first[rows], second[rows]], axis=1).astype("<u8").tobytes()
             self._enter([raw[at : at + 16] for at in range(0, len(raw), 16)])
             found[missing], still = self.find(first[missing], second[missing])

@@ -16,7 +16,7 @@ import numpy as np
 
 from kafkactl.errors import DecodeError
 from kafkactl.metadata.image.model import PartitionState
-from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
+from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record, expect
 from kafkactl.metadata.replay.columns import tagged
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Records
@@ -227,14 +227,16 @@ class ColumnFold:
         order = np.argsort(places)
         values = [window.data[found.start[at] : found.end[at]] for at in places[order].tolist()]
         return stretch._replace(
-            made=made.only(~apart_made),
-            changed=changed.only(~apart_changed),
+            made=made.only(np.flatnonzero(~apart_made)),
+            changed=changed.only(np.flatnonzero(~apart_changed)),
             careful=self._replayed(rows[order], values),
         )
 
     def _replayed(self, rows: Array, values: Iterable[bytes]) -> dict[int, PartitionState]:
         """Partitions by the words of their records."""
-        known = np.unique(rows[self.table.present[rows]])
+        is_known = np.zeros(self.table.used, bool)
+        is_known[rows] = self.table.present[rows]
+        known = np.flatnonzero(is_known)
         found = dict(zip(known.tolist(), self.table.states(known), strict=True))
         for row, value in zip(rows.tolist(), values, strict=True):
             old = found.get(row)
@@ -277,7 +279,8 @@ class ColumnFold:
 
 
 def _kept(rows: Any, aborted: Sequence[tuple[int, int]]) -> Any:
-    return rows.only(rows.row >= 0) if aborted else rows
+    kept = np.flatnonzero(rows.row >= 0) if aborted else ()
+    return rows.only(kept) if aborted and len(kept) < len(rows.row) else rows
 
 
 def _between(rows: Any, begin: int, end: int) -> Any:
@@ -289,7 +292,11 @@ def _between(rows: Any, begin: int, end: int) -> Any:
 def _others(window: Window, found: Records, places: list[int]) -> Others:
     starts, ends = found.start[places].tolist(), found.end[places].tolist()
     values = [window.data[start:end] for start, end in zip(starts, ends, strict=True)]
-    records = list(map(_decoded, values))
+    expect(values)
+    try:
+        records: list[MetadataRecord | DecodeError] = list(map(decode_record, values))
+    except DecodeError:
+        records = list(map(_decoded, values))
     keys = [record.api_key if isinstance(record, MetadataRecord) else -1 for record in records]
     return Others(places, records, keys, [False] * len(values))
 

@@ -1,44 +1,72 @@
 """Which partitions are sound for sure, by columns: the others are for `lint` to judge, one by one.
 
 Sound: there is a leader, it is in the ISR, the ISR is among the replicas, none of them is there twice, all are on
-registered brokers and in directories that these have, and nothing of a reassignment, an ELR or a recovery is left.
+registered brokers and in directories that these have, no member of the ELR is in the ISR, no ELR is left where the
+feature is off, and nothing of a reassignment or a recovery. Of the others many may have no leader and be sound in all
+else, with a broker that could become it: an outage leaves thousands of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED, Broker
 from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers
 from kafkactl.metadata.replay.columns.lists import DIRECTORIES, EMPTY
 
-_MOST_COMPARED: Final = 100  # replicas times members of the ISR; partitions with more are judged one by one
+SOUND, LEADERLESS, SUSPECT = range(3)
+
+_COUNT_BITS: Final = 8  # of a list's length, up to one more than the following
+_MOST_COMPARED: Final = 100  # replicas and ELR times members of the ISR; partitions with more are judged one by one
 _MOST_PAIRS: Final = 1 << 26  # of a broker and a directory
 
 
-def are_sound(columns: Mapping[str, Array], words: Array, brokers: Mapping[int, Broker]) -> Array:
-    """Of partitions as columns; lists have places in `words` (`lists.Lists`)."""
-    sound: Array = (columns["leader"] >= 0) & (columns["recovery"] == 0)
-    for name in ("removing", "adding", "elr", "last_known"):
-        sound &= columns[name] == EMPTY
-    places = _Places(brokers)
-    replicas, isr = words[columns["replicas"]].astype(np.int64), words[columns["isr"]].astype(np.int64)
-    sound &= words[columns["directories"]] == replicas
-    shape = replicas << 32 | isr
-    for pair in np.unique(shape).tolist():
-        count, others = pair >> 32, pair & 0xFFFFFFFF
-        rows = np.flatnonzero(shape == pair)
-        if count * others > _MOST_COMPARED or not places.is_known:
-            sound[rows] = False
-            continue
-        members = _elements(words, columns["replicas"][rows], count)
-        synced = _elements(words, columns["isr"][rows], others)
-        held = _elements(words, columns["directories"][rows], count * DIRECTORIES).view("<u8")
-        sound[rows] &= _fit(members, synced, columns["leader"][rows]) & places.have(members, held)
-    return sound
+class Soundness:
+    """What can be said of partitions on these brokers at once."""
+
+    def __init__(self, brokers: Mapping[int, Broker], *, has_elr: bool) -> None:
+        self._places = _Places(brokers)
+        self._has_elr = has_elr
+
+    def kinds(self, columns: Mapping[str, Array], words: Array) -> Array:
+        """SOUND, LEADERLESS or SUSPECT, of partitions as columns; lists have places in `words` (`lists.Lists`)."""
+        replicas, isr, elr = (words[columns[name]].astype(np.int64) for name in ("replicas", "isr", "elr"))
+        has_last_known = columns["last_known"] != EMPTY
+        fits: Array = words[columns["directories"]] == replicas
+        for name in ("removing", "adding"):
+            fits &= columns[name] == EMPTY
+        if not self._has_elr:
+            fits &= (elr == 0) & ~has_last_known
+        led = np.zeros(len(fits), bool)
+        shape = np.zeros(len(fits), np.int64)
+        for counts in (replicas, isr, elr):
+            shape = shape << _COUNT_BITS | np.minimum(counts, _MOST_COMPARED + 1)
+        # Counts are not asked for; without them numpy loads its masked arrays, which takes longer than all of this.
+        for found in np.unique(shape, return_counts=True)[0].tolist():
+            rows = np.flatnonzero(shape == found)
+            fits[rows] &= self._fit({name: column[rows] for name, column in columns.items()}, words, found, led, rows)
+        led &= (columns["leader"] >= 0) & (columns["recovery"] == 0)
+        waits = (columns["leader"] == NO_LEADER) & ((isr > 0) | (elr > 0) | has_last_known)
+        kinds: Array = np.where(fits & led, SOUND, np.where(fits & waits, LEADERLESS, SUSPECT))
+        return kinds
+
+    def _fit(self, columns: Mapping[str, Array], words: Array, shape: int, led: Array, rows: Array) -> Any:
+        """Of partitions with as many replicas, members of the ISR and of the ELR; marks in `led` where the leader
+        is in the ISR."""
+        mask = (1 << _COUNT_BITS) - 1
+        count, synced, eligible = shape >> 2 * _COUNT_BITS, shape >> _COUNT_BITS & mask, shape & mask
+        most = max(count, eligible, synced, (count + eligible) * synced)
+        if most > _MOST_COMPARED or not self._places.is_known:
+            return False
+        replicas, isr = _elements(words, columns["replicas"], count), _elements(words, columns["isr"], synced)
+        elr = _elements(words, columns["elr"], eligible)
+        held = _elements(words, columns["directories"], count * DIRECTORIES).view("<u8")
+        led[rows] = (isr == columns["leader"][:, None]).any(axis=1)
+        return _agree(replicas, isr, elr) & self._places.have(replicas, held)
 
 
 def _elements(words: Array, places: Array, count: int) -> Array:
@@ -46,11 +74,13 @@ def _elements(words: Array, places: Array, count: int) -> Array:
     return found
 
 
-def _fit(replicas: Array, isr: Array, leader: Array) -> Array:
-    """Whether the leader is in the ISR, and its members are among the replicas, of which no two are equal."""
-    fits: Array = (isr == leader[:, None]).any(axis=1)
+def _agree(replicas: Array, isr: Array, elr: Array) -> Array:
+    """Whether the members of the ISR are among the replicas and not in the ELR, and no two replicas are equal."""
+    fits: Array = np.ones(len(replicas), bool)
     for member in isr.T:
         fits &= (replicas == member[:, None]).any(axis=1)
+        if elr.shape[1]:
+            fits &= ~(elr == member[:, None]).any(axis=1)
     for at in range(1, replicas.shape[1]):
         fits &= ~(replicas[:, :at] == replicas[:, at, None]).any(axis=1)
     return fits

@@ -127,8 +127,7 @@ class PartitionTable:
         over = np.flatnonzero(numbers >= self._room[topics])
         greatest = np.full(len(self._raws), -1)
         np.maximum.at(greatest, topics[over], numbers[over])
-        for topic in np.flatnonzero(greatest >= 0).tolist():
-            self._widen(topic, int(greatest[topic]) + 1)
+        self._widen_all(np.flatnonzero(greatest >= 0), greatest + 1)
         found: Array = self._base[topics] + numbers
         return found
 
@@ -136,12 +135,23 @@ class PartitionTable:
         greatest = np.full(len(self._raws), -1)
         np.maximum.at(greatest, topics, numbers)
         met = np.bincount(topics, minlength=len(self._raws))
-        for topic in np.flatnonzero(met).tolist():
+        widened = np.flatnonzero(met)
+        for topic in widened[greatest[widened] >= 2 * met[widened] + 64].tolist():
             old, wanted = self._rows_of(topic), int(greatest[topic]) + 1
-            if wanted > 64 and wanted > 2 * (int(met[topic]) + int(self.present[old].sum())) + 64:
+            if wanted > 2 * (int(met[topic]) + int(self.present[old].sum())) + 64:
                 return False
-            self._widen(topic, wanted)
+        self._widen_all(widened, greatest + 1)
         return True
+
+    def _widen_all(self, topics: Array, wanted: Array) -> None:
+        """As `_widen`; `wanted` is by topic. Most have had no room so far."""
+        has_room = self._room[topics] > 0
+        new = topics[np.flatnonzero(~has_room)]
+        ends = self.used + np.cumsum(wanted[new])
+        self._base[new], self._room[new] = ends - wanted[new], wanted[new]
+        self._use(int(ends[-1]) if len(new) else self.used)
+        for topic in topics[np.flatnonzero(has_room)].tolist():
+            self._widen(topic, int(wanted[topic]))
 
     def _widen(self, topic: int, wanted: int) -> None:
         """Room for so many partitions, because that of the topic is too small; those that it has move there."""
@@ -157,7 +167,11 @@ class PartitionTable:
 
     def _allot(self, topic: int, size: int) -> None:
         self._base[topic], self._room[topic] = self.used, size
-        self.used += size
+        self._use(self.used + size)
+
+    def _use(self, used: int) -> None:
+        """Rows up to this one."""
+        self.used = used
         while self.used > len(self.present):
             for name in self.FORMS:
                 column = getattr(self, name)

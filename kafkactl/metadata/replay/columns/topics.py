@@ -30,12 +30,13 @@ from kafkactl.metadata.image.model import (
     Partition,
     Partitions,
     PartitionState,
+    Suspects,
     Topic,
 )
 from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.metadata.replay.columns.lists import DIRECTORIES as DIRECTORY_WORDS
 from kafkactl.metadata.replay.columns.lists import IDS, Tuples, elements
-from kafkactl.metadata.replay.columns.sound import are_sound
+from kafkactl.metadata.replay.columns.sound import LEADERLESS, SUSPECT, Soundness
 from kafkactl.values import Uuid
 
 # The columns, by the field of a PartitionState that they are: places of lists, of directory lists, and numbers.
@@ -56,6 +57,7 @@ PLAIN: Final = {
 DIRECTORIES: Final = "directories"
 _NAMES: Final = {at: name for name, at in (LISTS | PLAIN).items()}
 _AT_ONCE: Final = 20_000  # rows: their copies while they become tuples
+_JUDGED_AT_ONCE: Final = 100_000  # rows: their lists side by side
 
 
 class Rows:
@@ -187,9 +189,24 @@ class ColumnTopics(PackedTopics):
         names = (name for name, _ in self._heads)
         yield from zip(names, counts.tolist(), least.tolist(), greatest.tolist(), strict=True)
 
-    def suspects(self, brokers: Mapping[int, Broker]) -> Iterator[tuple[str, int, PartitionState]]:
+    def suspects(
+        self, brokers: Mapping[int, Broker], *, has_elr: bool = False, most_leaderless: int | None = None
+    ) -> Suspects:
         """As in `PackedTopics`."""
-        rows = np.flatnonzero(~are_sound(self._rows.columns, self._rows.words, brokers))
-        topics = np.searchsorted(self._ends, rows, "right").tolist()
-        for topic, number, state in zip(topics, self._numbers[rows].tolist(), self._rows.states(rows), strict=True):
-            yield self._heads[topic][0], number, state
+        soundness, total = Soundness(brokers, has_elr=has_elr), len(self._numbers)
+        kinds = np.zeros(total, np.int8)
+        for first in range(0, total, _JUDGED_AT_ONCE):
+            part = slice(first, first + _JUDGED_AT_ONCE)
+            columns = {name: column[part] for name, column in self._rows.columns.items()}
+            kinds[part] = soundness.kinds(columns, self._rows.words)
+        leaderless = np.flatnonzero(kinds == LEADERLESS)[:most_leaderless]
+        unlisted = int((kinds == LEADERLESS).sum()) - len(leaderless)
+        kinds[leaderless] = SUSPECT
+        return Suspects(listed=self._listed(np.flatnonzero(kinds == SUSPECT)), unlisted=unlisted)
+
+    def _listed(self, rows: Array) -> Iterator[tuple[str, int, PartitionState]]:
+        for first in range(0, len(rows), _AT_ONCE):
+            part = rows[first : first + _AT_ONCE]
+            topics = np.searchsorted(self._ends, part, "right").tolist()
+            for topic, number, state in zip(topics, self._numbers[part].tolist(), self._rows.states(part), strict=True):
+                yield self._heads[topic][0], number, state
