@@ -1,4 +1,4 @@
-"""A fake quorum with what whole commands meet besides: the registration of a dead broker, a quorum that is static."""
+"""A fake quorum with what whole commands meet: the registration of a dead broker, and a quorum that is static."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOT_REGISTERED = 102
 
 class OperatedQuorum(FaultyQuorum):
     """A `FaultyQuorum`. `dead_broker`: broker 14 is registered, fenced, and nothing listens where it did. `static`:
-    kraft.version is 0, so the log holds no voters and nobody says directory ids.
+    kraft.version is 0, so the log holds no voters, and no node shows a directory id.
     """
 
     def __init__(self, *, dead_broker: bool = False, static: bool = False, **quorum: Any) -> None:

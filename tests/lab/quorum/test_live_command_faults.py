@@ -43,7 +43,7 @@ from tests.lab.quorum.test_live_faults import RealQuorum
 _UNREGISTER_BROKER = 1
 _BROKER = 11
 LOSING = (Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.SILENCE, Fault.AGAIN)
-CASES_OF = {"4.3.1": 84, "3.9.2": 36}
+CASES_OF = {"4.3.1": 64, "3.9.2": 24}
 Sent = Callable[[Command, Path], Ended]
 
 
