@@ -41,8 +41,6 @@ def run() -> None:
     # Modules, classes and tables are made once and stay: looking through them for garbage while they are made, and
     # once more at the end, is a tenth of a short command's time.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    # numpy brings a library for matrices, of which nothing is asked here; its threads wait for work in a loop.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from kafkactl.commands.main import main
 
     exit_code = main(arguments)

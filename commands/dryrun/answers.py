@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import until_the_end
+from kafkactl.commands.framework.log_memory import read_by_columns
 from kafkactl.commands.framework.settings import SCHEMA_VERSION
 from kafkactl.commands.rendering.output import Render, detail, emit, say
 from kafkactl.commands.rendering.page import Page, Word
@@ -90,6 +91,7 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
         check_html(tagged(common.html, tag))
     check_details(common.details, tags)
     engine = _engine(common, clusters)
+    read_by_columns()
     read = on_spark(engine.master) if engine.name == "spark" else in_process
     chosen = [choose(cluster) for cluster in clusters]
 

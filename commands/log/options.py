@@ -12,6 +12,7 @@ import click
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import BUNDLE
 from kafkactl.commands.framework.connection import ConnectionArguments, open_client
+from kafkactl.commands.framework.log_memory import read_by_columns
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
@@ -110,6 +111,7 @@ def log_place(
 ) -> Iterator[LogPlace]:
     """Where the log is read from: the sources, the live cluster or a bundle. Raises UsageError unless it is one."""
     check_sources(sources, from_cluster, bundle)
+    read_by_columns()
     if bundle is not None:
         from kafkactl.operations.bundle.reading import bundle_log, open_bundle
 

@@ -98,9 +98,7 @@ class FastReplaying(BatchReplaying):
             return
         from kafkactl.metadata.replay.columns.bytes import Window
         from kafkactl.metadata.replay.columns.frame import batches, heads
-        from kafkactl.metadata.replay.columns.memory import keep_freed_memory
 
-        keep_freed_memory()
         window = self._window = self._window or Window()
         window.show(data)
         taken = heads(window, positions)

@@ -20,7 +20,7 @@ for _ in range(10):
     piece()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - begin)
 """
-_KEEP = "from kafkactl.metadata.replay.columns.memory import keep_freed_memory as keep; keep(); keep()"
+_KEEP = "from kafkactl.commands.framework.log_memory import keep_freed_memory as keep; keep(); keep()"
 
 
 def _pages(before: str) -> int:
@@ -36,7 +36,7 @@ def test_pages_are_used_again():
 
 
 def test_without_a_c_library_to_ask_nothing_is_changed(monkeypatch: pytest.MonkeyPatch):
-    from kafkactl.metadata.replay.columns.memory import keep_freed_memory
+    from kafkactl.commands.framework.log_memory import keep_freed_memory
 
     def refuse(name: object) -> object:
         raise TypeError(name)
