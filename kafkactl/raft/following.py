@@ -345,7 +345,7 @@ def _next_fetch(node: Node) -> Any:
 
 
 def fetch_request(node: Node, peer: int, correlation_id: int, address: Endpoint) -> FetchRequest:
-    """What a replica asks whoever may be the leader."""
+    """What a replica asks a peer that may be the leader."""
     log = node.log
     return FetchRequest(
         node.id,

@@ -44,7 +44,7 @@ def asks_anybody(node: Node) -> bool:
 
 
 def asks_in_vain(node: Node) -> bool:
-    """Whether a still node goes on asking for a leader for as long as nobody shows it one."""
+    """Whether a still node goes on asking for a leader for as long as no answer names one."""
     if not asks_anybody(node) or node.fetching is not None:
         return False
     if node.state is State.UNATTACHED:
@@ -71,7 +71,7 @@ def refuses_fetch(asker: Node, asked: Node) -> bool:
 
 
 def teaches_nothing(node: Node, error: int, leader_id: int, epoch: int, endpoints: tuple[Endpoint, ...]) -> bool:
-    """Whether a refusal leaves who receives it as it was, and counts as an answer (`following.handle_common`)."""
+    """Whether a refusal leaves the receiver as it was, and is taken for an answer (`following.handle_common`)."""
     if epoch < node.epoch or error == errors.UNKNOWN_LEADER_EPOCH:
         return True
     if error != errors.NOT_LEADER_OR_FOLLOWER or epoch > node.epoch or leader_id == node.id:

@@ -123,10 +123,10 @@ def _fences(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
 
 
 def _fences_combined(way: Way, voter: OldVoter, target: str) -> Iterator[tuple[str, str, str, str | None]]:
-    """A broker's folders stay; Kafka starts on no log directory with a metadata log besides metadata.log.dir's."""
+    """A broker's folders stay; Kafka starts on no log directory with a metadata log that is not in metadata.log.dir."""
     text = (
         f"Node {voter.id} is a broker, too: keep its partition folders, and move its old metadata log out of its log"
-        " directories. It must never start with that log again, and the recovered node does not start beside it."
+        " directories. It must never start with that log again, and the recovered node does not start next to it."
     )
     for disk in way.read.disks:
         if disk.node_id == voter.id and disk.log is not None and not disk.path.endswith(METADATA_LOG):
