@@ -37,7 +37,7 @@ class Target:
 
     `make` gives the function that takes an input (everything else that it needs is made once) and the valid inputs to
     start from. `reads` are the modules of the library that it covers, without `kafkactl.`; the replay proves that the
-    corpus reaches each. `most_bytes` is the longest input that a campaign makes.
+    corpus reaches each. `most_bytes` is the longest input that a campaign makes; `slow` says why executions are few.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Target:
     declared: Errors = (DecodeError, InputError)
     most_bytes: int = 4096
     is_json: bool = False
+    slow: str = ""
 
     @property
     def corpus(self) -> tuple[Path, ...]:

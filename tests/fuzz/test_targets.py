@@ -94,7 +94,7 @@ def test_the_choice_of_inputs_keeps_what_reaches_more() -> None:
 
 def test_the_page_is_read_as_it_is_written_and_a_complete_campaign_is_over() -> None:
     rows = {
-        name: campaign.Row(executions=1_000 + at, seconds=20, edges=5, features=7, corpus=2)
+        name: campaign.Row(executions=10_000 + at, seconds=20, edges=5, features=7, corpus=2)
         for at, name in enumerate(TARGETS)
     }
     figures = campaign.Figures(rows, before=12)
@@ -103,6 +103,19 @@ def test_the_page_is_read_as_it_is_written_and_a_complete_campaign_is_over() -> 
     again = campaign.read_figures(campaign.section(campaign.Figures(rows, before=12)))
     assert again.executions == 0 and again.before > campaign.EXECUTIONS
     assert again.rows["jaas"] == campaign.Row(corpus=3, failures=1)
+
+
+def test_a_campaign_is_complete_when_every_target_was_tried_enough_or_says_why_not() -> None:
+    rows = {name: campaign.Row(executions=10_000) for name in TARGETS}
+    rows["jaas"] = campaign.Row(executions=campaign.EXECUTIONS)
+    assert campaign.Figures(rows).is_complete and not campaign.Figures(rows).few
+    rows["report-page"] = campaign.Row(executions=9_999)
+    assert campaign.Figures(rows).is_complete
+    assert "- report-page: a whole page is rendered" in campaign.section(campaign.Figures(rows))
+    rows["pem"] = campaign.Row(executions=9_999)
+    few = campaign.Figures(rows)
+    assert not few.is_complete and few.few == ["pem", "report-page"]
+    assert campaign.read_figures(campaign.section(few)).rows == rows
 
 
 @pytest.mark.campaign

@@ -77,7 +77,7 @@ def test_the_only_voter_is_not_started_again_where_it_is_replaced(recover: Recov
 
 
 def test_two_logs_that_differ_are_not_merged(recover: Recovery, tmp_path: Path) -> None:
-    """What only the other one has counts as lost, whichever topics the source has."""
+    """What only the other one has is listed as lost."""
     begin = worlds.first_log(image(ORDERS, PAY))
     source = disk(tmp_path / "c3", 3, begin.lead(2).noop(2))
     tail = disk(tmp_path / "t1", 11, begin.append(worlds.topic_records(LATE)).noop(1))

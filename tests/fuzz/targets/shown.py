@@ -289,7 +289,12 @@ def _all(values: Any, kind: type) -> bool:
 
 
 TARGETS = (
-    Target(name="report-page", make=_report_page, reads=("report.html",)),
+    Target(
+        name="report-page",
+        make=_report_page,
+        reads=("report.html",),
+        slow="a whole page is rendered for each input, in some 60 ms",
+    ),
     Target(name="report-pictures", make=_report_pictures, reads=("report.svg", "report.numbers")),
     Target(
         name="bundle-page",

@@ -281,6 +281,15 @@ def test_that_the_leader_has_not_heard_of_every_voter_is_reported_as_a_wait(tmp_
     assert "the leader has not heard from every voter yet" in [event.text for event in events if event.kind == "wait"]
 
 
+def test_where_nothing_is_seen_after_a_request_the_last_known_leader_is_reported(run):
+    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST)])
+    observe = quorum._state
+    quorum._state = lambda: replace(observe(), leader_id=-1) if quorum.sent else observe()
+    result = run(quorum, _remove("4"))
+    assert result.outcome is Outcome.UNKNOWN
+    assert result.after is not None and result.after.has_leader
+
+
 def test_a_conversion_that_the_leader_would_refuse_is_not_sent(run):
     quorum = PlayedQuorum(world=world("1 2 3", static=True), rehearsals=[Answer(code=95, message="no")])
     result = run(quorum, CONVERT)

@@ -139,7 +139,7 @@ def test_room_is_counted_for_directories_of_one_disk_together() -> None:
     assert made.outcome is Outcome.PLANNED
 
 
-def test_a_full_disk_on_which_nothing_is_written_is_no_reason_to_refuse() -> None:
+def test_a_full_disk_on_which_nothing_is_written_is_accepted() -> None:
     full = replace(blank("/data/d1"), free_bytes=0)
     assert list(check_space([full], {})) == []
     assert [found.id for found in check_space([full], {"/data/d1": 1})] == ["no-space-left"]
