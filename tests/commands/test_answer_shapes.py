@@ -70,6 +70,7 @@ PAIRS: list[tuple[Any, Any]] = [
     (log_difference.DifferencesDict, log.LogDiff),
     (log_difference.DifferenceDict, log.Difference),
     (log_image.ProvenanceDict, log.Side),
+    (log_image.LintDict, log.LogLint),
     (log_verify.VerificationDict, log.LogVerify),
     (log_verify.RankDict, log.RankedLog),
     (log_check.LogDict, log.VerifiedLog),
