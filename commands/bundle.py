@@ -22,6 +22,7 @@ from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.wording import size_text
 
 if TYPE_CHECKING:
+    from kafkactl.operations.bundle.create import BundleResult
     from kafkactl.operations.bundle.sources import Sources
 
 _TONES = {"done": "good", "partial": "warn", "unknown": "bad"}
@@ -85,7 +86,7 @@ def command(*, out: str, force: bool, include_log: bool, connection: ConnectionA
             timeout_ms=_SHARE_OF_TIME * current_settings().timeout_ms,
             on_note=lambda text: detail(f"gathering {text}"),
         )
-    emit("bundle", result.to_dict(), render=_show, exit_code=result.outcome.exit_code)
+    emit("bundle", result, render=_show, exit_code=result.outcome.exit_code)
 
 
 @contextmanager
@@ -122,27 +123,21 @@ def _tiered(folders: tuple[str, ...], logs: tuple[str, ...]) -> Any:
     return Request(sources=folders, metadata=logs[0] if logs else None) if folders else None
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    parts = answer["parts"]
-    gathered = [part for part in parts if part["error"] is None]
-    file = answer["file"]
-    heading = (
-        "Nothing was gathered, and no file was written" if file is None else f"{file}: {size_text(answer['size'])}"
-    )
-    page.heading(heading, _TONES[answer["outcome"]])
+def _show(page: Page, made: BundleResult) -> None:
+    manifest = made.manifest
+    gathered = [part for part in manifest.parts if part.is_gathered]
+    nothing = "Nothing was gathered, and no file was written"
+    page.heading(nothing if made.file is None else f"{made.file}: {size_text(made.size or 0)}", _TONES[made.outcome])
     page.fields(
         (
-            ("cluster", answer["cluster_id"]),
-            ("parts", f"{len(gathered)} of {len(parts)} gathered"),
-            ("metadata logs", "included, secrets replaced" if answer["logs"] else "not included"),
-            ("sha256", answer["sha256"]),
+            ("cluster", manifest.cluster_id),
+            ("parts", f"{len(gathered)} of {len(manifest.parts)} gathered"),
+            ("metadata logs", "included, secrets replaced" if manifest.logs else "not included"),
+            ("sha256", made.sha256),
         )
     )
     page.table(
         ("part", "state", "about"),
-        (
-            (part["name"], Word(part["state"], "good" if part["error"] is None else "bad"), part["about"])
-            for part in parts
-        ),
+        ((part.name, Word(part.state, "good" if part.is_gathered else "bad"), part.about) for part in manifest.parts),
     )
-    page.findings(answer["findings"])
+    page.findings(made.findings)

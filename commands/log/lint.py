@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -24,6 +23,9 @@ from kafkactl.commands.log.options import (
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.progress import shown_progress
+
+if TYPE_CHECKING:
+    from kafkactl.operations.log.image import LintDict
 
 
 @leaf_command(
@@ -63,7 +65,8 @@ def command(
     if bundle is not None and not sources and at is None and at_time is None:
         answer = stored_without_log(bundle, "log.lint")
         if answer is not None:
-            emit("log.lint", answer, render=_show, exit_code=code_of_answer(answer), listing="findings")
+            kept = cast("LintDict", answer)
+            emit("log.lint", kept, render=_show, exit_code=code_of_answer(answer), listing="findings")
     with (
         shown_progress("Reading the log"),
         log_place(sources, connection, from_cluster=from_cluster, bundle=bundle) as place,
@@ -73,7 +76,7 @@ def command(
     emit("log.lint", found.to_dict(), render=_show, exit_code=code_of(found.findings), listing="findings")
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, answer: LintDict) -> None:
     findings, total = answer["findings"], sum(answer["records"].values())
     heading = f"{len(findings)} findings" if len(findings) != 1 else "1 finding"
     tone = "bad" if any(finding["severity"] == "blocker" for finding in findings) else "warn" if findings else "good"

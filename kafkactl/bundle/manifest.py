@@ -53,13 +53,18 @@ class PartResult:
         """Whether it is in the bundle."""
         return self.error is None
 
+    @property
+    def state(self) -> str:
+        """gathered or failed."""
+        return GATHERED if self.is_gathered else FAILED
+
     def to_dict(self) -> dict[str, Any]:
         """As in the manifest and in the answer `bundle`."""
         error = self.error
         return {
             "name": self.name,
             "about": self.about,
-            "state": GATHERED if error is None else FAILED,
+            "state": self.state,
             "exit_code": self.exit_code,
             "members": list(self.members),
             "error": None

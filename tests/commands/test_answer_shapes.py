@@ -6,10 +6,17 @@ from typing import Any
 
 import pytest
 
-from kafkactl.commands.models import dryrun, nodes, quorum, shared
+from kafkactl.commands.models import config, dryrun, features, log, nodes, quorum, shared, storage
 from kafkactl.dryrun import answer as dryrun_answer
 from kafkactl.features.cluster import answer as nodes_answer
+from kafkactl.features.cluster import describe as features_describe
+from kafkactl.operations import contexts
+from kafkactl.operations.log import difference as log_difference
+from kafkactl.operations.log import image as log_image
+from kafkactl.operations.log import verify as log_verify
+from kafkactl.operations.storage import answers as storage_answers
 from kafkactl.quorum import answer as quorum_answer
+from kafkactl.storage import log_check
 from kafkactl.values import EndpointDict
 
 HEAD = {"kind", "schema_version"}
@@ -47,6 +54,27 @@ PAIRS: list[tuple[Any, Any]] = [
     (quorum_answer.StepDict, quorum.QuorumStep),
     (quorum_answer.ForecastDict, quorum.QuorumForecast),
     (quorum_answer.ChangeDict, quorum.QuorumChange),
+    (storage_answers.FormatDict, storage.StorageFormat),
+    (storage_answers.DirectoryDict, storage.FormattedDirectory),
+    (storage_answers.FileDict, storage.WrittenFile),
+    (storage_answers.ApplyDict, storage.StorageApply),
+    (storage_answers.AppliedNodeDict, storage.AppliedNode),
+    (storage_answers.UnformatDict, storage.StorageUnformat),
+    (storage_answers.UnformattedDict, storage.UnformattedDirectory),
+    (contexts.ContextDict, config.Context),
+    (contexts.ContextsDict, config.ConfigView),
+    (features_describe.DescriptionDict, features.FeaturesDescribe),
+    (features_describe.FeatureDict, features.Feature),
+    (features_describe.RangeDict, features.NodeRange),
+    (features_describe.MemberDict, features.NodeSeen),
+    (log_difference.DifferencesDict, log.LogDiff),
+    (log_difference.DifferenceDict, log.Difference),
+    (log_image.ProvenanceDict, log.Side),
+    (log_image.LintDict, log.LogLint),
+    (log_verify.VerificationDict, log.LogVerify),
+    (log_verify.RankDict, log.RankedLog),
+    (log_check.LogDict, log.VerifiedLog),
+    (log_check.CutDict, log.Cut),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
@@ -69,7 +69,7 @@ class Logs:
     def __exit__(self, *_error: object) -> None:
         self._stack.close()
 
-    def answers(self, part: Part) -> Iterator[tuple[str, str, dict[str, Any], int]]:
+    def answers(self, part: Part) -> Iterator[tuple[str, str, Mapping[str, Any], int]]:
         """Kind, name, answer and exit code of what a log comes to, and of what does not fit together in it."""
         log = self._open(part)
         loaded = load_image(log.source)

@@ -121,6 +121,13 @@ def _counts(image: Image) -> dict[str, int]:
     }
 
 
+class LintDict(ProvenanceDict):
+    """`log.lint`; `records` has how often each type of record was met."""
+
+    records: dict[str, int]
+    findings: list[dict[str, Any]]
+
+
 @frozen
 class LintResult:
     """What does not fit together in a log and in the state that it comes to."""
@@ -128,7 +135,7 @@ class LintResult:
     loaded: LoadedImage
     findings: tuple[Finding, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> LintDict:
         """The answer `log.lint`."""
         return {
             **provenance(self.loaded),
