@@ -1,7 +1,8 @@
 """Adopted topics whose settings no disk knows: nothing of them is deleted, and Kafka's own topics work as before.
 
 A controller stops, and without it come a topic with old records that is kept forever, the topics of committed offsets
-and transactions, and a transaction that is still open. Then every node is killed, and only that controller's log is left.
+and transactions, and a transaction that is still open. Then every node is killed, and only that controller's log is
+left.
 """
 
 from __future__ import annotations
