@@ -1,8 +1,8 @@
 """How this process uses memory and threads while it reads logs by columns.
 
 Only commands ask for this, because it is of the whole process, which belongs to the program that calls the library.
-Arrays of a piece take some hundred kilobytes each. Such memory is given back to the system when it is freed, and has to be made of
-fresh pages again: a third of all pages that a replay of a million records touches.
+Arrays of a piece take some hundred kilobytes each. Such memory is given back to the system when it is freed, and has
+to be made of fresh pages again: a third of all pages that a replay of a million records touches.
 """
 
 from __future__ import annotations

@@ -11,11 +11,27 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
+from kafkactl.tiered.numbers import PER_SEGMENT, SegmentNumbers
 from kafkactl.tiered.records import BaseRecord, EpochStarts, UpdateRecord
 from kafkactl.tiered.states import SegmentState
 
 _WORTH_COMPACTING = 64
 _STATES: Final = tuple(SegmentState)
+
+
+class _Rare:
+    """What few segments have."""
+
+    __slots__ = ("copied_again", "delete_starts", "deleting_since_ms", "forgotten_by")
+
+    def __init__(self) -> None:
+        self.copied_again = False
+        self.delete_starts = self.deleting_since_ms = 0
+        self.forgotten_by: str | None = None
+
+
+_USUAL: Final = _Rare()
+_END, _SIZE, _NEWEST, _EVENT, _FIRST, _LAST = range(PER_SEGMENT)
 
 
 class Segment:
@@ -25,28 +41,21 @@ class Segment:
     its DELETE_SEGMENT_STARTED records, the first of which has the time `deleting_since_ms`. `copied_again` says that a
     later base record begins at the same offset. `mapped` and `listed` count the epochs in whose map it is, and in
     which it is known without being mapped. There are millions: what is nearly always the same is not held as objects
-    of its own.
+    of its own, and large numbers are a row of `SegmentNumbers`.
     """
 
     __slots__ = (
-        "_after_first",
+        "_at",
         "_epochs",
+        "_numbers",
+        "_rare",
         "broker_id",
-        "copied_again",
         "custom_metadata",
-        "delete_starts",
-        "deleting_since_ms",
-        "end_offset",
-        "event_timestamp_ms",
-        "first_record",
-        "forgotten_by",
         "listed",
         "mapped",
-        "max_timestamp_ms",
         "metadata_partition",
         "records",
         "segment_id",
-        "size",
         "start_offset",
         "state",
         "txn_index_empty",
@@ -59,39 +68,116 @@ class Segment:
         "event_timestamp_ms", "state", "txn_index_empty", "first_epoch",
     )  # fmt: skip
 
-    def __init__(self, record: BaseRecord, metadata_partition: int, offset: int) -> None:
+    def __init__(self, record: BaseRecord, metadata_partition: int, offset: int, numbers: SegmentNumbers) -> None:
         self.metadata_partition = metadata_partition
-        self.first_record = offset
-        self._after_first = 0
         self.records = 1
-        self.delete_starts = self.deleting_since_ms = 0
         self.mapped = self.listed = 0
-        self.copied_again = False
-        self.forgotten_by: str | None = None
+        self._rare = _USUAL
         (
-            _, _, self.segment_id, self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms,
-            self.event_timestamp_ms, epochs, self.size, self.custom_metadata, self.state, self.txn_index_empty,
+            _, _, self.segment_id, self.start_offset, end_offset, self.broker_id, newest_ms, event_ms, epochs, size,
+            self.custom_metadata, self.state, self.txn_index_empty,
         ) = record  # fmt: skip
+        self._numbers = numbers
+        self._at = numbers.take((end_offset, size, newest_ms, event_ms, offset, offset))
         is_usual = len(epochs) == 1 and epochs[0][1] == self.start_offset
         self._epochs: int | EpochStarts = epochs[0][0] if is_usual else epochs
 
     @classmethod
-    def of_numbers(cls, segment_id: bytes, numbers: Sequence[int]) -> Segment:
+    def of_numbers(cls, segment_id: bytes, values: Sequence[int], numbers: SegmentNumbers) -> Segment:
         """One with these NUMBERS and one epoch, without custom metadata, not forgotten."""
         made = cls.__new__(cls)
         (
-            made.metadata_partition, made.first_record, last_record, made.records, made.delete_starts,
-            made.deleting_since_ms, made.mapped, made.listed, copied_again, made.broker_id, made.start_offset,
-            made.end_offset, made.size, made.max_timestamp_ms, made.event_timestamp_ms, state, txn_index_empty,
-            made._epochs,
-        ) = numbers  # fmt: skip
+            made.metadata_partition, first_record, last_record, made.records, delete_starts, deleting_since_ms,
+            made.mapped, made.listed, copied_again, made.broker_id, made.start_offset, end_offset, size, newest_ms,
+            event_ms, state, txn_index_empty, made._epochs,
+        ) = values  # fmt: skip
         made.segment_id = segment_id
-        made._after_first = last_record - made.first_record
-        made.copied_again = bool(copied_again)
+        made._numbers = numbers
+        made._at = numbers.take((end_offset, size, newest_ms, event_ms, first_record, last_record))
         made.state = _STATES[state]
         made.txn_index_empty = bool(txn_index_empty)
-        made.custom_metadata = made.forgotten_by = None
+        made.custom_metadata = None
+        made._rare = _USUAL
+        if delete_starts or deleting_since_ms or copied_again:
+            made._rare = _Rare()
+            made._rare.delete_starts, made._rare.deleting_since_ms = delete_starts, deleting_since_ms
+            made._rare.copied_again = bool(copied_again)
         return made
+
+    def give_up(self) -> None:
+        """Leave its row of numbers to another segment. Nothing may look at this one any more."""
+        self._numbers.give_up(self._at)
+        del self._numbers
+
+    @property
+    def end_offset(self) -> int:
+        """Its last offset."""
+        return self._numbers.values[self._at + _END]
+
+    @property
+    def size(self) -> int:
+        """Bytes of its log object."""
+        return self._numbers.values[self._at + _SIZE]
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        """The newest timestamp of its records."""
+        return self._numbers.values[self._at + _NEWEST]
+
+    @property
+    def event_timestamp_ms(self) -> int:
+        """When the record was written that counted last."""
+        return self._numbers.values[self._at + _EVENT]
+
+    @property
+    def first_record(self) -> int:
+        """The offset of its first record in the metadata partition."""
+        return self._numbers.values[self._at + _FIRST]
+
+    @property
+    def last_record(self) -> int:
+        """The offset of its last record in the metadata partition."""
+        return self._numbers.values[self._at + _LAST]
+
+    @property
+    def copied_again(self) -> bool:
+        """Whether a later base record begins at the same offset."""
+        return self._rare.copied_again
+
+    @copied_again.setter
+    def copied_again(self, copied_again: bool) -> None:
+        self._own().copied_again = copied_again
+
+    @property
+    def delete_starts(self) -> int:
+        """How many DELETE_SEGMENT_STARTED records it has."""
+        return self._rare.delete_starts
+
+    @property
+    def deleting_since_ms(self) -> int:
+        """The time of the first of them."""
+        return self._rare.deleting_since_ms
+
+    @property
+    def forgotten_by(self) -> str | None:
+        """What made brokers forget it."""
+        return self._rare.forgotten_by
+
+    @forgotten_by.setter
+    def forgotten_by(self, why: str | None) -> None:
+        self._own().forgotten_by = why
+
+    def delete_begins(self, time_ms: int) -> None:
+        """A DELETE_SEGMENT_STARTED record."""
+        rare = self._own()
+        if not rare.delete_starts:
+            rare.deleting_since_ms = time_ms
+        rare.delete_starts += 1
+
+    def _own(self) -> _Rare:
+        if self._rare is _USUAL:
+            self._rare = _Rare()
+        return self._rare
 
     @property
     def leader_epochs(self) -> EpochStarts:
@@ -114,26 +200,23 @@ class Segment:
         """The leader epoch of a segment that has one, from its start; None for any other."""
         return self._epochs if isinstance(self._epochs, int) else None
 
-    @property
-    def last_record(self) -> int:
-        """The offset of its last record in the metadata partition."""
-        return self.first_record + self._after_first
-
     def repeat(self, record: BaseRecord, offset: int) -> None:
         """Take in another base record of its id."""
         (
-            _, _, _, self.start_offset, self.end_offset, self.broker_id, self.max_timestamp_ms,
-            self.event_timestamp_ms, self.leader_epochs, self.size, self.custom_metadata, self.state,
-            self.txn_index_empty,
+            _, _, _, self.start_offset, end_offset, self.broker_id, newest_ms, event_ms, self.leader_epochs, size,
+            self.custom_metadata, self.state, self.txn_index_empty,
         ) = record  # fmt: skip
         self.records += 1
-        self._after_first = offset - self.first_record
+        values, at = self._numbers.values, self._at
+        values[at + _END], values[at + _SIZE], values[at + _NEWEST] = end_offset, size, newest_ms
+        values[at + _EVENT], values[at + _LAST] = event_ms, offset
 
     def update(self, record: UpdateRecord, offset: int) -> None:
         """Take in what a later record says; absent custom metadata replaces present, too."""
-        _, _, _, self.broker_id, self.event_timestamp_ms, self.custom_metadata, self.state = record
+        _, _, _, self.broker_id, event_ms, self.custom_metadata, self.state = record
         self.records += 1
-        self._after_first = offset - self.first_record
+        values, at = self._numbers.values, self._at
+        values[at + _EVENT], values[at + _LAST] = event_ms, offset
 
     @property
     def epoch_index(self) -> str:
@@ -182,8 +265,7 @@ class EpochState:
             self._make_room(start, end)
         self.entries[start] = segment
         segment.mapped += 1
-        if self.unreferenced.pop(segment.segment_id, None) is not None:
-            segment.listed -= 1
+        self._unlist(segment)
         if self.highest is None or end > self.highest:
             self.highest = end
 
@@ -240,6 +322,8 @@ class EpochState:
     def _unlist(self, segment: Segment) -> None:
         if self.unreferenced.pop(segment.segment_id, None) is not None:
             segment.listed -= 1
+            if not self.unreferenced:
+                self.unreferenced = {}  # one that was emptied keeps its table
 
     def _last(self) -> int | None:
         keys = self._keys

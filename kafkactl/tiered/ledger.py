@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeGuard
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.replay.batches import no_collection
+from kafkactl.tiered.numbers import SegmentNumbers
 from kafkactl.tiered.partition_log import (
     AFTER_DELETE,
     FORGOTTEN_BY_LOG_START,
@@ -112,6 +113,7 @@ class Ledger:
         self.named: set[bytes] = set()
         self.deleted_at: dict[bytes, tuple[PartitionKey, str, int]] = {}
         self.scattered: set[PartitionKey] = set()
+        self._numbers = SegmentNumbers()
         self._keep_deleted = keep_deleted
         self._watched = watched
         self._ended: set[tuple[int, PartitionKey]] = set()
@@ -180,7 +182,8 @@ class Ledger:
     def _partition(self, topic: str, key: PartitionKey) -> PartitionLog:
         partition = self.partitions.get(key)
         if partition is None:
-            partition = self.partitions[key] = PartitionLog(topic, key, keep_deleted=self._keep_deleted)
+            partition = PartitionLog(topic, key, keep_deleted=self._keep_deleted, numbers=self._numbers)
+            self.partitions[key] = partition
         return partition
 
     def _partition_delete(

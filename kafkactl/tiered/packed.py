@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 from kafkactl.errors import DecodeError
 from kafkactl.tiered.epoch_index import EpochState, Segment
 from kafkactl.tiered.ledger import Ledger, LogFacts, PartitionDelete, Poison
+from kafkactl.tiered.numbers import SegmentNumbers
 from kafkactl.tiered.partition_log import Drop, PartitionLog
 from kafkactl.tiered.reading import Unread
 from kafkactl.tiered.records import PartitionKey
@@ -195,8 +196,9 @@ def unpacked(data: bytes) -> Part:
         columns.append(_widened(told, data[at : at + told[-1]]))
         at += told[-1]
     *numbers, places = columns
+    rows = SegmentNumbers()
     segments = [
-        Segment.of_numbers(data[place : place + _ID_BYTES], of_segment)
+        Segment.of_numbers(data[place : place + _ID_BYTES], of_segment, rows)
         for place, of_segment in zip(range(end, at, _ID_BYTES), zip(*numbers, strict=True), strict=False)
     ]
     for at, epochs in head["epochs"]:

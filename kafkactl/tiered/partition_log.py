@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkactl.tiered.epoch_index import EpochState, Segment
+from kafkactl.tiered.numbers import SegmentNumbers
 from kafkactl.tiered.records import BaseRecord, PartitionKey, UpdateRecord
 from kafkactl.tiered.states import COPIED, COPYING, DELETED, DELETING, SegmentState, is_legal
 
@@ -42,6 +43,7 @@ class PartitionLog:
 
     __slots__ = (
         "_copies",
+        "_numbers",
         "deleted",
         "drop_counts",
         "drops",
@@ -54,9 +56,12 @@ class PartitionLog:
         "topic",
     )
 
-    def __init__(self, topic: str, key: PartitionKey, *, keep_deleted: bool) -> None:
+    def __init__(
+        self, topic: str, key: PartitionKey, *, keep_deleted: bool, numbers: SegmentNumbers | None = None
+    ) -> None:
         self.topic = topic
         self.key = key
+        self._numbers = numbers or SegmentNumbers()
         self.table: dict[bytes, Segment] = {}
         self.epochs: dict[int, EpochState] = {}
         self.forgotten: list[Segment] = []
@@ -91,7 +96,7 @@ class PartitionLog:
         if not is_legal(before, record.state):
             return self._drop(ILLEGAL, metadata_partition, offset, record, before)
         if segment is None:
-            segment = self.table[segment_id] = Segment(record, metadata_partition, offset)
+            segment = self.table[segment_id] = Segment(record, metadata_partition, offset, self._numbers)
             if self.deleted:
                 self.deleted.pop(segment_id, None)
         else:
@@ -127,9 +132,7 @@ class PartitionLog:
             for epoch, start in segment.leader_epochs:
                 self.epochs[epoch].copy_finished(start, segment.end_in(epoch), segment)
         elif state is DELETING:
-            if not segment.delete_starts:
-                segment.deleting_since_ms = record.event_timestamp_ms
-            segment.delete_starts += 1
+            segment.delete_begins(record.event_timestamp_ms)
             for epoch, start in segment.leader_epochs:
                 self.epochs[epoch].delete_started(start, segment)
         elif state is DELETED:
@@ -138,6 +141,8 @@ class PartitionLog:
             del self.table[record.segment_id]
             if self.deleted is not None:
                 self.deleted[record.segment_id] = segment
+            elif not segment.mapped:  # an epoch whose map has it still shows it
+                segment.give_up()
         return None
 
     def forget(self) -> int:

@@ -1,0 +1,78 @@
+"""Rows of numbers of segments: what is deleted leaves its row, and what is still shown keeps it."""
+
+from __future__ import annotations
+
+from kafkactl.tiered.numbers import PER_SEGMENT, SegmentNumbers
+from kafkactl.tiered.partition_log import PartitionLog
+from kafkactl.tiered.records import BaseRecord, PartitionKey, UpdateRecord
+from kafkactl.tiered.states import COPIED, COPYING, DELETED, DELETING, SegmentState
+
+KEY = PartitionKey(b"t" * 16, 0)
+NEWEST_MS, COPIED_MS = 2**40, 2**41
+
+
+def base(number: int, start: int) -> BaseRecord:
+    segment_id = number.to_bytes(16, "big")
+    return BaseRecord(
+        "t", KEY, segment_id, start, start + 9, 1, NEWEST_MS, 1, ((0, start),), 2**31 - 1, None, COPYING, True
+    )
+
+
+def update(number: int, state: SegmentState, time_ms: int = COPIED_MS) -> UpdateRecord:
+    return UpdateRecord("t", KEY, number.to_bytes(16, "big"), 1, time_ms, None, state)
+
+
+def test_a_row_is_used_again():
+    numbers = SegmentNumbers()
+    first, second = numbers.take((1, 2, 3, 4, 5, 6)), numbers.take((-(2**63), 2**63 - 1, 0, 0, 0, 0))
+    numbers.give_up(first)
+    assert numbers.take((7, 8, 9, 10, 11, 12)) == first
+    assert list(numbers.values[second : second + 2]) == [-(2**63), 2**63 - 1]
+    assert len(numbers.values) == 2 * PER_SEGMENT
+
+
+def test_memory_follows_the_living_segments():
+    numbers = SegmentNumbers()
+    log = PartitionLog("t", KEY, keep_deleted=False, numbers=numbers)
+    for number in range(100):
+        log.add(base(number, 10 * number), 0, 4 * number)
+        for at, state in enumerate((COPIED, DELETING, DELETED), 1):
+            log.update(update(number, state), 0, 4 * number + at)
+    assert (len(log.table), len(numbers.values)) == (0, PER_SEGMENT)
+
+
+def test_what_a_segment_says_of_itself():
+    log = PartitionLog("t", KEY, keep_deleted=False)
+    log.add(base(1, 50), 3, 7)
+    log.update(update(1, COPIED), 3, 9)
+    log.update(update(1, DELETING, 5), 3, 12)
+    log.update(update(1, DELETING, 6), 3, 13)
+    (segment,) = log.segments()
+    assert (segment.start_offset, segment.end_offset, segment.size) == (50, 59, 2**31 - 1)
+    assert (segment.max_timestamp_ms, segment.event_timestamp_ms) == (NEWEST_MS, 6)
+    assert (segment.first_record, segment.last_record, segment.records) == (7, 13, 4)
+    assert (segment.delete_starts, segment.deleting_since_ms, segment.forgotten_by) == (2, 5, None)
+
+
+def test_a_deleted_segment_that_an_epoch_still_shows_keeps_its_row():
+    """Two segments with one start offset: deleting the second does not take the first out of the map (KAFKA-15168)."""
+    numbers = SegmentNumbers()
+    log = PartitionLog("t", KEY, keep_deleted=False, numbers=numbers)
+    log.add(base(1, 0), 0, 0)
+    log.update(update(1, COPIED), 0, 1)
+    (segment,) = log.segments()
+    segment.mapped += 1  # as where DELETE_SEGMENT_STARTED did not take it out of a map
+    log.update(update(1, DELETING), 0, 2)
+    log.update(update(1, DELETED), 0, 3)
+    log.add(base(2, 100), 0, 4)
+    assert (segment.end_offset, len(numbers.values)) == (9, 2 * PER_SEGMENT)
+
+
+def test_deleted_segments_that_are_kept_keep_their_rows():
+    numbers = SegmentNumbers()
+    log = PartitionLog("t", KEY, keep_deleted=True, numbers=numbers)
+    for number in range(3):
+        log.add(base(number, 10 * number), 0, 4 * number)
+        for at, state in enumerate((COPIED, DELETING, DELETED), 1):
+            log.update(update(number, state), 0, 4 * number + at)
+    assert [segment.end_offset for segment in (log.deleted or {}).values()] == [9, 19, 29]
