@@ -17,7 +17,7 @@ from kafkactl.tiered.ledger import Ledger, MetadataLog, fold
 AUTO_ENGINE: Final = "auto"
 IN_PROCESS: Final = Engine(name=LOCAL)
 # Seconds of one processor for each GB of log: in one process; on Spark of the workers together, and of the driver. Of
-# a log whose segments are all living: where most are deleted, as in a log of many years, Spark is sooner than this says.
+# a log whose segments all live: where most are deleted, as in a log of many years, Spark is sooner than this says.
 LOCAL_S_PER_GB: Final = 42.0
 WORKERS_S_PER_GB: Final = 69.0
 DRIVER_S_PER_GB: Final = 16.0
