@@ -30,6 +30,7 @@ from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.worth import has_numpy
 from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.metadata.replay.fast import FastReplaying
+from kafkactl.progress import heard_by
 from kafkactl.protocol.batch_scan import Damage
 
 CONFIGS_SINCE: Final = (3, 8)
@@ -53,8 +54,18 @@ def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, keep
     """
     with no_collection():
         begin = start_of(segments, checkpoints, None)
-        found = _quickly(segments, begin, keeps_configs=keeps_configs) if has_numpy() else None
-        return found or by_the_record(segments, begin, keeps_configs=keeps_configs)
+        if not has_numpy():
+            return by_the_record(segments, begin, keeps_configs=keeps_configs)
+        found = _quickly(segments, begin, keeps_configs=keeps_configs)
+        if found is not None:
+            return found
+        with heard_by(None):  # what was announced may have been read already
+            return by_the_record(segments, begin, keeps_configs=keeps_configs)
+
+
+def times_read() -> int:
+    """How often `started` reads the segments, for those who announce its progress."""
+    return 2 if has_numpy() else 1
 
 
 def by_the_record(segments: Sequence[LogFile], begin: Start, *, keeps_configs: bool = True) -> Started:
