@@ -85,7 +85,8 @@ def tiered_topics(image: Image, folders: Sequence[PartitionFolder]) -> frozenset
     names = {folder.topic for folder in folders} | set(image.topic_ids)
     if REMOTE_LOG_METADATA not in names:
         return frozenset()
-    return frozenset(folder.topic_id for folder in folders if folder.topic_id is not None and folder.is_tiered)
+    kept = (folder for folder in folders if folder.kind in (FolderKind.LIVE, FolderKind.STRAY))
+    return frozenset(folder.topic_id for folder in kept if folder.topic_id is not None and folder.is_tiered)
 
 
 def untiered(image: Image, tiered: Collection[Uuid]) -> tuple[str, ...]:

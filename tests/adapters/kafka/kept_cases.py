@@ -6,9 +6,14 @@ import dataclasses
 import hashlib
 import json
 import os
+import random
 import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 _ROOT = Path(__file__).parents[3]
 
@@ -22,6 +27,9 @@ class CaseEnd:
     seconds: float
     struck: bool
     wrong: tuple[str, ...]
+
+
+_Case = TypeVar("_Case")
 
 
 class KeptCases:
@@ -45,6 +53,22 @@ class KeptCases:
         with self._lock, self.file.open("a", encoding="utf-8") as out:
             self.ends[end.case] = end
             out.write(json.dumps(dataclasses.asdict(end)) + "\n")
+
+    def run_left(
+        self, cases: Sequence[_Case], play: Callable[[_Case, Path], CaseEnd], folder: Path, *, at_once: int
+    ) -> list[CaseEnd]:
+        """Run the cases that are left, for KAFKACTL_CAMPAIGN_S seconds at most; how all ended so far, by name."""
+        left = [case for case in cases if str(case) not in self.ends]
+        random.Random(1).shuffle(left)  # a piece has something of everything
+        until = time.monotonic() + float(os.environ.get("KAFKACTL_CAMPAIGN_S", "inf"))
+
+        def play_next(number: int) -> None:
+            if time.monotonic() < until:
+                self.add(play(left[number], folder / str(number)))
+
+        with ThreadPoolExecutor(at_once) as pool:
+            list(pool.map(play_next, range(len(left))))
+        return [self.ends[name] for name in sorted(self.ends)]
 
 
 def _sources() -> str:

@@ -5,9 +5,6 @@ The campaign is resumable, as the one of test_moments.py, and `KAFKACTL_CAMPAIGN
 
 from __future__ import annotations
 
-import os
-import random
-import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -61,17 +58,7 @@ def test_every_command_over_every_failure_of_the_network(tmp_path: Path) -> None
     kept = KeptCases("commands")
     counted = {command.name: requests_of(command, tmp_path / command.name) for command in EVERY_COMMAND}
     cases = [case for command in EVERY_COMMAND for case in cases_of(command, counted[command.name])]
-    left = [case for case in cases if str(case) not in kept.ends]
-    random.Random(1).shuffle(left)  # a piece has something of everything
-    until = time.monotonic() + float(os.environ.get("KAFKACTL_CAMPAIGN_S", "inf"))
-
-    def play_next(number: int) -> None:
-        if time.monotonic() < until:
-            kept.add(play(left[number], tmp_path / str(number)))
-
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(play_next, range(len(left))))
-    ended = [kept.ends[name] for name in sorted(kept.ends)]
+    ended = kept.run_left(cases, play, tmp_path, at_once=_AT_ONCE)
     record(COMMANDS, _proof(ended, len(cases)))
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     assert sum(end.struck for end in ended) >= LEAST_CASES

@@ -7,9 +7,6 @@ says how many cases of all were run.
 
 from __future__ import annotations
 
-import os
-import random
-import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -57,17 +54,7 @@ def test_something_happens_to_a_node_in_the_middle(tmp_path: Path) -> None:
 def test_something_happens_at_every_request_of_every_command(tmp_path: Path) -> None:
     kept = KeptCases("moments")
     cases = every_case(tmp_path / "counted")
-    left = [case for case in cases if str(case) not in kept.ends]
-    random.Random(1).shuffle(left)  # a piece has something of everything
-    until = time.monotonic() + float(os.environ.get("KAFKACTL_CAMPAIGN_S", "inf"))
-
-    def play_next(number: int) -> None:
-        if time.monotonic() < until:
-            kept.add(play(left[number], tmp_path / str(number)))
-
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(play_next, range(len(left))))
-    ended = [kept.ends[name] for name in sorted(kept.ends)]
+    ended = kept.run_left(cases, play, tmp_path, at_once=_AT_ONCE)
     record(MOMENTS, _proof(ended, len(cases)))
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     assert sum(end.struck for end in ended) >= LEAST_CASES
