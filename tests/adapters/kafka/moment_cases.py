@@ -34,6 +34,7 @@ from tests.adapters.kafka.fault_cases import (
     Told,
     client_for,
     effects_of,
+    run_to_the_end,
 )
 from tests.adapters.kafka.kept_cases import CaseEnd
 from tests.fakes.proxy import Fault
@@ -155,7 +156,7 @@ def requests_of(command: Change | Question, folder: Path) -> Counter[str]:
     folder.mkdir(parents=True, exist_ok=True)
     with TroubledQuorum(**command.quorum) as quorum:
         if isinstance(command, Change):
-            told = command.run(quorum, folder, PATIENT)
+            told = run_to_the_end(command, quorum, folder)
             assert (told.outcome, sorted(told.claimed)) == ("done", sorted(command.effects)), told
         else:
             assert list(command.ask(quorum, PATIENT)(quorum)) == []
@@ -191,7 +192,7 @@ def play(case: MomentCase, folder: Path) -> CaseEnd:
         quorum.network.disarm()
         quorum.heal()
         if isinstance(case.command, Change):
-            again = case.command.run(quorum, folder, PATIENT)
+            again = run_to_the_end(case.command, quorum, folder)
             if again.outcome not in ("done", "nothing-to-do"):
                 wrong.append(f"run again it ended {again}")
             if Counter(effects_of(quorum)) != Counter(case.command.effects):
