@@ -16,7 +16,7 @@ settings.register_profile(
     "quick", max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_IS_FINE
 )
 settings.register_profile(
-    "check", max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_IS_FINE
+    "check", max_examples=80, deadline=None, derandomize=True, database=None, suppress_health_check=_SLOW_IS_FINE
 )
 settings.register_profile(
     "campaign", max_examples=20_000, deadline=None, print_blob=True, suppress_health_check=_SLOW_IS_FINE

@@ -314,9 +314,12 @@ JOURNEYS = [
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "every", [pytest.param(3, id="thinned"), pytest.param(1, id="all", marks=pytest.mark.campaign)]
+)
 @pytest.mark.parametrize("journey", JOURNEYS)
 @pytest.mark.parametrize("reaction", [Reaction(), Reaction(answer=LOST), Reaction(answer=TIMED_OUT, taken=False)])
-def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journey, reaction):
+def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journey, reaction, every):
     """No request is ever sent twice but where it certainly left nothing: the world refuses a second one."""
     voters, observers, dead, target = journey
     quick = QuorumWaitPolicy(gate=replace(QuorumWaitPolicy().gate, span_ms=500, samples=2), stays_away_ms=500)
@@ -332,7 +335,7 @@ def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journe
     def check(quorum):
         assert ids_of(quorum.world.voters) == [member.node_id for member in parse_target(target)]
 
-    assert killed_at_every_act(tmp_path, start, go, check) > 20
+    assert killed_at_every_act(tmp_path, start, go, check, every=every) > 20
 
 
 @pytest.mark.parametrize(
