@@ -13,9 +13,9 @@ UNTYPED = {"Mapping[str, Any]", "dict[str, Any]", "Answer"}
 LEFT = {
     f"commands/{name}.py"
     for name in """
-    completion demo dryrun/answers dryrun/page dryrun/report explain features/change log/browse log/image
+    dryrun/answers dryrun/page dryrun/report features/change log/browse log/image
     nodes/unregister nodes/verify quorum/add_controller quorum/recover/collect quorum/recover/page quorum/recover/verify
-    quorum/remove_controller schema simulate storage/dump storage/random_uuid tiered/audit tiered/forecast
+    quorum/remove_controller simulate storage/dump tiered/audit tiered/forecast
     tiered/leftovers tiered/observe tiered/report tiered/segments tiered/shown
     """.split()
 }
