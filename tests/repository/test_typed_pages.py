@@ -14,8 +14,8 @@ LEFT = {
     f"commands/{name}.py"
     for name in """
     dryrun/answers dryrun/page dryrun/report features/change log/browse log/image
-    quorum/add_controller quorum/recover/collect quorum/recover/page quorum/recover/verify
-    quorum/remove_controller simulate storage/dump tiered/audit tiered/forecast
+    quorum/recover/collect quorum/recover/page quorum/recover/verify
+    simulate storage/dump tiered/audit tiered/forecast
     tiered/leftovers tiered/observe tiered/report tiered/segments tiered/shown
     """.split()
 }
