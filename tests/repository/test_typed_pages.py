@@ -13,9 +13,9 @@ UNTYPED = {"Mapping[str, Any]", "dict[str, Any]", "Answer"}
 LEFT = {
     f"commands/{name}.py"
     for name in """
-    dryrun/answers dryrun/page dryrun/report log/browse log/image
+    dryrun/answers dryrun/page dryrun/report log/browse log/image storage/dump
     quorum/recover/collect quorum/recover/page quorum/recover/verify
-    simulate storage/dump tiered/audit tiered/forecast
+    tiered/audit tiered/forecast
     tiered/leftovers tiered/observe tiered/report tiered/segments tiered/shown
     """.split()
 }
