@@ -13,7 +13,7 @@ UNTYPED = {"Mapping[str, Any]", "dict[str, Any]", "Answer"}
 LEFT = {
     f"commands/{name}.py"
     for name in """
-    dryrun/answers dryrun/page dryrun/report log/browse log/image storage/dump
+    dryrun/answers dryrun/page dryrun/report log/browse log/image
     quorum/recover/collect quorum/recover/page quorum/recover/verify
     tiered/audit tiered/forecast
     tiered/leftovers tiered/observe tiered/report tiered/segments tiered/shown
