@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 from click.shell_completion import get_completion_class
 
@@ -32,9 +29,9 @@ def command(shell: str) -> None:
     assert family is not None, "click knows the three shells of the choice"
     root = click.get_current_context().find_root()
     script = family(root.command, {}, "kafkactl", "_KAFKACTL_COMPLETE").source()
-    output.emit("completion", {"shell": shell, "script": script}, render=_show)
 
+    def show(page: Page, _answer: object) -> None:
+        for line in script.rstrip("\n").split("\n"):
+            page.line(line)
 
-def _show(page: Page, payload: Mapping[str, Any]) -> None:
-    for line in payload["script"].rstrip("\n").split("\n"):
-        page.line(line)
+    output.emit("completion", {"shell": shell, "script": script}, render=show)

@@ -6,9 +6,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -19,6 +18,7 @@ from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
+    from kafkactl.playground.demo import Demo
     from kafkactl.playground.stage import Run
 
 SCENES = ("wedge", "mount", "dryrun", "report")
@@ -61,7 +61,7 @@ def command(
 
     chosen = tuple(name for name in SCENES if name in (scenes or SCENES))
     if lists:
-        output.emit("demo.list", {"scenes": _listed(chosen)}, render=_show_list, listing="scenes")
+        _list(chosen)
     if out is not None:
         _check_out(out, chosen)
     settings = current_settings()
@@ -77,7 +77,7 @@ def command(
         demo = play(request, audience)
     scenes_shown = [{**scene, "left_out": demo.left_out.get(scene["name"])} for scene in audience.scenes]
     answer = {**demo.to_dict(), "scenes": scenes_shown, "findings": []}
-    output.emit("demo", answer, render=_show_end, listing="scenes")
+    output.emit("demo", answer, render=lambda page, _: _show_end(page, demo), listing="scenes")
 
 
 def _check_out(out: str, chosen: tuple[str, ...]) -> None:
@@ -89,20 +89,22 @@ def _check_out(out: str, chosen: tuple[str, ...]) -> None:
     check_page(out)
 
 
-def _listed(chosen: tuple[str, ...]) -> list[dict[str, str]]:
+def _list(chosen: tuple[str, ...]) -> NoReturn:
     from kafkactl.playground import scenes
 
-    return [{"name": name, "title": scenes.SCENES[name].title} for name in chosen]
+    rows = [(name, scenes.SCENES[name].title) for name in chosen]
+    output.emit(
+        "demo.list",
+        {"scenes": [{"name": name, "title": title} for name, title in rows]},
+        render=lambda page, _: page.table(("scene", "what it shows"), rows),
+        listing="scenes",
+    )
 
 
-def _show_list(page: Page, answer: Mapping[str, Any]) -> None:
-    page.table(("scene", "what it shows"), [(scene["name"], scene["title"]) for scene in answer["scenes"]])
-
-
-def _show_end(page: Page, answer: Mapping[str, Any]) -> None:
+def _show_end(page: Page, demo: Demo) -> None:
     page.heading("The demo is over.", "good")
-    page.fields([("report", answer["report"]), ("folder", answer["folder"])])
-    if answer["folder"] is None:
+    page.fields([("report", demo.report), ("folder", demo.folder)])
+    if demo.folder is None:
         page.line(Word("The temporary folder is removed, and nothing is left running.", "dim"))
 
 

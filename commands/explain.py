@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
@@ -40,34 +41,30 @@ def command(id: str | None, all_ids: bool) -> None:
     if all_ids == (id is not None):
         raise click.UsageError("Give one ID, or --list.")
     if id is None:
-        rows = [_answer(explanation) for explanation in explanations()]
-        output.emit("explain.list", {"explanations": rows}, render=_show_all, listing="explanations")
-    found = [_answer(explanation) for explanation in explain(id)]
+        every = explanations()
+        output.emit(
+            "explain.list",
+            {"explanations": every},
+            render=lambda page, _: page.table(("id", "cause"), ((row.id, row.cause) for row in every)),
+            listing="explanations",
+        )
+    found, renamed = explain(id), renamed_from(id)
     if len(found) > 1:
-        output.emit("explain.list", {"explanations": found}, render=_show_each, listing="explanations")
-    output.emit("explain", {**found[0], "renamed_from": renamed_from(id)}, render=_show)
+        render = functools.partial(_show, found=found)
+        output.emit("explain.list", {"explanations": found}, render=render, listing="explanations")
+    render = functools.partial(_show, found=found, renamed=renamed)
+    output.emit("explain", {**found[0].to_dict(), "renamed_from": renamed}, render=render)
 
 
-def _answer(explanation: Explanation) -> dict[str, str]:
-    return {
-        "id": explanation.id,
-        "cause": explanation.cause,
-        "consequence": explanation.consequence,
-        "remedy": explanation.remedy,
-    }
-
-
-def _show(page: Page, payload: Mapping[str, Any]) -> None:
-    page.heading(payload["id"])
-    if payload.get("renamed_from"):
-        page.line(f"{payload['renamed_from']} was renamed to {payload['id']}.")
-    page.fields((name, payload[name]) for name in ("cause", "consequence", "remedy"))
-
-
-def _show_each(page: Page, payload: Mapping[str, Any]) -> None:
-    for explanation in payload["explanations"]:
-        _show(page, explanation)
-
-
-def _show_all(page: Page, payload: Mapping[str, Any]) -> None:
-    page.table(("id", "cause"), ((row["id"], row["cause"]) for row in payload["explanations"]))
+def _show(page: Page, _answer: object, *, found: Sequence[Explanation], renamed: str | None = None) -> None:
+    for explanation in found:
+        page.heading(explanation.id)
+        if renamed is not None:
+            page.line(f"{renamed} was renamed to {explanation.id}.")
+        page.fields(
+            (
+                ("cause", explanation.cause),
+                ("consequence", explanation.consequence),
+                ("remedy", explanation.remedy),
+            )
+        )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
@@ -35,11 +34,25 @@ def command(kind: str | None, all_kinds: bool) -> None:
     if all_kinds == (kind is not None):
         raise click.UsageError("Give one KIND, or --list.")
     if kind is None:
-        rows = [
-            {"name": name, "about": (model.__doc__ or "").strip().splitlines()[0]} for name, model in kinds().items()
-        ]
-        output.emit("schema.list", {"kinds": rows}, render=_show_all, listing="kinds")
-    output.emit("schema", json_schema(kind), render=_show)
+        _tell_all()
+    schema = json_schema(kind)
+
+    def show(page: Page, _answer: object) -> None:
+        # With -o json the answer is a JSON Schema too, with our two keywords; here it is bare.
+        for line in json.dumps(schema, indent=2).splitlines():
+            page.line(line)
+
+    output.emit("schema", schema, render=show)
+
+
+def _tell_all() -> NoReturn:
+    rows = [(name, (model.__doc__ or "").strip().splitlines()[0]) for name, model in kinds().items()]
+    output.emit(
+        "schema.list",
+        {"kinds": [{"name": name, "about": about} for name, about in rows]},
+        render=lambda page, _: page.table(("kind", "what it is"), rows),
+        listing="kinds",
+    )
 
 
 def json_schema(kind: str) -> dict[str, Any]:
@@ -48,14 +61,3 @@ def json_schema(kind: str) -> dict[str, Any]:
         raise InputError(f"there is no answer of the kind {kind!r}.{did_you_mean(kind, kinds())}", id="unknown-kind")
     schema: dict[str, Any] = kinds()[kind].model_json_schema()
     return {"$schema": DIALECT, "title": kind, **{key: value for key, value in schema.items() if key != "title"}}
-
-
-def _show(page: Page, payload: Mapping[str, Any]) -> None:
-    # With -o json the answer is a JSON Schema too, with our two keywords; here it is bare.
-    bare = {key: value for key, value in payload.items() if key not in ("kind", "schema_version")}
-    for line in json.dumps(bare, indent=2).splitlines():
-        page.line(line)
-
-
-def _show_all(page: Page, payload: Mapping[str, Any]) -> None:
-    page.table(("kind", "what it is"), ((kind["name"], kind["about"]) for kind in payload["kinds"]))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,10 @@ from kafkactl.commands.framework.options import Choice, Duration
 from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.output import emit, wipe_passing, write_passing
 from kafkactl.commands.rendering.page import Page, Word
+
+if TYPE_CHECKING:
+    from kafkactl.operations.simulation import Simulation
+    from kafkactl.simulator.run import Outcome
 
 PROFILES = ("chaos", "rolling-restart", "voter-change", "disk-loss")
 RELEASES = ("3.7", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
@@ -93,11 +97,9 @@ def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
         found = simulate(SimulationRequest(shrinks=not no_shrink, **asked), on_progress=progress)
     finally:
         progress.clear()
-    page = None if html is None else write_page(html, found)
-    answer = {**found.to_dict(), "html": page}
     emit(
         "simulate",
-        answer,
+        found if html is None else write_page(html, found),
         render=_show,
         exit_code=DONE if found.verdict == PASSED else PROBLEMS_FOUND,
         listing="timeline",
@@ -125,52 +127,49 @@ class _Progress:
             wipe_passing()
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    good = answer["verdict"] == "passed"
-    what = answer["script"] or f"profile {answer['profile']}"
-    page.heading(f"{what}: {answer['verdict']}", "good" if good else "bad")
-    numbers = answer["figures"]
+def _show(page: Page, found: Simulation) -> None:
+    asked, summary = found.request, found.summary
+    good = found.verdict == "passed"
+    page.heading(f"{asked.script or f'profile {asked.profile}'}: {found.verdict}", "good" if good else "bad")
+    voters, observers = _ids(summary.quorum.voters), _ids(summary.quorum.observers)
     page.fields(
         [
-            ("quorum", f"{answer['quorum']}, release {answer['release']}, voters {_ids(answer['voters'])}"),
-            ("observers", _ids(answer["observers"]) or None),
-            ("runs", f"{answer['runs_passed']} of {answer['runs']} passed, first seed {answer['seed']}"),
-            ("elections", f"{numbers['elections']}, highest epoch {numbers['highest_epoch']}"),
-            ("failover", _failover(numbers)),
-            ("records committed", f"{numbers['records_committed']:,}"),
-            ("page", answer["html"]),
+            ("quorum", f"{found.quorum}, release {summary.release}, voters {voters}"),
+            ("observers", observers or None),
+            ("runs", f"{summary.passed} of {summary.runs} passed, first seed {asked.seed}"),
+            ("elections", f"{summary.elections}, highest epoch {summary.highest_epoch}"),
+            ("failover", _failover(found)),
+            ("records committed", f"{summary.committed:,}"),
+            ("page", found.html),
         ]
     )
-    page.findings(answer["findings"])
-    if answer["shrunk_script"] is not None:
-        page.line(
-            Word(f"The fewest statements ({answer['statements_after']} of {answer['statements_before']}):", "dim")
-        )
-        for line in answer["shrunk_script"].splitlines():
+    page.findings(found.findings)
+    if summary.shrunk is not None:
+        page.line(Word(f"The fewest statements ({summary.faults_after} of {summary.faults_before}):", "dim"))
+        for line in summary.shrunk.splitlines():
             page.line(line)
-    if answer["runs"] == 1 or not good:
-        _timeline(page, answer)
+    if summary.runs == 1 or not good:
+        _timeline(page, summary.shown)
 
 
-def _timeline(page: Page, answer: Mapping[str, Any]) -> None:
-    happened = answer["timeline"]
-    page.line(Word(f"What happened with seed {answer['shown_seed']}:", "dim"))
+def _timeline(page: Page, run: Outcome) -> None:
+    page.line(Word(f"What happened with seed {run.seed}:", "dim"))
     page.table(
         ("time", "node", "what"),
-        ((f"{row['time_us'] / 1_000_000:.3f} s", row["node"], row["text"]) for row in happened[-_SHOWN:]),
+        ((f"{row.time_us / 1_000_000:.3f} s", row.node, row.text) for row in run.happenings[-_SHOWN:]),
     )
-    left_out = max(0, len(happened) - _SHOWN) + answer["timeline_left_out"]
+    left_out = max(0, len(run.happenings) - _SHOWN) + run.left_out
     if left_out:
         page.line(Word(f"{left_out} more events (all with -o json)", "dim"))
 
 
-def _failover(numbers: Mapping[str, Any]) -> str | None:
-    times = numbers["failover_ms"]
-    if not numbers["failovers"]:
+def _failover(found: Simulation) -> str | None:
+    times = found.failover_ms
+    if not times:
         return None
     shown = ", ".join(f"{name} {times[name]:,.0f} ms" for name in ("p50", "p90", "p99"))
-    return f"{shown}, longest {times['p100']:,.0f} ms ({numbers['failovers']} measured)"
+    return f"{shown}, longest {times['p100']:,.0f} ms ({len(found.summary.failovers_us)} measured)"
 
 
-def _ids(nodes: list[int]) -> str:
+def _ids(nodes: Iterable[int]) -> str:
     return ", ".join(map(str, nodes))

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import until_the_end
 from kafkactl.commands.framework.log_memory import read_by_columns
 from kafkactl.commands.framework.settings import SCHEMA_VERSION
-from kafkactl.commands.rendering.output import Render, detail, emit, say
+from kafkactl.commands.rendering.output import detail, emit, say
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.run import Common
-    from kafkactl.dryrun.answer import Source
+    from kafkactl.dryrun.answer import Answer, ClusterDict, Earlier, Frame, ReportDict, Source
     from kafkactl.dryrun.engine.local import Loaded
     from kafkactl.errors import KafkactlError
     from kafkactl.operations.dryrun import ScenarioContext, Verdict
@@ -41,15 +41,17 @@ class Opened(NamedTuple):
 
     context: ScenarioContext
     chosen: Chosen
-    frame: Mapping[str, Any]
+    frame: Frame
     tag: str
 
 
-Play = Callable[[Opened], tuple[Mapping[str, Any], "Verdict"]]
+Shown = TypeVar("Shown", "Answer", "ReportDict")
+Play = Callable[[Opened], tuple[Shown, "Verdict"]]
+Show = Callable[[Page, Shown], None]
 
 
 def give(
-    common: Common, kind: str, play: Play, show: Render, *, at: int | None = None, restarts: bool = False
+    common: Common, kind: str, play: Play[Shown], show: Show[Shown], *, at: int | None = None, restarts: bool = False
 ) -> NoReturn:
     """Ask every cluster and print what `play` answers: its payload and its verdict."""
     from kafkactl.errors import KafkactlError
@@ -111,7 +113,7 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
             if isinstance(context, KafkactlError):
                 yield context
             else:
-                frame = {"engine": engine.name, "source": _source(cluster, context.loaded)}
+                frame: Frame = {"engine": engine.name, "source": _source(cluster, context.loaded), "after": []}
                 yield _opened(Opened(context, cluster, frame, tag), events, at)
 
     return Reading(chosen, engine.name, each)
@@ -165,7 +167,9 @@ def _opened(opened: Opened, events: Sequence[Event], at: int | None) -> Opened |
         context, before = after_events(opened.context, opened.chosen.cluster.paths, events, at)
     except KafkactlError as error:
         return error
-    after = [{"scenario": found.scenario, "input": found.input, "verdict": found.verdict} for found in before]
+    after: list[Earlier] = [
+        {"scenario": found.scenario, "input": dict(found.input), "verdict": found.verdict} for found in before
+    ]
     return opened._replace(context=context, frame={**opened.frame, "after": after})
 
 
@@ -195,7 +199,7 @@ def _source(chosen: Chosen, loaded: Loaded) -> Source:
 # --- several clusters ---------------------------------------------------------------------------------------------
 
 
-def _give_several(kind: str, play: Play, show: Render, opened: Reading) -> NoReturn:
+def _give_several(kind: str, play: Play[Shown], show: Show[Shown], opened: Reading) -> NoReturn:
     from kafkactl.errors import KafkactlError
     from kafkactl.operations.dryrun import heaviest
 
@@ -217,7 +221,7 @@ def _give_several(kind: str, play: Play, show: Render, opened: Reading) -> NoRet
     for chosen, why in failed:
         say(f"{chosen.cluster.title}: {why.message}", "bad")
     verdict = heaviest(verdicts)
-    payload = {
+    envelope: dict[str, object] = {
         "engine": opened.engine,
         "verdict": verdict,
         _LISTINGS[kind]: answers,
@@ -225,8 +229,10 @@ def _give_several(kind: str, play: Play, show: Render, opened: Reading) -> NoRet
     }
     emit(
         f"{kind}s",
-        payload,
-        render=lambda page, answer: _show_several(page, answer, answer[_LISTINGS[kind]], show),
+        envelope,
+        render=lambda page, answer: _show_several(
+            page, verdict, cast("Sequence[Shown]", answer[_LISTINGS[kind]]), failed, show
+        ),
         exit_code=exit_codes.PARTLY_DONE if failed else verdict.exit_code,
         listing=_LISTINGS[kind],
     )
@@ -239,25 +245,28 @@ def _none_answered(failed: Sequence[tuple[Chosen, KafkactlError]]) -> KafkactlEr
     return first
 
 
-def _names(chosen: Chosen) -> dict[str, Any]:
+def _names(chosen: Chosen) -> ClusterDict:
     cluster = chosen.cluster
     return {"paths": list(cluster.paths), "cluster": cluster.name, "cluster_id": cluster.cluster_id}
 
 
-def _show_several(page: Page, answer: Mapping[str, Any], answers: Sequence[Mapping[str, Any]], show: Render) -> None:
-    count = len(answers) + len(answer["failed"])
-    page.heading(f"{count} clusters: {answer['verdict']}", TONES[answer["verdict"]])
+def _show_several(
+    page: Page,
+    verdict: Verdict,
+    answers: Sequence[Shown],
+    failed: Sequence[tuple[Chosen, KafkactlError]],
+    show: Show[Shown],
+) -> None:
+    page.heading(f"{len(answers) + len(failed)} clusters: {verdict}", TONES[verdict])
     rows = [(_title(each["source"]), Word(each["verdict"], TONES[each["verdict"]])) for each in answers]
-    rows += [
-        (_title(failure), Word(f"no answer: {failure['error']['message']}", "bad")) for failure in answer["failed"]
-    ]
+    rows += [(_title(_names(chosen)), Word(f"no answer: {error.message}", "bad")) for chosen, error in failed]
     page.table(("cluster", "verdict"), rows)
     for each in answers:
         page.heading(_title(each["source"]))
         show(page, each)
 
 
-def _title(source: Mapping[str, Any]) -> str:
+def _title(source: ClusterDict) -> str:
     return str(source["cluster"] or source["cluster_id"] or source["paths"][0])
 
 

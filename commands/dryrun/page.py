@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.rendering.simulated import show_simulation
@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 _SHOWN = 15
 
 
-def show_prediction(page: Page, payload: Mapping[str, Any]) -> None:
+def show_prediction(page: Page, answer: Answer) -> None:
     """Draw `dryrun.prediction`."""
     from kafkactl.report.build import title_of
 
-    answer = cast("Answer", payload)
     effects, verdict = answer["effects"], answer["verdict"]
-    page.heading(f"{title_of(payload)}: {verdict}", TONES[verdict])
+    page.heading(f"{title_of(answer)}: {verdict}", TONES[verdict])
     page.fields(_facts(answer, effects))
     page.findings(answer["findings"])
     for show in (_changes, _steps, _worst, _results, _features, _differences, _counts, _sizes):

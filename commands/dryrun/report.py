@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
-from kafkactl.commands.dryrun.run import CODES, Common, payload_of, scenario_options
+from kafkactl.commands.dryrun.run import CODES, Common, prediction_of, scenario_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.report.model import TONES
 from kafkactl.shown import plain_values
 
 if TYPE_CHECKING:
+    from kafkactl.dryrun.answer import PredictionDict, ReportDict
     from kafkactl.dryrun.detail_tables import Table
     from kafkactl.dryrun.prediction import Verdict
     from kafkactl.operations.dryrun import ScenarioContext
@@ -41,21 +42,21 @@ def report(*, common: Common) -> None:
     from kafkactl.operations.dryrun.ahead import played_ahead
     from kafkactl.operations.dryrun.outputs import detail_tables, page_part
 
-    def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
+    def play(opened: Opened) -> tuple[ReportDict, Verdict]:
         tables: list[Table] = []
         html = tagged(common.html, opened.tag)
         scenarios = list(_scenarios(opened.context))
 
         def played(scenario: str, asked: Any) -> _Played:
             found = run(scenario, opened.context, asked)
-            payload = plain_values(payload_of(common, found, opened))
+            prediction = plain_values(prediction_of(common, found, opened))
             if common.details is not None:
                 number = scenarios.index((scenario, asked)) + 1
                 tables.extend(detail_tables(found, opened.context, f"{number}-{scenario}/"))
-            part = None if html is None else page_part(payload, found, opened.context)
-            return _Played(
-                found.verdict, {name: value for name, value in payload.items() if name not in opened.frame}, part
-            )
+            part = None
+            if html is not None:
+                part = page_part({**plain_values(opened.frame), **prediction}, found, opened.context)
+            return _Played(found.verdict, prediction, part)
 
         # Tables are made here, because they are too large to be sent.
         each = played_ahead(scenarios, played, opened.context.image, processes=None if common.details is None else 1)
@@ -65,7 +66,13 @@ def report(*, common: Common) -> None:
         verdict = heaviest([result.verdict for result in results])
         details = write_tables(common.details, opened, tables)
         predictions = [result.prediction for result in results]
-        answer = {**opened.frame, "verdict": verdict, "html": html, "details": details, "predictions": predictions}
+        answer: ReportDict = {
+            **opened.frame,
+            "verdict": verdict,
+            "html": html,
+            "details": details,
+            "predictions": predictions,
+        }
         return answer, verdict
 
     give(common, "dryrun.report", play, _show, restarts=True)
@@ -75,7 +82,7 @@ class _Played(NamedTuple):
     """What is kept of a prediction, which can be large itself; `part` is what the page shows of it."""
 
     verdict: Verdict
-    prediction: dict[str, Any]
+    prediction: PredictionDict
     part: Part | None
 
 
@@ -88,7 +95,7 @@ def _scenarios(context: ScenarioContext) -> Iterator[tuple[str, Any]]:
         yield from ((name, asked) for asked in part.inputs(context.image))
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, answer: ReportDict) -> None:
     from kafkactl.report.build import heaviest, title_of
 
     verdict, source = answer["verdict"], answer["source"]
@@ -128,5 +135,5 @@ def _show(page: Page, answer: Mapping[str, Any]) -> None:
 _SHOWN = 8
 
 
-def _count(played: Mapping[str, Any], severity: str) -> int:
+def _count(played: PredictionDict, severity: str) -> int:
     return sum(finding["severity"] == severity for finding in played["findings"])

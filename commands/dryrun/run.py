@@ -19,6 +19,7 @@ from kafkactl.commands.log.options import FROM_CLUSTER, from_cluster_option, pas
 from kafkactl.shown import plain_values
 
 if TYPE_CHECKING:
+    from kafkactl.dryrun.answer import Answer, PredictionDict
     from kafkactl.operations.dryrun import Observed, Prediction, Scenario, Verdict
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -162,15 +163,16 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
 
     observed = _observed(common, scenario.watches(asked)) if common.from_cluster and scenario.watches else None
 
-    def play(opened: Opened) -> tuple[dict[str, Any], Verdict]:
+    def play(opened: Opened) -> tuple[Answer, Verdict]:
         context = opened.context if observed is None else changed(opened.context, observed=observed)
         found = run(scenario.name, context, asked)
-        payload = payload_of(common, found, opened)
+        prediction = prediction_of(common, found, opened)
         html = tagged(common.html, opened.tag)
         if html is not None:
-            write_html(html, [page_part(plain_values(payload), found, opened.context)], opened)
+            part = page_part(plain_values({**opened.frame, **prediction}), found, opened.context)
+            write_html(html, [part], opened)
         details = write_tables(common.details, opened, detail_tables(found, opened.context))
-        return {**payload, "details": details}, found.verdict
+        return {**opened.frame, **prediction, "details": details}, found.verdict
 
     is_restart = scenario.needs is Needs.STARTS
     give(common, "dryrun.prediction", play, show_prediction, at=scenario.at(asked), restarts=is_restart)
@@ -185,11 +187,11 @@ def _observed(common: Common, added: frozenset[int]) -> Observed:
         return observed_quorum(client, added)
 
 
-def payload_of(common: Common, found: Prediction, opened: Opened) -> dict[str, Any]:
-    """The answer of one scenario."""
+def prediction_of(common: Common, found: Prediction, opened: Opened) -> PredictionDict:
+    """The answer of one scenario, but for where the log is from."""
     from kafkactl.operations.dryrun.outputs import answer_of
 
-    return {**opened.frame, **answer_of(found, with_records=common.records, facts=opened.context.facts)}
+    return answer_of(found, with_records=common.records, facts=opened.context.facts)
 
 
 def engine_of(common: Common) -> str:

@@ -16,6 +16,7 @@ from kafkactl.commands.rendering.output import emit, say
 from kafkactl.shown import plain_values
 
 if TYPE_CHECKING:
+    from kafkactl.dryrun.answer import Answer
     from kafkactl.operations.dryrun.copy import PredictedCopy
 
 
@@ -59,7 +60,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
         engine=engine,
         master=common.master,
     )
-    payload = {
+    payload: Answer = {
         "engine": engine,
         "source": copy.source,
         "after": [],

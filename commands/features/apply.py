@@ -58,11 +58,10 @@ def _asked(found: FeatureChange, plan_file: str, *, confirm: str | None, yes: bo
     from kafkactl.commands.framework.confirmation import confirm_cluster_id
     from kafkactl.commands.rendering.output import talk_page
     from kafkactl.commands.rendering.page import Page
-    from kafkactl.shown import plain_values
 
     if confirm is None and not yes:
         page = Page()
-        show_change(page, plain_values(found.to_dict()), server_asked=True)
+        show_change(page, found, server_asked=True)
         talk_page(page)
     subject = f"plan {plan_file}"
     cluster_id = str(found.plan.cluster_id)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from kafkactl.commands.framework.connection import ConnectionArguments, guard_cluster, open_client
 from kafkactl.commands.rendering.output import detail, emit, say
@@ -12,10 +12,12 @@ from kafkactl.commands.rendering.page import Cell, Page, Word
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
+    from kafkactl.features.change.proof import Proof
+    from kafkactl.features.plan.change import FeatureChange as LevelChange
+    from kafkactl.features.plan.plan import FeatureStep
     from kafkactl.features.plan.request import FeatureRequest
     from kafkactl.operations.features.cluster import FeatureChange
 
-Answer = Mapping[str, Any]
 # The command's own time limit leaves some time to say what is known.
 SHARE_OF_TIME = 0.8
 _HEADINGS = {
@@ -49,14 +51,14 @@ def answer(found: FeatureChange) -> NoReturn:
     """Print what was planned or done, first in the words of Kafka's tool, and end."""
     lines = found.lines
 
-    def show(page: Page, shown: Answer) -> None:
+    def show(page: Page, found: FeatureChange) -> None:
         for line in lines:
             page.line(line)
-        show_change(page, shown, server_asked=bool(lines))
+        show_change(page, found, server_asked=bool(lines))
 
     if (failed := found.failure_line) is not None:
         say(failed, "bad")
-    emit("features.change", found.to_dict(), render=show, exit_code=found.outcome.exit_code)
+    emit("features.change", found, render=show, exit_code=found.outcome.exit_code)
 
 
 def _planned(client: Client, request: FeatureRequest) -> FeatureChange:
@@ -85,63 +87,58 @@ def tell(text: str) -> None:
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
-def show_change(page: Page, answer: Answer, *, server_asked: bool) -> None:
+def show_change(page: Page, found: FeatureChange, *, server_asked: bool) -> None:
     """Changes, their effects, the steps, what the controller says, the proof, and findings."""
-    text, tone = _HEADINGS[answer["outcome"]]
+    plan, outcome = found.plan, found.outcome
+    text, tone = _HEADINGS[outcome]
     page.heading(text, tone)
-    page.table(("feature", "from", "to", "kind", "undo"), _changes(answer["changes"]))
-    if answer["outcome"] == "planned":
+    page.table(("feature", "from", "to", "kind", "undo"), _changes(plan.changes))
+    if outcome == "planned":
         page.groups(
-            (Word(f"{change['name']}:", "strong"), _brings(change)) for change in answer["changes"] if _brings(change)
+            (Word(f"{change.name}:", "strong"), [("-", line) for line in change.consequences])
+            for change in plan.changes
+            if change.consequences
         )
-    page.fields((("plan", answer["out"]), ("sha256", answer["plan_sha256"])))
-    if len(answer["steps"]) > 1:
-        page.table(("step", "one request for"), _steps(answer["steps"]))
-    if server_asked and answer["results_of"] == "dry-run":
-        page.table(("feature", "kafkactl expects", "the controller says"), _compared(answer))
-    page.table(("node", "role", "levels"), _proof(answer))
-    page.findings(answer["findings"])
+    page.fields((("plan", found.out), ("sha256", found.plan_sha256)))
+    if len(plan.steps) > 1:
+        page.table(("step", "one request for"), _steps(plan.steps))
+    if server_asked and not found.resolved:
+        page.table(("feature", "kafkactl expects", "the controller says"), _compared(found))
+    page.table(("node", "role", "levels"), _proof(found.proof))
+    page.findings(found.findings)
 
 
-def _changes(changes: Sequence[Answer]) -> Iterator[Sequence[Cell]]:
+def _changes(changes: Sequence[LevelChange]) -> Iterator[Sequence[Cell]]:
     from kafkactl.operations.features.levels import level_name
 
     for change in changes:
-        name = change["name"]
-        back = Word("none", "warn") if change["way_back"] and not change["reversible"] else Word(_back(change), "dim")
-        yield name, level_name(name, change["from"]), level_name(name, change["to"]), change["kind"], back
+        name = change.name
+        no_way = change.way_back and not change.reversible
+        back = Word("none", "warn") if no_way else Word("yes" if change.way_back else "-", "dim")
+        yield name, level_name(name, change.before), level_name(name, change.after), change.kind.value, back
 
 
-def _brings(answer: Answer) -> list[Sequence[Cell]]:
-    return [("-", line) for line in answer["consequences"]]
-
-
-def _back(answer: Answer) -> str:
-    return "yes" if answer["way_back"] else "-"
-
-
-def _steps(steps: Sequence[Answer]) -> Iterator[Sequence[Cell]]:
+def _steps(steps: Sequence[FeatureStep]) -> Iterator[Sequence[Cell]]:
     for step in steps:
-        yield step["number"], ", ".join(f"{name}={level}" for name, level in step["features"].items())
+        yield step.number, ", ".join(f"{name}={level}" for name, level in step.levels.items())
 
 
-def _compared(answer: Answer) -> Iterator[Sequence[Cell]]:
-    foreseen = {prediction["name"]: prediction["accepted"] for prediction in answer["predictions"]}
-    for result in answer["results"]:
-        expected = foreseen.get(result["name"])
-        says = result["outcome"] == "planned"
+def _compared(found: FeatureChange) -> Iterator[Sequence[Cell]]:
+    for answered in found.answers:
+        name = answered.result.name
+        expected, says = found.predictions.get(name), answered.outcome == "planned"
         differs = expected is not None and expected != says
-        yield result["name"], _verdict(expected), Word(_verdict(says), "bad" if differs else "plain")
+        yield name, _verdict(expected), Word(_verdict(says), "bad" if differs else "plain")
 
 
 def _verdict(accepted: bool | None) -> str:
     return {True: "accepted", False: "refused", None: "cannot tell"}[accepted]
 
 
-def _proof(answer: Answer) -> Iterator[Sequence[Cell]]:
-    for node in answer["proof"]:
-        levels = node["levels"]
+def _proof(proof: Proof | None) -> Iterator[Sequence[Cell]]:
+    for node in () if proof is None else proof.nodes:
+        levels = node.levels
         if levels is None:
-            yield node["node_id"], node["role"], Word("no answer", "warn")
+            yield node.node_id, node.role, Word("no answer", "warn")
         else:
-            yield node["node_id"], node["role"], ", ".join(f"{name}={level}" for name, level in levels.items())
+            yield node.node_id, node.role, ", ".join(f"{name}={level}" for name, level in levels.items())

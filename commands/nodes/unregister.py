@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +17,9 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice, writing_options
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.operations.nodes.registration import UnregisterResult
 
 _TITLES = {
     "done": ("Unregistered {role} {node_id}", "good"),
@@ -60,9 +62,10 @@ def command(
     the command refuses as well. Controllers can be unregistered from Kafka 4.4 with
     metadata.version 4.4-IV2 on. The outcome is read from the metadata log.
     """
-    from kafkactl.commands.framework.confirmation import confirm, declined
+    from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.findings import Outcome
+    from kafkactl.frozen import changed
     from kafkactl.operations.nodes.registration import plan_unregister, unregister_node
 
     timeout_ms = current_settings().timeout_ms
@@ -72,15 +75,15 @@ def command(
         if result.outcome is Outcome.PLANNED and not dry_run:
             question = f"Unregister {result.plan.role} {node_id} of cluster {result.plan.cluster_id}?"
             refusal = confirm(question, yes=yes, subject=f"node {node_id}")
-            if refusal is not None:
-                answer = declined(result.to_dict(), refusal)
-                emit("nodes.unregister", answer, render=_show, exit_code=Outcome.REFUSED.exit_code)
-            result = unregister_node(client, result, timeout_ms=timeout_ms)
-    emit("nodes.unregister", result.to_dict(), render=_show, exit_code=result.outcome.exit_code)
+            if refusal is None:
+                result = unregister_node(client, result, timeout_ms=timeout_ms)
+            else:
+                result = changed(result, outcome=Outcome.REFUSED, notes=(refusal,))
+    emit("nodes.unregister", result, render=_show, exit_code=result.outcome.exit_code)
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    title, tone = _TITLES[answer["outcome"]]
-    page.heading(title.format(**answer), tone)
-    page.fields([("cluster id", answer["cluster_id"])])
-    page.findings(answer["findings"])
+def _show(page: Page, found: UnregisterResult) -> None:
+    plan, (title, tone) = found.plan, _TITLES[found.outcome]
+    page.heading(title.format(role=plan.role, node_id=plan.node_id), tone)
+    page.fields([("cluster id", plan.cluster_id)])
+    page.findings(found.findings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -45,8 +45,8 @@ def command(*, configs: tuple[str, ...], connection: ConnectionArguments) -> Non
     DESCRIBE_CONFIGS on the cluster). The exit code is 7 where a difference changes what the cluster does, and 4
     where a node that may decide could not be read.
     """
-    answer = _verified(configs, connection).to_dict()
-    emit(KIND, answer, render=_show, listing="settings", exit_code=_exit_code(answer))
+    found = _verified(configs, connection)
+    emit(KIND, found, render=_show, listing="settings", exit_code=_exit_code(found))
 
 
 def _verified(configs: tuple[str, ...], connection: ConnectionArguments) -> SettingsVerification:
@@ -59,10 +59,10 @@ def _verified(configs: tuple[str, ...], connection: ConnectionArguments) -> Sett
         return verify_settings(client, configs=configs, timeout_ms=current_settings().timeout_ms)
 
 
-def _exit_code(answer: Mapping[str, Any]) -> int:
-    if any(setting["matters"] for setting in answer["settings"]):
+def _exit_code(found: SettingsVerification) -> int:
+    if found.has_problems:
         return exit_codes.PROBLEMS_FOUND
-    return exit_codes.DONE if answer["complete"] else exit_codes.UNREACHABLE
+    return exit_codes.DONE if found.is_complete else exit_codes.UNREACHABLE
 
 
 _HEADINGS = {
@@ -72,31 +72,33 @@ _HEADINGS = {
 }
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    text, tone = _HEADINGS[_exit_code(answer)]
+def _show(page: Page, found: SettingsVerification) -> None:
+    text, tone = _HEADINGS[_exit_code(found)]
     page.heading(text, tone)
-    page.fields([("cluster id", answer["cluster_id"]), ("active controller", answer["active_controller"])])
+    page.fields([("cluster id", found.cluster_id), ("active controller", found.active_controller)])
     page.table(
         ("node", "role", "read from"),
-        [(node["id"], node["role"], node["file"] or ("the node" if node["read"] else Word("not read", "warn")))
-         for node in answer["nodes"]],
-    )  # fmt: skip
+        [
+            (node.id, node.role.value, node.file or ("the node" if node.is_read else Word("not read", "warn")))
+            for node in found.verdict.every_node
+        ],
+    )
     page.table(
         ("setting", "controllers", "brokers", "decided by"),
         [
             (
-                Word(setting["key"], "bad" if setting["matters"] else "plain"),
-                _values(setting["controllers"]),
-                _values(setting["brokers"]),
-                " and ".join(setting["decides"]),
+                Word(difference.setting.key, "bad" if difference.matters else "plain"),
+                _values(difference.controllers),
+                _values(difference.brokers),
+                " and ".join(difference.setting.decides),
             )
-            for setting in answer["settings"]
+            for difference in found.verdict.differences
         ],
     )
-    page.findings(answer["findings"])
+    page.findings(found.findings)
 
 
-def _values(rows: Sequence[Mapping[str, Any]]) -> str | None:
-    if len(rows) == 1:
-        return rows[0]["value"] or "not set"
-    return "; ".join(f"{row['value'] or 'not set'} ({', '.join(map(str, row['nodes']))})" for row in rows) or None
+def _values(held: Mapping[str, Sequence[int]]) -> str | None:
+    if len(held) == 1:
+        return next(iter(held)) or "not set"
+    return "; ".join(f"{value or 'not set'} ({', '.join(map(str, ids))})" for value, ids in held.items()) or None

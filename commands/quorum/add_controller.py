@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +19,9 @@ from kafkactl.commands.quorum.change_run import (
     perform,
 )
 from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.quorum.answer import ChangeDict
 
 
 @leaf_command(
@@ -51,7 +53,7 @@ def command(*, dry_run: bool, arguments: ChangeArguments, connection: Connection
     places = ", ".join(candidate.endpoints)
     words = f"controller {candidate.node_id} with directory id {candidate.directory_id} and endpoints: {places}"
 
-    def render(page: Page, answer: Mapping[str, Any]) -> None:
+    def render(page: Page, answer: ChangeDict) -> None:
         if answer["outcome"] in _LINES and not answer["interrupted"]:
             page.line(f"{_LINES[answer['outcome']]} {words}")
             page.findings(answer["findings"])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,7 +16,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.quorum.change import QuorumChange
+    from kafkactl.quorum.answer import ChangeDict
     from kafkactl.quorum.change.ports import ChangeResult
 
 
@@ -52,28 +51,23 @@ def command(
     the plan was made with.
     """
     from kafkactl.commands.framework.confirmation import confirm
-    from kafkactl.operations.quorum.change import survivable
+    from kafkactl.operations.quorum.change import QuorumChange, survivable
     from kafkactl.operations.quorum.plan_files import load_plan, planned_goal
 
     planned = load_plan(plan_file)
     target = ",".join(str(key.node_id) for key in sorted(planned.target))
 
-    def extras(result: ChangeResult) -> Mapping[str, Any]:
-        return {"forecast": survivable(result, {})}
+    def complete(found: QuorumChange) -> QuorumChange:
+        return replace(found, plan_sha256=planned.sha256, forecast=survivable(found.result, {}))
 
     def ask(found: ChangeResult) -> Finding | None:
         if not yes:
-            show_plan(render, found, extras(found))
+            show_plan(render, QuorumChange(result=found, forecast=survivable(found, {})))
         return confirm(f"Change the voters to {target}?", yes=yes, subject=f"plan {plan_file}")
 
-    def render(page: Page, answer: Mapping[str, Any]) -> None:
+    def render(page: Page, answer: ChangeDict) -> None:
         change_page(page, answer, goal=f"voters {target}")
-
-    def named(found: QuorumChange) -> QuorumChange:
-        return replace(found, plan_sha256=planned.sha256)
 
     arguments = arguments._replace(max_lag=planned.max_lag)
     goal = planned_goal(planned)
-    perform(
-        goal, connection, arguments, render=render, dry_run=dry_run, ask=ask, watch=watch, extras=extras, save=named
-    )
+    perform(goal, connection, arguments, render=render, dry_run=dry_run, ask=ask, watch=watch, complete=complete)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.commands.rendering.simulated import show_simulation
@@ -23,17 +23,16 @@ _HEADINGS = {
 }
 
 
-def change_page(page: Page, payload: Mapping[str, Any], *, goal: str) -> None:
+def change_page(page: Page, answer: ChangeDict, *, goal: str) -> None:
     """The whole of it: what for, the steps, what to expect, findings, and what may still happen automatically."""
-    answer = cast("ChangeDict", payload)
     text, tone = _HEADINGS[answer["outcome"]]
     page.heading(text.format(goal=goal), tone)
     page.fields(_facts(answer))
     page.table(("step", "action", "controller", "voters after", "survives", "state"), _steps(answer["steps"]))
     page.table(("controller", "directory id"), _directories(answer["steps"]))
-    for line in _expected(answer.get("forecast") or ()):
+    for line in _expected(answer["forecast"]):
         page.line(line)
-    show_simulation(page, answer.get("simulation"))
+    show_simulation(page, answer["simulation"])
     tell_rest(page, answer)
 
 

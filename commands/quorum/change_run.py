@@ -13,19 +13,19 @@ from kafkactl.commands.framework.connection import ConnectionArguments, guard_cl
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering import output
-from kafkactl.commands.rendering.output import Render
-from kafkactl.shown import plain_values
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
+    from kafkactl.commands.rendering.page import Page
     from kafkactl.findings import Finding
     from kafkactl.operations.quorum.change import QuorumChange
+    from kafkactl.quorum.answer import ChangeDict
     from kafkactl.quorum.change.ports import ChangeResult, Event, Goal
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Ask = Callable[["ChangeResult"], "Finding | None"]
-Extras = Callable[["ChangeResult"], Mapping[str, Any]]
-Save = Callable[["QuorumChange"], "QuorumChange"]
+Complete = Callable[["QuorumChange"], "QuorumChange"]
+Render = Callable[["Page", "ChangeDict"], None]
 
 KIND = "quorum.change"
 CODES = (
@@ -110,13 +110,12 @@ def perform(
     ask: Ask | None = None,
     watch: bool = False,
     cluster_id: str | None = None,
-    extras: Extras = lambda _: {},
-    save: Save = lambda found: found,
+    complete: Complete = lambda found: found,
 ) -> NoReturn:
     """Plan; ask where the command asks; carry out; answer.
 
-    `save` is given the change before it is shown, and gives it back with the plan file that belongs to it.
-    `extras` are more fields of the answer. `watch` shows every observation. `cluster_id`: of which cluster it must be.
+    `complete` is given the change before it is shown, and gives it back with the plan file that belongs to it and
+    with what to expect of it. `watch` shows every observation. `cluster_id`: of which cluster it must be.
     """
     from kafkactl.operations.quorum.change import CALL_MS, change_voters, plan_change, wait_policy
 
@@ -142,7 +141,7 @@ def perform(
             finally:
                 talk.clear()
     exit_code = exit_codes.INTERRUPTED if found.result.interrupted else found.outcome.exit_code
-    output.emit(KIND, {**save(found).to_dict(), **extras(found.result)}, render=render, exit_code=exit_code)
+    output.emit(KIND, complete(found).to_dict(), render=render, exit_code=exit_code)
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------
@@ -195,10 +194,6 @@ def _failures(number: int) -> str:
     return "no failure" if number == 0 else counted(number, "failure")
 
 
-def show_plan(render: Render, result: ChangeResult, extras: Mapping[str, Any]) -> None:
+def show_plan(render: Render, found: QuorumChange) -> None:
     """The plan on stderr, before the question whether to go on."""
-    from kafkactl.commands.rendering.page import Page
-
-    page, files = Page(), dict.fromkeys(("journal", "out", "plan_sha256"))
-    render(page, plain_values({"kind": KIND, **result.to_dict(), **files, **extras}))
-    output.talk_page(page)
+    output.talk_page(output.drawn(KIND, found.to_dict(), render))

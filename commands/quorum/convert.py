@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +15,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
+    from kafkactl.quorum.answer import ChangeDict
     from kafkactl.quorum.change.ports import ChangeResult
 
 
@@ -40,11 +40,11 @@ def command(*, arguments: ChangeArguments, connection: ConnectionArguments, conf
     not enough. The request is sent separately, after the leader has rehearsed it.
     """
     from kafkactl.commands.framework.confirmation import confirm_cluster_id
-    from kafkactl.operations.quorum.change import conversion
+    from kafkactl.operations.quorum.change import QuorumChange, conversion
 
     def ask(planned: ChangeResult) -> Finding | None:
         if confirm is None:
-            show_plan(_show, planned, {})
+            show_plan(_show, QuorumChange(result=planned))
         assert planned.before is not None, "what is planned was seen"
         question = "The quorum becomes dynamic, and never static again."
         return confirm_cluster_id(question, str(planned.before.cluster_id), confirm=confirm, subject="quorum")
@@ -52,5 +52,5 @@ def command(*, arguments: ChangeArguments, connection: ConnectionArguments, conf
     perform(conversion(), connection, arguments, render=_show, dry_run=dry_run, ask=ask)
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, answer: ChangeDict) -> None:
     change_page(page, answer, goal="a dynamic quorum")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,7 +25,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.quorum.change import QuorumChange
+    from kafkactl.quorum.answer import ChangeDict
     from kafkactl.quorum.change.ports import ChangeResult
 
 
@@ -91,7 +91,7 @@ def command(
     out later, if the voters are then still the same.
     """
     from kafkactl.commands.framework.confirmation import confirm
-    from kafkactl.operations.quorum.change import reassignment, survivable
+    from kafkactl.operations.quorum.change import QuorumChange, reassignment, survivable
     from kafkactl.operations.quorum.plan_files import check_out, save_plan
     from kafkactl.operations.quorum.simulation import simulated_plan
 
@@ -103,27 +103,26 @@ def command(
     if out is not None:
         check_out(out, overwrite=overwrite)
 
-    def extras(result: ChangeResult) -> Mapping[str, Any]:
-        simulation = simulated_plan(result, runs=simulate, seed=seed) if simulate else None
-        return {"forecast": survivable(result, placed), "simulation": simulation}
+    def expected(found: QuorumChange) -> QuorumChange:
+        simulation = simulated_plan(found.result, runs=simulate, seed=seed) if simulate else None
+        return replace(found, forecast=survivable(found.result, placed), simulation=simulation)
 
     def ask(planned: ChangeResult) -> Finding | None:
         if not yes:
-            show_plan(render, planned, extras(planned))
+            show_plan(render, expected(QuorumChange(result=planned)))
         return confirm(f"Change the voters to {target}?", yes=yes, subject="quorum")
 
-    def render(page: Page, answer: Mapping[str, Any]) -> None:
+    def render(page: Page, answer: ChangeDict) -> None:
         change_page(page, answer, goal=f"voters {target}")
 
-    def save(found: QuorumChange) -> QuorumChange:
+    def complete(found: QuorumChange) -> QuorumChange:
+        found = expected(found)
         if out is None:
             return found
         return save_plan(found, out, overrides=flags, max_lag=arguments.max_lag, overwrite=overwrite)
 
     only_plan = dry_run or out is not None
-    perform(
-        goal, connection, arguments, render=render, dry_run=only_plan, ask=ask, watch=watch, extras=extras, save=save
-    )
+    perform(goal, connection, arguments, render=render, dry_run=only_plan, ask=ask, watch=watch, complete=complete)
 
 
 def _zones(words: tuple[str, ...]) -> dict[int, str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,6 +20,9 @@ from kafkactl.commands.quorum.change_run import (
     perform,
 )
 from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.quorum.answer import ChangeDict
 
 
 @leaf_command(
@@ -63,7 +65,7 @@ def command(
     directory_id = str(Uuid.parse(controller_directory_id))
     words = f"KRaft controller {controller_id} with directory id {directory_id}"
 
-    def render(page: Page, answer: Mapping[str, Any]) -> None:
+    def render(page: Page, answer: ChangeDict) -> None:
         if answer["outcome"] in _LINES and not answer["interrupted"]:
             page.line(f"{_LINES[answer['outcome']]} {words}")
             page.findings(answer["findings"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +11,11 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.operations.storage.reading import DumpResult
+    from kafkactl.storage.dump import Record, Snapshot
+    from kafkactl.values import Endpoint
 
 
 @leaf_command(
@@ -34,71 +39,62 @@ def command(files: tuple[str, ...], show_secrets: bool) -> None:
     dumped = dump_files(files, show_secrets=show_secrets)
     emit(
         "storage.dump",
-        dumped.to_dict(),
+        dumped,
         render=_show,
         exit_code=exit_codes.PROBLEMS_FOUND if dumped.findings else exit_codes.DONE,
         listing="files",
     )
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    for file in answer["files"]:
-        page.heading(f"{file['path']}  ({file['type']}, {file['size']} bytes)")
-        _SHOW[file["type"]](page, file)
-    page.findings(answer["findings"])
+def _show(page: Page, dumped: DumpResult) -> None:
+    for file in dumped.files:
+        content = file.content
+        page.heading(f"{file.path}  ({content.type}, {file.size_bytes} bytes)")
+        if content.type == "checkpoint":
+            _show_checkpoint(page, content)
+        elif content.type == "quorum-state":
+            state = content.state or {}
+            page.fields((name, None if value is None else str(value)) for name, value in state.items())
+        else:
+            page.fields((content.properties or {}).items())
+    page.findings(dumped.findings)
 
 
-def _show_meta_properties(page: Page, file: Mapping[str, Any]) -> None:
-    page.fields((name, value) for name, value in (file["properties"] or {}).items())
-
-
-def _show_quorum_state(page: Page, file: Mapping[str, Any]) -> None:
-    state = file["state"] or {}
-    page.fields((name, None if value is None else str(value)) for name, value in state.items())
-
-
-def _show_checkpoint(page: Page, file: Mapping[str, Any]) -> None:
-    header = file["header"] or {}
+def _show_checkpoint(page: Page, snapshot: Snapshot) -> None:
+    found = snapshot.checkpoint
     page.fields(
         (
-            ("header", f"version {header['version']}" if header else "missing"),
-            ("kraft.version", file["kraft_version"]),
-            ("footer", "present" if file["footer"] else "missing"),
+            ("header", f"version {found.header.version}" if found.header is not None else "missing"),
+            ("kraft.version", found.kraft_version),
+            ("footer", "present" if found.footer else "missing"),
         )
     )
     page.table(
         ("voter", "directory id", "endpoints"),
-        ((voter["id"], voter["directory_id"], _endpoints(voter["endpoints"])) for voter in file["voters"] or ()),
+        ((voter.node_id, str(voter.directory_id), _endpoints(voter.endpoints)) for voter in found.voters or ()),
     )
     page.table(
         ("byte", "size", "offsets", "kind", "crc"),
         (
             (
-                batch["position"],
-                batch["size"],
-                f"{batch['base_offset']}-{batch['last_offset']}",
-                "control" if batch["control"] else "data",
-                batch["crc"],
+                batch.position,
+                batch.size_bytes,
+                f"{batch.base_offset}-{batch.last_offset}",
+                "control" if batch.is_control else "data",
+                f"{batch.crc:08x}",
             )
-            for batch in file["batches"]
+            for batch in found.batches
         ),
     )
     page.table(
         ("offset", "record", "content"),
-        ((record["offset"], record["type"], _content(record["data"])) for record in file["records"]),
+        ((record.offset, record.type, _content(record)) for record in snapshot.records),
     )
 
 
-def _endpoints(endpoints: list[Mapping[str, Any]]) -> str:
-    return ", ".join(f"{endpoint['listener']}://{endpoint['host']}:{endpoint['port']}" for endpoint in endpoints)
+def _endpoints(endpoints: Sequence[Endpoint]) -> str:
+    return ", ".join(f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in endpoints)
 
 
-def _content(data: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in data.items())
-
-
-_SHOW = {
-    "meta.properties": _show_meta_properties,
-    "quorum-state": _show_quorum_state,
-    "checkpoint": _show_checkpoint,
-}
+def _content(record: Record) -> str:
+    return ", ".join(f"{name}={value}" for name, value in record.data.items())

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
-from kafkactl.commands.rendering.page import Page
 
 
 @leaf_command(
@@ -23,8 +19,5 @@ def command() -> None:
     """
     from kafkactl.operations.storage.identity import random_uuid
 
-    emit("storage.random-uuid", {"uuid": random_uuid()}, render=_show)
-
-
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    page.line(answer["uuid"])
+    uuid = random_uuid()
+    emit("storage.random-uuid", {"uuid": uuid}, render=lambda page, _: page.line(uuid))

@@ -267,12 +267,17 @@ class ReplicaDict(TypedDict):
     is_replayed: bool
 
 
-class Source(TypedDict):
-    """What was read. Offsets are -1 where there are no records."""
+class ClusterDict(TypedDict):
+    """Which cluster it is, and where it was read from."""
 
     paths: list[str]
     cluster: str | None
     cluster_id: str | None
+
+
+class Source(ClusterDict):
+    """What was read. Offsets are -1 where there are no records."""
+
     first_offset: int
     last_offset: int
     committed_offset: int | None
@@ -289,10 +294,24 @@ class Earlier(TypedDict):
     verdict: str
 
 
-class Answer(PredictionDict):
-    """`dryrun.prediction` as it is printed."""
+class Frame(TypedDict):
+    """What each answer says of the log: what read it, where it is from, and what was simulated before."""
 
     engine: str
     source: Source
     after: list[Earlier]
+
+
+class Answer(Frame, PredictionDict):
+    """`dryrun.prediction` as it is printed."""
+
     details: str | None
+
+
+class ReportDict(Frame):
+    """`dryrun.report`."""
+
+    verdict: str
+    html: str | None
+    details: str | None
+    predictions: list[PredictionDict]

@@ -12,8 +12,8 @@ from typing import Any, Final
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker
-from kafkactl.frozen import frozen
-from kafkactl.simulator.campaign import Asked, Summary, figures
+from kafkactl.frozen import changed, frozen
+from kafkactl.simulator.campaign import Asked, Summary, failover_ms, figures
 from kafkactl.simulator.campaign import simulate as run_all
 from kafkactl.simulator.profiles import PROFILES
 from kafkactl.simulator.run import Outcome
@@ -44,19 +44,30 @@ class SimulationRequest:
 
 @frozen
 class Simulation:
-    """What came out: all runs in numbers, one of them with its timeline."""
+    """What came out: all runs in numbers, one of them with its timeline. `html` is the page that was written."""
 
     request: SimulationRequest
     summary: Summary
     findings: tuple[Finding, ...]
+    html: str | None = None
 
     @property
     def verdict(self) -> str:
         """`passed` if every run did."""
         return PASSED if self.summary.passed == self.summary.runs else FAILED
 
+    @property
+    def quorum(self) -> str:
+        """The kind of quorum that was simulated, `static` or `dynamic`."""
+        return "static" if self.summary.quorum.is_static else "dynamic"
+
+    @property
+    def failover_ms(self) -> dict[str, float]:
+        """Percentiles of the times to the next leader, the longest as p100; empty where none was measured."""
+        return failover_ms(self.summary)
+
     def to_dict(self) -> dict[str, Any]:
-        """As in the answer `simulate`."""
+        """The answer `simulate`."""
         asked, summary = self.request, self.summary
         quorum, shown = summary.quorum, summary.shown
         return {
@@ -64,7 +75,7 @@ class Simulation:
             "script": asked.script,
             "profile": asked.profile,
             "release": summary.release,
-            "quorum": "static" if quorum.is_static else "dynamic",
+            "quorum": self.quorum,
             "voters": list(quorum.voters),
             "observers": list(quorum.observers),
             "seed": asked.seed,
@@ -79,6 +90,7 @@ class Simulation:
             "statements_before": summary.faults_before,
             "statements_after": summary.faults_after,
             "findings": list(self.findings),
+            "html": self.html,
         }
 
 
@@ -113,8 +125,11 @@ def simulate(request: SimulationRequest, *, on_progress: Callable[[int], None] =
     return Simulation(request=request, summary=summary, findings=tuple(_findings(summary)))
 
 
-def write_page(path: str, found: Simulation) -> str:
-    """Write the page with one lane a node. Raises as `kafkactl.report.html.render_html` and `write_report`."""
+def write_page(path: str, found: Simulation) -> Simulation:
+    """Write the page with one lane a node, and name it in the result.
+
+    Raises as `kafkactl.report.html.render_html` and `write_report`.
+    """
     from kafkactl._version import __version__
     from kafkactl.adapters.files.report_files import write_report
     from kafkactl.report.html import MARK, render_html
@@ -122,7 +137,7 @@ def write_page(path: str, found: Simulation) -> str:
 
     report = report_of(found.summary, found.findings, _title(found.request), written_by=f"kafkactl {__version__}")
     write_report(Path(path), render_html(report), MARK)
-    return path
+    return changed(found, html=path)
 
 
 def check_page(path: str | None) -> None:

@@ -6,6 +6,7 @@ generated from commands/models/quorum.py, where the fields are described; a test
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
 from kafkactl.values import EndpointDict
@@ -125,4 +126,4 @@ class ChangeDict(ResultDict):
     out: str | None
     plan_sha256: str | None
     forecast: list[ForecastDict]
-    simulation: dict[str, Any] | None
+    simulation: Mapping[str, Any] | None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import tomli
 
@@ -23,6 +24,10 @@ class Explanation:
     cause: str
     consequence: str
     remedy: str
+
+    def to_dict(self) -> dict[str, str]:
+        """As in the answers `explain` and `explain.list`."""
+        return asdict(self)
 
 
 @functools.cache

@@ -19,6 +19,7 @@ DEFAULT_RELEASE: Final = "4.4"
 DEFAULT_DURATION_US: Final = 60_000_000
 SHOWN_FAILURES: Final = 20
 _OBSERVERS: Final[Mapping[str, int]] = {"voter-change": 2, "chaos": 1}
+_SHARES: Final = (50, 90, 99, 100)
 
 
 @frozen
@@ -193,17 +194,20 @@ def percentile(values: Sequence[int], share: int) -> int | None:
     return ordered[max(0, -(-len(ordered) * share // 100) - 1)]
 
 
+def failover_ms(summary: Summary) -> dict[str, float]:
+    """Percentiles of the times to the next leader, the longest as p100; empty where none was measured."""
+    found = {f"p{share}": percentile(summary.failovers_us, share) for share in _SHARES}
+    return {name: value / 1000 for name, value in found.items() if value is not None}
+
+
 def figures(summary: Summary) -> dict[str, Any]:
     """Numbers over all runs, as in the answer of `simulate`."""
-    times = summary.failovers_us
+    times = failover_ms(summary)
     return {
         "events": summary.events,
         "elections": summary.elections,
         "highest_epoch": summary.highest_epoch,
         "records_committed": summary.committed,
-        "failovers": len(times),
-        "failover_ms": {
-            f"p{share}": None if (value := percentile(times, share)) is None else value / 1000
-            for share in (50, 90, 99, 100)
-        },
+        "failovers": len(summary.failovers_us),
+        "failover_ms": {f"p{share}": times.get(f"p{share}") for share in _SHARES},
     }

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.findings import Finding, Severity
@@ -33,28 +33,102 @@ from kafkactl.schema.definitions import message
 from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
 
+CHECKPOINT: Final = "checkpoint"
+
 _META_PROPERTIES_TEXT = re.compile(rb"(?m)^[ \t]*(version|cluster\.id|node\.id|broker\.id)[ \t]*[=:]")
 
 
 @frozen
+class Properties:
+    """A meta.properties. `properties` may be shown; all is None where the file cannot be read."""
+
+    version: int | None = None
+    cluster_id: str | None = None
+    node_id: int | None = None
+    directory_id: str | None = None
+    properties: Mapping[str, str] | None = None
+    type: Literal["meta.properties"] = META_PROPERTIES
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields in `storage.dump`."""
+        return {
+            "version": self.version,
+            "cluster_id": self.cluster_id,
+            "node_id": self.node_id,
+            "directory_id": self.directory_id,
+            "properties": self.properties,
+        }
+
+
+@frozen
+class State:
+    """A quorum-state by the names of its answer; None where the file cannot be read."""
+
+    state: Mapping[str, int | str | list[int] | None] | None
+    type: Literal["quorum-state"] = QUORUM_STATE
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its field in `storage.dump`."""
+        return {"state": self.state}
+
+
+@frozen
+class Record:
+    """A record of a checkpoint; `data` may be shown."""
+
+    offset: int
+    type: str
+    version: int
+    data: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `storage.dump`."""
+        return {"offset": self.offset, "type": self.type, "version": self.version, "data": self.data}
+
+
+@frozen
+class Snapshot:
+    """A checkpoint, and its records as they may be shown."""
+
+    checkpoint: Checkpoint
+    records: tuple[Record, ...]
+    type: Literal["checkpoint"] = CHECKPOINT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields in `storage.dump`."""
+        found = self.checkpoint
+        return {
+            "header": _header(found),
+            "kraft_version": found.kraft_version,
+            "voters": None if found.voters is None else [_voter(voter) for voter in found.voters],
+            "footer": found.footer,
+            "leader_epoch": found.epoch,
+            "batches": [_batch(batch) for batch in found.batches],
+            "records": [record.to_dict() for record in self.records],
+        }
+
+
+Content: TypeAlias = Properties | State | Snapshot
+
+
+@frozen
 class DumpedFile:
-    """One decoded file: `type` is meta.properties, checkpoint or quorum-state, `content` what such a file says."""
+    """One decoded file: `content` is what a meta.properties, a checkpoint or a quorum-state says."""
 
     path: str
-    type: str
     size_bytes: int
     sha256: str
-    content: Mapping[str, Any] = field(repr=False)
+    content: Content = field(repr=False)
     findings: tuple[Finding, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The file in `storage.dump`."""
         return {
             "path": self.path,
-            "type": self.type,
+            "type": self.content.type,
             "size": self.size_bytes,
             "sha256": self.sha256,
-            **self.content,
+            **self.content.to_dict(),
         }
 
 
@@ -69,7 +143,6 @@ def dump_file(path: str, data: bytes, *, show_secrets: bool = False) -> DumpedFi
     content, errors = _DUMPERS[found](path, data, show_secrets)
     return DumpedFile(
         path=path,
-        type=found,
         size_bytes=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
         content=content,
@@ -83,9 +156,9 @@ def file_type(path: str, data: bytes) -> str | None:
     if name in (META_PROPERTIES, QUORUM_STATE):
         return name
     if name.endswith((".checkpoint", ".checkpoint.part", ".checkpoint.deleted", ".checkpoint.tmp")):
-        return "checkpoint"
+        return CHECKPOINT
     if len(data) >= HEADER_BYTES and data[MAGIC_POSITION] == MAGIC:
-        return "checkpoint"
+        return CHECKPOINT
     if data.lstrip()[:1] == b"{" and b"leaderEpoch" in data:
         return QUORUM_STATE
     return META_PROPERTIES if _META_PROPERTIES_TEXT.search(data) else None
@@ -102,7 +175,7 @@ def _damage(path: str, error: DecodeError) -> Finding:
     )
 
 
-_Dumped = tuple[dict[str, Any], list[DecodeError]]
+_Dumped = tuple[Content, list[DecodeError]]
 
 
 # --- meta.properties --------------------------------------------------------------------------------------------
@@ -113,18 +186,17 @@ _OWN_KEYS = frozenset({"version", "cluster.id", "node.id", "broker.id", "directo
 
 
 def _dump_meta_properties(path: str, data: bytes, show_secrets: bool) -> _Dumped:
-    empty = {"version": None, "cluster_id": None, "node_id": None, "directory_id": None, "properties": None}
     try:
         found = parse_meta_properties(data, file=path)
     except DecodeError as error:
-        return empty, [error]
-    return {
-        "version": found.version,
-        "cluster_id": found.cluster_id,
-        "node_id": found.stored_id,
-        "directory_id": None if found.directory_id is None else str(found.directory_id),
-        "properties": dict(sorted(_shown(found.properties, show_secrets=show_secrets))),
-    }, [] if found.properties else [_nothing_in(path)]
+        return Properties(), [error]
+    return Properties(
+        version=found.version,
+        cluster_id=found.cluster_id,
+        node_id=found.stored_id,
+        directory_id=None if found.directory_id is None else str(found.directory_id),
+        properties=dict(sorted(_shown(found.properties, show_secrets=show_secrets))),
+    ), [] if found.properties else [_nothing_in(path)]
 
 
 def _shown(properties: Mapping[str, str], *, show_secrets: bool) -> Iterator[tuple[str, str]]:
@@ -153,10 +225,10 @@ def _dump_quorum_state(path: str, data: bytes, _show_secrets: bool) -> _Dumped:
     try:
         state = decode_quorum_state(data, file=path)
     except DecodeError as error:
-        return {"state": None}, [error]
+        return State(state=None), [error]
     first = state.data_version == 0
-    return {
-        "state": {
+    return State(
+        state={
             "data_version": state.data_version,
             "leader_id": state.leader_id,
             "leader_epoch": state.leader_epoch,
@@ -166,7 +238,7 @@ def _dump_quorum_state(path: str, data: bytes, _show_secrets: bool) -> _Dumped:
             "applied_offset": state.applied_offset if first else None,
             "current_voters": list(state.current_voters) if first else None,
         }
-    }, []
+    ), []
 
 
 # --- checkpoints ------------------------------------------------------------------------------------------------
@@ -174,15 +246,8 @@ def _dump_quorum_state(path: str, data: bytes, _show_secrets: bool) -> _Dumped:
 
 def _dump_checkpoint(path: str, data: bytes, show_secrets: bool) -> _Dumped:
     found = decode_checkpoint(data, file=path)
-    return {
-        "header": _header(found),
-        "kraft_version": found.kraft_version,
-        "voters": None if found.voters is None else [_voter(voter) for voter in found.voters],
-        "footer": found.footer,
-        "leader_epoch": found.epoch,
-        "batches": [_batch(batch) for batch in found.batches],
-        "records": [_record(offset, record, show_secrets) for offset, record in found.records],
-    }, list(found.problems)
+    records = tuple(_record(offset, record, show_secrets) for offset, record in found.records)
+    return Snapshot(checkpoint=found, records=records), list(found.problems)
 
 
 def _header(found: Checkpoint) -> dict[str, Any] | None:
@@ -218,18 +283,14 @@ def _batch(batch: BatchHeader) -> dict[str, Any]:
     }
 
 
-def _record(offset: int, record: MetadataRecord, show_secrets: bool) -> dict[str, Any]:
+def _record(offset: int, record: MetadataRecord, show_secrets: bool) -> Record:
     data = to_json(message(record.type), record.version, record.data)
-    return {
-        "offset": offset,
-        "type": record.type,
-        "version": record.version,
-        "data": data if show_secrets else redacted(record.type, data),
-    }
+    shown = data if show_secrets else redacted(record.type, data)
+    return Record(offset=offset, type=record.type, version=record.version, data=shown)
 
 
 _DUMPERS = {
     META_PROPERTIES: _dump_meta_properties,
     QUORUM_STATE: _dump_quorum_state,
-    "checkpoint": _dump_checkpoint,
+    CHECKPOINT: _dump_checkpoint,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from kafkactl.quorum.state import QuorumState
     from kafkactl.storage.format.scram import ScramCredential
 
-META_PROPERTIES = "meta.properties"
+META_PROPERTIES: Final = "meta.properties"
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 # Offset 0, epoch 0: 20 digits and 10 digits (raft/.../Snapshots.java).
 FIRST_CHECKPOINT = "00000000000000000000-0000000000.checkpoint"
-QUORUM_STATE = "quorum-state"
+QUORUM_STATE: Final = "quorum-state"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"

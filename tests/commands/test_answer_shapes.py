@@ -42,6 +42,8 @@ PAIRS: list[tuple[Any, Any]] = [
     (dryrun_answer.Source, dryrun.Source),
     (dryrun_answer.Earlier, dryrun.Earlier),
     (dryrun_answer.PredictionDict, dryrun.Played),
+    (dryrun_answer.Answer, dryrun.DryrunPrediction),
+    (dryrun_answer.ReportDict, dryrun.DryrunReport),
     (nodes_answer.RangeDict, nodes.Range),
     (nodes_answer.SeenAsDict, nodes.SeenAs),
     (nodes_answer.NodeDict, nodes.Node),

@@ -11,6 +11,19 @@ from kafkactl.features.change.proof import Proof
 from kafkactl.features.change.results import FeatureResult, Reply
 from kafkactl.features.plan.plan import FeaturePlan
 from kafkactl.findings import Finding, Outcome, Severity, blockers
+from kafkactl.frozen import frozen
+
+
+@frozen
+class Answered:
+    """What was answered about a feature, and what became of it: an answer alone does not say that."""
+
+    result: FeatureResult
+    outcome: Outcome
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `features.change` (docs/reference/kinds.md)."""
+        return {**self.result.to_dict(), "outcome": self.outcome.value}
 
 
 def change_answer(
@@ -33,28 +46,39 @@ def change_answer(
     """
     resolved, extra = tuple(resolved), tuple(findings)
     outcome = change_outcome(plan, resolved, extra, dry_run=dry_run)
-    shown = (*plan.findings, *extra, *(finding for feature in resolved for finding in feature.findings))
-    shown += () if proof is None else tuple(replace(finding, severity=Severity.WARNING) for finding in proof.findings)
     return {
         **plan.to_dict(),
         "outcome": outcome.value,
-        "findings": [finding.to_dict() for finding in shown],
-        "results": _results(results, resolved, sent=bool(resolved)),
+        "findings": [finding.to_dict() for finding in change_findings(plan, resolved, extra, proof)],
+        "results": [answered.to_dict() for answered in answers_of(results, resolved)],
         "results_of": "change" if resolved else "dry-run",
         "predictions": [{"name": name, "accepted": accepted} for name, accepted in (predictions or {}).items()],
         "proof": [] if proof is None else [node.to_dict() for node in proof.nodes],
     }
 
 
-def _results(results: Iterable[FeatureResult], resolved: Iterable[Resolved], *, sent: bool) -> list[dict[str, Any]]:
-    """What was answered about every feature, and what became of it: an answer alone does not say that."""
+def change_findings(
+    plan: FeaturePlan, resolved: Iterable[Resolved], extra: Iterable[Finding], proof: Proof | None
+) -> tuple[Finding, ...]:
+    """Those of the plan, those that came up later, and those of the proof, none of which is a blocker any more."""
+    lagging = () if proof is None else proof.findings
+    return (
+        *plan.findings,
+        *extra,
+        *(finding for feature in resolved for finding in feature.findings),
+        *(replace(finding, severity=Severity.WARNING) for finding in lagging),
+    )
+
+
+def answers_of(results: Iterable[FeatureResult], resolved: Iterable[Resolved]) -> list[Answered]:
+    """Each result with what became of the feature; with what the dry run says of it where nothing was sent."""
     became = {feature.name: feature.outcome for feature in resolved}
     validated = {Reply.ACCEPTED: Outcome.PLANNED, Reply.REFUSED: Outcome.REFUSED, Reply.UNCLEAR: Outcome.UNKNOWN}
     return [
-        {
-            **result.to_dict(),
-            "outcome": (became.get(result.name, Outcome.UNKNOWN) if sent else validated[result.reply]).value,
-        }
+        Answered(
+            result=result,
+            outcome=became.get(result.name, Outcome.UNKNOWN) if became else validated[result.reply],
+        )
         for result in results
     ]
 

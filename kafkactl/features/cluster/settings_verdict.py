@@ -16,6 +16,20 @@ Missing = tuple[str, Role, bool, str, str]
 
 
 @frozen
+class ReadNode:
+    """A node in the comparison. `is_read` is False where its settings are not known; `file`: they are from there."""
+
+    id: int
+    role: Role
+    is_read: bool
+    file: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `nodes.verify`."""
+        return {"id": self.id, "role": self.role.value, "read": self.is_read, "file": self.file}
+
+
+@frozen
 class SettingsVerdict:
     """`complete`: every node that may answer was read, controllers and brokers among them."""
 
@@ -25,18 +39,22 @@ class SettingsVerdict:
     complete: bool
     findings: tuple[Finding, ...]
 
+    @property
+    def every_node(self) -> list[ReadNode]:
+        """Those that were read and those that were not, by role and id."""
+        read = [ReadNode(id=node.id, role=node.role, is_read=True, file=node.file) for node in self.nodes]
+        unread = [
+            ReadNode(id=int(name.rpartition(" ")[2]), role=role, is_read=False) for name, role, *_ in self.missing
+        ]
+        return sorted([*read, *unread], key=lambda node: (node.role.value, node.id))
+
     def to_dict(self) -> dict[str, Any]:
         """The part of `nodes.verify` that is known of the settings."""
-        read = [{"id": node.id, "role": node.role.value, "read": True, "file": node.file} for node in self.nodes]
-        unread = [
-            {"id": int(name.rpartition(" ")[2]), "role": role.value, "read": False, "file": None}
-            for name, role, *_ in self.missing
-        ]
         return {
             "complete": self.complete,
-            "nodes": sorted([*read, *unread], key=lambda row: (str(row["role"]), row["id"])),
+            "nodes": [node.to_dict() for node in self.every_node],
             "settings": [difference.to_dict() for difference in self.differences],
-            "findings": list(self.findings),
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkactl.adapters.kafka.feature_view import FeatureView, check_not_empty, observe_features, observe_levels
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError
-from kafkactl.features.change.answer import change_answer, verify_answer
+from kafkactl.features.change.answer import (
+    Answered,
+    answers_of,
+    change_answer,
+    change_findings,
+    change_outcome,
+    verify_answer,
+)
 from kafkactl.features.change.kafka_words import failure_line, result_lines
 from kafkactl.features.change.proof import Proof, prove
 from kafkactl.features.plan import plan as planning
@@ -79,19 +86,27 @@ class FeatureChange:
     @property
     def outcome(self) -> Outcome:
         """planned, nothing-to-do or refused; once sent also done, failed, partial or unknown."""
-        return Outcome(self.to_dict()["outcome"])
+        return change_outcome(self.plan, self.resolved, self.notes, dry_run=self.is_dry_run)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Those of the plan, and those that came up afterwards."""
+        return change_findings(self.plan, self.resolved, self.notes, self.proof)
+
+    @property
+    def answers(self) -> list[Answered]:
+        """What the controller answered about each feature, with what became of it."""
+        return answers_of(self.results, self.resolved)
 
     @property
     def lines(self) -> list[str]:
         """What kafka-features.sh prints of the results."""
-        answer = self.to_dict()
-        is_dry = answer["results_of"] == "dry-run"
-        return result_lines(self.request.operation, answer["results"], self.request.levels, dry_run=is_dry)
+        return result_lines(self.request.operation, self.answers, self.request.levels, dry_run=not self.resolved)
 
     @property
     def failure_line(self) -> str | None:
         """The line with which kafka-features.sh fails; None where it does not."""
-        return failure_line(self.to_dict()["results"])
+        return failure_line(self.answers)
 
     def to_dict(self) -> dict[str, Any]:
         """The answer `features.change`."""

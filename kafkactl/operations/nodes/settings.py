@@ -28,7 +28,7 @@ class SettingsVerification:
     @property
     def has_problems(self) -> bool:
         """Whether a difference changes what the cluster does."""
-        return any(difference["matters"] for difference in self.to_dict()["settings"])
+        return any(difference.matters for difference in self.verdict.differences)
 
     @property
     def is_complete(self) -> bool:
@@ -42,9 +42,11 @@ class SettingsVerification:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer `nodes.verify`."""
-        answer = self.verdict.to_dict()
-        answer["findings"] = [finding.to_dict() for finding in self.findings]
-        return {"cluster_id": self.cluster_id, "active_controller": self.active_controller, **answer}
+        return {
+            "cluster_id": self.cluster_id,
+            "active_controller": self.active_controller,
+            **self.verdict.to_dict(),
+        }
 
 
 def verify_settings(

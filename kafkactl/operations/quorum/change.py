@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkactl.adapters.files import clock
 from kafkactl.adapters.files.journal import journal_content, journal_path, open_journal
@@ -102,12 +102,15 @@ class QuorumChange:
     """A change that was planned, refused or carried out. `journal` is the file that records it, None for none.
 
     `out` is the plan file that was written, `plan_sha256` the checksum of the one that was written or applied.
+    `forecast` is what the quorum survives (`survivable`), `simulation` what `simulated_plan` found.
     """
 
     result: ChangeResult
     journal: str | None = None
     out: str | None = None
     plan_sha256: str | None = None
+    forecast: tuple[ForecastDict, ...] = ()
+    simulation: Mapping[str, Any] | None = None
 
     @property
     def outcome(self) -> Outcome:
@@ -120,14 +123,14 @@ class QuorumChange:
         return tuple(self.result.findings)
 
     def to_dict(self) -> ChangeDict:
-        """The answer `quorum.change`, without a forecast and without a simulation."""
+        """The answer `quorum.change`."""
         return {
             **self.result.to_dict(),
             "journal": self.journal,
             "out": self.out,
             "plan_sha256": self.plan_sha256,
-            "forecast": [],
-            "simulation": None,
+            "forecast": list(self.forecast),
+            "simulation": self.simulation,
         }
 
 
@@ -220,11 +223,11 @@ def _check_cluster(expected: str | None, found: str) -> None:
         )
 
 
-def survivable(result: ChangeResult, zones: Mapping[int, str]) -> list[ForecastDict]:
+def survivable(result: ChangeResult, zones: Mapping[int, str]) -> tuple[ForecastDict, ...]:
     """What the quorum survives now and after each step that is left: the field `forecast` of the answer.
 
     `zones` names, by node id, where a controller runs.
     """
     pending = [step for step in result.steps if step.state.value == "pending"]
     now = [] if result.after is None or not result.after.voters else [forecast_now(result.after, zones)]
-    return [row.to_dict() for row in (*now, *forecast(pending, zones))]
+    return tuple(row.to_dict() for row in (*now, *forecast(pending, zones)))

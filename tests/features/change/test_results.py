@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl.features.change.answer import Answered
 from kafkactl.features.change.kafka_words import failure_line, result_lines
 from kafkactl.features.change.results import (
     UPDATE_FEATURES,
@@ -17,6 +18,7 @@ from kafkactl.features.change.results import (
 )
 from kafkactl.features.plan.change import UpgradeType
 from kafkactl.features.plan.request import Operation
+from kafkactl.findings import Outcome
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.schema.definitions import request, response
 
@@ -120,8 +122,8 @@ def test_where_the_dry_run_differs() -> None:
     assert check_dry_run({"a": None}, read_response(["a"], 2, accepted)) == []
 
 
-def shown(*results: FeatureResult, outcome: str) -> list[dict[str, object]]:
-    return [{**result.to_dict(), "outcome": outcome} for result in results]
+def shown(*results: FeatureResult, outcome: str) -> list[Answered]:
+    return [Answered(result=result, outcome=Outcome(outcome)) for result in results]
 
 
 def test_lines_are_those_of_kafkas_tool() -> None:
