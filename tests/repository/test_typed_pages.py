@@ -14,7 +14,7 @@ LEFT = {
     f"commands/{name}.py"
     for name in """
     completion demo dryrun/answers dryrun/page dryrun/report explain features/change log/browse log/image
-    nodes/unregister nodes/verify quorum/add_controller quorum/recover/collect quorum/recover/page quorum/recover/verify
+    nodes/unregister nodes/verify quorum/add_controller quorum/recover/page
     quorum/remove_controller schema simulate storage/dump storage/random_uuid tiered/audit tiered/forecast
     tiered/leftovers tiered/observe tiered/report tiered/segments tiered/shown
     """.split()
