@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.commands.models import config, dryrun, features, log, nodes, quorum, shared, storage
+from kafkactl.commands.models import config, dryrun, features, log, nodes, quorum, recover, shared, storage
 from kafkactl.dryrun import answer as dryrun_answer
 from kafkactl.features.cluster import answer as nodes_answer
 from kafkactl.features.cluster import describe as features_describe
@@ -16,6 +16,7 @@ from kafkactl.operations.log import image as log_image
 from kafkactl.operations.log import verify as log_verify
 from kafkactl.operations.storage import answers as storage_answers
 from kafkactl.quorum import answer as quorum_answer
+from kafkactl.recover import losses
 from kafkactl.storage import log_check
 from kafkactl.values import EndpointDict
 
@@ -75,6 +76,9 @@ PAIRS: list[tuple[Any, Any]] = [
     (log_verify.RankDict, log.RankedLog),
     (log_check.LogDict, log.VerifiedLog),
     (log_check.CutDict, log.Cut),
+    (losses.SettingDict, recover.RecoverSetting),
+    (losses.EntityDict, recover.RecoverEntity),
+    (losses.OtherDict, recover.RecoverOther),
 ]
 
 

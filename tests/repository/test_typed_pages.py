@@ -14,8 +14,8 @@ LEFT = {
     f"commands/{name}.py"
     for name in """
     completion demo dryrun/answers dryrun/page dryrun/report explain features/change log/browse log/image
-    nodes/unregister nodes/verify quorum/add_controller quorum/recover/page
-    quorum/remove_controller schema simulate storage/dump storage/random_uuid tiered/audit tiered/forecast
+    nodes/unregister nodes/verify quorum/add_controller quorum/remove_controller
+    schema simulate storage/dump storage/random_uuid tiered/audit tiered/forecast
     tiered/leftovers tiered/observe tiered/report tiered/segments tiered/shown
     """.split()
 }
