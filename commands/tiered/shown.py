@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.report.tiered.verdict import PROBLEMS, SOUND, WARNINGS, meaning_of, verdict_of
 from kafkactl.wording import counted, size_text
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered import Forecast
+    from kafkactl.tiered.forecast import Candidate, PartitionForecast
 
 MOST_SHOWN = 50  # partitions
 MOST_ALIKE = 20  # findings of one id
 _HOLES = 3
-FORECAST_FINDINGS = ("log-start-would-jump", "uploads-would-stop")
 
 
 def heading(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
@@ -139,52 +142,44 @@ def _segment_row(segment: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def forecast_heading(page: Page, answer: Mapping[str, Any]) -> None:
+def forecast_heading(page: Page, found: Forecast) -> None:
     """What the forecast comes to, never better than what was read allows."""
-    harmful = {
-        (finding["evidence"]["topic_id"], finding["evidence"]["partition"])
-        for finding in answer["findings"]
-        if finding["id"] in FORECAST_FINDINGS
-    }
-    candidates = [candidate for partition in answer["partitions"] for candidate in partition["candidates"]]
+    harmful = {(harm.evidence["topic_id"], harm.evidence["partition"]) for harm in found.harms}
+    candidates = [candidate for partition in found.partitions for candidate in partition.candidates]
     if harmful:
         page.heading(f"{counted(len(harmful), 'partition')} would be harmed by a replica that leads next", "bad")
-    elif answer["findings"] or not candidates:
+    elif found.findings or not candidates:
         page.heading("What replicas would do as leader is not known, or only in part", "warn")
-    elif any(candidate["log_start_offset"] is None or candidate["consumer"] == "unknown" for candidate in candidates):
+    elif any(candidate.log_start is None or candidate.consumer == "unknown" for candidate in candidates):
         page.heading("No replica is known to do harm as leader; not everything is known", "warn")
     else:
         page.heading("No replica would do harm as leader", "good")
 
 
-def candidate_groups(page: Page, partitions: Sequence[Mapping[str, Any]]) -> None:
+def candidate_groups(page: Page, partitions: Sequence[PartitionForecast]) -> None:
     """What each replica would do as leader; partitions that one of them would harm first."""
-    ordered = sorted(partitions, key=lambda partition: not any(map(_harms, partition["candidates"])))
+    ordered = sorted(partitions, key=lambda found: not any(candidate.harms for candidate in found.candidates))
     page.groups(
         (
-            Word(f"{found['topic']}-{found['partition']}: {_value('log start', found['log_start_offset'])}", "strong"),
-            [_candidate_row(candidate) for candidate in found["candidates"]],
+            Word(f"{case.topic}-{case.key.partition}: {_value('log start', case.log_start)}", "strong"),
+            [_candidate_row(candidate) for candidate in candidates],
         )
-        for found in ordered[:MOST_SHOWN]
+        for case, candidates in ((found.case, found.candidates) for found in ordered[:MOST_SHOWN])
     )
     if len(ordered) > MOST_SHOWN:
         page.line(Word(f"Not shown: {counted(len(ordered) - MOST_SHOWN, 'partition')} (-o json has all)", "dim"))
 
 
-def _harms(candidate: Mapping[str, Any]) -> bool:
-    return candidate["unreachable"] is not None or candidate["consumer"] in ("stopped", "stops-at-restart")
-
-
-def _candidate_row(candidate: Mapping[str, Any]) -> tuple[Any, ...]:
-    lost, alive = candidate["unreachable"], {True: "alive", False: "down", None: "alive?"}[candidate["alive"]]
-    words, tone = _CONSUMERS.get(candidate["consumer"]) or _UPLOADS[candidate["uploads"]]
+def _candidate_row(candidate: Candidate) -> tuple[Cell, ...]:
+    lost, alive = candidate.unreachable, {True: "alive", False: "down", None: "alive?"}[candidate.alive]
+    words, tone = _CONSUMERS.get(candidate.consumer) or _UPLOADS[candidate.uploads]
     return (
-        f"broker {candidate['broker_id']}",
-        "leads" if candidate["leads_now"] else alive,
+        f"broker {candidate.broker_id}",
+        "leads" if candidate.leads_now else alive,
         Word(words, tone),
-        _value("log start", candidate["log_start_offset"]),
-        _value("next upload", candidate["next_upload_offset"]),
-        Word(f"loses {lost['from_offset']}-{lost['to_offset']}", "bad") if lost else "",
+        _value("log start", candidate.log_start),
+        _value("next upload", candidate.next_upload),
+        Word(f"loses {lost.first}-{lost.last}", "bad") if lost else "",
     )
 
 

@@ -181,7 +181,7 @@ def test_an_empty_metadata_partition_of_unknown_end_accuses_nothing(tmp_path: Pa
         assert ids(answer, "blocker") == []
         assert "no record of partition orders-0" in only(answer, "metadata-view-incomplete")["message"]
         assert answer["partitions"][0]["holes"] == []
-        assert "log-start-would-jump" not in ids(foresee(load(Request(observation=str(tmp_path)))))
+        assert "log-start-would-jump" not in ids(foresee(load(Request(observation=str(tmp_path)))).to_dict())
 
 
 def test_an_empty_metadata_partition_that_is_known_to_be_empty_is_a_loss(tmp_path: Path):

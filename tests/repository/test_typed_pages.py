@@ -15,8 +15,8 @@ LEFT = {
     for name in """
     completion demo dryrun/answers dryrun/page dryrun/report explain features/change log/browse log/image
     nodes/unregister nodes/verify quorum/add_controller quorum/remove_controller
-    schema simulate storage/dump storage/random_uuid tiered/audit tiered/forecast
-    tiered/leftovers tiered/observe tiered/report tiered/segments tiered/shown
+    schema simulate storage/dump storage/random_uuid tiered/audit
+    tiered/leftovers tiered/report tiered/segments tiered/shown
     """.split()
 }
 OPTIONS = {"named", "given"}  # what click hands over, which is not an answer

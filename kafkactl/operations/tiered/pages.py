@@ -9,9 +9,9 @@ from typing import Any, Final
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.operations.tiered import ALL, Filters, audit, foresee
+from kafkactl.operations.tiered import ALL, Filters, Forecast, audit, foresee
 from kafkactl.operations.tiered.load import Loaded
-from kafkactl.tiered.forecast import LOG_START_JUMPS, UPLOADS_STOP
+from kafkactl.tiered.forecast import PartitionForecast
 from kafkactl.tiered.pictures import orphan_ages, picture_of, worth_drawing
 
 NO_FORECAST: Final = "replicas-unknown"
@@ -29,7 +29,7 @@ class TieredReport:
 
     audit: Mapping[str, Any]
     findings: tuple[Finding, ...]
-    forecast: tuple[Mapping[str, Any], ...] | None
+    forecast: tuple[PartitionForecast, ...] | None
     pictures: tuple[Mapping[str, Any], ...]
     orphan_ages: tuple[Mapping[str, Any], ...]
     assumptions: tuple[str, ...]
@@ -40,7 +40,7 @@ class TieredReport:
             **self.audit,
             "findings": [finding.to_dict() for finding in self.findings],
             "findings_total": len(self.findings),
-            "forecast": None if self.forecast is None else list(self.forecast),
+            "forecast": None if self.forecast is None else [partition.to_dict() for partition in self.forecast],
             "pictures": list(self.pictures),
             "orphan_ages": list(self.orphan_ages),
             "assumptions": list(self.assumptions),
@@ -51,7 +51,7 @@ def report(loaded: Loaded, filters: Filters = ALL) -> TieredReport:
     """Audit and forecast of what was loaded."""
     answer = audit(loaded, filters)
     assumptions = list(answer["assumptions"])
-    foreseen: dict[str, Any] | None = None
+    foreseen: Forecast | None = None
     try:
         foreseen = foresee(loaded, filters)
     except InputError as error:
@@ -60,14 +60,14 @@ def report(loaded: Loaded, filters: Filters = ALL) -> TieredReport:
         assumptions.append(f"{error.message}: there is no forecast")
     findings = list(answer["findings"])
     if foreseen is not None:
-        findings += [found for found in foreseen["findings"] if found.id in (LOG_START_JUMPS, UPLOADS_STOP)]
+        findings += foreseen.harms
         findings.sort(key=lambda found: _WEIGHTS.index(found.severity))
     wanted = {partition.key: partition for partition in loaded.case.partitions if filters.has(partition)}
     by_name = {(partition.topic_id, key.partition): partition for key, partition in wanted.items()}
     return TieredReport(
         audit=answer,
         findings=tuple(findings),
-        forecast=None if foreseen is None else tuple(foreseen["partitions"]),
+        forecast=None if foreseen is None else foreseen.partitions,
         pictures=tuple(
             picture_of(by_name[status["topic_id"], status["partition"]], status["holes"])
             for status in worth_drawing(answer["partitions"], findings)

@@ -203,7 +203,7 @@ def forecasts(stage: Stage, broker: int, **more: Any) -> dict[str, Forecast]:
     """By topic, for one broker, from the disks of all; where it has a replica and does not lead."""
     stage.refresh()
     partitions = stage.leaders().partitions
-    answer = foresee(load(stage.cluster.request(bucket=False, **more)))
+    answer = foresee(load(stage.cluster.request(bucket=False, **more))).to_dict()
     found = {}
     for each in answer["partitions"]:
         led = partitions.get((each["topic"], each["partition"]))

@@ -243,7 +243,7 @@ def _forecasts(stage: Stage, harm: Harm) -> dict[str, dict[int, Forecast]]:
     if harm.is_gone:
         request = changed(request, sources=(), metadata=None, live=observe(stage.client))
     found: dict[str, dict[int, Forecast]] = {}
-    for each in foresee(load(request))["partitions"]:
+    for each in foresee(load(request)).to_dict()["partitions"]:
         known = frozenset(segment["segment_id"] for segment in stage.segments.get(each["topic"], []))
         for candidate in each["candidates"]:
             broker = candidate["broker_id"]
