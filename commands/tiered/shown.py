@@ -12,6 +12,7 @@ from kafkactl.wording import counted, size_text
 
 if TYPE_CHECKING:
     from kafkactl.operations.tiered import Forecast
+    from kafkactl.tiered.answers import SegmentDict
     from kafkactl.tiered.forecast import Candidate, PartitionForecast
 
 MOST_SHOWN = 50  # partitions
@@ -105,9 +106,9 @@ def _value(name: str, value: int | None) -> str:
     return f"{name} {'?' if value is None else value}"
 
 
-def segment_groups(page: Page, segments: Sequence[Mapping[str, Any]]) -> None:
+def segment_groups(page: Page, segments: Sequence[SegmentDict]) -> None:
     """Segments by partition, a line each; the id stays in one piece."""
-    grouped: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
+    grouped: dict[tuple[str, str, int], list[SegmentDict]] = {}
     for segment in segments:
         grouped.setdefault((segment["topic"], segment["topic_id"], segment["partition"]), []).append(segment)
     ids: dict[tuple[str, int], set[str]] = {}
@@ -123,7 +124,7 @@ def segment_groups(page: Page, segments: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
-def _segment_row(segment: Mapping[str, Any]) -> tuple[Any, ...]:
+def _segment_row(segment: SegmentDict) -> tuple[Cell, ...]:
     index, forgotten = segment["epoch_index"], segment["forgotten_by"]
     finished = segment["state"] == "COPY_SEGMENT_FINISHED"
     notes = (

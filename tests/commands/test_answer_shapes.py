@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from kafkactl.commands.models import config, dryrun, features, log, nodes, quorum, recover, shared, storage
+from kafkactl.commands.models import config, dryrun, features, log, nodes, quorum, recover, shared, storage, tiered
 from kafkactl.dryrun import answer as dryrun_answer
 from kafkactl.features.cluster import answer as nodes_answer
 from kafkactl.features.cluster import describe as features_describe
 from kafkactl.operations import contexts
+from kafkactl.operations import tiered as tiered_operations
 from kafkactl.operations.log import difference as log_difference
 from kafkactl.operations.log import image as log_image
 from kafkactl.operations.log import verify as log_verify
@@ -18,6 +19,8 @@ from kafkactl.operations.storage import answers as storage_answers
 from kafkactl.quorum import answer as quorum_answer
 from kafkactl.recover import losses
 from kafkactl.storage import log_check
+from kafkactl.tiered import answers as tiered_answers
+from kafkactl.tiered import bucket
 from kafkactl.values import EndpointDict
 
 HEAD = {"kind", "schema_version"}
@@ -79,6 +82,11 @@ PAIRS: list[tuple[Any, Any]] = [
     (losses.SettingDict, recover.RecoverSetting),
     (losses.EntityDict, recover.RecoverEntity),
     (losses.OtherDict, recover.RecoverOther),
+    (tiered_answers.SegmentDict, tiered.RemoteSegment),
+    (tiered_answers.EpochStartDict, tiered.EpochStart),
+    (bucket.BucketDict, tiered.BucketRead),
+    (tiered_operations.SourceDict, tiered.AuditSource),
+    (tiered_operations.MetadataPartitionDict, tiered.MetadataPartition),
 ]
 
 

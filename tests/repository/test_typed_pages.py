@@ -16,7 +16,7 @@ LEFT = {
     completion demo dryrun/answers dryrun/page dryrun/report explain features/change log/browse log/image
     nodes/unregister nodes/verify quorum/add_controller quorum/remove_controller
     schema simulate storage/dump storage/random_uuid tiered/audit
-    tiered/leftovers tiered/report tiered/segments tiered/shown
+    tiered/report tiered/shown
     """.split()
 }
 OPTIONS = {"named", "given"}  # what click hands over, which is not an answer

@@ -18,7 +18,7 @@ from kafkactl.errors import FailedError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.tiered.load import Loaded, Request, load
-from kafkactl.tiered.answers import record_answer, segment_answer
+from kafkactl.tiered.answers import SegmentDict, record_answer, segment_answer
 from kafkactl.tiered.audit.case import PartitionCase, by_offset
 from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
@@ -186,12 +186,12 @@ def empty_findings(loaded: Loaded) -> list[Finding]:
     ]
 
 
-def segments(loaded: Loaded, filters: Filters = ALL) -> list[dict[str, Any]]:
+def segments(loaded: Loaded, filters: Filters = ALL) -> list[SegmentDict]:
     """The segments of `tiered segments`; those that are DELETE_SEGMENT_FINISHED where `load` kept them."""
     return list(each_segment(loaded, filters))
 
 
-def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[dict[str, Any]]:
+def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[SegmentDict]:
     """The same one by one, in their order."""
     check_filters(loaded, filters)
     for partition in loaded.case.partitions:

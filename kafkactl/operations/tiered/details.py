@@ -5,7 +5,7 @@ What is nested is JSON text. The segments are those that the filters want, the o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,7 +62,7 @@ def tables(loaded: Loaded, filters: Filters) -> Iterator[Table]:
     yield _table("objects", OBJECTS, _objects(loaded))
 
 
-def _table(name: str, columns: tuple[tuple[str, str], ...], entries: Iterator[dict[str, Any]]) -> Table:
+def _table(name: str, columns: tuple[tuple[str, str], ...], entries: Iterable[Mapping[str, Any]]) -> Table:
     names = [column for column, _ in columns]
     return Table(name, columns, (tuple(_plain(entry.get(column)) for column in names) for entry in entries))
 
