@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit, say
@@ -24,6 +23,9 @@ from kafkactl.commands.tiered.options import (
     written_details,
 )
 from kafkactl.commands.tiered.shown import heading, partition_groups, shown_findings, totals_line
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered import AuditDict
 
 
 @leaf_command(
@@ -59,15 +61,17 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
         emit("tiered.audit", kept, render=_show, exit_code=code, listing="findings")
     everything = loaded(inputs)
     filters = filters_of(wanted)
-    answer = {"html": html, **audit(everything, filters), "details": written_details(inputs, everything, filters)}
+    found = audit(everything, filters)
+    details = written_details(inputs, everything, filters)
+    answer: AuditDict = {"html": html, **found.to_dict(), "details": details}
     if html is not None:
         write_html(html, report(everything, filters))
         say(f"The report is in {html}.")
-    code = code_of(answer["findings"], fail_on=fail_on, is_empty=everything.is_empty)
+    code = code_of(found.findings, fail_on=fail_on, is_empty=everything.is_empty)
     emit("tiered.audit", answer, render=_show, exit_code=code, listing="findings")
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, answer: AuditDict) -> None:
     heading(page, answer["findings"])
     page.line(totals_line(answer["totals"]))
     shown_findings(page, answer["findings"])

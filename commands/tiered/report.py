@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit, say
@@ -22,6 +21,9 @@ from kafkactl.commands.tiered.options import (
     written_details,
 )
 from kafkactl.commands.tiered.shown import heading, partition_groups, shown_findings, totals_line
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered.pages import ReportDict
 
 
 @leaf_command(
@@ -55,11 +57,12 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
         write_html(html, found)
         say(f"The report is in {html}.")
     code = code_of(found.findings, fail_on=fail_on, is_empty=everything.is_empty)
-    answer = {"html": html, **found.to_dict(), "details": written_details(inputs, everything, filters)}
+    details = written_details(inputs, everything, filters)
+    answer: ReportDict = {"html": html, **found.to_dict(), "details": details}
     emit("tiered.report", answer, render=_show, exit_code=code, listing="findings")
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, answer: ReportDict) -> None:
     heading(page, answer["findings"])
     page.line(totals_line(answer["totals"]))
     page.fields([("page", answer["html"]), ("tables", answer["details"])])

@@ -13,6 +13,7 @@ from kafkactl.wording import counted, size_text
 if TYPE_CHECKING:
     from kafkactl.operations.tiered import Forecast
     from kafkactl.tiered.answers import SegmentDict
+    from kafkactl.tiered.audit.run import StatusDict, TotalsDict
     from kafkactl.tiered.forecast import Candidate, PartitionForecast
 
 MOST_SHOWN = 50  # partitions
@@ -52,18 +53,16 @@ def shown_findings(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
         page.line(Word(f"Not shown: {counted(left.total(), 'finding')}: {told} (-o json has all)", "dim"))
 
 
-def totals_line(sums: Mapping[str, Any]) -> str:
+def totals_line(sums: TotalsDict) -> str:
     """The sums of an audit."""
-    nouns = ("topic", "partition", "segment")
     return (
-        f"{', '.join(counted(sums[f'{noun}s'], noun) for noun in nouns)}, {size_text(sums['bytes'])} complete, "
+        f"{counted(sums['topics'], 'topic')}, {counted(sums['partitions'], 'partition')}, "
+        f"{counted(sums['segments'], 'segment')}, {size_text(sums['bytes'])} complete, "
         f"{counted(sums['records'], 'record')}"
     )
 
 
-def partition_groups(
-    page: Page, partitions: Sequence[Mapping[str, Any]], findings: Iterable[Mapping[str, Any]]
-) -> None:
+def partition_groups(page: Page, partitions: Sequence[StatusDict], findings: Iterable[Mapping[str, Any]]) -> None:
     """Where the remote logs of partitions stand that have a finding or a hole; how many have none."""
     ranks: dict[tuple[Any, Any], int] = {}
     for rank, finding in enumerate(findings):
@@ -82,13 +81,13 @@ def partition_groups(
         page.line(Word(f"Not shown: {', '.join(rest)} (-o json has all)", "dim"))
 
 
-def _partition_title(found: Mapping[str, Any]) -> Word:
+def _partition_title(found: StatusDict) -> Word:
     deleted = ", topic deleted" if found["exists"] is False else ""
     sums = f"{counted(found['segments'], 'segment')}, {size_text(found['bytes'])} complete{deleted}"
     return Word(f"{found['topic']}-{found['partition']}: {sums}", "strong")
 
 
-def _partition_row(found: Mapping[str, Any]) -> tuple[Any, ...]:
+def _partition_row(found: StatusDict) -> tuple[Cell, ...]:
     start, end = found["remote_start_offset"], found["remote_end_offset"]
     holes = found["holes"]
     shown = ", ".join(f"{hole['from_offset']}-{hole['to_offset']}" for hole in holes[:_HOLES])

@@ -16,11 +16,14 @@ from kafkactl.operations.log import difference as log_difference
 from kafkactl.operations.log import image as log_image
 from kafkactl.operations.log import verify as log_verify
 from kafkactl.operations.storage import answers as storage_answers
+from kafkactl.operations.tiered import pages as tiered_pages
 from kafkactl.quorum import answer as quorum_answer
 from kafkactl.recover import losses
 from kafkactl.storage import log_check
 from kafkactl.tiered import answers as tiered_answers
-from kafkactl.tiered import bucket
+from kafkactl.tiered import bucket, pictures
+from kafkactl.tiered.audit import coverage
+from kafkactl.tiered.audit import run as tiered_audit
 from kafkactl.values import EndpointDict
 
 HEAD = {"kind", "schema_version"}
@@ -87,6 +90,19 @@ PAIRS: list[tuple[Any, Any]] = [
     (bucket.BucketDict, tiered.BucketRead),
     (tiered_operations.SourceDict, tiered.AuditSource),
     (tiered_operations.MetadataPartitionDict, tiered.MetadataPartition),
+    (tiered_operations.AuditDict, tiered.TieredAudit),
+    (tiered_audit.TotalsDict, tiered.AuditTotals),
+    (tiered_audit.StatusDict, tiered.RemotePartition),
+    (tiered_audit.HighestDict, tiered.HighestOffset),
+    (tiered_audit.OrphansDict, tiered.Orphans),
+    (coverage.HoleDict, tiered.Hole),
+    (tiered_pages.ReportDict, tiered.TieredReport),
+    (pictures.PictureDict, tiered.Picture),
+    (pictures.LaneDict, tiered.Lane),
+    (pictures.OthersDict, tiered.OtherSegments),
+    (pictures.LocalDict, tiered.LocalLog),
+    (pictures.AgeDict, tiered.OrphansOfAge),
+    (pictures.OrphanAgesDict, tiered.OrphanAges),
 ]
 
 

@@ -31,7 +31,7 @@ def test_there_are_captures():
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_offsets_are_those_that_the_broker_answered(release: str):
-    partitions = {found["topic"]: found for found in audit(loaded(release))["partitions"]}
+    partitions = {found["topic"]: found for found in audit(loaded(release)).partitions}
     for topic, said in answered(release).items():
         found = partitions[topic]
         assert found["log_start_offset"] == said["earliest"]
@@ -44,7 +44,7 @@ def test_the_offsets_are_those_that_the_broker_answered(release: str):
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_findings_are_what_was_done_to_the_broker(release: str):
-    findings = [(found.id, found.evidence.get("topic")) for found in audit(loaded(release))["findings"]]
+    findings = [(found.id, found.evidence.get("topic")) for found in audit(loaded(release)).findings]
     assert findings == [
         ("deletes-refused", "waiting"),
         ("leftover-of-deleted-topic", "gone"),

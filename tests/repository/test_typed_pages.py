@@ -15,8 +15,7 @@ LEFT = {
     for name in """
     completion demo dryrun/answers dryrun/page dryrun/report explain features/change log/browse log/image
     nodes/unregister nodes/verify quorum/add_controller quorum/remove_controller
-    schema simulate storage/dump storage/random_uuid tiered/audit
-    tiered/report tiered/shown
+    schema simulate storage/dump storage/random_uuid
     """.split()
 }
 OPTIONS = {"named", "given"}  # what click hands over, which is not an answer

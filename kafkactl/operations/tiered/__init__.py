@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
 
 from kafkactl.adapters.files.whole_file import write_whole
 from kafkactl.adapters.kafka.client import Client
@@ -22,7 +22,7 @@ from kafkactl.tiered.answers import SegmentDict, record_answer, segment_answer
 from kafkactl.tiered.audit.case import PartitionCase, by_offset
 from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
-from kafkactl.tiered.audit.run import audit_findings, partition_status, totals
+from kafkactl.tiered.audit.run import StatusDict, TotalsDict, audit_findings, partition_status, totals
 from kafkactl.tiered.bucket import BucketDict
 from kafkactl.tiered.forecast import LOG_START_JUMPS, UPLOADS_STOP, PartitionForecast, forecast, forecast_findings
 from kafkactl.tiered.ledger import Ledger, LogFacts, is_record, merged
@@ -107,22 +107,58 @@ def check_filters(loaded: Loaded, filters: Filters) -> None:
         )
 
 
-def audit(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
+class AuditDict(TypedDict):
+    """`tiered.audit`; commands add the page `html` and the folder of the tables `details` that they wrote."""
+
+    html: NotRequired[str | None]
+    engine: str
+    source: SourceDict
+    totals: TotalsDict
+    partitions: list[StatusDict]
+    findings: list[dict[str, Any]]
+    findings_total: int
+    assumptions: list[str]
+    details: NotRequired[str | None]
+
+
+@frozen
+class Audit:
+    """What is wrong with the remote log, the worst first, and where each partition stands."""
+
+    engine: str
+    source: SourceDict
+    totals: TotalsDict
+    partitions: list[StatusDict]
+    findings: tuple[Finding, ...]
+    assumptions: tuple[str, ...]
+
+    def to_dict(self) -> AuditDict:
+        """The answer `tiered.audit`."""
+        return {
+            "engine": self.engine,
+            "source": self.source,
+            "totals": self.totals,
+            "partitions": self.partitions,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "findings_total": len(self.findings),
+            "assumptions": list(self.assumptions),
+        }
+
+
+def audit(loaded: Loaded, filters: Filters = ALL) -> Audit:
     """The answer of `tiered audit`. Raises InputError `not-in-metadata-topic`, as all that take filters do."""
     check_filters(loaded, filters)
     case = loaded.case
     partitions = [partition_status(partition) for partition in case.partitions if filters.has(partition)]
     found = [*loaded.findings, *(each for each in audit_findings(case) if filters.has_finding(each))]
-    findings = in_order([*found, *empty_findings(loaded)])
-    return {
-        "engine": loaded.engine.name,
-        "source": source(loaded),
-        "totals": totals(case, partitions),
-        "partitions": partitions,
-        "findings": findings,
-        "findings_total": len(findings),
-        "assumptions": list(loaded.assumptions),
-    }
+    return Audit(
+        engine=loaded.engine.name,
+        source=source(loaded),
+        totals=totals(case, partitions),
+        partitions=partitions,
+        findings=tuple(in_order([*found, *empty_findings(loaded)])),
+        assumptions=loaded.assumptions,
+    )
 
 
 class MetadataPartitionDict(TypedDict):

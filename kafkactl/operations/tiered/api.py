@@ -15,6 +15,7 @@ written to a cluster or a store.
 from __future__ import annotations
 
 from kafkactl.operations.tiered import (
+    Audit,
     Filters,
     Forecast,
     LiveObservation,
@@ -36,6 +37,7 @@ from kafkactl.tiered.leftovers import Leftover, Leftovers
 
 # Other names than those of the library's own modules, which a package gives before what it is asked for.
 __all__ = [
+    "Audit",
     "Candidate",
     "Filters",
     "Forecast",

@@ -55,10 +55,10 @@ def write_details(path: str, loaded: Loaded, filters: Filters) -> str:
 
 def tables(loaded: Loaded, filters: Filters) -> Iterator[Table]:
     """All of them; that of objects is empty without a listing of the store."""
-    answer = audit(loaded, filters)
+    found = audit(loaded, filters)
     yield _table("segments", SEGMENTS, each_segment(loaded, filters))
-    yield _table("partitions", PARTITIONS, iter(answer["partitions"]))
-    yield _table("findings", FINDINGS, (_finding(finding.to_dict()) for finding in answer["findings"]))
+    yield _table("partitions", PARTITIONS, found.partitions)
+    yield _table("findings", FINDINGS, (_finding(finding.to_dict()) for finding in found.findings))
     yield _table("objects", OBJECTS, _objects(loaded))
 
 

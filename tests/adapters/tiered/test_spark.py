@@ -72,7 +72,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _answers(loaded: Loaded, *, with_bucket: bool) -> dict[str, Any]:
     found = {
-        **audit(loaded),
+        **audit(loaded).to_dict(),
         "segments": segments(loaded),
         "history": list(history(loaded)),
         "forecast": foresee(loaded).to_dict() if loaded.case.view.topics is not None else None,
