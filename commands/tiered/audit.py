@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit, say
-from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.tiered.options import (
     CODES,
     Inputs,
@@ -22,7 +21,7 @@ from kafkactl.commands.tiered.options import (
     stored_audit,
     written_details,
 )
-from kafkactl.commands.tiered.shown import heading, partition_groups, shown_findings, totals_line
+from kafkactl.commands.tiered.shown import audit_page
 
 if TYPE_CHECKING:
     from kafkactl.operations.tiered import AuditDict
@@ -58,7 +57,7 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
     kept = None if html is not None or inputs.details is not None or any(wanted) else stored_audit(inputs)
     if kept is not None:
         code = code_of(kept["findings"], fail_on=fail_on, is_empty=says_empty(kept["findings"]))
-        emit("tiered.audit", kept, render=_show, exit_code=code, listing="findings")
+        emit("tiered.audit", kept, render=audit_page, exit_code=code, listing="findings")
     everything = loaded(inputs)
     filters = filters_of(wanted)
     found = audit(everything, filters)
@@ -68,13 +67,4 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
         write_html(html, report(everything, filters))
         say(f"The report is in {html}.")
     code = code_of(found.findings, fail_on=fail_on, is_empty=everything.is_empty)
-    emit("tiered.audit", answer, render=_show, exit_code=code, listing="findings")
-
-
-def _show(page: Page, answer: AuditDict) -> None:
-    heading(page, answer["findings"])
-    page.line(totals_line(answer["totals"]))
-    shown_findings(page, answer["findings"])
-    partition_groups(page, answer["partitions"], answer["findings"])
-    for assumption in answer["assumptions"]:
-        page.line(f"Assumed: {assumption}")
+    emit("tiered.audit", answer, render=audit_page, exit_code=code, listing="findings")

@@ -18,7 +18,7 @@ from kafkactl.commands.tiered.options import (
     loaded,
     partition_options,
 )
-from kafkactl.commands.tiered.shown import candidate_groups, forecast_heading
+from kafkactl.commands.tiered.shown import assumed, candidate_groups, forecast_heading
 
 if TYPE_CHECKING:
     from kafkactl.operations.tiered import Forecast
@@ -56,5 +56,4 @@ def _show(page: Page, found: Forecast) -> None:
     forecast_heading(page, found)
     page.findings(found.findings)
     candidate_groups(page, found.partitions)
-    for assumption in found.assumptions:
-        page.line(f"Assumed: {assumption}")
+    assumed(page, found.assumptions)

@@ -20,7 +20,7 @@ from kafkactl.commands.tiered.options import (
     partition_options,
     written_details,
 )
-from kafkactl.commands.tiered.shown import heading, partition_groups, shown_findings, totals_line
+from kafkactl.commands.tiered.shown import audit_page
 
 if TYPE_CHECKING:
     from kafkactl.operations.tiered.pages import ReportDict
@@ -63,12 +63,6 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
 
 
 def _show(page: Page, answer: ReportDict) -> None:
-    heading(page, answer["findings"])
-    page.line(totals_line(answer["totals"]))
-    page.fields([("page", answer["html"]), ("tables", answer["details"])])
-    shown_findings(page, answer["findings"])
-    partition_groups(page, answer["partitions"], answer["findings"])
-    for assumption in answer["assumptions"]:
-        page.line(f"Assumed: {assumption}")
+    audit_page(page, answer, (("page", answer["html"]), ("tables", answer["details"])))
     if answer["html"] is None:
         page.line(Word("--html FILE writes it as one page with pictures", "dim"))

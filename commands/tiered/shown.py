@@ -11,7 +11,7 @@ from kafkactl.report.tiered.verdict import PROBLEMS, SOUND, WARNINGS, meaning_of
 from kafkactl.wording import counted, size_text
 
 if TYPE_CHECKING:
-    from kafkactl.operations.tiered import Forecast
+    from kafkactl.operations.tiered import AuditDict, Forecast
     from kafkactl.tiered.answers import SegmentDict
     from kafkactl.tiered.audit.run import StatusDict, TotalsDict
     from kafkactl.tiered.forecast import Candidate, PartitionForecast
@@ -21,7 +21,23 @@ MOST_ALIKE = 20  # findings of one id
 _HOLES = 3
 
 
-def heading(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
+def audit_page(page: Page, answer: AuditDict, written: Iterable[tuple[str, Cell]] = ()) -> None:
+    """An audit, alone or in a report, which has `written` files."""
+    _heading(page, answer["findings"])
+    page.line(_totals_line(answer["totals"]))
+    page.fields(written)
+    _findings(page, answer["findings"])
+    _partition_groups(page, answer["partitions"], answer["findings"])
+    assumed(page, answer["assumptions"])
+
+
+def assumed(page: Page, assumptions: Iterable[str]) -> None:
+    """What was taken to be so."""
+    for assumption in assumptions:
+        page.line(f"Assumed: {assumption}")
+
+
+def _heading(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
     """What the findings come to, never better than what was read allows."""
     verdict = verdict_of(findings)
     if verdict == PROBLEMS:
@@ -36,7 +52,7 @@ def heading(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
         page.heading(meaning_of(findings).removesuffix("."), "warn")
 
 
-def shown_findings(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
+def _findings(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
     """The first findings of each kind, and how many more there are."""
     met: Counter[tuple[str, str]] = Counter()
     kept, left = [], Counter[str]()
@@ -53,7 +69,7 @@ def shown_findings(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
         page.line(Word(f"Not shown: {counted(left.total(), 'finding')}: {told} (-o json has all)", "dim"))
 
 
-def totals_line(sums: TotalsDict) -> str:
+def _totals_line(sums: TotalsDict) -> str:
     """The sums of an audit."""
     return (
         f"{counted(sums['topics'], 'topic')}, {counted(sums['partitions'], 'partition')}, "
@@ -62,7 +78,7 @@ def totals_line(sums: TotalsDict) -> str:
     )
 
 
-def partition_groups(page: Page, partitions: Sequence[StatusDict], findings: Iterable[Mapping[str, Any]]) -> None:
+def _partition_groups(page: Page, partitions: Sequence[StatusDict], findings: Iterable[Mapping[str, Any]]) -> None:
     """Where the remote logs of partitions stand that have a finding or a hole; how many have none."""
     ranks: dict[tuple[Any, Any], int] = {}
     for rank, finding in enumerate(findings):
