@@ -31,7 +31,7 @@ from bench.tiered_generator import SHAPES, Expected, found_by, write_logs
 from kafkactl.adapters.tiered.listing import read_listing
 from kafkactl.adapters.tiered.sources import open_sources
 from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.operations.tiered import Loaded, Request, audit, each_segment, load
+from kafkactl.operations.tiered import Audit, Loaded, Request, audit, each_segment, load
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.tiered.audit.object_findings import object_findings
 from kafkactl.tiered.bucket import Bucket
@@ -57,7 +57,7 @@ def crc_pass(folder: Path) -> None:
                 pass
 
 
-def checked(answer: dict[str, Any], folder: Path) -> None:
+def checked(answer: Audit, folder: Path) -> None:
     """Raises RuntimeError where an audit does not find what was generated."""
     expected = Expected(**json.loads((folder / "expected.json").read_text()))
     if found_by(answer) != replace(expected, bytes=0):
@@ -85,8 +85,8 @@ def measured(engine: str, folder: Path) -> dict[str, float]:
         return _numbers({**start, **found})
 
 
-def _answer(found: object) -> dict[str, Any]:
-    assert isinstance(found, dict)
+def _answer(found: object) -> Audit:
+    assert isinstance(found, Audit)
     return found
 
 

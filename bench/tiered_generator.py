@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from kafkactl.operations.tiered import Audit
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.primitives import base128
 from kafkactl.tiered.partitioner import metadata_partition_of
@@ -337,11 +338,11 @@ def digest_of(rows: Iterator[tuple[Any, ...]]) -> str:
     return digest.hexdigest()
 
 
-def found_by(answer: dict[str, Any]) -> Expected:
+def found_by(answer: Audit) -> Expected:
     """An audit's answer in the form of what is expected; `bytes` is not in it."""
-    totals = answer["totals"]
+    totals = answer.totals
     found: Counter[str] = Counter()
-    for finding in answer["findings"]:
+    for finding in answer.findings:
         found[finding.id] += finding.evidence.get("segments_total", 1)
     rows = (
         (
@@ -349,7 +350,7 @@ def found_by(answer: dict[str, Any]) -> Expected:
             row["remote_start_offset"], row["remote_end_offset"],
             sorted((held["leader_epoch"], held["highest_offset"]) for held in row["highest_offsets"]),
         )
-        for row in answer["partitions"]
+        for row in answer.partitions
     )  # fmt: skip
     return Expected(
         records=totals["records"],

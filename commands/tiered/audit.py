@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit, say
-from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.tiered.options import (
     CODES,
     Inputs,
@@ -23,7 +21,10 @@ from kafkactl.commands.tiered.options import (
     stored_audit,
     written_details,
 )
-from kafkactl.commands.tiered.shown import heading, partition_groups, shown_findings, totals_line
+from kafkactl.commands.tiered.shown import audit_page
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered import AuditDict
 
 
 @leaf_command(
@@ -56,21 +57,14 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
     kept = None if html is not None or inputs.details is not None or any(wanted) else stored_audit(inputs)
     if kept is not None:
         code = code_of(kept["findings"], fail_on=fail_on, is_empty=says_empty(kept["findings"]))
-        emit("tiered.audit", kept, render=_show, exit_code=code, listing="findings")
+        emit("tiered.audit", kept, render=audit_page, exit_code=code, listing="findings")
     everything = loaded(inputs)
     filters = filters_of(wanted)
-    answer = {"html": html, **audit(everything, filters), "details": written_details(inputs, everything, filters)}
+    found = audit(everything, filters)
+    details = written_details(inputs, everything, filters)
+    answer: AuditDict = {"html": html, **found.to_dict(), "details": details}
     if html is not None:
         write_html(html, report(everything, filters))
         say(f"The report is in {html}.")
-    code = code_of(answer["findings"], fail_on=fail_on, is_empty=everything.is_empty)
-    emit("tiered.audit", answer, render=_show, exit_code=code, listing="findings")
-
-
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    heading(page, answer["findings"])
-    page.line(totals_line(answer["totals"]))
-    shown_findings(page, answer["findings"])
-    partition_groups(page, answer["partitions"], answer["findings"])
-    for assumption in answer["assumptions"]:
-        page.line(f"Assumed: {assumption}")
+    code = code_of(found.findings, fail_on=fail_on, is_empty=everything.is_empty)
+    emit("tiered.audit", answer, render=audit_page, exit_code=code, listing="findings")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
@@ -19,7 +18,10 @@ from kafkactl.commands.tiered.options import (
     loaded,
     partition_options,
 )
-from kafkactl.commands.tiered.shown import candidate_groups, forecast_heading
+from kafkactl.commands.tiered.shown import assumed, candidate_groups, forecast_heading
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered import Forecast
 
 
 @leaf_command(
@@ -45,14 +47,13 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str) -> None:
     from kafkactl.operations.tiered import foresee
 
     everything = loaded(inputs)
-    answer = foresee(everything, filters_of(wanted))
-    code = code_of(answer["findings"], fail_on=fail_on, is_empty=everything.is_empty)
-    emit("tiered.forecast", answer, render=_show, exit_code=code, listing="partitions")
+    found = foresee(everything, filters_of(wanted))
+    code = code_of(found.findings, fail_on=fail_on, is_empty=everything.is_empty)
+    emit("tiered.forecast", found, render=_show, exit_code=code, listing="partitions")
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    forecast_heading(page, answer)
-    page.findings(answer["findings"])
-    candidate_groups(page, answer["partitions"])
-    for assumption in answer["assumptions"]:
-        page.line(f"Assumed: {assumption}")
+def _show(page: Page, found: Forecast) -> None:
+    forecast_heading(page, found)
+    page.findings(found.findings)
+    candidate_groups(page, found.partitions)
+    assumed(page, found.assumptions)

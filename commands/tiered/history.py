@@ -36,7 +36,7 @@ def command(*, inputs: Inputs, wanted: Wanted) -> None:
     Records are in the order of metadata partition and offset, a line each. Findings about what could
     not be read go to stderr. Exit code 6 if there was no record, 7 if the logs are damaged.
     """
-    from kafkactl.operations.tiered import empty_findings, history, reading_findings
+    from kafkactl.operations.tiered import history, source_findings
 
     everything = loaded(inputs)
     stream = RecordStream("tiered.history", table=(TITLE, line_of))
@@ -47,5 +47,5 @@ def command(*, inputs: Inputs, wanted: Wanted) -> None:
             break
     if not found and not everything.is_empty:
         output.say("No record in what was read is about that.")
-    findings = [*everything.findings, *reading_findings(everything), *empty_findings(everything)]
+    findings = source_findings(everything)
     stream.end(findings, code_of(findings, is_empty=everything.is_empty))

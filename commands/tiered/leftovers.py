@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +13,9 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.tiered.options import CODES, Inputs, bucket_input_options, loaded, written_details
 from kafkactl.wording import counted, size_text
+
+if TYPE_CHECKING:
+    from kafkactl.tiered.leftovers import Leftovers
 
 
 class Age(Duration):
@@ -74,39 +76,37 @@ def command(*, inputs: Inputs, older_than_ms: int, include: tuple[str, ...], out
             **found.to_dict(),
             "details": written_details(inputs, everything, ALL),
         },
-        render=_show,
+        render=lambda page, _: _show(page, found),
         exit_code=exit_codes.REFUSED if found.refused else exit_codes.DONE,
         listing="objects",
     )
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    if answer["outcome"] == "refused":
+def _show(page: Page, found: Leftovers) -> None:
+    if found.refused:
         page.heading("Refused: what was read does not prove that anything is left over", "bad")
     else:
-        found = f"{counted(answer['objects_total'], 'object')} may go, {size_text(answer['bytes'])}"
-        page.heading(found if answer["objects_total"] else "No object was found that may go")
-    page.findings(answer["findings"])
-    if answer["left_out_for_age"]:
-        page.line(f"{counted(answer['left_out_for_age'], 'object')} left out: younger than --older-than")
-    if answer["left_out_unproven"]:
-        page.line(
-            f"{counted(answer['left_out_unproven'], 'object')} left out: a record that was not read may name them"
-        )
+        going = f"{counted(len(found.objects), 'object')} may go, {size_text(found.size)}"
+        page.heading(going if found.objects else "No object was found that may go")
+    page.findings(found.findings)
+    if found.skipped:
+        page.line(f"{counted(found.skipped, 'object')} left out: younger than --older-than")
+    if found.unproven:
+        page.line(f"{counted(found.unproven, 'object')} left out: a record that was not read may name them")
     page.groups(
-        (Word(f"{reason}: {counted(count, 'object')}", "strong"), _of(reason, answer["objects"]))
-        for reason, count in answer["by_reason"].items()
+        (Word(f"{reason}: {counted(count, 'object')}", "strong"), _of(reason, found))
+        for reason, count in found.by_reason.items()
     )
-    if answer["next_step"]:
-        page.line(answer["next_step"])
+    if found.next_step:
+        page.line(found.next_step)
 
 
-def _of(reason: str, objects: Sequence[Mapping[str, Any]]) -> list[tuple[str | Word, ...]]:
+def _of(reason: str, found: Leftovers) -> list[tuple[str | Word, ...]]:
     """The first objects of a reason, and how many more there are. The size stands first: a key may fill the line."""
-    of_it = [found for found in objects if found["reason"] == reason]
-    rows: list[tuple[str | Word, ...]] = [(size_text(found["bytes"]), found["key"]) for found in of_it[:_SHOWN]]
-    if len(of_it) > _SHOWN:
-        rows.append(("", Word(f"and {len(of_it) - _SHOWN} more (--out FILE writes all keys)", "dim")))
+    objects = [leftover.found for leftover in found.objects if leftover.reason == reason]
+    rows: list[tuple[str | Word, ...]] = [(size_text(stored.size), stored.key) for stored in objects[:_SHOWN]]
+    if len(objects) > _SHOWN:
+        rows.append(("", Word(f"and {len(objects) - _SHOWN} more (--out FILE writes all keys)", "dim")))
     return rows
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +12,10 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.tiered.options import CODES, Inputs, code_of, loaded, saved_input_options
 from kafkactl.wording import counted, size_text
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered import MetadataPartitionDict, Saved
+    from kafkactl.tiered.bucket import BucketDict
 
 
 @leaf_command(
@@ -36,33 +40,28 @@ def command(*, inputs: Inputs, out: str) -> None:
     from kafkactl.operations.tiered import save
 
     everything = loaded(inputs)
-    answer = save(everything, out)
-    emit(
-        "tiered.observe",
-        answer,
-        render=_show,
-        exit_code=code_of(answer["findings"], is_empty=everything.is_empty),
-    )
+    saved = save(everything, out)
+    emit("tiered.observe", saved, render=_show, exit_code=code_of(saved.findings, is_empty=everything.is_empty))
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, saved: Saved) -> None:
     page.fields(
         [
-            ("saved to", answer["folder"]),
-            ("cluster", answer["cluster_id"]),
-            ("topics", answer["topics"]),
-            ("metadata partitions", _read(answer["source"]["metadata_partitions"])),
-            ("objects", _listed(answer["source"]["bucket"])),
+            ("saved to", saved.folder),
+            ("cluster", saved.cluster_id),
+            ("topics", saved.topics),
+            ("metadata partitions", _read(saved.source["metadata_partitions"])),
+            ("objects", _listed(saved.source["bucket"])),
         ]
     )
-    page.findings(answer["findings"])
+    page.findings(saved.findings)
 
 
-def _read(partitions: Sequence[Mapping[str, Any]]) -> str:
+def _read(partitions: Sequence[MetadataPartitionDict]) -> str:
     whole = sum(bool(found["complete"]) for found in partitions)
     records = sum(found["records"] for found in partitions)
     return f"{len(partitions)}, {whole} of them whole, {counted(records, 'record')}"
 
 
-def _listed(bucket: Mapping[str, Any] | None) -> str:
+def _listed(bucket: BucketDict | None) -> str:
     return "no listing was given" if bucket is None else f"{bucket['objects']}, {size_text(bucket['bytes'])}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
@@ -18,7 +18,7 @@ from kafkactl.commands.rendering.output import detail, say
 from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
-    from kafkactl.operations.tiered import Filters, LiveObservation, Loaded
+    from kafkactl.operations.tiered import AuditDict, Filters, LiveObservation, Loaded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CODES = exit_codes.READING
@@ -196,13 +196,13 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     return found
 
 
-def stored_audit(inputs: Inputs) -> dict[str, Any] | None:
+def stored_audit(inputs: Inputs) -> AuditDict | None:
     """The audit in a bundle that does not contain what it was made from; None where it does, or none is named."""
     if inputs.bundle is None or inputs.sources or inputs.observation is not None or inputs.from_cluster:
         return None
     from kafkactl.operations.bundle.reading import has_tiered_records
 
-    return None if has_tiered_records(inputs.bundle) else stored(inputs.bundle, "tiered.audit")[0]
+    return None if has_tiered_records(inputs.bundle) else cast("AuditDict", stored(inputs.bundle, "tiered.audit")[0])
 
 
 def says_empty(findings: Iterable[Mapping[str, Any]]) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit, say
@@ -21,7 +20,10 @@ from kafkactl.commands.tiered.options import (
     partition_options,
     written_details,
 )
-from kafkactl.commands.tiered.shown import heading, partition_groups, shown_findings, totals_line
+from kafkactl.commands.tiered.shown import audit_page
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered.pages import ReportDict
 
 
 @leaf_command(
@@ -55,17 +57,12 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
         write_html(html, found)
         say(f"The report is in {html}.")
     code = code_of(found.findings, fail_on=fail_on, is_empty=everything.is_empty)
-    answer = {"html": html, **found.to_dict(), "details": written_details(inputs, everything, filters)}
+    details = written_details(inputs, everything, filters)
+    answer: ReportDict = {"html": html, **found.to_dict(), "details": details}
     emit("tiered.report", answer, render=_show, exit_code=code, listing="findings")
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    heading(page, answer["findings"])
-    page.line(totals_line(answer["totals"]))
-    page.fields([("page", answer["html"]), ("tables", answer["details"])])
-    shown_findings(page, answer["findings"])
-    partition_groups(page, answer["partitions"], answer["findings"])
-    for assumption in answer["assumptions"]:
-        page.line(f"Assumed: {assumption}")
+def _show(page: Page, answer: ReportDict) -> None:
+    audit_page(page, answer, (("page", answer["html"]), ("tables", answer["details"])))
     if answer["html"] is None:
         page.line(Word("--html FILE writes it as one page with pictures", "dim"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,6 +24,10 @@ from kafkactl.commands.tiered.options import (
 )
 from kafkactl.commands.tiered.shown import segment_groups
 
+if TYPE_CHECKING:
+    from kafkactl.findings import Finding
+    from kafkactl.tiered.answers import SegmentDict
+
 
 @leaf_command(
     "segments",
@@ -42,14 +46,14 @@ def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
 
     A segment that brokers have forgotten is listed and marked. Exit code 6 if there was no record.
     """
-    from kafkactl.operations.tiered import empty_findings, reading_findings, segments
+    from kafkactl.operations.tiered import segments, source_findings
 
     keep = with_deleted or "DELETE_SEGMENT_FINISHED" in wanted.state
     everything = loaded(inputs, keep_deleted=keep)
     filters = filters_of(wanted)
     found = segments(everything, filters)
     details = written_details(inputs, everything, filters)
-    findings = [*everything.findings, *reading_findings(everything), *empty_findings(everything)]
+    findings = source_findings(everything)
     if not found and not everything.is_empty:
         output.say("No segment in what was read is like that.")
     emit(
@@ -61,12 +65,12 @@ def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
             "assumptions": everything.assumptions,
             "details": details,
         },
-        render=_show,
+        render=lambda page, _: _show(page, found, findings),
         exit_code=code_of(findings, is_empty=everything.is_empty),
         listing="segments",
     )
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    segment_groups(page, answer["segments"])
-    page.findings(answer["findings"])
+def _show(page: Page, found: Sequence[SegmentDict], findings: Sequence[Finding]) -> None:
+    segment_groups(page, found)
+    page.findings(findings)

@@ -4,19 +4,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.report.tiered.verdict import PROBLEMS, SOUND, WARNINGS, meaning_of, verdict_of
 from kafkactl.wording import counted, size_text
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered import AuditDict, Forecast
+    from kafkactl.tiered.answers import SegmentDict
+    from kafkactl.tiered.audit.run import StatusDict, TotalsDict
+    from kafkactl.tiered.forecast import Candidate, PartitionForecast
 
 MOST_SHOWN = 50  # partitions
 MOST_ALIKE = 20  # findings of one id
 _HOLES = 3
-FORECAST_FINDINGS = ("log-start-would-jump", "uploads-would-stop")
 
 
-def heading(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
+def audit_page(page: Page, answer: AuditDict, written: Iterable[tuple[str, Cell]] = ()) -> None:
+    """An audit, alone or in a report, which has `written` files."""
+    _heading(page, answer["findings"])
+    page.line(_totals_line(answer["totals"]))
+    page.fields(written)
+    _findings(page, answer["findings"])
+    _partition_groups(page, answer["partitions"], answer["findings"])
+    assumed(page, answer["assumptions"])
+
+
+def assumed(page: Page, assumptions: Iterable[str]) -> None:
+    """What was taken to be so."""
+    for assumption in assumptions:
+        page.line(f"Assumed: {assumption}")
+
+
+def _heading(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
     """What the findings come to, never better than what was read allows."""
     verdict = verdict_of(findings)
     if verdict == PROBLEMS:
@@ -31,7 +52,7 @@ def heading(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
         page.heading(meaning_of(findings).removesuffix("."), "warn")
 
 
-def shown_findings(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
+def _findings(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
     """The first findings of each kind, and how many more there are."""
     met: Counter[tuple[str, str]] = Counter()
     kept, left = [], Counter[str]()
@@ -48,18 +69,16 @@ def shown_findings(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
         page.line(Word(f"Not shown: {counted(left.total(), 'finding')}: {told} (-o json has all)", "dim"))
 
 
-def totals_line(sums: Mapping[str, Any]) -> str:
+def _totals_line(sums: TotalsDict) -> str:
     """The sums of an audit."""
-    nouns = ("topic", "partition", "segment")
     return (
-        f"{', '.join(counted(sums[f'{noun}s'], noun) for noun in nouns)}, {size_text(sums['bytes'])} complete, "
+        f"{counted(sums['topics'], 'topic')}, {counted(sums['partitions'], 'partition')}, "
+        f"{counted(sums['segments'], 'segment')}, {size_text(sums['bytes'])} complete, "
         f"{counted(sums['records'], 'record')}"
     )
 
 
-def partition_groups(
-    page: Page, partitions: Sequence[Mapping[str, Any]], findings: Iterable[Mapping[str, Any]]
-) -> None:
+def _partition_groups(page: Page, partitions: Sequence[StatusDict], findings: Iterable[Mapping[str, Any]]) -> None:
     """Where the remote logs of partitions stand that have a finding or a hole; how many have none."""
     ranks: dict[tuple[Any, Any], int] = {}
     for rank, finding in enumerate(findings):
@@ -78,13 +97,13 @@ def partition_groups(
         page.line(Word(f"Not shown: {', '.join(rest)} (-o json has all)", "dim"))
 
 
-def _partition_title(found: Mapping[str, Any]) -> Word:
+def _partition_title(found: StatusDict) -> Word:
     deleted = ", topic deleted" if found["exists"] is False else ""
     sums = f"{counted(found['segments'], 'segment')}, {size_text(found['bytes'])} complete{deleted}"
     return Word(f"{found['topic']}-{found['partition']}: {sums}", "strong")
 
 
-def _partition_row(found: Mapping[str, Any]) -> tuple[Any, ...]:
+def _partition_row(found: StatusDict) -> tuple[Cell, ...]:
     start, end = found["remote_start_offset"], found["remote_end_offset"]
     holes = found["holes"]
     shown = ", ".join(f"{hole['from_offset']}-{hole['to_offset']}" for hole in holes[:_HOLES])
@@ -102,9 +121,9 @@ def _value(name: str, value: int | None) -> str:
     return f"{name} {'?' if value is None else value}"
 
 
-def segment_groups(page: Page, segments: Sequence[Mapping[str, Any]]) -> None:
+def segment_groups(page: Page, segments: Sequence[SegmentDict]) -> None:
     """Segments by partition, a line each; the id stays in one piece."""
-    grouped: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
+    grouped: dict[tuple[str, str, int], list[SegmentDict]] = {}
     for segment in segments:
         grouped.setdefault((segment["topic"], segment["topic_id"], segment["partition"]), []).append(segment)
     ids: dict[tuple[str, int], set[str]] = {}
@@ -120,7 +139,7 @@ def segment_groups(page: Page, segments: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
-def _segment_row(segment: Mapping[str, Any]) -> tuple[Any, ...]:
+def _segment_row(segment: SegmentDict) -> tuple[Cell, ...]:
     index, forgotten = segment["epoch_index"], segment["forgotten_by"]
     finished = segment["state"] == "COPY_SEGMENT_FINISHED"
     notes = (
@@ -139,52 +158,44 @@ def _segment_row(segment: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def forecast_heading(page: Page, answer: Mapping[str, Any]) -> None:
+def forecast_heading(page: Page, found: Forecast) -> None:
     """What the forecast comes to, never better than what was read allows."""
-    harmful = {
-        (finding["evidence"]["topic_id"], finding["evidence"]["partition"])
-        for finding in answer["findings"]
-        if finding["id"] in FORECAST_FINDINGS
-    }
-    candidates = [candidate for partition in answer["partitions"] for candidate in partition["candidates"]]
+    harmful = {(harm.evidence["topic_id"], harm.evidence["partition"]) for harm in found.harms}
+    candidates = [candidate for partition in found.partitions for candidate in partition.candidates]
     if harmful:
         page.heading(f"{counted(len(harmful), 'partition')} would be harmed by a replica that leads next", "bad")
-    elif answer["findings"] or not candidates:
+    elif found.findings or not candidates:
         page.heading("What replicas would do as leader is not known, or only in part", "warn")
-    elif any(candidate["log_start_offset"] is None or candidate["consumer"] == "unknown" for candidate in candidates):
+    elif any(candidate.log_start is None or candidate.consumer == "unknown" for candidate in candidates):
         page.heading("No replica is known to do harm as leader; not everything is known", "warn")
     else:
         page.heading("No replica would do harm as leader", "good")
 
 
-def candidate_groups(page: Page, partitions: Sequence[Mapping[str, Any]]) -> None:
+def candidate_groups(page: Page, partitions: Sequence[PartitionForecast]) -> None:
     """What each replica would do as leader; partitions that one of them would harm first."""
-    ordered = sorted(partitions, key=lambda partition: not any(map(_harms, partition["candidates"])))
+    ordered = sorted(partitions, key=lambda found: not any(candidate.harms for candidate in found.candidates))
     page.groups(
         (
-            Word(f"{found['topic']}-{found['partition']}: {_value('log start', found['log_start_offset'])}", "strong"),
-            [_candidate_row(candidate) for candidate in found["candidates"]],
+            Word(f"{case.topic}-{case.key.partition}: {_value('log start', case.log_start)}", "strong"),
+            [_candidate_row(candidate) for candidate in candidates],
         )
-        for found in ordered[:MOST_SHOWN]
+        for case, candidates in ((found.case, found.candidates) for found in ordered[:MOST_SHOWN])
     )
     if len(ordered) > MOST_SHOWN:
         page.line(Word(f"Not shown: {counted(len(ordered) - MOST_SHOWN, 'partition')} (-o json has all)", "dim"))
 
 
-def _harms(candidate: Mapping[str, Any]) -> bool:
-    return candidate["unreachable"] is not None or candidate["consumer"] in ("stopped", "stops-at-restart")
-
-
-def _candidate_row(candidate: Mapping[str, Any]) -> tuple[Any, ...]:
-    lost, alive = candidate["unreachable"], {True: "alive", False: "down", None: "alive?"}[candidate["alive"]]
-    words, tone = _CONSUMERS.get(candidate["consumer"]) or _UPLOADS[candidate["uploads"]]
+def _candidate_row(candidate: Candidate) -> tuple[Cell, ...]:
+    lost, alive = candidate.unreachable, {True: "alive", False: "down", None: "alive?"}[candidate.alive]
+    words, tone = _CONSUMERS.get(candidate.consumer) or _UPLOADS[candidate.uploads]
     return (
-        f"broker {candidate['broker_id']}",
-        "leads" if candidate["leads_now"] else alive,
+        f"broker {candidate.broker_id}",
+        "leads" if candidate.leads_now else alive,
         Word(words, tone),
-        _value("log start", candidate["log_start_offset"]),
-        _value("next upload", candidate["next_upload_offset"]),
-        Word(f"loses {lost['from_offset']}-{lost['to_offset']}", "bad") if lost else "",
+        _value("log start", candidate.log_start),
+        _value("next upload", candidate.next_upload),
+        Word(f"loses {lost.first}-{lost.last}", "bad") if lost else "",
     )
 
 

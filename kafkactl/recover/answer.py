@@ -10,7 +10,7 @@ from typing import Any, Final
 from kafkactl.change.plan_document import checked, number_in, table_in, tables_in, text_in
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.levels import metadata_version
-from kafkactl.findings import Outcome
+from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
 from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.quorum.majority import majority
@@ -31,37 +31,126 @@ def plan_file_of(directory: str) -> str:
     return directory.rstrip("/") + PLAN_SUFFIX
 
 
-def answer_of(plan: RecoveryPlan, outcome: Outcome) -> dict[str, Any]:
-    """The answer; `outcome` is the plan's, or what became of it."""
-    level = plan.image.metadata_version
-    body: dict[str, Any] = {
-        "outcome": outcome.value,
-        "cluster_id": plan.cluster_id,
-        "mode": "dynamic" if plan.is_dynamic else "static",
-        "kraft_version": plan.image.kraft_version or 0,
-        "metadata_version": None if level is None else {"level": level, "name": _level_name(level)},
-        "disks": _disks(plan),
-        "voters_before": [voter.to_dict() for voter in plan.voters],
-        "majority": majority(len(plan.voters)),
-        "shown": sum(voter.state == SHOWN for voter in plan.voters),
-        "source": {
-            "path": plan.source.path,
-            "end_offset": plan.source.place[1],
-            "epoch": plan.source.place[0],
-            "committed_at_least": plan.committed_at_least,
-        },
-        "result": _result(plan),
-        "losses": plan.losses.to_dict(),
-        "repairs": plan.repairs.to_dict(),
-        "steps": [step.to_dict() for step in _steps(plan, outcome)],
-        "findings": [finding.to_dict() for finding in plan.findings],
-        "inputs": [
-            {"path": file.path, "size": file.size, "sha256": file.sha256}
-            for disk in plan.read.disks
-            for file in disk.files
-        ],
-    }
-    return {**body, "plan_sha256": plan_sha256(body)}
+@frozen
+class Disk:
+    """A disk of a recovery: `rank` is 1 for the best, `behind` how many offsets it is behind that one."""
+
+    seen: DiskSeen
+    role: str
+    is_voter: bool
+    behind: int | None
+    rank: int | None
+
+    @property
+    def damage(self) -> str | None:
+        """What ends its metadata log before its last record."""
+        return None if self.seen.candidate is None else self.seen.candidate.damage
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in `quorum.recover`."""
+        seen, found = self.seen, self.seen.candidate
+        snapshot = None if seen.log is None else seen.log.newest_snapshot
+        return {
+            "path": seen.path,
+            "node_id": seen.node_id,
+            "directory_id": None if seen.directory_id is None else str(seen.directory_id),
+            "role": self.role,
+            "voter": self.is_voter,
+            "log_end_offset": None if found is None else found.end_offset,
+            "last_epoch": None if found is None else found.last_epoch,
+            "quorum_state_epoch": None if seen.quorum_state is None else seen.quorum_state.leader_epoch,
+            "snapshot": None if snapshot is None else {"offset": snapshot.offset, "epoch": snapshot.epoch},
+            "damaged": self.damage is not None,
+            "damage": self.damage,
+            "behind": self.behind,
+            "rank": self.rank,
+            "partition_folders": len(seen.folders),
+        }
+
+
+@frozen
+class Recovery:
+    """A plan, and what became of it: `outcome` is the plan's or a later one, which `more` findings are about."""
+
+    plan: RecoveryPlan
+    outcome: Outcome
+    more: tuple[Finding, ...] = ()
+
+    @property
+    def mode(self) -> str:
+        """dynamic or static."""
+        return "dynamic" if self.plan.is_dynamic else "static"
+
+    @property
+    def metadata_version(self) -> tuple[int, str | None] | None:
+        """The level of the image, and its name where a release has it."""
+        level = self.plan.image.metadata_version
+        return None if level is None else (level, _level_name(level))
+
+    @property
+    def disks(self) -> list[Disk]:
+        """In the order in which they were given."""
+        plan, order = self.plan, ranked(self.plan.read.disks)
+        ids = [voter.id for voter in plan.voters]
+        keys = {(voter.id, voter.directory_id) for voter in plan.voters}
+        return [
+            Disk(
+                seen=seen,
+                role=role_of(seen, plan.image, ids),
+                is_voter=seen.log is not None
+                and bool(keys & {(seen.node_id, seen.directory_id), (seen.node_id, None)}),
+                behind=None if seen.candidate is None else max(0, order[0].place[1] - seen.candidate.end_offset),
+                rank=order.index(seen) + 1 if seen in order else None,
+            )
+            for seen in plan.read.disks
+        ]
+
+    @property
+    def shown(self) -> int:
+        """How many voters' disks were shown."""
+        return sum(voter.state == SHOWN for voter in self.plan.voters)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What people do; nothing where the recovery is refused."""
+        return _steps(self.plan, self.outcome)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Those of the plan, then those of carrying it out."""
+        return (*self.plan.findings, *self.more)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `quorum.recover`."""
+        plan, version = self.plan, self.metadata_version
+        body: dict[str, Any] = {
+            "outcome": self.outcome.value,
+            "cluster_id": plan.cluster_id,
+            "mode": self.mode,
+            "kraft_version": plan.image.kraft_version or 0,
+            "metadata_version": None if version is None else {"level": version[0], "name": version[1]},
+            "disks": [disk.to_dict() for disk in self.disks],
+            "voters_before": [voter.to_dict() for voter in plan.voters],
+            "majority": majority(len(plan.voters)),
+            "shown": self.shown,
+            "source": {
+                "path": plan.source.path,
+                "end_offset": plan.source.place[1],
+                "epoch": plan.source.place[0],
+                "committed_at_least": plan.committed_at_least,
+            },
+            "result": _result(plan),
+            "losses": plan.losses.to_dict(),
+            "repairs": plan.repairs.to_dict(),
+            "steps": [step.to_dict() for step in self.steps],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "inputs": [
+                {"path": file.path, "size": file.size, "sha256": file.sha256}
+                for disk in plan.read.disks
+                for file in disk.files
+            ],
+        }
+        return {**body, "plan_sha256": plan_sha256(body)}
 
 
 def plan_sha256(answer: Mapping[str, Any]) -> str:
@@ -76,36 +165,6 @@ def _level_name(level: int) -> str | None:
         return metadata_version(level).name
     except KeyError:
         return None
-
-
-def _disks(plan: RecoveryPlan) -> list[dict[str, Any]]:
-    order = ranked(plan.read.disks)
-    best = order[0].place[1]
-    ids = [voter.id for voter in plan.voters]
-    return [_disk(plan, disk, order, best, ids) for disk in plan.read.disks]
-
-
-def _disk(plan: RecoveryPlan, disk: DiskSeen, order: list[DiskSeen], best: int, ids: list[int]) -> dict[str, Any]:
-    found = disk.candidate
-    keys = {(voter.id, voter.directory_id) for voter in plan.voters}
-    voter = disk.log is not None and ((disk.node_id, disk.directory_id) in keys or (disk.node_id, None) in keys)
-    snapshot = None if disk.log is None else disk.log.newest_snapshot
-    return {
-        "path": disk.path,
-        "node_id": disk.node_id,
-        "directory_id": None if disk.directory_id is None else str(disk.directory_id),
-        "role": role_of(disk, plan.image, ids),
-        "voter": voter,
-        "log_end_offset": None if found is None else found.end_offset,
-        "last_epoch": None if found is None else found.last_epoch,
-        "quorum_state_epoch": None if disk.quorum_state is None else disk.quorum_state.leader_epoch,
-        "snapshot": None if snapshot is None else {"offset": snapshot.offset, "epoch": snapshot.epoch},
-        "damaged": found is not None and found.damage is not None,
-        "damage": None if found is None else found.damage,
-        "behind": None if found is None else max(0, best - found.end_offset),
-        "rank": order.index(disk) + 1 if disk in order else None,
-        "partition_folders": len(disk.folders),
-    }
 
 
 def _result(plan: RecoveryPlan) -> dict[str, Any] | None:
@@ -129,7 +188,6 @@ def _result(plan: RecoveryPlan) -> dict[str, Any] | None:
 
 
 def _steps(plan: RecoveryPlan, outcome: Outcome) -> tuple[Step, ...]:
-    """What people do; nothing where the recovery is refused."""
     if plan.result is None:
         return ()
     directory = plan.request.target.directory
@@ -171,7 +229,7 @@ class KeptPlan:
 
 
 def read_kept_plan(data: bytes, *, file: str) -> KeptPlan:
-    """A plan as `answer_of` makes it, from JSON. Raises InputError `not-a-recovery-plan`, `recovery-plan-edited`."""
+    """A plan as `Recovery` makes it, from JSON. Raises InputError `not-a-recovery-plan`, `recovery-plan-edited`."""
     try:
         found = parse_json(data)
     except JsonInputError as error:

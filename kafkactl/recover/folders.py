@@ -139,6 +139,11 @@ class Adoptable(NamedTuple):
     partition: int
     replicas: tuple[PartitionFolder, ...]
 
+    @property
+    def brokers(self) -> list[int]:
+        """The brokers that have it."""
+        return sorted(folder.broker for folder in self.replicas if folder.broker is not None)
+
 
 class Adoption(NamedTuple):
     """What can be adopted, and folders that cannot with the reason."""

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import field
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, TypedDict
 
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.diff import Change, Difference, config_kind, diff
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.image.redact import redacted_configs, redacted_key
 from kafkactl.recover.seen import PartitionFolder
+
+
+class SettingDict(TypedDict):
+    """A setting that goes back, as in an answer; None is a key that is not set."""
+
+    entity: str
+    key: str
+    recovered: str | None
+    newer: str | None
+
+
+class EntityDict(TypedDict):
+    """Something that a better disk has, has not, or has otherwise, as in an answer."""
+
+    entity: str
+    change: str
+
+
+class OtherDict(EntityDict):
+    """The same of other parts of the image."""
+
+    part: str
 
 
 @frozen
@@ -29,11 +50,11 @@ class Losses:
     partitions_stray: tuple[PartitionFolder, ...] = ()
     topics_returning_empty: tuple[str, ...] = ()
     topics_returning: tuple[str, ...] = ()
-    configs_changed: tuple[Mapping[str, Any], ...] = ()
-    acls: tuple[Mapping[str, Any], ...] = ()
-    users: tuple[Mapping[str, Any], ...] = ()
-    quotas: tuple[Mapping[str, Any], ...] = ()
-    others: tuple[Mapping[str, Any], ...] = ()
+    configs_changed: tuple[SettingDict, ...] = ()
+    acls: tuple[EntityDict, ...] = ()
+    users: tuple[EntityDict, ...] = ()
+    quotas: tuple[EntityDict, ...] = ()
+    others: tuple[OtherDict, ...] = ()
 
     @property
     def partition_count(self) -> int:
@@ -95,11 +116,11 @@ class Compared:
     topics_missing: tuple[str, ...] = ()
     partitions_missing: tuple[str, ...] = ()
     topics_removed: tuple[str, ...] = ()
-    configs: tuple[Mapping[str, Any], ...] = ()
-    acls: tuple[Mapping[str, Any], ...] = ()
-    users: tuple[Mapping[str, Any], ...] = ()
-    quotas: tuple[Mapping[str, Any], ...] = ()
-    others: tuple[Mapping[str, Any], ...] = field(default=())
+    configs: tuple[SettingDict, ...] = ()
+    acls: tuple[EntityDict, ...] = ()
+    users: tuple[EntityDict, ...] = ()
+    quotas: tuple[EntityDict, ...] = ()
+    others: tuple[OtherDict, ...] = ()
 
 
 _NOTHING: Final = Compared()
@@ -163,13 +184,13 @@ def _name(difference: Difference) -> str:
     return str((difference.after or difference.before).get("name") or difference.key.partition(" ")[0])
 
 
-def _entity(difference: Difference) -> dict[str, Any]:
+def _entity(difference: Difference) -> EntityDict:
     words = {Change.ADDED: "missing", Change.REMOVED: "returns", Change.CHANGED: "older"}
     return {"entity": redacted_key(difference.part, difference.key), "change": words[difference.change]}
 
 
-def _config_changes(difference: Difference) -> Iterable[dict[str, Any]]:
-    """One entry for each key; None is a key that is not set."""
+def _config_changes(difference: Difference) -> Iterable[SettingDict]:
+    """One entry for each key."""
     kind = config_kind(difference.key)
     before, after = redacted_configs(kind, dict(difference.before)), redacted_configs(kind, dict(difference.after))
     for name in sorted({*before, *after}):

@@ -64,7 +64,7 @@ def _adopted(adoptable: Adoptable) -> dict[str, Any]:
         "topic": adoptable.topic,
         "topic_id": str(adoptable.topic_id),
         "partition": adoptable.partition,
-        "replicas": sorted(folder.broker for folder in adoptable.replicas if folder.broker is not None),
+        "replicas": adoptable.brokers,
         "isr": sorted(_isr(adoptable)),
         "leader": adoptable.replicas[0].broker,
         "log_end_offset": adoptable.replicas[0].log_end_offset,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Any, TypedDict
 
 from kafkactl.protocol.json_form import to_json
 from kafkactl.schema.definitions import remote_log_record
@@ -13,7 +13,39 @@ from kafkactl.tiered.reading import PlacedRecord
 from kafkactl.values import Uuid
 
 
-def segment_answer(partition: PartitionCase, segment: Segment) -> dict[str, Any]:
+class EpochStartDict(TypedDict):
+    """A leader epoch and its first offset in a segment."""
+
+    leader_epoch: int
+    start_offset: int
+
+
+class SegmentDict(TypedDict):
+    """A segment by its records in the metadata topic; commands/models/tiered.py describes the fields."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    segment_id: str
+    state: str
+    start_offset: int
+    end_offset: int
+    bytes: int
+    leader_epochs: list[EpochStartDict]
+    broker_id: int
+    event_timestamp_ms: int
+    max_timestamp_ms: int
+    custom_metadata: str | None
+    txn_index_empty: bool
+    metadata_partition: int
+    first_offset: int
+    last_offset: int
+    records: int
+    epoch_index: str
+    forgotten_by: str | None
+
+
+def segment_answer(partition: PartitionCase, segment: Segment) -> SegmentDict:
     """A segment with everything that its records say."""
     custom = segment.custom_metadata
     return {

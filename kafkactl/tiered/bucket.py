@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from kafkactl.frozen import frozen
 from kafkactl.tiered.layouts import Layout, ObjectName, guessed
@@ -29,6 +29,16 @@ class Listing:
     objects: tuple[StoredObject, ...]
     time_ms: int | None = None
     ends_whole: bool = True  # False where the text ends without a line end
+
+
+class BucketDict(TypedDict):
+    """A listing in an answer; `layout` None where no key names a segment."""
+
+    path: str
+    format: str
+    layout: str | None
+    objects: int
+    bytes: int
 
 
 class Bucket:
@@ -73,7 +83,7 @@ class Bucket:
             for _, found in self.segments.get(segment_id, ()):
                 yield segment_id, found
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> BucketDict:
         """What an answer says about it."""
         return {
             "path": self.listing.path,

@@ -63,6 +63,11 @@ class Candidate:
     next_segment_base: int | None
     unreachable: Unreachable | None
 
+    @property
+    def harms(self) -> bool:
+        """Whether consumers or uploads would lose something."""
+        return self.unreachable is not None or self.consumer in (STOPPED, STOPS)
+
     def to_dict(self) -> dict[str, Any]:
         """As in an answer."""
         stopped = self.stopped_by

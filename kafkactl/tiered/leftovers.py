@@ -80,18 +80,33 @@ class Leftovers:
     undated: int = 0
     unproven: int = 0
 
+    @property
+    def size(self) -> int:
+        """The bytes of the objects."""
+        return sum(leftover.found.size for leftover in self.objects)
+
+    @property
+    def by_reason(self) -> dict[str, int]:
+        """How many objects there are of each reason."""
+        return dict(sorted(Counter(leftover.reason for leftover in self.objects).items()))
+
+    @property
+    def next_step(self) -> str:
+        """What to do with the list; "" where there is nothing in it."""
+        return _NEXT_STEP if self.objects else ""
+
     def to_dict(self) -> dict[str, Any]:
         """The answer `tiered.leftovers`."""
         return {
             "outcome": "refused" if self.refused else "done",
             "objects": [leftover.to_dict() for leftover in self.objects],
             "objects_total": len(self.objects),
-            "bytes": sum(leftover.found.size for leftover in self.objects),
-            "by_reason": dict(sorted(Counter(leftover.reason for leftover in self.objects).items())),
+            "bytes": self.size,
+            "by_reason": self.by_reason,
             "left_out_for_age": self.skipped,
             "left_out_unproven": self.unproven,
             "findings": [finding.to_dict() for finding in self.findings],
-            "next_step": _NEXT_STEP if self.objects else "",
+            "next_step": self.next_step,
         }
 
 

@@ -6,13 +6,13 @@ Lists are bounded whatever the number of segments; the sums next to them count e
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, TypedDict
 
 from kafkactl.findings import Finding
 from kafkactl.tiered.audit.case import PartitionCase
-from kafkactl.tiered.audit.coverage import covered, joined
-from kafkactl.tiered.audit.findings import place_of
+from kafkactl.tiered.audit.coverage import HoleDict, covered, joined
+from kafkactl.tiered.audit.run import StatusDict
 from kafkactl.tiered.audit.segment_findings import orphan_reason
 from kafkactl.tiered.epoch_index import Segment
 from kafkactl.tiered.partition_log import FORGOTTEN_BY_DELETE, FORGOTTEN_BY_LOG_START
@@ -28,7 +28,73 @@ AGES_MS: Final = (10 * _MINUTE_MS, _HOUR_MS, _DAY_MS, 7 * _DAY_MS, 30 * _DAY_MS)
 Ranges = list[tuple[int, int]]
 
 
-def picture_of(partition: PartitionCase, holes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+class LaneDict(TypedDict):
+    """Offsets as ranges [first, last], the nearest joined where there are many."""
+
+    offsets: int
+    ranges_total: int
+    ranges: list[list[int]]
+
+
+class OthersDict(LaneDict):
+    """Segments that no reader is served from; `what` is the id of the finding about them."""
+
+    what: str
+    segments: int
+    bytes: int
+
+
+class LocalDict(TypedDict):
+    """The local log; a disk does not show where it ends."""
+
+    from_offset: int
+    to_offset: int | None
+    offsets: int | None
+
+
+class PictureDict(TypedDict):
+    """The offsets of a partition, as they are drawn; commands/models/tiered.py describes the fields."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    exists: bool | None
+    whole: bool
+    from_offset: int
+    to_offset: int
+    remote: LaneDict
+    local: LocalDict | None
+    both: LaneDict | None
+    holes: LaneDict
+    others: list[OthersDict]
+    log_start_offset: int | None
+    local_log_start_offset: int | None
+    log_end_offset: int | None
+    highest_offset: int | None
+    next_upload_offset: int | None
+
+
+class AgeDict(TypedDict):
+    """Orphaned copies from one age to another; None for no limit."""
+
+    from_ms: int
+    below_ms: int | None
+    segments: int
+    bytes: int
+
+
+class OrphanAgesDict(TypedDict):
+    """The orphaned copies of a topic."""
+
+    topic: str
+    topic_id: str
+    segments: int
+    bytes: int
+    oldest_ms: int | None
+    by_age: list[AgeDict]
+
+
+def picture_of(partition: PartitionCase, holes: Sequence[HoleDict]) -> PictureDict:
     """Where the offsets of a partition are. `holes` are those of its status in the audit.
 
     Ranges are [first offset, last offset]. `local` and `both` are null where the local log start is not known;
@@ -36,14 +102,16 @@ def picture_of(partition: PartitionCase, holes: Sequence[Mapping[str, Any]]) -> 
     """
     remote = covered(partition)
     local = _local(partition)
-    lost = [(int(hole["from_offset"]), int(hole["to_offset"])) for hole in holes]
+    lost = [(hole["from_offset"], hole["to_offset"]) for hole in holes]
     others = _others(partition)
     every = [*remote, *lost, *(part for found in others.values() for part in _ranges(found))]
     edges = (partition.log_start, partition.local_start, partition.highest, partition.next_upload)
     known = [offset for offset in edges if offset is not None and offset >= 0]
     ends = [*known, *(last for _, last in every), *([] if partition.log_end is None else [partition.log_end - 1])]
     return {
-        **place_of(partition),
+        "topic": partition.topic,
+        "topic_id": partition.topic_id,
+        "partition": partition.key.partition,
         "exists": partition.exists,
         "whole": partition.is_whole,
         "from_offset": min([*known, *(first for first, _ in every)], default=0),
@@ -69,7 +137,7 @@ def picture_of(partition: PartitionCase, holes: Sequence[Mapping[str, Any]]) -> 
     }
 
 
-def _lane(ranges: Ranges) -> dict[str, Any]:
+def _lane(ranges: Ranges) -> LaneDict:
     return {
         "offsets": sum(last - first + 1 for first, last in ranges),
         "ranges_total": len(ranges),
@@ -97,7 +165,7 @@ def few(ranges: Ranges, most: int = MOST_RANGES) -> Ranges:
     return found
 
 
-def _local(partition: PartitionCase) -> dict[str, Any] | None:
+def _local(partition: PartitionCase) -> LocalDict | None:
     """The local log; None where its start is not known. A disk does not show where a log ends."""
     start, end = partition.local_start, partition.log_end
     if start is None:
@@ -109,7 +177,7 @@ def _local(partition: PartitionCase) -> dict[str, Any] | None:
     }
 
 
-def _common(remote: Ranges, local: Mapping[str, Any]) -> Ranges:
+def _common(remote: Ranges, local: LocalDict) -> Ranges:
     start, end = local["from_offset"], local["to_offset"]
     cut = ((max(first, start), last if end is None else min(last, end)) for first, last in remote)
     return [(first, last) for first, last in cut if first <= last]
@@ -155,7 +223,7 @@ def _ranges(segments: Iterable[Segment]) -> Ranges:
 # --- how old orphans are --------------------------------------------------------------------------------------------
 
 
-def orphan_ages(partitions: Iterable[PartitionCase]) -> list[dict[str, Any]]:
+def orphan_ages(partitions: Iterable[PartitionCase]) -> list[OrphanAgesDict]:
     """The orphaned copies of each topic by age, topics in the order of their partitions."""
     found: dict[tuple[str, str], list[tuple[int | None, Segment]]] = {}
     for partition in partitions:
@@ -181,7 +249,7 @@ def orphan_ages(partitions: Iterable[PartitionCase]) -> list[dict[str, Any]]:
     ]
 
 
-def _by_age(orphans: Sequence[tuple[int | None, Segment]]) -> Iterator[dict[str, Any]]:
+def _by_age(orphans: Sequence[tuple[int | None, Segment]]) -> Iterator[AgeDict]:
     """Counts up to each age; the last has no limit."""
     least = 0
     for limit in (*AGES_MS, None):
@@ -204,7 +272,7 @@ MOST_PARTITIONS: Final = 6  # of one topic
 MOST_QUIET: Final = 2  # of a topic without findings
 
 
-def worth_drawing(statuses: Iterable[Mapping[str, Any]], findings: Iterable[Finding]) -> list[Mapping[str, Any]]:
+def worth_drawing(statuses: Iterable[StatusDict], findings: Iterable[Finding]) -> list[StatusDict]:
     """The partitions of a report: those with the worst findings, then the largest; a few topics and a few of each.
 
     `statuses` are the partitions of an audit, `findings` its findings, the worst first.
@@ -234,7 +302,7 @@ class _Ranked(NamedTuple):
     rank: int
     less_bytes: int
     partition: int
-    status: Mapping[str, Any]
+    status: StatusDict
 
 
 def _topic_rank(partitions: Sequence[_Ranked]) -> tuple[int, int, str]:

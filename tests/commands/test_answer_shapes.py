@@ -6,17 +6,24 @@ from typing import Any
 
 import pytest
 
-from kafkactl.commands.models import config, dryrun, features, log, nodes, quorum, shared, storage
+from kafkactl.commands.models import config, dryrun, features, log, nodes, quorum, recover, shared, storage, tiered
 from kafkactl.dryrun import answer as dryrun_answer
 from kafkactl.features.cluster import answer as nodes_answer
 from kafkactl.features.cluster import describe as features_describe
 from kafkactl.operations import contexts
+from kafkactl.operations import tiered as tiered_operations
 from kafkactl.operations.log import difference as log_difference
 from kafkactl.operations.log import image as log_image
 from kafkactl.operations.log import verify as log_verify
 from kafkactl.operations.storage import answers as storage_answers
+from kafkactl.operations.tiered import pages as tiered_pages
 from kafkactl.quorum import answer as quorum_answer
+from kafkactl.recover import losses
 from kafkactl.storage import log_check
+from kafkactl.tiered import answers as tiered_answers
+from kafkactl.tiered import bucket, pictures
+from kafkactl.tiered.audit import coverage
+from kafkactl.tiered.audit import run as tiered_audit
 from kafkactl.values import EndpointDict
 
 HEAD = {"kind", "schema_version"}
@@ -77,6 +84,27 @@ PAIRS: list[tuple[Any, Any]] = [
     (log_verify.RankDict, log.RankedLog),
     (log_check.LogDict, log.VerifiedLog),
     (log_check.CutDict, log.Cut),
+    (losses.SettingDict, recover.RecoverSetting),
+    (losses.EntityDict, recover.RecoverEntity),
+    (losses.OtherDict, recover.RecoverOther),
+    (tiered_answers.SegmentDict, tiered.RemoteSegment),
+    (tiered_answers.EpochStartDict, tiered.EpochStart),
+    (bucket.BucketDict, tiered.BucketRead),
+    (tiered_operations.SourceDict, tiered.AuditSource),
+    (tiered_operations.MetadataPartitionDict, tiered.MetadataPartition),
+    (tiered_operations.AuditDict, tiered.TieredAudit),
+    (tiered_audit.TotalsDict, tiered.AuditTotals),
+    (tiered_audit.StatusDict, tiered.RemotePartition),
+    (tiered_audit.HighestDict, tiered.HighestOffset),
+    (tiered_audit.OrphansDict, tiered.Orphans),
+    (coverage.HoleDict, tiered.Hole),
+    (tiered_pages.ReportDict, tiered.TieredReport),
+    (pictures.PictureDict, tiered.Picture),
+    (pictures.LaneDict, tiered.Lane),
+    (pictures.OthersDict, tiered.OtherSegments),
+    (pictures.LocalDict, tiered.LocalLog),
+    (pictures.AgeDict, tiered.OrphansOfAge),
+    (pictures.OrphanAgesDict, tiered.OrphanAges),
 ]
 
 

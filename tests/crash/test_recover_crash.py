@@ -93,9 +93,8 @@ def fail_once(root: Path, number: int, fault: Fault) -> None:
         assert again.plan.request.directory_id == first.plan.request.directory_id
     check_whole(out, again)
     assert sorted(path.name for path in made.iterdir()) == ["new", "new.recovery.json"]
-    assert (
-        read_kept_plan((made / "new.recovery.json").read_bytes(), file="x").plan_sha256 == again.answer()["plan_sha256"]
-    )
+    kept = read_kept_plan((made / "new.recovery.json").read_bytes(), file="x")
+    assert kept.plan_sha256 == again.answer().to_dict()["plan_sha256"]
     assert worlds.tree(root / "sources") == sources
 
 

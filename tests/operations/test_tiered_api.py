@@ -55,9 +55,9 @@ def test_a_report_from_a_saved_observation(saved: str, tmp_path: Path, kafkactl:
 
 def test_the_other_verbs(saved: str):
     loaded = library.tiered.load_remote_log(library.tiered.Request(observation=saved))
-    assert library.tiered.audit_remote_log(loaded)["partitions"][0]["next_upload_offset"] == 30
+    assert library.tiered.audit_remote_log(loaded).partitions[0]["next_upload_offset"] == 30
     assert len(library.tiered.segments(loaded, library.tiered.Filters(topics=("orders",)))) == 3
     assert len(list(library.tiered.history(loaded))) == 5
-    assert library.tiered.foresee(loaded)["partitions"][0]["topic"] == "orders"
+    assert library.tiered.foresee(loaded).partitions[0].case.topic == "orders"
     with pytest.raises(library.KafkactlError):
         library.tiered.left_over(loaded, older_than_ms=0, include_orphans=False)

@@ -10,7 +10,7 @@ import pytest
 from kafkactl.adapters.tiered import sources
 from kafkactl.adapters.tiered.sources import open_sources
 from kafkactl.errors import InputError
-from kafkactl.operations.tiered import Filters, Request, audit, foresee, history, left_over, load, segments
+from kafkactl.operations.tiered import Audit, Filters, Request, audit, foresee, history, left_over, load, segments
 from kafkactl.operations.tiered.pages import report
 from tests.operations.test_tiered import GONE, TOPIC, cluster, ids, listed, objects, only, three
 from tests.tiered.logs import (
@@ -29,7 +29,7 @@ SEEN = partition_seen(earliest=0, local=25, latest=50, bases=(25, 30, 40))
 WHOLE = "".join(objects(TOPIC, 0, name, start) for name, start in (("a", 0), ("b", 10), ("c", 20)))
 
 
-def audited(folder: Path, log: LogOf, *, logs: list[dict[str, Any]] | None = None, **request: Any) -> dict[str, Any]:
+def audited(folder: Path, log: LogOf, *, logs: list[dict[str, Any]] | None = None, **request: Any) -> Audit:
     document = cluster(SEEN)
     document["metadata_topic"]["logs"] = logs or []
     return audit(load(Request(observation=str(save_observation(folder, document, log)), **request)))
@@ -83,7 +83,7 @@ def test_a_last_line_without_an_end_is_suspected_where_something_is_missing(tmp_
     assert ids(answer) == ["missing-object", "listing-may-be-truncated"]
 
 
-def many(folder: Path, listing: str) -> dict[str, Any]:
+def many(folder: Path, listing: str) -> Audit:
     log, names = LogOf(0), "abcdefghijkl"
     for at, name in enumerate(names):
         log.add(TOPIC.copied(0, name, 10 * at, 10 * at + 9))
@@ -180,7 +180,7 @@ def test_an_empty_metadata_partition_of_unknown_end_accuses_nothing(tmp_path: Pa
         answer = audited(tmp_path, log)
         assert ids(answer, "blocker") == []
         assert "no record of partition orders-0" in only(answer, "metadata-view-incomplete")["message"]
-        assert answer["partitions"][0]["holes"] == []
+        assert answer.partitions[0]["holes"] == []
         assert "log-start-would-jump" not in ids(foresee(load(Request(observation=str(tmp_path)))))
 
 
@@ -204,7 +204,7 @@ def test_what_may_be_in_a_batch_that_is_cut_is_not_a_gap(tmp_path: Path):
     log.data = log.data[:-7]
     answer = audited(tmp_path, log)
     assert ids(answer) == ["copy-in-progress", "metadata-log-cut-at-end"]
-    assert answer["partitions"][0]["holes"] == []
+    assert answer.partitions[0]["holes"] == []
     log = three()
     log.data += bytes(4096)  # reserved room is no batch
     assert ids(audited(tmp_path, log)) == []

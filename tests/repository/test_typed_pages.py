@@ -14,9 +14,6 @@ LEFT = {
     f"commands/{name}.py"
     for name in """
     log/browse log/image
-    quorum/recover/collect quorum/recover/page quorum/recover/verify
-    tiered/audit tiered/forecast
-    tiered/leftovers tiered/observe tiered/report tiered/segments tiered/shown
     """.split()
 }
 OPTIONS = {"named", "given"}  # what click hands over, which is not an answer

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +10,9 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.operations.recover.collect import Collected
 
 
 @leaf_command(
@@ -30,10 +32,11 @@ def command(*, directory: str, to: str) -> None:
     """
     from kafkactl.operations.recover.collect import collect
 
-    emit("quorum.recover-collect", collect(directory, to).to_dict(), render=_show)
+    emit("quorum.recover-collect", collect(directory, to), render=_show)
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    page.heading(f"Copied to {answer['to']}", "good")
-    page.fields((("files", answer["files"]), ("bytes", answer["bytes"]), ("partitions", answer["partitions"])))
-    page.findings(answer["findings"])
+def _show(page: Page, made: Collected) -> None:
+    copied = made.copied
+    page.heading(f"Copied to {made.to}", "good")
+    page.fields((("files", copied.files), ("bytes", copied.bytes), ("partitions", copied.partitions)))
+    page.findings(made.findings)

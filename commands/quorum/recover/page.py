@@ -1,13 +1,17 @@
-"""A recovery on a page, drawn from the plain answer: which disk, what is lost, what is written, what people do."""
+"""A recovery on a page: which disk, what is lost, what is written, what people do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from kafkactl.commands.rendering.page import Cell, Page, Word
 
-Answer = Mapping[str, Any]
+if TYPE_CHECKING:
+    from kafkactl.recover.answer import Recovery
+    from kafkactl.recover.losses import Losses
+    from kafkactl.recover.repairs import Repairs
+
 _HEADINGS = {
     "done": ("Written: the recovered directory", "good"),
     "nothing-to-do": ("Nothing to do: the directory is exactly as planned", "good"),
@@ -20,23 +24,23 @@ _HEADINGS = {
 _SHOWN = 20
 
 
-def show(page: Page, answer: Answer) -> None:
+def show(page: Page, recovery: Recovery) -> None:
     """The whole of it."""
-    text, tone = _HEADINGS[answer["outcome"]]
+    text, tone = _HEADINGS[recovery.outcome]
     page.heading(text, tone)
-    page.fields(_facts(answer))
-    page.table(("rank", "directory", "role", "node", "epoch", "end offset", "behind", "damage"), _disks(answer))
-    page.table(("voter", "directory id", "disk"), _voters(answer))
-    _losses(page, answer["losses"])
-    _repairs(page, answer["repairs"])
-    for step in answer["steps"]:
-        page.line(f"{step['number']:>3}. {step['action']}, {step['target']}: {step['text']}")
-        if step["command"]:
-            page.line(Word(f"       {step['command']}", "strong"))
-    page.findings(answer["findings"])
+    page.fields(_facts(recovery))
+    page.table(("rank", "directory", "role", "node", "epoch", "end offset", "behind", "damage"), _disks(recovery))
+    page.table(("voter", "directory id", "disk"), _voters(recovery))
+    _losses(page, recovery.plan.losses)
+    _repairs(page, recovery.plan.repairs)
+    for step in recovery.steps:
+        page.line(f"{step.number:>3}. {step.action}, {step.target}: {step.text}")
+        if step.command:
+            page.line(Word(f"       {step.command}", "strong"))
+    page.findings(recovery.findings)
 
 
-def tell_plan(answer: Answer) -> None:
+def tell_plan(recovery: Recovery) -> None:
     """The plan on stderr, before a question."""
     import sys
 
@@ -44,87 +48,86 @@ def tell_plan(answer: Answer) -> None:
     from kafkactl.commands.rendering import output, plain
 
     page = Page()
-    show(page, answer)
+    show(page, recovery)
     output.say(plain.render(page, color=current_settings().colors(sys.stderr)))
 
 
-def _facts(answer: Answer) -> Iterable[tuple[str, Cell]]:
-    version, made, source = answer["metadata_version"], answer["result"], answer["source"]
-    yield "cluster", answer["cluster_id"]
-    yield "quorum", f"{answer['mode']}, {answer['shown']} of {len(answer['voters_before'])} voters' disks shown"
-    yield "metadata.version", None if version is None else f"{version['name']} ({version['level']})"
-    yield "source", f"{source['path']}, to offset {source['end_offset']} (epoch {source['epoch']})"
+def _facts(recovery: Recovery) -> Iterable[tuple[str, Cell]]:
+    plan, version = recovery.plan, recovery.metadata_version
+    made, (epoch, end_offset) = plan.result, plan.source.place
+    yield "cluster", plan.cluster_id
+    yield "quorum", f"{recovery.mode}, {recovery.shown} of {len(plan.voters)} voters' disks shown"
+    yield "metadata.version", None if version is None else f"{version[1]} ({version[0]})"
+    yield "source", f"{plan.source.path}, to offset {end_offset} (epoch {epoch})"
     if made is not None:
-        yield "new directory", made["directory"]
-        yield "controller", f"{made['node_id']}, directory id {made['directory_id']}"
-        yield "snapshot", f"offset {made['offset']}, epoch {made['epoch']}"
+        yield "new directory", plan.request.target.directory
+        yield "controller", f"{made.node_id}, directory id {made.directory_id}"
+        yield "snapshot", f"offset {made.offset}, epoch {made.epoch}"
 
 
-def _disks(answer: Answer) -> Iterable[Sequence[Cell]]:
-    for shown in sorted(answer["disks"], key=lambda disk: (disk["rank"] is None, disk["rank"])):
+def _disks(recovery: Recovery) -> Iterable[Sequence[Cell]]:
+    for disk in sorted(recovery.disks, key=lambda disk: (disk.rank is None, disk.rank)):
+        seen, found = disk.seen, disk.seen.candidate
         yield (
-            shown["rank"],
-            shown["path"],
-            shown["role"],
-            shown["node_id"],
-            shown["last_epoch"],
-            shown["log_end_offset"],
-            shown["behind"],
-            Word(shown["damage"], "bad") if shown["damage"] else None,
+            disk.rank,
+            seen.path,
+            disk.role,
+            seen.node_id,
+            None if found is None else found.last_epoch,
+            None if found is None else found.end_offset,
+            disk.behind,
+            Word(disk.damage, "bad") if disk.damage else None,
         )
 
 
-def _voters(answer: Answer) -> Iterable[Sequence[Cell]]:
+def _voters(recovery: Recovery) -> Iterable[Sequence[Cell]]:
     tones = {"shown": "good", "lost": "warn", "unknown": "bad"}
-    for voter in answer["voters_before"]:
-        yield voter["id"], voter["directory_id"], Word(voter["state"], tones[voter["state"]])
+    for voter in recovery.plan.voters:
+        directory_id = None if voter.directory_id is None else str(voter.directory_id)
+        yield voter.id, directory_id, Word(voter.state, tones[voter.state])
 
 
-_LISTS = {
-    "topics_missing": "topics that are missing",
-    "partitions_missing": "partitions that are missing",
-    "topics_returning_empty": "topics that come back empty",
-    "topics_returning": "topics that come back",
-}
-
-
-def _losses(page: Page, losses: Answer) -> None:
-    stray = [
-        f"{folder['topic']}-{folder['partition']} on broker {folder['broker']}" for folder in losses["partitions_stray"]
+def _losses(page: Page, losses: Losses) -> None:
+    stray = [f"{folder.topic}-{folder.partition} on broker {folder.broker}" for folder in losses.partitions_stray]
+    settings = [
+        f"{change['entity']} {change['key']}: {change['recovered']} instead of {change['newer']}"
+        for change in losses.configs_changed
     ]
-    rows: list[tuple[str, Cell]] = [("records after the source", losses["records_after_source"] or None)]
-    rows += [(words, _some(losses[name])) for name, words in _LISTS.items()]
-    rows += [("folders that become stray", _some(stray))]
-    rows += [("settings", _some([_setting(change) for change in losses["configs_changed"]]))]
-    rows += [
-        (words, _some([f"{loss['entity']} ({loss['change']})" for loss in losses[name]]))
-        for name, words in (("acls", "ACLs"), ("users", "users"), ("quotas", "quotas"), ("others", "other entities"))
+    rows: list[tuple[str, Cell]] = [
+        ("records after the source", losses.records_after_source or None),
+        ("topics that are missing", _some(losses.topics_missing)),
+        ("partitions that are missing", _some(losses.partitions_missing)),
+        ("topics that come back empty", _some(losses.topics_returning_empty)),
+        ("topics that come back", _some(losses.topics_returning)),
+        ("folders that become stray", _some(stray)),
+        ("settings", _some(settings)),
     ]
+    entities = (
+        ("ACLs", losses.acls), ("users", losses.users), ("quotas", losses.quotas), ("other entities", losses.others),
+    )  # fmt: skip
+    rows += [(words, _some([f"{loss['entity']} ({loss['change']})" for loss in lost])) for words, lost in entities]
     kept = [row for row in rows if row[1] is not None]
     if kept:
-        page.line(Word(f"Lost or changed (--confirm-loss {losses['count']})", "warn"))
+        page.line(Word(f"Lost or changed (--confirm-loss {losses.count})", "warn"))
         page.fields(kept)
     else:
         page.line(Word("Nothing is lost that any of these disks shows", "good"))
 
 
-def _setting(answer: Answer) -> str:
-    return f"{answer['entity']} {answer['key']}: {answer['recovered']} instead of {answer['newer']}"
-
-
-def _repairs(page: Page, repairs: Answer) -> None:
-    adopted = [
-        f"{partition['topic']}-{partition['partition']} (brokers {partition['replicas']})"
-        for partition in repairs["adopted"]
-    ]
-    kept = [given["topic"] for given in repairs["adopted_settings"] if not given["known"]]
-    rows = [
-        ("adopted", _some(adopted)),
-        ("settings not known, all data kept", _some(kept)),
-        ("tiered again", _some(repairs["topics_tiered"])),
-        ("left out", _some(repairs["topics_dropped"])),
-    ]
-    page.fields([row for row in rows if row[1] is not None])
+def _repairs(page: Page, repairs: Repairs) -> None:
+    unknown = [given.topic for given in repairs.settings if not given.known]
+    adopted = [f"{found.topic}-{found.partition} (brokers {found.brokers})" for found in repairs.adopted]
+    page.fields(
+        (
+            ("adopted", _some(adopted)),
+            (
+                "settings not known, all data kept",
+                _some(unknown),
+            ),
+            ("tiered again", _some(repairs.tiered)),
+            ("left out", _some(repairs.dropped)),
+        )
+    )
 
 
 def _some(names: Sequence[str]) -> str | None:

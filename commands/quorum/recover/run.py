@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
@@ -119,13 +119,13 @@ def command(
         _emit(planned, planned.outcome)
     if planned.outcome is Outcome.NOTHING_TO_DO:
         settled = recovery.apply(planned)
-        _emit(planned, settled.outcome, list(settled.findings))
+        _emit(planned, settled.outcome, settled.findings)
     no = _confirmed(asked, planned, confirm, confirm_loss)
     if no is not None:
         _emit(planned, Outcome.REFUSED, [no])
     with shown_progress("Reading and writing"):
         written = recovery.apply(planned)
-    _emit(planned, written.outcome, list(written.findings))
+    _emit(planned, written.outcome, written.findings)
 
 
 def _confirmed(asked: Asked, planned: Planned, confirm: str | None, confirm_loss: int | None) -> Finding | None:
@@ -146,10 +146,8 @@ def _confirmed(asked: Asked, planned: Planned, confirm: str | None, confirm_loss
     return no
 
 
-def _emit(planned: Planned, outcome: Outcome, more: list[Finding] | None = None) -> NoReturn:
+def _emit(planned: Planned, outcome: Outcome, more: Sequence[Finding] = ()) -> NoReturn:
     from kafkactl.commands.quorum.recover.page import show
     from kafkactl.commands.rendering.output import emit
 
-    answer = planned.answer(outcome)
-    answer["findings"] = [*answer["findings"], *(finding.to_dict() for finding in more or ())]
-    emit(KIND, answer, render=show, exit_code=outcome.exit_code)
+    emit(KIND, planned.answer(outcome, more), render=show, exit_code=outcome.exit_code)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +11,9 @@ from kafkactl.commands.framework.connection import ConnectionArguments, connecti
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
+
+if TYPE_CHECKING:
+    from kafkactl.operations.recover.check import Recovered
 
 
 @leaf_command(
@@ -51,32 +53,30 @@ def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArgum
     code = exit_codes.DONE if checked.learned else exit_codes.UNKNOWN
     emit(
         "quorum.recover-verify",
-        checked.to_dict(),
+        checked,
         render=_show,
         exit_code=exit_codes.PROBLEMS_FOUND if blockers(checked.findings) else code,
     )
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    wrong = sum(finding["severity"] == "blocker" for finding in answer["findings"])
-    if wrong:
+def _show(page: Page, found: Recovered) -> None:
+    from kafkactl.findings import blockers
+
+    live = found.live
+    if blockers(found.findings):
         page.heading("The recovery is not as planned", "bad")
-    elif not answer["checked"]:
+    elif not found.learned:
         page.heading("Nothing was checked", "warn")
     else:
         page.heading("As planned, as far as it was checked", "good")
     page.fields(
         (
-            ("checked", ", ".join(answer["checked"]) or None),
-            ("leader", answer["leader_id"]),
-            ("epoch", answer["leader_epoch"]),
-            ("voters", ", ".join(map(str, answer["voters"])) or None),
-            ("brokers", _brokers(answer["brokers"])),
-            ("partitions without leader", len(answer["partitions_without_leader"]) or None),
+            ("checked", ", ".join(found.checked) or None),
+            ("leader", None if live is None else live.leader_id),
+            ("epoch", None if live is None else live.leader_epoch),
+            ("voters", None if live is None else ", ".join(map(str, live.voters)) or None),
+            ("brokers", ", ".join(f"{id}{' (fenced)' if fenced else ''}" for id, fenced in found.brokers) or None),
+            ("partitions without leader", len(found.without_leader) or None),
         )
     )
-    page.findings(answer["findings"])
-
-
-def _brokers(brokers: list[Mapping[str, Any]]) -> str | None:
-    return ", ".join(f"{broker['id']}{' (fenced)' if broker['fenced'] else ''}" for broker in brokers) or None
+    page.findings(found.findings)

@@ -11,12 +11,13 @@ import json
 import os
 import tarfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from kafkactl.adapters.files.input_files import open_regular
 from kafkactl.adapters.files.whole_file import whole_file
 from kafkactl.adapters.recover.partitions import MANIFEST, log_ends
 from kafkactl.errors import FailedError, InputError
+from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.recover.folders import parse_folder_name
 from kafkactl.storage.model import LOG_STARTS, META_PROPERTIES
@@ -27,9 +28,18 @@ _OF_A_PARTITION: Final = (PARTITION_METADATA, LEADER_EPOCH_CHECKPOINT)
 _NO_NEED: Final = (".index", ".timeindex", ".snapshot")
 
 
-def collect(directory: str, to: str) -> dict[str, Any]:
-    """Write the copy; what is in it: files, bytes, partitions. Raises InputError `log-dir-unreadable`,
-    `collected-file-exists`, FailedError `copy-not-written`."""
+@frozen
+class Copied:
+    """How much was copied: whole files and their bytes, and partitions, of which only what a recovery needs."""
+
+    files: int
+    bytes: int
+    partitions: int
+
+
+def collect(directory: str, to: str) -> Copied:
+    """Write the copy. Raises InputError `log-dir-unreadable`, `collected-file-exists`, FailedError
+    `copy-not-written`."""
     if os.path.lexists(to):
         raise InputError(f"{to} exists already", id="collected-file-exists")
     try:
@@ -63,7 +73,7 @@ def _names(directory: str) -> list[str]:
     return found
 
 
-def _written(directory: Path, names: list[str], to: Path) -> dict[str, Any]:
+def _written(directory: Path, names: list[str], to: Path) -> Copied:
     folders = [name for name in sorted(os.listdir(directory)) if _is_partition(directory, name)]  # noqa: PTH208
     held = {"folders": {name: log_ends(str(directory / name)).to_dict() for name in folders}}
     with (
@@ -74,7 +84,7 @@ def _written(directory: Path, names: list[str], to: Path) -> dict[str, Any]:
             _folder(tar, name)
         sizes = [_file(tar, directory, name) for name in names]
         _bytes(tar, MANIFEST, json.dumps(held, indent=1).encode())
-    return {"files": len(names), "bytes": sum(sizes), "partitions": len(folders)}
+    return Copied(files=len(names), bytes=sum(sizes), partitions=len(folders))
 
 
 def _is_partition(directory: Path, name: str) -> bool:

@@ -14,6 +14,7 @@ from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.bundle.manifest import PartError, PartResult
 from kafkactl.bundle.parts import Part, PartKind
 from kafkactl.errors import KafkactlError
+from kafkactl.findings import blockers
 from kafkactl.metadata.image.redact import redacted_text
 from kafkactl.migration.observed.redact import redact_config
 from kafkactl.operations.bundle.logs import PROBLEMS, SOUND, Logs
@@ -185,13 +186,13 @@ class Gatherer:
 
         assert self._sources.tiered is not None
         loaded = load(self._sources.tiered)
-        answer = audit(loaded)
-        self._answer(part, {"html": None, **answer, "details": None})
+        found = audit(loaded)
+        self._answer(part, {"html": None, **found.to_dict(), "details": None})
         if self._include_log:
             with tempfile.TemporaryDirectory() as scratch:
                 save(loaded, f"{scratch}/{TIERED}")
                 self._take_folder(Path(scratch) / TIERED, TIERED)
-        return PROBLEMS if any(finding.severity == "blocker" for finding in answer["findings"]) else SOUND
+        return PROBLEMS if blockers(found.findings) else SOUND
 
     def versions(self, part: Part) -> int:
         """What this host runs, and what was seen of Kafka."""

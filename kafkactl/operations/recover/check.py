@@ -45,10 +45,20 @@ class Recovered:
         """Whether anything could be checked at all."""
         return bool(self.checked)
 
+    @property
+    def brokers(self) -> list[tuple[int, bool]]:
+        """The registered brokers by id, and whether each is fenced."""
+        registered = {} if self.live is None else self.live.image.brokers
+        return [(id, registration.fenced) for id, registration in sorted(registered.items())]
+
+    @property
+    def without_leader(self) -> list[str]:
+        """The first 1,000 partitions without a leader."""
+        return [] if self.live is None else leaderless(self.live.image)[:1000]
+
     def to_dict(self) -> dict[str, Any]:
         """As in `quorum.recover-verify`."""
         live = self.live
-        brokers = {} if live is None else live.image.brokers
         return {
             "plan": self.plan_file,
             "cluster_id": self.cluster_id,
@@ -56,9 +66,9 @@ class Recovered:
             "leader_id": None if live is None else live.leader_id,
             "leader_epoch": None if live is None else live.leader_epoch,
             "voters": [] if live is None else list(live.voters),
-            "brokers": [{"id": id, "fenced": registration.fenced} for id, registration in sorted(brokers.items())],
-            "partitions_without_leader": [] if live is None else leaderless(live.image)[:1000],
-            "findings": list(self.findings),
+            "brokers": [{"id": id, "fenced": fenced} for id, fenced in self.brokers],
+            "partitions_without_leader": self.without_leader,
+            "findings": self.findings,
         }
 
 

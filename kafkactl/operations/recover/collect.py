@@ -6,23 +6,30 @@ from typing import Any
 
 from kafkactl.adapters.disks.directories import observe_directory
 from kafkactl.adapters.recover import collect as copying
+from kafkactl.adapters.recover.collect import Copied
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
 
 
 @frozen
 class Collected:
-    """The copy in the file `to`; `counts` has its files, bytes and partitions."""
+    """The copy in the file `to`."""
 
     directory: str
     to: str
-    counts: dict[str, int]
+    copied: Copied
     findings: tuple[Finding, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The answer `quorum.recover-collect`."""
-        found = [finding.to_dict() for finding in self.findings]
-        return {"directory": self.directory, "to": self.to, **self.counts, "findings": found}
+        return {
+            "directory": self.directory,
+            "to": self.to,
+            "files": self.copied.files,
+            "bytes": self.copied.bytes,
+            "partitions": self.copied.partitions,
+            "findings": self.findings,
+        }
 
 
 def collect(directory: str, to: str) -> Collected:
@@ -30,7 +37,7 @@ def collect(directory: str, to: str) -> Collected:
 
     Raises InputError for a directory that cannot be read, and FailedError where the file cannot be written or exists.
     """
-    counts = copying.collect(directory, to)
+    copied = copying.collect(directory, to)
     findings: tuple[Finding, ...] = ()
     if observe_directory(directory).locked_by_process:
         findings = (
@@ -40,4 +47,4 @@ def collect(directory: str, to: str) -> Collected:
                 f"a node runs on {directory}: the copy contains what was written until now",
             ),
         )
-    return Collected(directory=directory, to=to, counts=counts, findings=findings)
+    return Collected(directory=directory, to=to, copied=copied, findings=findings)

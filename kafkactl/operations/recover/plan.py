@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from kafkactl.adapters.files.entropy import random_uuid
 from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
@@ -25,11 +24,11 @@ from kafkactl.adapters.recover.apply import (
     settle_recovery,
 )
 from kafkactl.adapters.recover.disks import read_disk, read_image, read_images
-from kafkactl.findings import Outcome
+from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import EMPTY
 from kafkactl.metadata.log.lineage import divergence
-from kafkactl.recover.answer import KIND, KeptPlan, answer_of, plan_file_of, read_kept_plan
+from kafkactl.recover.answer import KIND, KeptPlan, Recovery, plan_file_of, read_kept_plan
 from kafkactl.recover.losses import Compared, compared
 from kafkactl.recover.plan import RecoveryPlan, plan_recovery
 from kafkactl.recover.rank import choose_source, old_voters, ranked
@@ -65,9 +64,9 @@ class Planned:
         """planned, refused, or nothing-to-do."""
         return Outcome.NOTHING_TO_DO if self.is_there else self.plan.outcome
 
-    def answer(self, outcome: Outcome | None = None) -> dict[str, Any]:
-        """The object of `quorum.recover`."""
-        return answer_of(self.plan, outcome or self.outcome)
+    def answer(self, outcome: Outcome | None = None, more: Sequence[Finding] = ()) -> Recovery:
+        """The object of `quorum.recover`, with `more` findings than the plan's."""
+        return Recovery(plan=self.plan, outcome=outcome or self.outcome, more=tuple(more))
 
 
 def plan(asked: Asked, *, probe: Probe, now_ms: int | None = None) -> Planned:
@@ -118,14 +117,15 @@ def _request(asked: Asked, *, now_ms: int, kept: KeptPlan | None = None) -> Requ
 def _planned_again(asked: Asked, read: Read, kept: KeptPlan) -> Planned | None:
     """The kept plan made again, where disks and arguments still give it; its leftovers do not count as content."""
     made = plan_recovery(_request(asked, now_ms=0, kept=kept), changed(read, target_entries=None))
-    if made.result is None or answer_of(made, made.outcome)["plan_sha256"] != kept.plan_sha256:
+    again = Planned(plan=made)
+    if made.result is None or again.answer().to_dict()["plan_sha256"] != kept.plan_sha256:
         return None
     directory = asked.target.directory
     if not read.target_entries:
-        return Planned(plan=made)
+        return again
     if is_written(directory, made.result):
-        return Planned(plan=made, is_there=True)
-    return Planned(plan=made) if is_leftover(directory, made.result) else None
+        return changed(again, is_there=True)
+    return again if is_leftover(directory, made.result) else None
 
 
 def _kept(directory: str) -> KeptPlan | None:
@@ -197,7 +197,7 @@ def apply(planned: Planned, files: Filesystem | None = None) -> Written:
 
 def kept_bytes(planned: Planned) -> bytes:
     """The plan as it is kept next to the directory: the answer before anything was written."""
-    answer: Mapping[str, Any] = {"kind": KIND, "schema_version": 1, **planned.answer(Outcome.PLANNED)}
+    answer = {"kind": KIND, "schema_version": 1, **planned.answer(Outcome.PLANNED).to_dict()}
     return (json.dumps(answer, indent=2, ensure_ascii=True) + "\n").encode()
 
 

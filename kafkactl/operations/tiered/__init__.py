@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict
 
 from kafkactl.adapters.files.whole_file import write_whole
 from kafkactl.adapters.kafka.client import Client
@@ -18,12 +18,13 @@ from kafkactl.errors import FailedError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.tiered.load import Loaded, Request, load
-from kafkactl.tiered.answers import record_answer, segment_answer
+from kafkactl.tiered.answers import SegmentDict, record_answer, segment_answer
 from kafkactl.tiered.audit.case import PartitionCase, by_offset
 from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
-from kafkactl.tiered.audit.run import audit_findings, partition_status, totals
-from kafkactl.tiered.forecast import forecast, forecast_findings
+from kafkactl.tiered.audit.run import StatusDict, TotalsDict, audit_findings, partition_status, totals
+from kafkactl.tiered.bucket import BucketDict
+from kafkactl.tiered.forecast import LOG_START_JUMPS, UPLOADS_STOP, PartitionForecast, forecast, forecast_findings
 from kafkactl.tiered.ledger import Ledger, LogFacts, is_record, merged
 from kafkactl.tiered.leftovers import Leftovers, leftovers
 from kafkactl.tiered.observation import observation_document
@@ -106,25 +107,84 @@ def check_filters(loaded: Loaded, filters: Filters) -> None:
         )
 
 
-def audit(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
+class AuditDict(TypedDict):
+    """`tiered.audit`; commands add the page `html` and the folder of the tables `details` that they wrote."""
+
+    html: NotRequired[str | None]
+    engine: str
+    source: SourceDict
+    totals: TotalsDict
+    partitions: list[StatusDict]
+    findings: list[dict[str, Any]]
+    findings_total: int
+    assumptions: list[str]
+    details: NotRequired[str | None]
+
+
+@frozen
+class Audit:
+    """What is wrong with the remote log, the worst first, and where each partition stands."""
+
+    engine: str
+    source: SourceDict
+    totals: TotalsDict
+    partitions: list[StatusDict]
+    findings: tuple[Finding, ...]
+    assumptions: tuple[str, ...]
+
+    def to_dict(self) -> AuditDict:
+        """The answer `tiered.audit`."""
+        return {
+            "engine": self.engine,
+            "source": self.source,
+            "totals": self.totals,
+            "partitions": self.partitions,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "findings_total": len(self.findings),
+            "assumptions": list(self.assumptions),
+        }
+
+
+def audit(loaded: Loaded, filters: Filters = ALL) -> Audit:
     """The answer of `tiered audit`. Raises InputError `not-in-metadata-topic`, as all that take filters do."""
     check_filters(loaded, filters)
     case = loaded.case
     partitions = [partition_status(partition) for partition in case.partitions if filters.has(partition)]
     found = [*loaded.findings, *(each for each in audit_findings(case) if filters.has_finding(each))]
-    findings = in_order([*found, *empty_findings(loaded)])
-    return {
-        "engine": loaded.engine.name,
-        "source": source(loaded),
-        "totals": totals(case, partitions),
-        "partitions": partitions,
-        "findings": findings,
-        "findings_total": len(findings),
-        "assumptions": list(loaded.assumptions),
-    }
+    return Audit(
+        engine=loaded.engine.name,
+        source=source(loaded),
+        totals=totals(case, partitions),
+        partitions=partitions,
+        findings=tuple(in_order([*found, *empty_findings(loaded)])),
+        assumptions=loaded.assumptions,
+    )
 
 
-def source(loaded: Loaded) -> dict[str, Any]:
+class MetadataPartitionDict(TypedDict):
+    """A partition of the metadata topic in an answer, as it was read."""
+
+    partition: int
+    paths: list[str]
+    log_start_offset: int
+    end_offset: int
+    expected_end_offset: int | None
+    records: int
+    complete: bool
+
+
+class SourceDict(TypedDict):
+    """The sources of an answer."""
+
+    paths: list[str]
+    cluster: bool
+    observed_at_ms: int | None
+    bucket: BucketDict | None
+    metadata_partitions: list[MetadataPartitionDict]
+    configured_partitions: int | None
+
+
+def source(loaded: Loaded) -> SourceDict:
     """The sources of an answer."""
     case = loaded.case
     return {
@@ -162,12 +222,12 @@ def empty_findings(loaded: Loaded) -> list[Finding]:
     ]
 
 
-def segments(loaded: Loaded, filters: Filters = ALL) -> list[dict[str, Any]]:
+def segments(loaded: Loaded, filters: Filters = ALL) -> list[SegmentDict]:
     """The segments of `tiered segments`; those that are DELETE_SEGMENT_FINISHED where `load` kept them."""
     return list(each_segment(loaded, filters))
 
 
-def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[dict[str, Any]]:
+def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[SegmentDict]:
     """The same one by one, in their order."""
     check_filters(loaded, filters)
     for partition in loaded.case.partitions:
@@ -217,23 +277,40 @@ def _wanted(placed: PlacedRecord, filters: Filters) -> bool:
     return not isinstance(record, PartitionDeleteRecord) and str(Uuid(record.segment_id)) in filters.segments
 
 
-def foresee(loaded: Loaded, filters: Filters = ALL) -> dict[str, Any]:
+@frozen
+class Forecast:
+    """What each replica would do as leader, by partition; `findings` are those of the forecast, then of the sources."""
+
+    partitions: tuple[PartitionForecast, ...]
+    findings: tuple[Finding, ...]
+    assumptions: tuple[str, ...]
+
+    @property
+    def harms(self) -> list[Finding]:
+        """The findings about partitions that a replica would harm as leader."""
+        return [found for found in self.findings if found.id in (LOG_START_JUMPS, UPLOADS_STOP)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `tiered.forecast`."""
+        return {
+            "partitions": [partition.to_dict() for partition in self.partitions],
+            "findings": self.findings,
+            "assumptions": self.assumptions,
+        }
+
+
+def foresee(loaded: Loaded, filters: Filters = ALL) -> Forecast:
     """The answer of `tiered forecast`. Raises InputError `replicas-unknown` where no replica is known."""
     case = loaded.case
     if case.view.topics is None and not case.view.disks:
         raise InputError("the replicas of the partitions are unknown", id="replicas-unknown")
     check_filters(loaded, filters)
     forecasts = forecast(case, [partition for partition in case.partitions if filters.has(partition)])
-    return {
-        "partitions": [each.to_dict() for each in forecasts],
-        "findings": [
-            *forecast_findings(forecasts),
-            *loaded.findings,
-            *reading_findings(loaded),
-            *empty_findings(loaded),
-        ],
-        "assumptions": list(loaded.assumptions),
-    }
+    return Forecast(
+        partitions=tuple(forecasts),
+        findings=(*forecast_findings(forecasts), *source_findings(loaded)),
+        assumptions=loaded.assumptions,
+    )
 
 
 def left_over(loaded: Loaded, *, older_than_ms: int, include_orphans: bool) -> Leftovers:
@@ -252,7 +329,32 @@ def observe(client: Client) -> LiveObservation:
     return observe_cluster(client, now_ms=int(time.time() * 1000))
 
 
-def save(loaded: Loaded, path: str) -> dict[str, Any]:
+@frozen
+class Saved:
+    """What was saved in `folder`; `topics` None where it is not known which there are."""
+
+    folder: str
+    time_ms: int | None
+    cluster_id: str | None
+    topics: int | None
+    source: SourceDict
+    findings: tuple[Finding, ...]
+    assumptions: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `tiered.observe`."""
+        return {
+            "folder": self.folder,
+            "time_ms": self.time_ms,
+            "cluster_id": self.cluster_id,
+            "topics": self.topics,
+            "source": self.source,
+            "findings": self.findings,
+            "assumptions": self.assumptions,
+        }
+
+
+def save(loaded: Loaded, path: str) -> Saved:
     """Save what was loaded as an observation; the answer of `tiered observe`.
 
     Raises InputError `observation-folder-not-empty`, FailedError `observation-not-written`.
@@ -265,15 +367,20 @@ def save(loaded: Loaded, path: str) -> dict[str, Any]:
     document = observation_document(changed(case.view, metadata_topic=topic), time_ms=time_ms)
     objects = None if case.bucket is None else case.bucket.listing.objects
     write_observation(path, document, loaded.replicas, objects)
-    return {
-        "folder": path,
-        "time_ms": time_ms,
-        "cluster_id": case.view.cluster_id,
-        "topics": None if case.view.topics is None else len(case.view.topics),
-        "source": source(loaded),
-        "findings": [*loaded.findings, *reading_findings(loaded), *empty_findings(loaded)],
-        "assumptions": list(loaded.assumptions),
-    }
+    return Saved(
+        folder=path,
+        time_ms=time_ms,
+        cluster_id=case.view.cluster_id,
+        topics=None if case.view.topics is None else len(case.view.topics),
+        source=source(loaded),
+        findings=source_findings(loaded),
+        assumptions=loaded.assumptions,
+    )
+
+
+def source_findings(loaded: Loaded) -> tuple[Finding, ...]:
+    """What there is to say of the sources, without an audit."""
+    return (*loaded.findings, *reading_findings(loaded), *empty_findings(loaded))
 
 
 def reading_findings(loaded: Loaded) -> list[Finding]:

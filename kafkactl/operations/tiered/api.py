@@ -15,10 +15,13 @@ written to a cluster or a store.
 from __future__ import annotations
 
 from kafkactl.operations.tiered import (
+    Audit,
     Filters,
+    Forecast,
     LiveObservation,
     Loaded,
     Request,
+    Saved,
     foresee,
     history,
     left_over,
@@ -29,16 +32,22 @@ from kafkactl.operations.tiered import (
 from kafkactl.operations.tiered import audit as audit_remote_log
 from kafkactl.operations.tiered import load as load_remote_log
 from kafkactl.operations.tiered.pages import TieredReport, report, write_html
+from kafkactl.tiered.forecast import Candidate, PartitionForecast
 from kafkactl.tiered.leftovers import Leftover, Leftovers
 
 # Other names than those of the library's own modules, which a package gives before what it is asked for.
 __all__ = [
+    "Audit",
+    "Candidate",
     "Filters",
+    "Forecast",
     "Leftover",
     "Leftovers",
     "LiveObservation",
     "Loaded",
+    "PartitionForecast",
     "Request",
+    "Saved",
     "TieredReport",
     "audit_remote_log",
     "foresee",

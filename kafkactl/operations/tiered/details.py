@@ -5,7 +5,7 @@ What is nested is JSON text. The segments are those that the filters want, the o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,14 +55,14 @@ def write_details(path: str, loaded: Loaded, filters: Filters) -> str:
 
 def tables(loaded: Loaded, filters: Filters) -> Iterator[Table]:
     """All of them; that of objects is empty without a listing of the store."""
-    answer = audit(loaded, filters)
+    found = audit(loaded, filters)
     yield _table("segments", SEGMENTS, each_segment(loaded, filters))
-    yield _table("partitions", PARTITIONS, iter(answer["partitions"]))
-    yield _table("findings", FINDINGS, (_finding(finding.to_dict()) for finding in answer["findings"]))
+    yield _table("partitions", PARTITIONS, found.partitions)
+    yield _table("findings", FINDINGS, (_finding(finding.to_dict()) for finding in found.findings))
     yield _table("objects", OBJECTS, _objects(loaded))
 
 
-def _table(name: str, columns: tuple[tuple[str, str], ...], entries: Iterator[dict[str, Any]]) -> Table:
+def _table(name: str, columns: tuple[tuple[str, str], ...], entries: Iterable[Mapping[str, Any]]) -> Table:
     names = [column for column, _ in columns]
     return Table(name, columns, (tuple(_plain(entry.get(column)) for column in names) for entry in entries))
 

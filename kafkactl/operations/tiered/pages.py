@@ -2,45 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.operations.tiered import ALL, Filters, audit, foresee
+from kafkactl.operations.tiered import ALL, Audit, AuditDict, Filters, Forecast, audit, foresee
 from kafkactl.operations.tiered.load import Loaded
-from kafkactl.tiered.forecast import LOG_START_JUMPS, UPLOADS_STOP
-from kafkactl.tiered.pictures import orphan_ages, picture_of, worth_drawing
+from kafkactl.tiered.forecast import PartitionForecast
+from kafkactl.tiered.pictures import OrphanAgesDict, PictureDict, orphan_ages, picture_of, worth_drawing
 
 NO_FORECAST: Final = "replicas-unknown"
 _WEIGHTS: Final = (Severity.BLOCKER, Severity.WARNING, Severity.INFO)
+
+
+class ReportDict(AuditDict):
+    """`tiered.report`: an audit with a forecast and what is drawn; `findings` are of both."""
+
+    forecast: list[dict[str, Any]] | None
+    pictures: list[PictureDict]
+    orphan_ages: list[OrphanAgesDict]
 
 
 @frozen
 class TieredReport:
     """An audit and a forecast of the same sources, with what is drawn of them.
 
-    `audit` is the answer of `audit`; `findings` are its findings and those of the forecast, the worst first.
+    `findings` are its findings and those of the forecast, the worst first.
     `forecast` is a list of partitions, None where no replica is known. `pictures` are the offsets of the partitions
     that are drawn (the worst, then the largest), `orphan_ages` the orphaned copies of each topic by age.
     """
 
-    audit: Mapping[str, Any]
+    audit: Audit
     findings: tuple[Finding, ...]
-    forecast: tuple[Mapping[str, Any], ...] | None
-    pictures: tuple[Mapping[str, Any], ...]
-    orphan_ages: tuple[Mapping[str, Any], ...]
+    forecast: tuple[PartitionForecast, ...] | None
+    pictures: tuple[PictureDict, ...]
+    orphan_ages: tuple[OrphanAgesDict, ...]
     assumptions: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ReportDict:
         """The answer `tiered.report`, in JSON's types."""
         return {
-            **self.audit,
+            **self.audit.to_dict(),
             "findings": [finding.to_dict() for finding in self.findings],
             "findings_total": len(self.findings),
-            "forecast": None if self.forecast is None else list(self.forecast),
+            "forecast": None if self.forecast is None else [partition.to_dict() for partition in self.forecast],
             "pictures": list(self.pictures),
             "orphan_ages": list(self.orphan_ages),
             "assumptions": list(self.assumptions),
@@ -49,28 +56,28 @@ class TieredReport:
 
 def report(loaded: Loaded, filters: Filters = ALL) -> TieredReport:
     """Audit and forecast of what was loaded."""
-    answer = audit(loaded, filters)
-    assumptions = list(answer["assumptions"])
-    foreseen: dict[str, Any] | None = None
+    found = audit(loaded, filters)
+    assumptions = list(found.assumptions)
+    foreseen: Forecast | None = None
     try:
         foreseen = foresee(loaded, filters)
     except InputError as error:
         if error.id != NO_FORECAST:
             raise
         assumptions.append(f"{error.message}: there is no forecast")
-    findings = list(answer["findings"])
+    findings = list(found.findings)
     if foreseen is not None:
-        findings += [found for found in foreseen["findings"] if found.id in (LOG_START_JUMPS, UPLOADS_STOP)]
-        findings.sort(key=lambda found: _WEIGHTS.index(found.severity))
+        findings += foreseen.harms
+        findings.sort(key=lambda finding: _WEIGHTS.index(finding.severity))
     wanted = {partition.key: partition for partition in loaded.case.partitions if filters.has(partition)}
     by_name = {(partition.topic_id, key.partition): partition for key, partition in wanted.items()}
     return TieredReport(
-        audit=answer,
+        audit=found,
         findings=tuple(findings),
-        forecast=None if foreseen is None else tuple(foreseen["partitions"]),
+        forecast=None if foreseen is None else foreseen.partitions,
         pictures=tuple(
             picture_of(by_name[status["topic_id"], status["partition"]], status["holes"])
-            for status in worth_drawing(answer["partitions"], findings)
+            for status in worth_drawing(found.partitions, findings)
         ),
         orphan_ages=tuple(orphan_ages(wanted.values())),
         assumptions=tuple(assumptions),

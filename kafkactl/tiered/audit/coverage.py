@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypedDict, TypeVar
 
 from kafkactl.tiered.audit.case import PartitionCase
 from kafkactl.tiered.states import COPIED, COPYING
 
 Found = TypeVar("Found")
+
+
+class HoleDict(TypedDict):
+    """A `Hole` in an answer."""
+
+    from_offset: int
+    to_offset: int
+    local: bool | None
 
 
 class Hole(NamedTuple):
@@ -24,7 +32,7 @@ class Hole(NamedTuple):
     last: int
     local: bool | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> HoleDict:
         """As in an answer."""
         return {"from_offset": self.first, "to_offset": self.last, "local": self.local}
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TypedDict
 
 from kafkactl.findings import Finding
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
-from kafkactl.tiered.audit.coverage import gaps, hole_below_highest
+from kafkactl.tiered.audit.coverage import HoleDict, gaps, hole_below_highest
 from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
 from kafkactl.tiered.audit.object_findings import object_findings
@@ -21,7 +21,56 @@ def audit_findings(case: AuditCase) -> list[Finding]:
     return in_order([*metadata_findings(case), *segment_findings(case), *object_findings(case)])
 
 
-def partition_status(partition: PartitionCase) -> dict[str, Any]:
+class HighestDict(TypedDict):
+    """The highest offset that was ever copied in an epoch."""
+
+    leader_epoch: int
+    highest_offset: int
+
+
+class OrphansDict(TypedDict):
+    """Copies that began and never ended."""
+
+    segments: int
+    bytes: int
+
+
+class StatusDict(TypedDict):
+    """Where the remote log of a partition stands; commands/models/tiered.py describes the fields."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    exists: bool | None
+    metadata_partition: int | None
+    leader: int | None
+    segments: int
+    by_state: dict[str, int]
+    bytes: int
+    remote_start_offset: int | None
+    remote_end_offset: int | None
+    highest_offsets: list[HighestDict]
+    highest_offset: int | None
+    next_upload_offset: int | None
+    log_start_offset: int | None
+    local_log_start_offset: int | None
+    log_end_offset: int | None
+    holes: list[HoleDict]
+    orphans: OrphansDict
+
+
+class TotalsDict(TypedDict):
+    """Sums over the partitions that are shown; `records` are those of the metadata topic."""
+
+    topics: int
+    partitions: int
+    segments: int
+    bytes: int
+    records: int
+    by_state: dict[str, int]
+
+
+def partition_status(partition: PartitionCase) -> StatusDict:
     """Where the remote log of one partition stands."""
     copied = partition.in_state[COPIED]
     readable = [segment for segment in copied if segment.mapped]
@@ -57,7 +106,7 @@ def partition_status(partition: PartitionCase) -> dict[str, Any]:
     }
 
 
-def _holes(partition: PartitionCase) -> list[dict[str, object]]:
+def _holes(partition: PartitionCase) -> list[HoleDict]:
     if partition.exists is False or not partition.is_whole:
         return []
     found = gaps(partition)
@@ -67,9 +116,8 @@ def _holes(partition: PartitionCase) -> list[dict[str, object]]:
     return [hole.to_dict() for hole in sorted(found, key=lambda hole: hole[:2])]
 
 
-def totals(case: AuditCase, partitions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def totals(case: AuditCase, shown: Sequence[StatusDict]) -> TotalsDict:
     """Sums over the partitions that are shown."""
-    shown = list(partitions)
     by_state: Counter[str] = Counter()
     for partition in shown:
         by_state.update(partition["by_state"])

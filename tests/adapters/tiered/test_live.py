@@ -12,7 +12,7 @@ import pytest
 from kafkactl.adapters.tiered.live import LiveObservation, observe_cluster
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.findings import Severity
-from kafkactl.operations.tiered import Request, audit, left_over, load, save, segments
+from kafkactl.operations.tiered import Audit, Request, audit, left_over, load, save, segments
 from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
 from tests.conftest import Run
 from tests.fakes.tiered_cluster import METADATA, NOT_AUTHORIZED, NOT_LEADER, TieredBrokers
@@ -24,16 +24,16 @@ def observed(cluster: TieredBrokers) -> LiveObservation:
         return observe_cluster(client, now_ms=1_800_000_000_000)
 
 
-def audited(live: LiveObservation) -> dict[str, Any]:
+def audited(live: LiveObservation) -> Audit:
     return audit(load(Request(live=live)))
 
 
-def ids(answer: dict[str, Any]) -> list[str]:
-    return [finding.id for finding in answer["findings"]]
+def ids(answer: Audit) -> list[str]:
+    return [finding.id for finding in answer.findings]
 
 
-def status(answer: dict[str, Any]) -> dict[str, Any]:
-    (found,) = answer["partitions"]
+def status(answer: Audit) -> dict[str, Any]:
+    (found,) = answer.partitions
     return found
 
 
@@ -112,7 +112,7 @@ def test_the_leader_of_a_user_partition_moves_meanwhile() -> None:
     live = observed(cluster)
     answer = audited(live)
     assert ids(answer) == ["partitions-not-answered"]
-    (finding,) = answer["findings"]
+    (finding,) = answer.findings
     assert finding.severity is Severity.WARNING
     assert finding.evidence["partitions"] == [{"topic": "orders", "partition": 0, "why": "leader-moved"}]
     assert [status(answer)[name] for name in ("leader", "highest_offset", "log_start_offset")] == [2, None, None]
@@ -123,8 +123,8 @@ def test_partitions_without_a_leader() -> None:
     cluster.leaders |= {("orders", 0): -1, (METADATA, 1): -1}
     answer = audited(observed(cluster))
     assert ids(answer) == ["metadata-view-incomplete", "partitions-not-answered"]
-    assert answer["findings"][0].evidence["metadata_partition"] == 1
-    assert answer["findings"][1].evidence["partitions"][0]["why"] == "no-leader"
+    assert answer.findings[0].evidence["metadata_partition"] == 1
+    assert answer.findings[1].evidence["partitions"][0]["why"] == "no-leader"
     assert status(answer)["leader"] == -1
 
 
@@ -136,7 +136,7 @@ def test_one_broker_gives_no_answers(lost: Action) -> None:
     cluster.override = lambda broker, asked: lost if broker == 1 and asked.name in asked_for else None
     answer = audited(observed(cluster))
     assert ids(answer) == ["metadata-view-incomplete", "partitions-not-answered"]
-    assert answer["findings"][1].evidence["partitions"] == [{"topic": "orders", "partition": 0, "why": "not-answered"}]
+    assert answer.findings[1].evidence["partitions"] == [{"topic": "orders", "partition": 0, "why": "not-answered"}]
     assert [status(answer)[name] for name in ("segments", "log_start_offset")] == [0, None]
 
 
@@ -160,9 +160,9 @@ def test_a_topic_that_may_not_be_described_is_not_deleted(tmp_path: Path) -> Non
     loaded = load(Request(live=live))
     answer = audit(loaded)
     assert ids(answer) == ["topics-not-described", "leftover-of-deleted-topic"]
-    assert answer["findings"][0].evidence["topics"] == [{"topic": "secret", "topic_id": str(secret.id)}]
-    assert answer["findings"][1].evidence["topic"] == "gone"
-    assert {each["topic"]: each["exists"] for each in answer["partitions"]} == {
+    assert answer.findings[0].evidence["topics"] == [{"topic": "secret", "topic_id": str(secret.id)}]
+    assert answer.findings[1].evidence["topic"] == "gone"
+    assert {each["topic"]: each["exists"] for each in answer.partitions} == {
         "gone": False, "orders": True, "secret": True,
     }  # fmt: skip
     listing = [

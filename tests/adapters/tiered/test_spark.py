@@ -72,10 +72,10 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _answers(loaded: Loaded, *, with_bucket: bool) -> dict[str, Any]:
     found = {
-        **audit(loaded),
+        **audit(loaded).to_dict(),
         "segments": segments(loaded),
         "history": list(history(loaded)),
-        "forecast": foresee(loaded) if loaded.case.view.topics is not None else None,
+        "forecast": foresee(loaded).to_dict() if loaded.case.view.topics is not None else None,
         "leftovers": left_over(loaded, older_than_ms=0, include_orphans=True).to_dict() if with_bucket else None,
         "tables": {table.name: list(table.rows) for table in tables(loaded, filters=_ALL)},
     }

@@ -55,10 +55,10 @@ def _played(stage: Stage) -> tuple[str, str, str]:
     folders = (str(cluster.disks.log_dir(12)), str(second))
     both = cluster.request(sources=folders, metadata_partitions=None)
     audited = audit(load(cluster.request()))
-    if audited["findings"]:
-        wrong.append(str([finding.id for finding in audited["findings"]]))
+    if audited.findings:
+        wrong.append(str([finding.id for finding in audited.findings]))
     two = audit(load(both))
-    if [each["by_state"] for each in two["partitions"]] != [each["by_state"] for each in audited["partitions"]]:
-        wrong.append(f"by its two directories {two['partitions']}")
+    if [each["by_state"] for each in two.partitions] != [each["by_state"] for each in audited.partitions]:
+        wrong.append(f"by its two directories {two.partitions}")
     places = sum(any(Path(folder).glob(f"{TOPIC}-*")) for folder in folders)
     return "nothing", f"{words}; metadata partitions in {places} of its directories", "; ".join(wrong)

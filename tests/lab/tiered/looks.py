@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from kafkactl.errors import KafkactlError
 from kafkactl.findings import Finding
-from kafkactl.operations.tiered import audit, foresee, load, observe, save
+from kafkactl.operations.tiered import Audit, audit, foresee, load, observe, save
+from kafkactl.tiered.audit.run import StatusDict
 from tests.lab.tiered.leaders import Leaders
 from tests.lab.tiered.stage import COPIED, Hand, Stage
 
@@ -37,7 +38,7 @@ class Look(NamedTuple):
     wrong: tuple[str, ...]
 
 
-def answers(stage: Stage, name: str) -> dict[str, Answer]:
+def answers(stage: Stage, name: str) -> dict[str, Audit]:
     """The audit by every source: disks and the live cluster, with and without a listing, and a saved observation."""
     cluster = stage.cluster
     live = observe(stage.client)
@@ -52,9 +53,9 @@ def answers(stage: Stage, name: str) -> dict[str, Answer]:
     }
 
 
-def ids(answer: Answer, topic: str) -> list[str]:
+def ids(answer: Audit, topic: str) -> list[str]:
     """The findings about a topic, those about its objects included."""
-    return sorted({found.id for found in answer["findings"] if _is_about(found, topic)})
+    return sorted({found.id for found in answer.findings if _is_about(found, topic)})
 
 
 def _is_about(found: Finding, topic: str) -> bool:
@@ -64,9 +65,9 @@ def _is_about(found: Finding, topic: str) -> bool:
     return evidence.get("topic") == topic
 
 
-def status_of(answer: Answer, topic: str, topic_id: str) -> Answer | None:
+def status_of(answer: Audit, topic: str, topic_id: str) -> StatusDict | None:
     """The status of partition 0 of a living topic."""
-    found = [each for each in answer["partitions"] if each["topic_id"] == topic_id and each["partition"] == 0]
+    found = [each for each in answer.partitions if each["topic_id"] == topic_id and each["partition"] == 0]
     assert all(each["topic"] == topic for each in found)
     return found[0] if found else None
 
@@ -98,7 +99,7 @@ def look(stage: Stage, phase: str, *, deadline_s: float = AGREE_S) -> dict[str, 
 
 
 def _compared(
-    stage: Stage, hand: Hand, phase: str, said: Mapping[str, Answer], offsets: Mapping[str, int], *, steady: bool
+    stage: Stage, hand: Hand, phase: str, said: Mapping[str, Audit], offsets: Mapping[str, int], *, steady: bool
 ) -> Iterator[str]:
     scene, number = hand.scene, stage.cluster.number
     expected = scene.expected("before" if phase == "before" else "after", number)
@@ -125,7 +126,7 @@ def _compared(
 
 
 def _same_offsets(
-    hand: Hand, number: tuple[int, ...], source: str, status: Answer | None, offsets: Mapping[str, int]
+    hand: Hand, number: tuple[int, ...], source: str, status: StatusDict | None, offsets: Mapping[str, int]
 ) -> Iterator[str]:
     if status is None:
         if hand.scene.answers_latest_tiered:
@@ -164,13 +165,13 @@ def readable_wrong(stage: Stage) -> dict[str, str]:
     return wrong
 
 
-def _lost(hand: Hand, answer: Answer, status: Answer, reasons: frozenset[str]) -> set[int]:
+def _lost(hand: Hand, answer: Audit, status: StatusDict, reasons: frozenset[str]) -> set[int]:
     """Offsets that are in a hole, or in a segment with such a finding, and not in the local log."""
     local = status["local_log_start_offset"]
     lost: set[int] = set()
     for hole in status["holes"]:
         lost.update(range(hole["from_offset"], hole["to_offset"] + 1))
-    for found in answer["findings"]:
+    for found in answer.findings:
         if found.id in reasons and found.evidence.get("topic") == hand.topic:
             for segment in found.evidence["segments"]:
                 lost.update(range(segment["start_offset"], segment["end_offset"] + 1))
@@ -203,7 +204,7 @@ def forecasts(stage: Stage, broker: int, **more: Any) -> dict[str, Forecast]:
     """By topic, for one broker, from the disks of all; where it has a replica and does not lead."""
     stage.refresh()
     partitions = stage.leaders().partitions
-    answer = foresee(load(stage.cluster.request(bucket=False, **more)))
+    answer = foresee(load(stage.cluster.request(bucket=False, **more))).to_dict()
     found = {}
     for each in answer["partitions"]:
         led = partitions.get((each["topic"], each["partition"]))

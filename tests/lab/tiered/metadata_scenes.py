@@ -175,7 +175,7 @@ def harmed(harm: Harm) -> Callable[[Stage], list[Outcome]]:
         stage.refresh()
         harm.deed(first)
         wrong = list(_settled(stage, harm))
-        found = sorted({finding.id for finding in audit(load(cluster.request()))["findings"]})
+        found = sorted({finding.id for finding in audit(load(cluster.request())).findings})
         shown = ", ".join(found) or "nothing"
         made = _forecasts(stage, harm)
         cluster.kill(11, 12, 1)
@@ -223,7 +223,7 @@ def _settled(stage: Stage, harm: Harm) -> Iterator[str]:
             ("live", cluster.request(sources=(), metadata=None, live=live)),
             ("saved", cluster.request(sources=(), metadata=None, observation=place, bucket=False)),
         ):
-            seen[source] = sorted({finding.id for finding in audit(load(request))["findings"]} - IGNORED)
+            seen[source] = sorted({finding.id for finding in audit(load(request)).findings} - IGNORED)
         return seen == expected
 
     with contextlib.suppress(LabError):  # what differs is reported below
@@ -243,7 +243,7 @@ def _forecasts(stage: Stage, harm: Harm) -> dict[str, dict[int, Forecast]]:
     if harm.is_gone:
         request = changed(request, sources=(), metadata=None, live=observe(stage.client))
     found: dict[str, dict[int, Forecast]] = {}
-    for each in foresee(load(request))["partitions"]:
+    for each in foresee(load(request)).to_dict()["partitions"]:
         known = frozenset(segment["segment_id"] for segment in stage.segments.get(each["topic"], []))
         for candidate in each["candidates"]:
             broker = candidate["broker_id"]
