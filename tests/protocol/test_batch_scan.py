@@ -56,6 +56,21 @@ def test_a_cut_tail():
     assert told(data) == [0, 1, (2 * SIZE, len(data), "truncated-batch")]
 
 
+@pytest.mark.parametrize(
+    ("data", "harmless"),
+    [
+        (log(2) + bytes(500), True),
+        (log(3)[:-5], True),
+        (log(2) + b"\xff" * 500, False),
+        (log(1) + bytes([*log(1)[:-1], 0xFF]), False),
+    ],
+    ids=["zeros", "cut", "other bytes", "a wrong checksum"],
+)
+def test_only_zeros_and_a_batch_that_is_not_whole_may_be_the_end_of_a_log(data: bytes, harmless: bool):
+    (damage,) = [piece for piece in scan_batches(data) if isinstance(piece, Damage)]
+    assert damage.may_be_tail is harmless
+
+
 def test_a_tail_of_zeros():
     data = log(2) + bytes(100_000)
     assert told(data) == [0, 1, (2 * SIZE, len(data), "zero-tail")]

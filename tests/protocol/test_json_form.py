@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 
-from kafkactl.protocol.json_form import to_json
+from kafkactl.protocol.json_form import json_named, to_json
 from kafkactl.schema.definitions import message
 from kafkactl.schema.spec import json_name
 from kafkactl.values import ZERO_UUID
@@ -47,3 +47,9 @@ def test_numbers_that_json_does_not_have_are_texts():
 def test_every_version_of_every_message_is_json():
     for spec, version in every_version():
         json.dumps(to_json(spec, version, random_message(random.Random(7), spec, version)), allow_nan=False)
+
+
+def test_a_value_of_a_message_gets_the_names_of_json_at_every_depth():
+    value = {"TopicName": "Orders", "IsrNodes": (1, 2), "Parts": [{"LeaderEpoch": None}, "Text"]}
+    assert json_named(value) == {"topicName": "Orders", "isrNodes": [1, 2], "parts": [{"leaderEpoch": None}, "Text"]}
+    assert json_named("Orders") == "Orders"

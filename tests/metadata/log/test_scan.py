@@ -130,3 +130,8 @@ def test_any_bytes(data, piece, check_crc):
     for found in walk(LOG[1] + data, piece=piece, check_crc=check_crc):
         if isinstance(found, FoundBatch):
             contents.add(found, file="f")
+
+
+def test_an_empty_log_ends_at_its_first_offset():
+    assert (contents_of(b"").end_offset, contents_of(b"").records) == (0, 0)
+    assert contents_of(LOG[0]).end_offset == 1

@@ -52,3 +52,14 @@ def test_settings_that_controllers_decide_differently_are_reported_at_the_end_to
         "default.replication.factor",
         "min.insync.replicas",
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "begin"), [("3.9.0", "Take controllers"), ("3.9.2", "Take controllers"), ("3.8.1", "Go to 3.9 first")]
+)
+def test_the_bridge_release_is_not_asked_for_where_it_runs_already(version: str, begin: str):
+    cluster = world("M11")
+    cluster.but(versions=dict.fromkeys((1, 2, 3, 3001), version))
+    (found,) = [finding for finding in afterwards(cluster.observation()) if finding.id == "binaries-can-be-upgraded"]
+    assert found.next_step.startswith(begin)
+    assert version in found.message

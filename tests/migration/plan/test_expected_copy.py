@@ -38,6 +38,13 @@ def test_three_times_the_prediction_and_two_minutes(name: str) -> None:
     assert (waits.copy_ms, waits.gate_ms) == (copy_deadline_ms(large), 600_000)
 
 
+@pytest.mark.parametrize(("seconds", "deadline_ms"), [(0.0, 120_000), (2.5, 127_500), (100.0, 420_000)])
+def test_a_prediction_in_seconds_is_waited_for_in_milliseconds(seconds: float, deadline_ms: int) -> None:
+    copy = expected(world("M3").observation())
+    assert copy is not None
+    assert copy_deadline_ms(changed(copy, seconds=seconds)) == deadline_ms
+
+
 @pytest.mark.parametrize("name", ["M6", "M8"])
 def test_once_it_is_done_there_is_none_to_wait_for(name: str) -> None:
     assert expected(world(name).observation()) is None

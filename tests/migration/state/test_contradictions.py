@@ -99,7 +99,14 @@ def test_a_log_that_waits_for_the_copy_while_a_broker_runs_on_kraft() -> None:
 
 
 @pytest.mark.parametrize(
-    ("age_ms", "state"), [(400, State.SPLIT_BRAIN), (3_600_000, State.STALE_MIGRATION)], ids=["written", "not written"]
+    ("age_ms", "state"),
+    [
+        (400, State.SPLIT_BRAIN),
+        (60_000, State.SPLIT_BRAIN),
+        (60_001, State.STALE_MIGRATION),
+        (3_600_000, State.STALE_MIGRATION),
+    ],
+    ids=["written", "a minute ago", "longer ago", "not written"],
 )
 def test_controllers_next_to_a_zookeeper_controller_and_an_offset(age_ms: int, state: State) -> None:
     seen = no_state_told(_M6.but(holder="zk", migration_age_ms=age_ms))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl.errors import SchemaError
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.voters import Voter
@@ -176,9 +177,37 @@ def test_nothing_of_a_credential_is_in_a_repr() -> None:
     from kafkactl.features.catalog.releases import find_release
     from kafkactl.storage.format.scram import parse_scram
 
-    credential = parse_scram("SCRAM-SHA-256=[name=a,password=secret]", release=find_release("4.3"), salt=b"salt-salt")
+    credential = parse_scram(
+        "SCRAM-SHA-256=[name=alice,password=secret]", release=find_release("4.3"), salt=b"salt-salt"
+    )
     files = node(4, scram=(credential,))
     shown = repr(files) + repr(files.of_directory(ID, is_metadata=True))
     assert "secret" not in shown
     assert credential.stored_key.hex() not in shown
     assert repr(credential.stored_key) not in shown
+    assert "alice" not in shown
+
+
+# --- what was encoded is read again before anything is written ------------------------------------------------------
+
+
+@pytest.mark.parametrize(("layout", "writer"), [(3, "encode_bootstrap_checkpoint"), (4, "encode_first_checkpoint")])
+def test_a_checkpoint_that_says_something_else_is_not_planned(
+    layout: int, writer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = node(layout, metadata_version_level=20)
+    (content,) = (
+        file.content for file in other.of_directory(ID, is_metadata=True) if file.name.endswith(".checkpoint")
+    )
+    monkeypatch.setattr(f"kafkactl.storage.format.files.{writer}", lambda *_, **__: content)
+    with pytest.raises(SchemaError, match="do not decode to the intended content; nothing was written") as caught:
+        node(layout).of_directory(ID, is_metadata=True)
+    assert caught.value.id == "planned-bytes-do-not-decode"
+
+
+def test_meta_properties_of_another_node_are_not_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    (content,) = (file.content for file in node(3, node_id=7).of_directory(ID, is_metadata=False)[-1:])
+    monkeypatch.setattr("kafkactl.storage.format.files.render_meta_properties", lambda **_: content)
+    with pytest.raises(SchemaError, match=r"planned for meta\.properties") as caught:
+        node(3).of_directory(ID, is_metadata=False)
+    assert caught.value.id == "planned-bytes-do-not-decode"

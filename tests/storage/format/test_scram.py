@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.storage.format.scram import ScramCredential, parse_scram, read_scram_lines
+from kafkactl.storage.format.scram_argument import read_argument, read_old_argument
 
 NEW, OLD = find_release("4.3"), find_release("3.8")
 # Made by Kafka's own writers (the shared specification, 2.4 D).
@@ -177,6 +178,19 @@ def test_quirks_of_3_5_to_3_8(text: str, like: str, warning: str | None):
     assert credential.iterations == 4096
     assert [found.id for found in credential.warnings] == ([warning] if warning else [])
     assert all("cd" not in str(found.to_dict()) for found in credential.warnings)
+
+
+SALTED = "SCRAM-SHA-256=[name=alice,saltedpassword=c2FsdGVkLXNlY3JldA==,salt=N3E=,iterations=4096]"
+
+
+@pytest.mark.parametrize("read", [read_argument, read_old_argument])
+@pytest.mark.parametrize("text", [ALICE, SALTED])
+def test_an_argument_that_was_read_does_not_show_its_secrets(read, text):
+    argument = read(text)
+    shown = repr(argument) + str([argument])
+    assert "alice" in shown
+    for secret in ("alice-secret", "salted-secret", "c2Fs", "N3E", repr(argument.salt)):
+        assert secret not in shown
 
 
 def test_secrets_stay_out_of_reprs():

@@ -50,6 +50,27 @@ def test_a_lock_that_a_process_holds_now_does_not_show_an_earlier_run(locked, he
     assert list(_traces(Some(config=Some(metadata_log_dir="/other")), directory)) == held
 
 
+@pytest.mark.parametrize(
+    ("name", "is_trace"),
+    [
+        (".kafka_cleanshutdown", True),
+        ("cleaner-offset-checkpoint", True),
+        ("log-start-offset-checkpoint", True),
+        ("recovery-point-offset-checkpoint", True),
+        ("replication-offset-checkpoint", True),
+        ("bootstrap.checkpoint", False),
+        ("meta.properties", False),
+        ("lost+found", False),
+    ],
+)
+def test_files_of_a_first_start_show_it_and_those_of_a_format_do_not(name, is_trace):
+    entry = DirectoryEntry(name=name, kind="file", size_bytes=4, mtime_ms=0)
+    found = list(
+        _traces(Some(config=Some(metadata_log_dir="/other")), facts(observed=blank("/data/d1", entries=(entry,))))
+    )
+    assert found == ([f"/data/d1/{name}"] if is_trace else [])
+
+
 def test_ten_names_are_enough():
     names = [f"n{number}" for number in range(12)]
     assert _founds_again("log", names).finding.evidence["traces"] == names[:10]

@@ -118,6 +118,28 @@ def test_records_of_a_newer_release(node, api_key, version, release, starts, wor
         assert words in answer.expected_failure.message
 
 
+CONTROL = [
+    # type, value, release, the line with which the node ends, what is wrong
+    (9, b"\0\0", "4.3.1", "Got exception while starting SharedServer", "the type 9 is not known"),
+    (9, b"\0\0", "3.3.2", "Exiting Kafka due to fatal exception", "the type 9 is not known"),
+    (2, b"\0\0", "4.3.1", "Got exception while starting SharedServer", ""),
+    (2, b"\0\0", "3.3.2", "Exiting Kafka due to fatal exception", ""),
+]
+
+
+@pytest.mark.parametrize(("type", "value", "release", "words", "problem"), CONTROL)
+def test_a_control_record_that_no_node_can_read(node, type, value, release, words, problem):
+    made = node(release).format(static=True).started_once()
+    batch = encode_batch([(bytes([0, 0, 0, type]), value)], base_offset=4, timestamp_ms=NOW_MS, is_control=True)
+    added(LOG, batch)(made.root)
+    answer = made.verify()
+    assert answer.will_start is False
+    assert (answer.expected_failure.phase.word, answer.expected_failure.message) == ("metadata-log", words)
+    (finding,) = [finding for finding in answer.findings if finding.id == "metadata-log-undecodable"]
+    assert problem in finding.evidence["problem"]
+    assert finding.evidence["problem"] in finding.message
+
+
 def test_a_start_with_offsets_that_do_not_ascend_cannot_be_predicted(node):
     made = node("4.3.1").format(static=True).started_once()
     flipped(LOG, -1, 7)(made.root)

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.storage.verify.nodes import blocker_ids
+from kafkactl.adapters.disks.directories import observe_node
+from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+from kafkactl.findings import blocker, warning
+from kafkactl.storage.verify.node import releases_that_start, verify_refused_config
+from tests.storage.verify.nodes import VerifyNode, blocker_ids
 
 META1, META2 = "d1/meta.properties", "d2/meta.properties"
 EVERY = ("3.3.2", "3.4", "3.5", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1", "4.4.0")
@@ -85,3 +89,29 @@ def test_a_broker_in_zookeeper_mode_is_not_judged(node):
     made.file.write_text("broker.id=1\nzookeeper.connect=localhost:2181\nlog.dirs=/nowhere\n")
     answer = made.verify()
     assert (answer.will_start, answer.findings[-1].id) == (None, "zookeeper-mode-not-verified")
+
+
+def starting(made: VerifyNode) -> list[str]:
+    config = made.config()
+    return releases_that_start(config, observe_node(config), scan_metadata_log(config.metadata_log_dir))
+
+
+@pytest.mark.parametrize(
+    ("version", "flags", "starts", "does_not"),
+    [
+        ("4.4.0", (), {"4.4"}, {"3.3", "4.2", "4.3"}),  # 4.3 and 3.3 would start, and lose the levels
+        ("4.3.1", (), {"4.3", "4.4"}, {"3.9", "4.2"}),
+        ("4.3.1", ("-r", "4.1"), {"4.1", "4.2", "4.3", "4.4"}, {"3.8", "4.0"}),
+    ],
+)
+def test_the_releases_that_are_offered_start_and_lose_nothing(node, version, flags, starts, does_not):
+    offered = {name[:3] for name in starting(node(version).format(*flags, static=True))}
+    assert offered >= starts
+    assert not offered & does_not
+
+
+def test_a_refused_configuration_ends_the_start_at_once():
+    answer = verify_refused_config([warning("w", "server.properties", "odd"), blocker("b", "log.dirs", "is empty")])
+    assert answer.will_start is False
+    assert answer.expected_failure.to_dict() == {"phase": "config", "message": "is empty"}
+    assert not answer.expected_failure.waits

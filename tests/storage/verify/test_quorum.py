@@ -54,6 +54,15 @@ def test_a_joining_controller(node):
     assert made.verify().will_start is None  # the port is ours, and the name may be
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "[0:0:0:0:0:0:0:1]", "LOCALHOST"])
+def test_a_loopback_address_of_the_node_itself_names_no_voter(node, host):
+    """A joining controller that knows only itself never meets a leader, however its own address is written."""
+    made = node("4.3.1").format("--no-initial-controllers")
+    made.file.write_text(made.file.read_text().replace("servers=localhost:9093", f"servers={host}:9093"))
+    answer = made.verify()
+    assert (answer.will_start, blocker_ids(answer)) == (False, ["no-voters-known"])
+
+
 def test_a_start_with_a_cut_checkpoint_of_one_of_several_cannot_be_predicted(node):
     made = node("4.4.0").format("--standalone")
     cut(FIRST, 40)(made.root)

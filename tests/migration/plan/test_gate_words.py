@@ -1,0 +1,90 @@
+"""What an operator reads while a gate is closed: the words for what is seen in place of what is waited for."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.frozen import changed
+from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.migration.plan.gate_words import seen_instead
+from kafkactl.migration.plan.step import File, Move, Step
+from tests.migration.state.states_seen import HEALTHY, Seen, without
+
+_M3, _M4, _M7, _M8 = (HEALTHY[name] for name in ("M3", "M4", "M7", "M8"))
+_FLAG = "zookeeper.metadata.migration.enable"
+
+
+def restart(id: int, role: NodeRole, file: File | None = None) -> Step:
+    return Step(action=Move.RESTART_NODE, target=f"{role} {id}", gate="", why="", node=id, role=role, file=file)
+
+
+def wait(action: Move) -> Step:
+    return Step(action=action, target="quorum", gate="", why="")
+
+
+@pytest.mark.parametrize(
+    ("has_flag", "file", "words"),
+    [
+        (False, File.MIGRATION, f"controller 3001 answers, and still runs without {_FLAG}"),
+        (True, File.FINAL, f"controller 3001 answers, and still runs with {_FLAG}"),
+        (True, File.MIGRATION, "controller 3001 answers"),
+        (False, File.FINAL, "controller 3001 answers"),
+    ],
+)
+def test_a_controller_that_still_runs_with_its_earlier_file(has_flag: bool, file: File, words: str) -> None:
+    observation = _M8.but(flags={3001: has_flag}).observation()
+    assert seen_instead(observation, restart(3001, NodeRole.CONTROLLER, file)) == words
+
+
+def test_a_controller_of_which_only_the_quorum_was_heard() -> None:
+    observation = without(_M8.observation(), api_versions=None)
+    step = restart(3001, NodeRole.CONTROLLER, File.FINAL)
+    assert seen_instead(observation, step) == "controller 3001 answers"
+
+
+@pytest.mark.parametrize(
+    ("seen", "id", "words"),
+    [
+        (_M4, 2, "broker 2 answers and runs on ZooKeeper"),
+        (_M4, 1, "broker 1 answers and runs in migration mode, registered as migrating"),
+        (_M4.but(fenced=(1,)), 1, "broker 1 answers and runs in migration mode, registered as migrating, fenced"),
+        (_M4.but(registered={}), 1, "broker 1 answers and runs in migration mode, not registered yet"),
+        (_M7, 1, "broker 1 answers and runs on KRaft, registered"),
+        (_M7, 2, "broker 2 answers and runs in migration mode, registered as migrating"),
+    ],
+)
+def test_a_broker_by_its_mode_and_its_own_registration(seen: Seen, id: int, words: str) -> None:
+    assert seen_instead(seen.observation(), restart(id, NodeRole.BROKER)) == words
+
+
+@pytest.mark.parametrize(
+    ("controllers", "words"),
+    [
+        ({3001: False}, "controller 3001 does not answer yet"),
+        ({3001: True, 3002: False, 3003: False}, "controller 3002, controller 3003 do not answer yet"),
+        ({3001: True}, "controller 3001 leads, /migration is not-copied"),
+    ],
+)
+def test_a_quorum_that_is_waited_for(controllers: dict[int, bool | None], words: str) -> None:
+    observation = _M3.but(controllers=controllers).observation()
+    assert seen_instead(observation, wait(Move.WAIT_QUORUM)) == words
+
+
+def test_a_quorum_without_a_leader() -> None:
+    observation = _M3.but(leader=False).observation()
+    assert seen_instead(observation, wait(Move.WAIT_QUORUM)) == "no controller leads yet"
+
+
+def test_who_holds_controller_is_named_while_an_election_or_the_copy_is_waited_for() -> None:
+    observation = _M3.observation()
+    assert seen_instead(observation, wait(Move.WAIT_ZOOKEEPER_CONTROLLER)) == "/controller is held by zookeeper"
+    copy = "/controller is held by zookeeper, /migration is not-copied"
+    assert seen_instead(observation, wait(Move.WAIT_COPY)) == copy
+
+
+def test_a_node_that_is_silent_and_a_file_that_is_not_in_place() -> None:
+    observation = _M4.but(modes={**_M4.modes, 2: None}).observation()
+    step = restart(2, NodeRole.BROKER, File.MIGRATION)
+    assert seen_instead(observation, step) == "broker 2 does not answer yet"
+    put = changed(step, action=Move.PUT_CONFIG)
+    assert seen_instead(observation, put) == "the file of broker 2 is not its migration file yet"
