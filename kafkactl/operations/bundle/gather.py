@@ -13,7 +13,7 @@ from kafkactl._version import __version__
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.bundle.manifest import PartError, PartResult
 from kafkactl.bundle.parts import Part, PartKind
-from kafkactl.errors import KafkactlError
+from kafkactl.errors import KafkactlError, limit_behind
 from kafkactl.metadata.image.redact import redacted_text
 from kafkactl.migration.observed.redact import redact_config
 from kafkactl.operations.bundle.logs import PROBLEMS, SOUND, Logs
@@ -63,7 +63,7 @@ class Gatherer:
             self._staged.drop(self._new(before))
             self.findings.pop(part.name, None)
             del self.logs.saved[logs:]
-            found = _error_of(error)
+            found = _error_of(limit_behind(error) or error)
             self._late = found if found.id == _OUT_OF_TIME else None
             self.results.append(PartResult(name=part.name, about=part.about, error=found))
         else:

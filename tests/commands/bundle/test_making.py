@@ -20,6 +20,7 @@ from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.migration.saved import load_observation
 from kafkactl.bundle.parts import PartKind
 from kafkactl.commands.models import kinds
+from kafkactl.errors import UnknownOutcomeError
 from kafkactl.operations.bundle import gather
 from kafkactl.operations.log.image import load_image
 from tests.answers import check_answer
@@ -169,6 +170,21 @@ def test_time_that_is_over_ends_the_rest_and_not_the_bundle(
     run, answer = made(kafkactl, tmp_path / "a.zip", "-c", node.config(1), "--timeout", "3s")
     errors = {part["name"]: part["error"] and part["error"]["id"] for part in answer["parts"]}
     assert run.code == 5
+    assert errors == dict.fromkeys(NODE_PARTS, "timed-out") | {"config-1": None, "versions": None}
+
+
+def test_a_limit_that_met_a_starting_thread_ends_the_rest(
+    kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails_at_the_limit(*_: object) -> int:
+        try:
+            raise UnknownOutcomeError("not finished", id="timed-out")
+        except UnknownOutcomeError:
+            raise KeyError("the thread")  # noqa: B904  as threading.Thread.start does
+
+    monkeypatch.setattr(gather, "_WAYS", {**gather._WAYS, PartKind.STORAGE_INFO: fails_at_the_limit})
+    _, answer = made(kafkactl, tmp_path / "a.zip", "-c", node.config(1))
+    errors = {part["name"]: part["error"] and part["error"]["id"] for part in answer["parts"]}
     assert errors == dict.fromkeys(NODE_PARTS, "timed-out") | {"config-1": None, "versions": None}
 
 
