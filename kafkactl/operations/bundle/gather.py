@@ -17,6 +17,7 @@ from kafkactl.errors import KafkactlError, limit_behind
 from kafkactl.metadata.image.redact import redacted_text
 from kafkactl.migration.observed.redact import redact_config
 from kafkactl.operations.bundle.logs import PROBLEMS, SOUND, Logs
+from kafkactl.operations.nodes.patience import patience_ms
 from kafkactl.operations.storage.node_files import release_of
 from kafkactl.remedies import remedy_of
 from kafkactl.shown import json_text, plain_values
@@ -30,6 +31,7 @@ ANSWERS: Final = "answers"
 MIGRATION: Final = "migration"
 TIERED: Final = "tiered"
 _ANSWER_VERSION: Final = 1
+_SHARE_OF_TIME: Final = 0.2  # for the observation of a migration
 _OUT_OF_TIME: Final = "timed-out"
 _PIECE_BYTES: Final = 1024 * 1024
 _LIBRARIES: Final = ("click", "google-crc32c", "kazoo", "numpy", "pyarrow", "pydantic", "pyspark", "rich")
@@ -133,9 +135,9 @@ class Gatherer:
 
     def quorum(self, part: Part) -> int:
         """The quorum as its nodes show it."""
-        from kafkactl.operations.quorum.observation import describe
+        from kafkactl.operations.quorum.observation import LEAST_PATIENCE_MS, describe
 
-        found = describe(self._client)
+        found = describe(self._client, patience_ms=patience_ms(LEAST_PATIENCE_MS, self._timeout_ms))
         self._answer(part, found.to_dict())
         return PROBLEMS if found.is_broken else SOUND
 
@@ -143,14 +145,14 @@ class Gatherer:
         """Feature levels as all nodes show them."""
         from kafkactl.operations.features.description import describe
 
-        self._answer(part, describe(self._client).to_dict())
+        self._answer(part, describe(self._client, timeout_ms=self._timeout_ms).to_dict())
         return SOUND
 
     def nodes(self, part: Part) -> int:
         """The nodes that are registered, vote or answer."""
         from kafkactl.operations.nodes.list import list_nodes
 
-        found = list_nodes(self._client)
+        found = list_nodes(self._client, timeout_ms=self._timeout_ms)
         self._answer(part, found.to_dict())
         return SOUND
 
@@ -171,7 +173,7 @@ class Gatherer:
             captured = load_captured(self._sources.observation)
         else:
             assert self._sources.inventory is not None
-            captured = capture(self._sources.inventory, timeout_ms=self._timeout_ms)
+            captured = capture(self._sources.inventory, timeout_ms=_SHARE_OF_TIME * self._timeout_ms)
         with tempfile.TemporaryDirectory() as scratch:
             save_observation(f"{scratch}/{MIGRATION}", captured)
             self._take_folder(Path(scratch) / MIGRATION, MIGRATION)
