@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kafkactl.adapters.kafka.feature_silence import silent_nodes
 from kafkactl.adapters.kafka.feature_view import PATIENCE_MS, check_not_empty, observe_features
 from kafkactl.errors import UnreachableError
 from kafkactl.features.catalog.releases import newest_release
@@ -52,7 +53,7 @@ def describe(client: Client, *, node_id: int | None = None, timeout_ms: float = 
     """
     view = observe_features(client, with_log=False, patience_ms=patience_ms(PATIENCE_MS, timeout_ms))
     check_not_empty(view)
-    found = tuple(view.findings)
+    found = (*view.findings, *silent_nodes(view))
     if node_id is None:
         return FeatureDescription(state=view.state, findings=found)
     findings = tuple(finding for finding in found if finding.subject.endswith(f" {node_id}"))
