@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from kafkactl.operations.bundle.sources import Sources
 
 _TONES = {"done": "good", "partial": "warn", "unknown": "bad"}
-_SHARE_OF_TIME = 0.2
 
 
 @leaf_command(
@@ -72,6 +71,7 @@ def command(*, out: str, force: bool, include_log: bool, connection: ConnectionA
     be gathered is listed with the reason, and the exit code is 5; it is 6 if no part could be gathered, and no file
     is written. Without an address only files are read, unless nothing else is named: then the current context is used.
     """
+    from kafkactl.commands.framework.deadline import stop_clock
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.operations.bundle.create import create_bundle
 
@@ -83,8 +83,9 @@ def command(*, out: str, force: bool, include_log: bool, connection: ConnectionA
             sources,
             include_log=include_log,
             force=force,
-            timeout_ms=_SHARE_OF_TIME * current_settings().timeout_ms,
+            timeout_ms=current_settings().timeout_ms,
             on_note=lambda text: detail(f"gathering {text}"),
+            on_gathered=stop_clock,
         )
     emit("bundle", result, render=_show, exit_code=result.outcome.exit_code)
 

@@ -87,6 +87,20 @@ class UnknownOutcomeError(KafkactlError):
     exit_code = 6
 
 
+def limit_behind(error: Exception) -> UnknownOutcomeError | None:
+    """The `timed-out` of --timeout that `error` was raised in the handling of, if any.
+
+    The limit is raised wherever the command is, and code that it meets there may fail while it undoes its work:
+    threading.Thread.start raises KeyError where the thread runs already.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, UnknownOutcomeError) and found.id == "timed-out":
+            return found
+        found = found.__context__
+    return None
+
+
 class SchemaError(KafkactlError):
     """A definition of ours is wrong: a bug of kafkactl, not of the operator."""
 

@@ -44,6 +44,7 @@ def command(*, node_id: int | None, bundle: str | None, connection: ConnectionAr
     In a pipe the lines of `kafka-features.sh describe` come first, in the form of the cluster's
     release. Information that could not be obtained is reported as unknown.
     """
+    from kafkactl.commands.framework.settings import current_settings
     from kafkactl.operations.features.description import describe
 
     if bundle is not None:
@@ -52,7 +53,7 @@ def command(*, node_id: int | None, bundle: str | None, connection: ConnectionAr
         kept = cast("DescriptionDict", stored(bundle, "features.describe")[0])
         emit("features.describe", kept, render=_show_all, listing="features")
     with open_client(connection) as client:
-        found = describe(client, node_id=node_id)
+        found = describe(client, node_id=node_id, timeout_ms=current_settings().timeout_ms)
     lines = found.lines
 
     def show(page: Page, answer: DescriptionDict) -> None:

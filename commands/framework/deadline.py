@@ -12,7 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from kafkactl.errors import UnknownOutcomeError
+import click
+
+from kafkactl.errors import KafkactlError, UnknownOutcomeError, limit_behind
+
+# How a command ends that has something to say, be it of the time limit.
+_ANSWERS = (KafkactlError, click.ClickException, click.exceptions.Exit)
 
 
 @contextmanager
@@ -21,16 +26,21 @@ def deadline(timeout_ms: int) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    timed_out = UnknownOutcomeError(
+        f"not finished after {_spoken(timeout_ms)}, the limit set by --timeout", id="timed-out"
+    )
 
     def give_up(_signal: int, _frame: FrameType | None) -> None:
-        raise UnknownOutcomeError(
-            f"not finished after {_spoken(timeout_ms)}, the limit set by --timeout", id="timed-out"
-        )
+        raise timed_out
 
     before = signal.signal(signal.SIGALRM, give_up)
     signal.setitimer(signal.ITIMER_REAL, timeout_ms / 1000)
     try:
         yield
+    except Exception as error:
+        if not isinstance(error, _ANSWERS) and limit_behind(error) is timed_out:
+            raise timed_out from None
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

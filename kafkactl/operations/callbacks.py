@@ -25,3 +25,7 @@ def ignore_exposure(findings: Iterable[Finding]) -> None:
 
 def ignore_note(text: str) -> None:
     """Leave the line unread."""
+
+
+def ignore_moment() -> None:
+    """Nothing is to be done at that moment."""

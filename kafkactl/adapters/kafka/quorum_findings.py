@@ -48,14 +48,29 @@ def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
     silent = [visit for visit in visits if visit.answers is False and visit.expected_id is None]
     for visit in closed + silent:
         assert visit.error is not None
+        evidence = {"address": str(visit.address), "error": visit.error.id}
+        if _waits_for_leader(visit):
+            name = f"broker {visit.address if visit.id is None else visit.id}"
+            yield warning(
+                "broker-waits-for-leader",
+                name,
+                f"{name} responds, but does not describe the quorum: {visit.error.message}. A broker forwards that "
+                "request to the active controller, and holds it while it cannot reach one",
+                **evidence,
+            )
+            continue
         yield warning(
             "controller-not-asked" if visit in closed else "bootstrap-node-silent",
             _name(visit),
             f"{_name(visit)} could not be asked: {visit.error.message}",
             visit.error.advice,
-            address=str(visit.address),
-            error=visit.error.id,
+            **evidence,
         )
+
+
+def _waits_for_leader(visit: Visit) -> bool:
+    """Whether it is a broker that accepted the request and did not answer it: it answers others without a leader."""
+    return visit.role is Role.BROKER and visit.error is not None and visit.error.id == "connection-timed-out"
 
 
 def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -18,10 +19,10 @@ from kafkactl.findings import Finding, Outcome, warning
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.bundle.gather import Gatherer
 from kafkactl.operations.bundle.sources import Sources
-from kafkactl.operations.callbacks import NoteCallback, ignore_note
+from kafkactl.operations.callbacks import NoteCallback, ignore_moment, ignore_note
 from kafkactl.report.bundle import index_page
 
-_OBSERVATION_MS: Final = 96_000.0
+_TIMEOUT_MS: Final = 480_000.0
 _ALWAYS: Final = PartKind.VERSIONS.word
 
 
@@ -67,15 +68,17 @@ def create_bundle(
     include_log: bool = False,
     force: bool = False,
     created_ms: int | None = None,
-    timeout_ms: float = _OBSERVATION_MS,
+    timeout_ms: float = _TIMEOUT_MS,
     on_note: NoteCallback = ignore_note,
+    on_gathered: Callable[[], None] = ignore_moment,
 ) -> BundleResult:
     """Gather what `sources` name, without secrets, and write it to `file`, a ZIP archive of mode 0600.
 
     A part that fails is part of the result. With `include_log` the metadata logs themselves are in it, with SCRAM keys,
     ids of delegation tokens and secret configuration values replaced, and what `tiered` reads. `force` replaces an
-    earlier file; `created_ms` is the time in the manifest (default: now); `timeout_ms` bounds the observation of a
-    migration. Nothing of the cluster is changed.
+    earlier file; `created_ms` is the time in the manifest (default: now). The observation of a migration takes a fifth
+    of `timeout_ms` at most, and so does a silent node in each part. `on_gathered` is called before the archive is
+    written. Nothing of the cluster is changed.
 
     Raises InputError `bundle-of-nothing`, RefusedError `bundle-file-exists`, FailedError `bundle-not-written`,
     `bundle-not-staged`, `bundle-too-large`.
@@ -90,6 +93,7 @@ def create_bundle(
             for part in plan_parts(sources.wanted):
                 on_note(part.name)
                 gatherer.gather(part)
+        on_gathered()
         now_ms = int(time.time() * 1000) if created_ms is None else created_ms
         manifest = Manifest(
             kafkactl_version=__version__,

@@ -13,11 +13,12 @@ from kafkactl._version import __version__
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.bundle.manifest import PartError, PartResult
 from kafkactl.bundle.parts import Part, PartKind
-from kafkactl.errors import KafkactlError
+from kafkactl.errors import KafkactlError, limit_behind
 from kafkactl.findings import blockers
 from kafkactl.metadata.image.redact import redacted_text
 from kafkactl.migration.observed.redact import redact_config
 from kafkactl.operations.bundle.logs import PROBLEMS, SOUND, Logs
+from kafkactl.operations.nodes.patience import patience_ms
 from kafkactl.operations.storage.node_files import release_of
 from kafkactl.remedies import remedy_of
 from kafkactl.shown import json_text, plain_values
@@ -31,6 +32,7 @@ ANSWERS: Final = "answers"
 MIGRATION: Final = "migration"
 TIERED: Final = "tiered"
 _ANSWER_VERSION: Final = 1
+_SHARE_OF_TIME: Final = 0.2  # for the observation of a migration
 _OUT_OF_TIME: Final = "timed-out"
 _PIECE_BYTES: Final = 1024 * 1024
 _LIBRARIES: Final = ("click", "google-crc32c", "kazoo", "numpy", "pyarrow", "pydantic", "pyspark", "rich")
@@ -64,7 +66,7 @@ class Gatherer:
             self._staged.drop(self._new(before))
             self.findings.pop(part.name, None)
             del self.logs.saved[logs:]
-            found = _error_of(error)
+            found = _error_of(limit_behind(error) or error)
             self._late = found if found.id == _OUT_OF_TIME else None
             self.results.append(PartResult(name=part.name, about=part.about, error=found))
         else:
@@ -134,9 +136,9 @@ class Gatherer:
 
     def quorum(self, part: Part) -> int:
         """The quorum as its nodes show it."""
-        from kafkactl.operations.quorum.observation import describe
+        from kafkactl.operations.quorum.observation import LEAST_PATIENCE_MS, describe
 
-        found = describe(self._client)
+        found = describe(self._client, patience_ms=patience_ms(LEAST_PATIENCE_MS, self._timeout_ms))
         self._answer(part, found.to_dict())
         return PROBLEMS if found.is_broken else SOUND
 
@@ -144,14 +146,14 @@ class Gatherer:
         """Feature levels as all nodes show them."""
         from kafkactl.operations.features.description import describe
 
-        self._answer(part, describe(self._client).to_dict())
+        self._answer(part, describe(self._client, timeout_ms=self._timeout_ms).to_dict())
         return SOUND
 
     def nodes(self, part: Part) -> int:
         """The nodes that are registered, vote or answer."""
         from kafkactl.operations.nodes.list import list_nodes
 
-        found = list_nodes(self._client)
+        found = list_nodes(self._client, timeout_ms=self._timeout_ms)
         self._answer(part, found.to_dict())
         return SOUND
 
@@ -172,7 +174,7 @@ class Gatherer:
             captured = load_captured(self._sources.observation)
         else:
             assert self._sources.inventory is not None
-            captured = capture(self._sources.inventory, timeout_ms=self._timeout_ms)
+            captured = capture(self._sources.inventory, timeout_ms=_SHARE_OF_TIME * self._timeout_ms)
         with tempfile.TemporaryDirectory() as scratch:
             save_observation(f"{scratch}/{MIGRATION}", captured)
             self._take_folder(Path(scratch) / MIGRATION, MIGRATION)

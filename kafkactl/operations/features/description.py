@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.kafka.feature_view import check_not_empty, observe_features
+from kafkactl.adapters.kafka.feature_silence import silent_nodes
+from kafkactl.adapters.kafka.feature_view import PATIENCE_MS, check_not_empty, observe_features
 from kafkactl.errors import UnreachableError
 from kafkactl.features.catalog.releases import newest_release
 from kafkactl.features.catalog.update_rules import update_rules
@@ -16,6 +17,7 @@ from kafkactl.features.cluster.describe import DescriptionDict, describe_feature
 from kafkactl.features.cluster.state import FeatureState
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
+from kafkactl.operations.nodes.patience import NO_LIMIT, patience_ms
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
@@ -43,17 +45,18 @@ class FeatureDescription:
         return {**description(self.state), "findings": [finding.to_dict() for finding in self.findings]}
 
 
-def describe(client: Client, *, node_id: int | None = None) -> FeatureDescription:
+def describe(client: Client, *, node_id: int | None = None, timeout_ms: float = NO_LIMIT) -> FeatureDescription:
     """The features of a live cluster as all nodes show them, or as node `node_id` alone does.
 
-    Raises UnreachableError where no node answers (`no-node-answered`), or that node does not (`node-not-found`,
-    `node-does-not-answer`).
+    A silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError where no node answers
+    (`no-node-answered`), or that node does not (`node-not-found`, `node-does-not-answer`).
     """
-    view = observe_features(client, with_log=False)
+    view = observe_features(client, with_log=False, patience_ms=patience_ms(PATIENCE_MS, timeout_ms))
     check_not_empty(view)
+    found = (*view.findings, *silent_nodes(view))
     if node_id is None:
-        return FeatureDescription(state=view.state, findings=tuple(view.findings))
-    findings = tuple(finding for finding in view.findings if finding.subject.endswith(f" {node_id}"))
+        return FeatureDescription(state=view.state, findings=found)
+    findings = tuple(finding for finding in found if finding.subject.endswith(f" {node_id}"))
     return FeatureDescription(state=_of_node(view.state, node_id), findings=findings)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkactl.adapters.kafka import feature_view
+from kafkactl.adapters.kafka.feature_silence import silent_nodes
 from kafkactl.adapters.kafka.feature_view import FeatureView
 from kafkactl.features.cluster import nodes
 from kafkactl.findings import Finding
@@ -29,8 +30,8 @@ class NodeList:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What could not be seen, and why."""
-        return tuple(self.view.findings)
+        """What could not be seen, and why; and how nodes that do not answer are silent."""
+        return (*self.view.findings, *silent_nodes(self.view))
 
     def to_dict(self) -> NodesDict:
         """The answer `nodes.list`."""

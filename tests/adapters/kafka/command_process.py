@@ -1,6 +1,8 @@
 """A command line of kafkactl as a process of its own that starts at once: forked from one that has the modules.
 
-The time limit of a command is a signal to its main thread, so a command with `--timeout` needs a process.
+The time limit of a command is a signal to its main thread, so a command with `--timeout` needs a process. For how long
+that thread and the one that waits for its end could run and got no processor is measured: a busy machine did that, not
+the command.
 """
 
 from __future__ import annotations
@@ -27,12 +29,19 @@ _LOADING = threading.Lock()
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: `code` is None where it crashed or was killed; `seconds` is the time of its process."""
+    """How a command ended: `code` is None where it crashed or was killed; `seconds` is the time of its process,
+    `starved_s` what of it the process, and the thread that waited for its end, spent waiting for a processor."""
 
     code: int | None
     seconds: float
     stdout: str
     stderr: str
+    starved_s: float = 0.0
+
+    @property
+    def own_seconds(self) -> float:
+        """What the command would have taken with a processor to itself."""
+        return self.seconds - self.starved_s
 
     @property
     def answer(self) -> dict[str, Any] | None:
@@ -53,18 +62,30 @@ def run(words: Sequence[str], folder: Path, places: Mapping[tuple[str, int], tup
     _await_modules()
     folder.mkdir(parents=True, exist_ok=True)
     process = _SERVER.Process(target=_be_kafkactl, args=(list(words), str(folder), dict(places or {})))
-    began = time.monotonic()
+    began, starved_before = time.monotonic(), _starved_s("thread-self")
     process.start()
     process.join(_KILLED_AFTER_S)
-    seconds = time.monotonic() - began
-    if process.is_alive():
+    seconds, starved = time.monotonic() - began, _starved_s("thread-self") - starved_before
+    if killed := process.is_alive():
         process.kill()
         process.join()
     # Not `exitcode`: each start of a process in another thread asks after all of them, and either may miss the code.
-    told = folder / "code"
-    code = int(told.read_text(encoding="utf-8")) if told.exists() and seconds < _KILLED_AFTER_S else None
-    told.unlink(missing_ok=True)
-    return Ended(code, seconds, *((folder / name).read_text(encoding="utf-8") for name in ("stdout", "stderr")))
+    end = folder / "end"
+    code = None
+    if end.exists() and not killed:
+        text, process_starved = end.read_text(encoding="utf-8").split()
+        code, starved = int(text), starved + float(process_starved)
+    end.unlink(missing_ok=True)
+    said = ((folder / name).read_text(encoding="utf-8") for name in ("stdout", "stderr"))
+    return Ended(code, seconds, *said, starved_s=starved)
+
+
+def _starved_s(who: str) -> float:
+    """How long a thread has been ready to run without a processor; 0 where the kernel does not count it."""
+    try:
+        return int(Path("/proc", who, "schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+    except OSError:
+        return 0.0
 
 
 @functools.cache
@@ -96,7 +117,7 @@ def _be_kafkactl(words: list[str], folder: str, places: dict[tuple[str, int], tu
     try:
         importlib.import_module("kafkactl.__main__").run()
     except SystemExit as ended:
-        (Path(folder) / "code").write_text(str(ended.code), encoding="utf-8")
+        (Path(folder) / "end").write_text(f"{ended.code} {_starved_s('self')}", encoding="utf-8")
 
 
 def _modules() -> Iterator[str]:

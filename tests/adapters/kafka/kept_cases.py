@@ -20,13 +20,14 @@ _ROOT = Path(__file__).parents[3]
 
 @dataclass(frozen=True)
 class CaseEnd:
-    """How a case ended; `wrong` is what must not be."""
+    """How a case ended; `wrong` is what must not be. `seconds` is without `starved_s`, the wait for a processor."""
 
     case: str
     outcome: str
     seconds: float
     struck: bool
     wrong: tuple[str, ...]
+    starved_s: float = 0.0
 
 
 _Case = TypeVar("_Case")

@@ -5,6 +5,7 @@ The campaign is resumable, as the one of test_moments.py, and `KAFKACTL_CAMPAIGN
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -76,7 +77,10 @@ def _proof(ended: Sequence[CaseEnd], planned: int) -> str:
         "",
         "Each command is a process of its own (tests/adapters/kafka/command_process.py) against the fake quorum; the "
         "faults are those above, in the first request of a kind, one in the middle and the last, and in every request "
-        "that changes something. Exit code 4: not reached; 5: partly done; 6: timed out or unknown; 7: problems found.",
+        "that changes something. Exit code 4: not reached; 5: partly done; 6: timed out or unknown; 7: problems found. "
+        "Times are without what a command waited for a processor, because other work ran on the machine: "
+        f"{statistics.median(end.starved_s for end in ended):.1f} s (median) to "
+        f"{max(end.starved_s for end in ended):.1f} s.",
         "",
         "| command | --timeout, s | cases | exit 0 | 1 | 3 | 4 | 5 | 6 | 7 | slowest, s |",
         "|---|---|---|---|---|---|---|---|---|---|---|",

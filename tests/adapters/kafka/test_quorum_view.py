@@ -218,6 +218,18 @@ def test_a_broker_that_waits_for_a_leader_names_the_controllers():
     assert {id: node.answers for id, node in state.nodes.items() if id != 21} == {1: True, 2: True, 3: False}
 
 
+def test_a_broker_that_cannot_reach_the_leader_is_named_as_a_broker():
+    quorum = Quorum(overrides={(21, "DescribeQuorum"): SILENCE})
+    with running(quorum, brokers=(21, 22)):
+        state = look(quorum, role=Role.BROKER)
+        at = str(quorum.brokers[21].address)
+    assert state.leader_id == 2
+    (waiting,) = state.findings
+    assert (waiting.id, waiting.subject) == ("broker-waits-for-leader", f"broker {at}")
+    assert waiting.evidence == {"address": at, "error": "connection-timed-out"}
+    assert "holds it while it cannot reach one" in waiting.message
+
+
 def test_controllers_configured_with_different_voters_are_reported():
     def configured(text):
         def answer(asked):

@@ -16,12 +16,18 @@ from typing import Any
 import pytest
 
 import kafkactl as library
+from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.migration.saved import load_observation
 from kafkactl.bundle.parts import PartKind
 from kafkactl.commands.models import kinds
+from kafkactl.errors import UnknownOutcomeError
 from kafkactl.operations.bundle import gather
 from kafkactl.operations.log.image import load_image
+from kafkactl.playground.broker import SILENCE
+from tests.adapters.kafka.command_cases import ENDS_WITHIN_S
+from tests.adapters.kafka.command_process import run as run_command
+from tests.adapters.kafka.feature_cluster import FakeCluster
 from tests.answers import check_answer
 from tests.commands import test_secrets_hidden as planted
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
@@ -170,6 +176,35 @@ def test_time_that_is_over_ends_the_rest_and_not_the_bundle(
     errors = {part["name"]: part["error"] and part["error"]["id"] for part in answer["parts"]}
     assert run.code == 5
     assert errors == dict.fromkeys(NODE_PARTS, "timed-out") | {"config-1": None, "versions": None}
+
+
+def test_a_limit_that_met_a_starting_thread_ends_the_rest(
+    kafkactl: Callable[..., Run], node: FleetOnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails_at_the_limit(*_: object) -> int:
+        try:
+            raise UnknownOutcomeError("not finished", id="timed-out")
+        except UnknownOutcomeError:
+            raise KeyError("the thread")  # noqa: B904  as threading.Thread.start does
+
+    monkeypatch.setattr(gather, "_WAYS", {**gather._WAYS, PartKind.STORAGE_INFO: fails_at_the_limit})
+    _, answer = made(kafkactl, tmp_path / "a.zip", "-c", node.config(1))
+    errors = {part["name"]: part["error"] and part["error"]["id"] for part in answer["parts"]}
+    assert errors == dict.fromkeys(NODE_PARTS, "timed-out") | {"config-1": None, "versions": None}
+
+
+def test_a_paused_node_costs_the_bundle_a_share_of_its_time(tmp_path: Path) -> None:
+    cluster = FakeCluster()
+    cluster.nodes[2].greeting = SILENCE
+    with cluster.client(Role.CONTROLLER) as client:
+        where = ",".join(map(str, client.bootstrap))
+        line = ["bundle", "--out", str(tmp_path / "a.zip"), "--bootstrap-controller", where, "--timeout", "6s"]
+        ended = run_command([*line, "-o", "json"], tmp_path)
+    assert ended.own_seconds < 6 + ENDS_WITHIN_S
+    assert ended.code in (0, 5) and ended.answer is not None
+    parts = {part["name"]: part["error"] for part in ended.answer["parts"]}
+    assert parts["quorum.describe"] is None
+    assert "answers/quorum.describe.json" in contents(tmp_path / "a.zip")
 
 
 def test_names_from_elsewhere_stay_text_in_the_page(kafkactl: Callable[..., Run], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import signal
 import threading
 import time
 
+import click
 import pytest
 
 from kafkactl.commands.framework.deadline import deadline, ends_clean, paused, stop_clock
@@ -17,6 +18,31 @@ def test_it_ends_what_takes_too_long_and_restores_the_handler():
     assert caught.value.id == "timed-out"
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_a_thread_that_is_being_started_does_not_hide_the_limit(monkeypatch: pytest.MonkeyPatch):
+    start, runs = threading._start_new_thread, threading.Event()
+
+    def start_and_wait(*arguments):
+        start(*arguments)
+        runs.wait(5)
+        time.sleep(5)  # the signal finds the main thread here, and the started thread at work
+
+    monkeypatch.setattr(threading, "_start_new_thread", start_and_wait)
+    with pytest.raises(UnknownOutcomeError) as caught, deadline(100):
+        threading.Thread(target=runs.set).start()
+    assert caught.value.id == "timed-out"
+    assert isinstance(caught.value.__context__, KeyError)
+
+
+def test_another_error_is_not_taken_for_the_limit():
+    with pytest.raises(KeyError), deadline(60_000):
+        {}["missing"]
+    with pytest.raises(click.exceptions.Exit), deadline(20):
+        try:
+            time.sleep(5)
+        except UnknownOutcomeError:
+            raise click.exceptions.Exit(6)  # noqa: B904  an answer that says so
 
 
 def test_sigterm_ends_it_as_ctrl_c_does_and_restores_the_handler():

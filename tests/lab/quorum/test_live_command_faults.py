@@ -26,10 +26,10 @@ from tests.adapters.kafka.command_cases import (
     UNREGISTER,
     Command,
     CommandCase,
+    case_end,
     cases_of,
     key_of,
     names_of,
-    outcome_of,
     wrongs,
 )
 from tests.adapters.kafka.command_process import Ended, run
@@ -71,8 +71,7 @@ def play(quorum: RealQuorum, send: Sent, case: CommandCase, folder: Path) -> Cas
     ended = send(case.command, folder)
     quorum.network.disarm()
     struck = quorum.network.struck > before
-    wrong = tuple(wrongs(case.command, ended, quorum))
-    return CaseEnd(str(case), outcome_of(ended), round(ended.seconds, 1), struck, wrong)
+    return case_end(str(case), ended, struck, wrongs(case.command, ended, quorum))
 
 
 def unregistered(cluster: KafkaCluster) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bench import fuzz_log
@@ -26,6 +28,20 @@ def test_a_difference_between_the_two_implementations_is_reported(monkeypatch: p
         run(200, 1, fuzz_log.targets())
 
 
+@pytest.mark.slow
+def test_a_whole_campaign_replaces_its_section_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    page = tmp_path / "fuzz.md"
+    page.write_text(f"# Fuzz\n\n{fuzz_log.SECTION}\n\nof an earlier run\n\n## Others\n\nstay\n", encoding="utf-8")
+    monkeypatch.setattr(fuzz_log, "PROOF", page)
+    fuzz_log.main(["200"])
+    assert "of an earlier run" in page.read_text(encoding="utf-8")  # too few inputs to be recorded
+    monkeypatch.setattr(fuzz_log, "INPUTS", 200)
+    fuzz_log.main([])
+    written = page.read_text(encoding="utf-8")
+    assert "of an earlier run" not in written and "| all | 200 |" in written
+    assert written.startswith(f"# Fuzz\n\n{fuzz_log.SECTION}\n") and written.endswith("\n## Others\n\nstay\n")
+
+
 @pytest.mark.campaign
 def test_a_million_inputs_give_lines_or_findings():
-    fuzz_log.write(fuzz_log.section(fuzz_log.campaign()))
+    fuzz_log.main([])
