@@ -4,8 +4,8 @@ python -m bench.tiered [SEGMENTS [SHAPE...]]       both engines in turn; shapes 
 python -m bench.tiered --listing SEGMENTS          five objects for each segment of a listing, read and joined
 
 Page cache warm, each engine in a process of its own, rounds interleaved, medians. What an audit says is compared with
-the generator's books. The ratio of one process is by processor time; of Spark the session is told apart. How far the
-rounds lie apart shows how busy the machine was.
+the generator's books. The ratio of one process is by processor time; of Spark the session is measured apart. How far
+the rounds lie apart shows how busy the machine was.
 """
 
 from __future__ import annotations

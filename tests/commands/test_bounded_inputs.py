@@ -51,7 +51,7 @@ for words in json.load(sys.stdin):
     sys.stderr.seek(0)
     said = sys.stderr.read()
     sys.stdout = sys.__stdout__
-    # VmHWM begins anew with a program; ru_maxrss begins with the size of the process that started it.
+    # VmHWM starts from zero with a program; ru_maxrss begins with the size of the process that started it.
     status = open("/proc/self/status").read()
     size = int(status.partition("VmHWM:")[2].split()[0]) * 1024
     print(json.dumps({"code": code, "stderr": said, "seconds": took, "bytes": size}), flush=True)
@@ -93,7 +93,7 @@ def command_lines(folder: Path, kind: str) -> dict[str, tuple[list[str], int, st
     (observation / "observation.json").write_text("{}")
     planted(observation / "zk.jsonl.gz", kind)
     ask = ["quorum", "describe", "--bootstrap-controller", "127.0.0.1:1", "--timeout", "5s", "--command-config"]
-    marker = 2 if kind == SPARSE else 0  # what is no regular file is no partition.metadata
+    marker = 2 if kind == SPARSE else 0  # only a regular file is read as partition.metadata
     lines: dict[str, tuple[list[str], int, str | None]] = {
         "meta.properties": (["log", "verify", str(log_beside(folder / "a", "../meta.properties", kind))], 0, None),
         "partition.metadata": (

@@ -175,7 +175,7 @@ def check_told(root: Path, plan: FormatPlan, applied: Applied, before: Tree) -> 
     if applied.outcome is not Outcome.DONE:
         assert all(finding.advice for finding in applied.findings if finding.severity is not Severity.WARNING), ids
     if "format-not-begun" in ids:
-        # A lock file that could not be locked stays, and is no trouble (check_complete).
+        # A lock file that could not be locked stays and does no harm (check_complete).
         now = {name: content for name, content in tree(root).items() if Path(name).name != KAFKACTL_LOCK}
         kept = {name: content for name, content in before.items() if not is_ours(name)}
         left = {name for name in now.keys() - kept.keys() if not is_ours(name)}

@@ -273,7 +273,7 @@ OF_THE_LIBRARY = tuple(library_kinds(Path(), None, None))  # type: ignore[arg-ty
 KINDS = (*OF_THE_LIBRARY, *OF_COMMANDS)
 # Whose sound samples are refusals themselves, or need a server that goes on.
 _REFUSED = ("scram", "refusal of a token", "client properties", "zookeeper properties")
-# How many of a few, and of many: what takes a socket or a command is played less often.
+# How many of a few, and of many: inputs that take a socket or a command are tried less often.
 _SLOW = {"scram": (15, 800), "zookeeper answers": (2, 100), "answer with a token": (10, 800)}
 _FEW, _MANY, _COMMANDS = 20, 2_000, (4, 250)
 # Read once: the fixture that runs commands takes such variables away.

@@ -99,7 +99,7 @@ def begun(case: Case, release: str, seed: int) -> bytes:
     _pass(operator, 5 * _SECOND)
     for node in (*case.dead, *case.replaced):
         carry_out(operator, statement("kill", node))
-    _pass(operator, 10 * _SECOND)  # a node that led, and comes back blank before another is elected, ends itself
+    _pass(operator, 10 * _SECOND)  # a former leader that returns blank before the next election exits
     for node in case.replaced:
         carry_out(operator, statement("wipe", node))
         carry_out(operator, statement("start", node))

@@ -19,6 +19,7 @@ FOR_CONTRIBUTORS = [ROOT / "CONTRIBUTING.md", *(path for folder in ("decisions",
                     for path in sorted((ROOT / "docs" / folder).glob("*.md")))]  # fmt: skip
 CODE = re.compile(r"`[^`\n]+`")
 HELP = ROOT / "docs" / "reference" / "commands.md"
+UNINSTALLED = ("tests", "bench", "scripts")
 
 
 COMMENT = re.compile(r"(?:^\s*|  )# (.*)")
@@ -130,18 +131,18 @@ def _banned_in_comments(files: list[Path]) -> dict[str, tuple[str, str]]:
     }
 
 
-def test_names_and_docstrings_of_tests_use_plain_words():
+def test_names_and_docstrings_of_tests_and_tools_use_plain_words():
     found = {
         f"{shown(path)}:{getattr(node, 'lineno', 1)}": (phrase, use)
-        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for path in python_files(*UNINSTALLED)
         for node in nodes(path, ast.Module, ast.ClassDef, ast.FunctionDef)
         for phrase, use in banned_words(_name_of_a_test(node) + CODE.sub("", " ".join(_docstring(node).split())))
     }
     assert not found
 
 
-def test_comments_of_the_lab_use_plain_words():
-    assert not _banned_in_comments(python_files("tests/lab"))
+def test_comments_of_tests_and_tools_use_plain_words():
+    assert not _banned_in_comments(python_files(*UNINSTALLED))
 
 
 def _name_of_a_test(node: ast.AST) -> str:

@@ -19,7 +19,7 @@ GROUPS = ("bundle", "features", "log", "migrate", "nodes", "quorum", "storage")
 OWN_GETATTR = ("bundle", "features", "quorum", "storage")
 
 
-# What commands may import besides their own framework: the use cases, the drawing of reports, and base values.
+# What commands may import in addition to their own framework: the use cases, the drawing of reports, and base values.
 FOR_COMMANDS = (
     "_version", "commands", "errors", "extras", "findings", "frozen", "kafka_names", "operations", "playground",
     "report", "shown", "values", "wording",

@@ -58,8 +58,8 @@ class FakeCluster:
         self.dead_port = 1
         self.updates: list[dict[str, Any]] = []
         self.looks = 0
-        self.stuck: set[int] = set()  # who does not fetch any more
-        self.fetching: set[int] = set()  # who fetches besides the nodes that run
+        self.stuck: set[int] = set()  # nodes that fetch no longer
+        self.fetching: set[int] = set()  # nodes that fetch in addition to those that run
         # Settings: of files by node id, of the whole cluster (""), of single brokers; and the topics' own.
         self.files: dict[int, dict[str, str]] = {}
         self.dynamic: dict[str, dict[str, str]] = {}

@@ -84,7 +84,7 @@ def test_what_two_voters_hold_is_committed(kafkactl: Kafkactl, logs: Path, tmp_p
     path, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
     _, both = asked(kafkactl, path, two)
     assert both["source"]["committed_offset"] == both["source"]["last_offset"]
-    # the same disk by another path is no second voter
+    # the same disk by another path does not count as a second voter
     _, once = asked(kafkactl, path, path.parent)
     assert once["source"]["committed_offset"] is None
     # half of it, and nothing of the newest epoch

@@ -151,7 +151,7 @@ def test_a_dry_run_shows_the_steps_and_writes_nothing(migrate, tmp_path: Path) -
 
 
 def test_a_refused_run_fits_on_a_screen_and_says_why_first(migrate) -> None:
-    run = migrate(FakeCluster(), "run", *ACCEPTED, output="table")  # nobody is there to be asked
+    run = migrate(FakeCluster(), "run", *ACCEPTED, output="table")  # no terminal that could confirm
     lines = run.stdout.splitlines()
     assert run.code == 3 and len(lines) <= 15, run.stdout
     assert "Give --yes." in run.stdout and "steps left, the next: format-disk controller 3001" in run.stdout

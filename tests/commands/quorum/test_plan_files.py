@@ -82,7 +82,7 @@ def test_no_file_of_a_plan_that_is_refused_and_none_overwritten(play, file):
 @pytest.mark.parametrize(
     ("now", "what"),
     [
-        ("1 2 3 7", "voters"),  # somebody added a voter
+        ("1 2 3 7", "voters"),  # another operator added a voter
         ("1 2 3b", "voters"),  # the disk of a voter was replaced
         ("1 2", "voters"),  # a voter that stays was removed
     ],

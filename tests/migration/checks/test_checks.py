@@ -188,7 +188,7 @@ def test_a_healthy_cluster_of_which_little_is_seen_is_not_alarmed(data):
         changed(node, **dict.fromkeys(gone)) if whose in ("all", node.role.value, str(node.id)) else node
         for node in observation.nodes
     )
-    # A part of a tree: whole subtrees are missing, as somebody's observer could not or would not read them.
+    # A part of a tree: whole subtrees are missing, because an observer was not allowed to read them.
     lost = tuple(data.draw(st.sets(st.sampled_from(_SUBTREES))))
     tree = tree_of(znode for znode in observation.tree.znodes.values() if not (lost and znode.path.startswith(lost)))
     seen = changed(

@@ -411,7 +411,7 @@ def test_another_driver_in_the_other_direction(phase: str, goal: str, act: int, 
         (FORWARD, "M6", "M4L", True),
         (FORWARD, "M8", "M7", False),
         (FORWARD, "M6", "lost-quorum", False),
-        (FORWARD, "M5", "M4L", False),  # the last broker died before the copy began
+        (FORWARD, "M5", "M4L", False),  # the last broker crashed before the copy began
         (FORWARD, None, "M0", False),
         (FINALIZE, "M10", "M8", True),
         (BACK, "M8", "M6", False),

@@ -199,7 +199,7 @@ def test_a_start_for_another_phase_is_not_a_boot(tmp_path: Path) -> None:
     assert not any("is booting" in event.text for event in told)
 
 
-# --- what is told ---
+# --- what is reported ---
 
 
 def test_a_warning_that_is_not_accepted_is_reported_while_it_may_still_pass(tmp_path: Path) -> None:

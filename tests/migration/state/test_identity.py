@@ -121,7 +121,7 @@ def test_another_node_than_the_inventory_says() -> None:
 
 def test_a_node_that_does_not_say_who_it_is_decides_nothing() -> None:
     silent = answering(three("M8"), "controller 3001", cluster_id=None, node_id=None, denied=("DescribeCluster",))
-    assert observed_state(silent).state == "M8"  # its disk tells
+    assert observed_state(silent).state == "M8"  # read from its disk
     unseen = but(silent, "controller 3001", meta_properties=None)
     assert observed_state(unseen).state is State.UNIDENTIFIED_NODES
     refused_everywhere(unseen, "node-not-identified")

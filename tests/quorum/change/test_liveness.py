@@ -28,7 +28,7 @@ DURING = [
     pytest.param(DURING_MS[::4], id="some"),
     pytest.param([at for at in DURING_MS if at not in DURING_MS[::4]], id="others", marks=pytest.mark.slow),
 ]
-ANSWER_MS = 10.0  # between the last answer and the request: what happens there nobody can know
+ANSWER_MS = 10.0  # between the last answer and the request: what happens there is not observable
 GATE = CatchUpLimits(samples=2, span_ms=500)
 FLAGS = ("--allow-size", "--accept-zero-tolerance")
 
