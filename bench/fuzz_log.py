@@ -115,7 +115,7 @@ def _read(_: object, data: bytes) -> object:
     fast, careful = LineMaker(Wanted(), hide=True), _Careful(Wanted(), hide=True)
     lines = "".join(fast.lines(pieces, file="f"))
     others = "".join(careful.lines([data], file="f"))
-    if lines != others or _told(fast.problems) != _told(careful.problems):
+    if lines != others or _reported(fast.problems) != _reported(careful.problems):
         raise UndeclaredError(f"fast: {lines} {fast.problems}; careful: {others} {careful.problems}")
     shown = [json.loads(line) for line in lines.splitlines()]
     if len(shown) != _records(data):
@@ -126,7 +126,7 @@ def _read(_: object, data: bytes) -> object:
     return shown
 
 
-def _told(problems: Sequence[DecodeError]) -> list[tuple[str, int]]:
+def _reported(problems: Sequence[DecodeError]) -> list[tuple[str, int]]:
     return [(error.id, error.offset) for error in problems]
 
 

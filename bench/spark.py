@@ -192,10 +192,10 @@ def _measured(section: str, folder: Path, log: Expected, records: int, cores: in
     how = f"medians of {rounds} rounds in turn" if rounds > 1 else "one round"
     circumstance = f"{how}, local[{cores}], load {', '.join(loads)} around the rounds; {circumstances()}"
     rows = [entry | other for entry, other in zip(*found.values(), strict=True)]
-    record(section, f"{described(log)}; {circumstance}.\n\n{_told(rows, GOALS.get(records))}")
+    record(section, f"{described(log)}; {circumstance}.\n\n{_report_of(rows, GOALS.get(records))}")
 
 
-def _told(rounds: list[dict[str, object]], goal: float | None) -> str:
+def _report_of(rounds: list[dict[str, object]], goal: float | None) -> str:
     figures = _median(rounds)
     ratios = [figures[f"Spark, cold{unit}"] / figures[f"local, by columns{unit}"] for unit in ("", " CPU")]
     names = [name for name in figures if "MiB" not in name and "CPU" not in name]

@@ -297,7 +297,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, kafkactl: Kafkactl) -> 
             yield kind
 
 
-def play(kind: Kind, examples: int, *, at_random: bool) -> None:
+def try_inputs(kind: Kind, examples: int, *, at_random: bool) -> None:
     """Sound samples first, then damaged ones."""
     for sample in kind.samples:
         fed(kind.feed, sample)
@@ -324,13 +324,13 @@ def fed(feed: Feed, said: bytes) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, indirect=True)
 def test_a_few(kind: Kind, request: pytest.FixtureRequest) -> None:
-    play(kind, numbers(request)[0], at_random=False)
+    try_inputs(kind, numbers(request)[0], at_random=False)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", KINDS, indirect=True)
 def test_many(kind: Kind, request: pytest.FixtureRequest) -> None:
-    play(kind, int(_EXAMPLES or numbers(request)[1]), at_random=True)
+    try_inputs(kind, int(_EXAMPLES or numbers(request)[1]), at_random=True)
 
 
 def numbers(request: pytest.FixtureRequest) -> tuple[int, int]:
@@ -346,7 +346,7 @@ def test_a_defect_would_be_seen() -> None:
         json.loads(said)["a"].strip()
 
     with pytest.raises((TypeError, AttributeError, ValueError, KeyError, RecursionError)):
-        play(Kind((b'{"a":"b"}',), feed), 50, at_random=False)
+        try_inputs(Kind((b'{"a":"b"}',), feed), 50, at_random=False)
 
 
 def test_the_damage_is_of_all_kinds() -> None:

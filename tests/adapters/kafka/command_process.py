@@ -61,9 +61,9 @@ def run(words: Sequence[str], folder: Path, places: Mapping[tuple[str, int], tup
         process.kill()
         process.join()
     # Not `exitcode`: each start of a process in another thread asks after all of them, and either may miss the code.
-    told = folder / "code"
-    code = int(told.read_text(encoding="utf-8")) if told.exists() and seconds < _KILLED_AFTER_S else None
-    told.unlink(missing_ok=True)
+    code_file = folder / "code"
+    code = int(code_file.read_text(encoding="utf-8")) if code_file.exists() and seconds < _KILLED_AFTER_S else None
+    code_file.unlink(missing_ok=True)
     return Ended(code, seconds, *((folder / name).read_text(encoding="utf-8") for name in ("stdout", "stderr")))
 
 

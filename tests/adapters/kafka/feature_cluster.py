@@ -100,8 +100,8 @@ class FakeCluster:
         if not asked.body["ValidateOnly"]:
             for feature in asked.body["FeatureUpdates"]:
                 self.levels[feature["Feature"]] = feature["MaxVersionLevel"]
-        told = asked.body["FeatureUpdates"] if asked.version < 2 else []
-        return Reply(body={"ErrorCode": 0, "Results": [{"Feature": result["Feature"]} for result in told]})
+        asked_updates = asked.body["FeatureUpdates"] if asked.version < 2 else []
+        return Reply(body={"ErrorCode": 0, "Results": [{"Feature": result["Feature"]} for result in asked_updates]})
 
     def _configs(self, resource: Mapping[str, Any], node: FakeNode) -> dict[str, Any]:
         """A node describes itself alone, and says where each value comes from, as Kafka does."""

@@ -172,8 +172,8 @@ def test_a_long_run_is_counted(migrate) -> None:
 
 def test_lines_of_a_run_have_their_time(migrate) -> None:
     lines = migrate(FakeCluster(), "run", "--yes", "--until", "M3", *ACCEPTED).stderr.splitlines()
-    told = [line for line in lines if not line.startswith(" ")]
-    assert told and all(re.match(r"\d\d:\d\d:\d\d \+\d+:\d\d  \S", line) for line in told), told
+    not_indented = [line for line in lines if not line.startswith(" ")]
+    assert not_indented and all(re.match(r"\d\d:\d\d:\d\d \+\d+:\d\d  \S", line) for line in not_indented), not_indented
 
 
 @pytest.mark.parametrize(("is_terminal", "every_s"), [(True, 10), (False, 60)])

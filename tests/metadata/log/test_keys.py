@@ -23,13 +23,13 @@ def made(name: str, **data: object) -> tuple[bytes, MetadataRecord]:
 def found(key: Key, *records: tuple[bytes, MetadataRecord]) -> list[int]:
     """Which of the records are about the key, by both tests."""
     key_filter = KeyFilter(key)
-    told = []
+    offsets = []
     for at, (value, record) in enumerate(records):
         may = key_filter.may_match(value)
         if key_filter.matches(record):
             assert may
-            told.append(at)
-    return told
+            offsets.append(at)
+    return offsets
 
 
 def test_the_table_names_fields_that_there_are():

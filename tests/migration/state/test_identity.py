@@ -90,8 +90,8 @@ def test_no_state_is_derived_from_a_foreign_quorum(log: int, foreign: tuple[int,
     for id in foreign:
         seen = answering(seen, f"controller {id}", cluster_id=OTHER)
     assert observed_state(seen).state is State.UNIDENTIFIED_NODES
-    told = check(seen)
-    assert "quorum-started-without-flag" not in [finding.id for finding in told] or len(foreign) < 3
+    findings = check(seen)
+    assert "quorum-started-without-flag" not in [finding.id for finding in findings] or len(foreign) < 3
     refused_everywhere(seen, "node-of-another-cluster")
 
 
