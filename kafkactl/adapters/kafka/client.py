@@ -1,6 +1,6 @@
 """A client of one cluster: its nodes, its active controller, and all of them at once.
 
-The law: a question may be asked again, a change is sent once. A change goes out again only where it certainly did not
+Invariant: a question may be asked again, a change is sent once. A change goes out again only where it certainly did not
 leave; where it did and the answer is missing, or the node says that it leads no more, the outcome is unknown and the
 error says so (UnknownOutcomeError, exit 6): a controller that loses its office answers NOT_CONTROLLER to requests that
 are in its log already. Every call ends by the client's time limit. Nothing here is remembered that can be asked.

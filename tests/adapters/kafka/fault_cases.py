@@ -1,8 +1,8 @@
 """A change of a fake quorum over a network in which one thing goes wrong, and what must be true of it whatever that is.
 
-The law that is tested: no double effect, no hang, no guess. Effects are counted at the quorum. What the run says it did
-is what was done; `unknown` is said only where the request of a change itself was hit; and the same change, run again
-over a sound network, reaches the target with every effect there once.
+The invariant that is tested: no double effect, no hang, no guess. Effects are counted at the quorum. What the run says
+it did is what was done; `unknown` is said only where the request of a change itself was hit; and the same change, run
+again over a sound network, reaches the target with every effect there once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Scenes on real clusters: what kafkactl predicts of a change is compared with what the cluster then does.
 
-The law: a prediction is read before anything is sent, from `--dry-run`; the truth is read afterwards from the nodes, by
+Rule: a prediction is read before anything is sent, from `--dry-run`; the truth is read afterwards from the nodes, by
 questions that no command of ours answers for us. Where kafkactl would act, it acts. Where it refuses, Kafka itself is
 asked for the same thing: by its own tool, or by the bare request where the tool would wait for a minute.
 """
