@@ -212,13 +212,6 @@ class Client:
         deadline = self._deadline(changes=changes)
         return self._search(lambda: (address,), self._asking(name, body, deadline, changes=changes), deadline)
 
-    def ask_all(
-        self, addresses: Sequence[Address], name: str, body: Mapping[str, Any]
-    ) -> dict[Address, Response | KafkactlError]:
-        """Put a question to all of these nodes at once, each in a thread of its own; an error is that node's answer."""
-        deadline = self._deadline()
-        return all_at_once(addresses, self._asking(name, body, deadline), deadline)
-
     def ask_active_controller(
         self, name: str, body: Mapping[str, Any], *, changes: bool = False, cluster_id: str | None = None
     ) -> Response:
