@@ -24,7 +24,7 @@ log.dirs={directory}
 
 @pytest.fixture
 def run_quorum(monkeypatch, tmp_path, kafkactl):
-    """`run_quorum(quorum, "remove-controller", …)`: run a command on a simulated quorum, with a journal of this test."""
+    """`run_quorum(quorum, "remove-controller", …)`: run a command on a simulated quorum, with its own journal."""
 
     def run(quorum, verb, *words, **options):
         @contextlib.contextmanager
