@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -139,6 +140,39 @@ def test_names_and_docstrings_of_tests_and_tools_use_plain_words():
         for phrase, use in banned_words(_name_of_a_test(node) + CODE.sub("", " ".join(_docstring(node).split())))
     }
     assert not found
+
+
+def test_names_in_tests_and_tools_use_plain_words():
+    found = {
+        f"{shown(path)}:{line}: {name}": (phrase, use)
+        for path in python_files(*UNINSTALLED)
+        for line, name in names_given_in(path)
+        for phrase, use in banned_words(in_words(name))
+    }
+    assert not found
+
+
+def names_given_in(path: Path) -> Iterator[tuple[int, str]]:
+    """What one file calls its functions, classes, parameters and variables, by line."""
+    for node in nodes(path, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.Name, ast.Attribute):
+        if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Store):
+            continue
+        named = (
+            "id" if isinstance(node, ast.Name) else next(key for key in ("name", "arg", "attr") if hasattr(node, key))
+        )
+        yield node.lineno, getattr(node, named)
+
+
+def in_words(name: str) -> str:
+    """`_theWayBack` and `the_way_back` as three words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
+
+
+def test_a_name_of_the_old_idiom_is_found(tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text("def play(told):\n    self.wayBack = told\n    print(told.anew)\nclass Nobody: ...\n")
+    found = [name for _, name in names_given_in(path) if list(banned_words(in_words(name)))]
+    assert sorted(found) == ["Nobody", "play", "told", "wayBack"]
 
 
 def test_comments_of_tests_and_tools_use_plain_words():

@@ -26,7 +26,7 @@ from kafkactl.features.plan.request import Operation
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import decode_batches
-from tests.adapters.kafka.fault_cases import KEYS, Told, features_change, reassignment_to
+from tests.adapters.kafka.fault_cases import KEYS, Report, features_change, reassignment_to
 from tests.adapters.kafka.fault_proof import REAL, record
 from tests.fakes.proxy import Fault, FaultPlan, FaultyProxy
 from tests.lab.harness.cluster import KafkaCluster
@@ -93,7 +93,7 @@ def real(new_cluster: ClusterOf, monkeypatch: pytest.MonkeyPatch) -> Iterator[Re
         yield quorum
 
 
-Run = Callable[..., Told]
+Run = Callable[..., Report]
 
 
 def changes() -> Iterator[tuple[str, Run, Any, Any]]:
