@@ -66,7 +66,7 @@ def world_of(folder: Path, *, broker: str = "127.0.0.1:8", notes: list[str] | No
 
 
 def request(verb: Verb, node: int = 1, *, text: bytes = b"", **extra) -> Request:
-    return Request(verb=verb, node=node, phase="kraft", seq=12, notes="do it", text=text, extra=extra)
+    return Request(verb=verb, node=node, phase="kraft", seq=12, told="do it", text=text, extra=extra)
 
 
 def sha(content: bytes) -> str:
