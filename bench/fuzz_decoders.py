@@ -92,7 +92,7 @@ def goldens(pattern: str) -> list[bytes]:
 
 
 class Pool:
-    """Sound bytes to start from, some of them made anew now and then: making them costs more than damaging them."""
+    """Sound bytes to start from; some are made again now and then: making them costs more than damaging them."""
 
     def __init__(self, make: Callable[[random.Random], tuple[Any, bytes]], size: int = 2000) -> None:
         self._make, self._size = make, size
@@ -238,7 +238,7 @@ def _read_message(what: tuple[MessageSpec, int], data: bytes) -> object:
         if not isinstance(fast, DecodeError) or (fast.id, str(fast)) != (slow.id, str(slow)):
             raise UndeclaredError(f"reference: {slow}; compiled: {fast}")
         raise slow
-    if fast != slow and repr(fast) != repr(slow):  # NaN is no equal of itself
+    if fast != slow and repr(fast) != repr(slow):  # NaN is not equal to itself
         raise UndeclaredError(f"reference: {slow}; compiled: {fast}")
     return slow
 

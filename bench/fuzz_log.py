@@ -1,9 +1,9 @@
 """Throws damaged segments and checkpoints at the dump and the replay: `python -m bench.fuzz_log [INPUTS [PROCESSES]]`.
 
-What must hold of each input, beside what `fuzz_decoders` asks (a value or a declared error, memory in proportion): the
-fast way to text and the reference codec give the same lines and the same problems, in whatever pieces the bytes come;
-every line is JSON; every record of every sound batch has its line; and a replay of the same bytes either finds all that
-could not be read, or there was nothing of the kind. So no state is wrong in silence.
+What must hold of each input, in addition to what `fuzz_decoders` asks (a value or a declared error, memory in
+proportion): the fast way to text and the reference codec give the same lines and the same problems, in whatever pieces
+the bytes come; every line is JSON; every record of every sound batch has its line; and a replay of the same bytes
+reports everything that could not be read, so that no state is wrong in silence.
 The figures of a million inputs or more go to docs/proof/fuzz.md.
 """
 
@@ -115,7 +115,7 @@ def _read(_: object, data: bytes) -> object:
     fast, careful = LineMaker(Wanted(), hide=True), _Careful(Wanted(), hide=True)
     lines = "".join(fast.lines(pieces, file="f"))
     others = "".join(careful.lines([data], file="f"))
-    if lines != others or _told(fast.problems) != _told(careful.problems):
+    if lines != others or _reported(fast.problems) != _reported(careful.problems):
         raise UndeclaredError(f"fast: {lines} {fast.problems}; careful: {others} {careful.problems}")
     shown = [json.loads(line) for line in lines.splitlines()]
     if len(shown) != _records(data):
@@ -126,7 +126,7 @@ def _read(_: object, data: bytes) -> object:
     return shown
 
 
-def _told(problems: Sequence[DecodeError]) -> list[tuple[str, int]]:
+def _reported(problems: Sequence[DecodeError]) -> list[tuple[str, int]]:
     return [(error.id, error.offset) for error in problems]
 
 

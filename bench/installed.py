@@ -1,7 +1,7 @@
 """An installed wheel to measure: an editable install starts slower, and what users have is the wheel.
 
 Several runs may measure at once, also of different trees: each content of the wheel has a virtual environment of its
-own, which nobody removes while a process that asked for it lives. They are not in build/, which `make dist` removes.
+own, which is not removed while a process that asked for it runs. They are not in build/, which `make dist` removes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _hold(place: Path) -> None:
 
 
 def _remove_unused() -> None:
-    """Remove the environments that nobody holds."""
+    """Remove the environments that no running process has locked."""
     for place in HOME.glob("venv-*"):
         if not place.is_dir() or place in _held:
             continue

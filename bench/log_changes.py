@@ -62,7 +62,7 @@ def without_elr(change: dict[int, Any]) -> dict[int, Any]:
 
 
 def in_any_order(change: dict[int, Any], state: list[Any], rng: random.Random) -> dict[int, Any]:
-    """The change with its ISR in an order of its own; one that names a leader tells the ISR, too."""
+    """The change with its ISR in an order of its own; one that names a leader has the ISR, too."""
     isr = change.get(ISR, state[ISR] if LEADER in change else None)
     return change if isr is None else {ISR: tuple(rng.sample(isr, len(isr))), **_without(change, ISR)}
 

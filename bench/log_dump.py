@@ -2,7 +2,7 @@
 
 Both print every record as JSON; the output is thrown away. Two shapes of logs (`bench/log_shape.py`). Goals, in
 records a second on the clock: four times as many for the dump, three times for `log verify`. By CPU time, which a busy
-machine changes least, the same ratios stand beside them.
+machine changes least, the same ratios are printed next to them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Shape:
     epochs: int = 4
     elr: bool = True
     segment_bytes: int = 1 << 30
-    batch_records: int = 40  # of churn; the most is twice that, for what cannot happen to a partition is left out
+    batch_records: int = 40  # of churn; at most twice that: changes that a partition cannot have are left out
     configured_percent: int = 30  # of topics with a config
     no_op_permille: int = 0  # of all records: a controller writes one every half second, in a batch of its own
     first_offset: int = 0

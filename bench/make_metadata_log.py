@@ -15,7 +15,7 @@ from bench.log_shape import Expected, Shape, described
 
 
 def write_log(folder: Path, shape: Shape) -> Expected:
-    """Write segments and what lies beside them into FOLDER/__cluster_metadata-0, and FOLDER/expected.json."""
+    """Write segments and the files next to them into FOLDER/__cluster_metadata-0, and FOLDER/expected.json."""
     partition = folder / "__cluster_metadata-0"
     partition.mkdir(parents=True)
     generator = LogGenerator(shape)

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def _measured(name: str, records: int, partitions: int) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="kafkactl-bench-") as scratch:
-        # By a process of its own: what this one has in memory counts as the peak of those that it starts.
+        # By a process of its own: a child's peak begins with what its parent had in memory.
         words = [sys.executable, "-m", "bench.memory", _WRITE, scratch, name, str(records), str(partitions)]
         subprocess.run(words, check=True, cwd=ROOT)
         expected = Expected(**json.loads((Path(scratch) / "expected.json").read_text()))

@@ -32,7 +32,7 @@ from kafkactl.metadata.replay.reference import Replay
 
 GOALS = {"columns": 8.0, "command": 12.0, "dry run": 12.0}
 GOALS_OF_TEN_MILLION = {"columns": 6.0, "command": 8.0, "dry run": 8.0}
-MIB_OF_MILLION_PARTITIONS, MIB_BESIDE = 350, 150
+MIB_OF_MILLION_PARTITIONS, MIB_ON_TOP = 350, 150
 MANY = 5_000_000
 PIECE_BYTES = 6 * 1024 * 1024
 
@@ -133,7 +133,7 @@ def _goal(name: str, ratio: float, goal: float) -> str:
 
 
 def _goal_of_memory(peak: float, image: Image) -> str:
-    most = MIB_BESIDE + MIB_OF_MILLION_PARTITIONS * image.partition_count() / 1_000_000
+    most = MIB_ON_TOP + MIB_OF_MILLION_PARTITIONS * image.partition_count() / 1_000_000
     return f"Goal: at most {most:.0f} MiB ({'met' if peak <= most else 'missed'})."
 
 

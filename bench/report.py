@@ -65,7 +65,7 @@ def _run(command: list[str]) -> tuple[float, float, float]:
 
 
 def _written(folder: Path, partitions: int) -> Expected:
-    """The log, by a process of its own: what this one has in memory counts as the peak of those that it starts."""
+    """The log, by a process of its own: a child's peak begins with what its parent had in memory."""
     sizes = {"--records": 3 * partitions, "--partitions": partitions, "--brokers": 40}
     options = [text for name, size in sizes.items() for text in (name, str(size))]
     subprocess.run([sys.executable, "-m", "bench.make_metadata_log", str(folder), *options], check=True, cwd=ROOT)

@@ -1,9 +1,9 @@
 """The dry run's replay on Spark as a ratio to the local one by columns and to the CRC pass, of logs of two shapes.
 
 python -m bench.spark [RECORDS [PARTITIONS [CORES [FOLDER]]]]. Page cache warm, each engine in a process of its own; of
-Spark the session's start is told apart, and the first replay in a session is the one that counts (a command has no
+Spark the session's start is measured apart, and the first replay in a session is the one reported (a command has no
 other). Processor time is that of all processes of the engine, the JVM's compiler included. Up to a million records
-there are three rounds of both engines in turn, and the medians are told. FOLDER holds a log, which is measured alone.
+there are three rounds of both engines in turn, and medians are printed. FOLDER holds a log, which is measured alone.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _local(log: LogSource) -> str:
 
 
 def timed(name: str, work: Callable[[], object]) -> tuple[dict[str, object], object]:
-    """Seconds of the wall and of processors, and what came of it."""
+    """Seconds on the clock and of processors, and the result."""
     started, used = time.perf_counter(), _processor_s()
     found = work()
     wall, processor = time.perf_counter() - started, _processor_s() - used
@@ -192,10 +192,10 @@ def _measured(section: str, folder: Path, log: Expected, records: int, cores: in
     how = f"medians of {rounds} rounds in turn" if rounds > 1 else "one round"
     circumstance = f"{how}, local[{cores}], load {', '.join(loads)} around the rounds; {circumstances()}"
     rows = [entry | other for entry, other in zip(*found.values(), strict=True)]
-    record(section, f"{described(log)}; {circumstance}.\n\n{_told(rows, GOALS.get(records))}")
+    record(section, f"{described(log)}; {circumstance}.\n\n{_report_of(rows, GOALS.get(records))}")
 
 
-def _told(rounds: list[dict[str, object]], goal: float | None) -> str:
+def _report_of(rounds: list[dict[str, object]], goal: float | None) -> str:
     figures = _median(rounds)
     ratios = [figures[f"Spark, cold{unit}"] / figures[f"local, by columns{unit}"] for unit in ("", " CPU")]
     names = [name for name in figures if "MiB" not in name and "CPU" not in name]

@@ -4,8 +4,8 @@ python -m bench.tiered [SEGMENTS [SHAPE...]]       both engines in turn; shapes 
 python -m bench.tiered --listing SEGMENTS          five objects for each segment of a listing, read and joined
 
 Page cache warm, each engine in a process of its own, rounds interleaved, medians. What an audit says is compared with
-the generator's books. The ratio of one process is by processor time; of Spark the session is told apart. How far the
-rounds lie apart shows how busy the machine was.
+the generator's books. The ratio of one process is by processor time; of Spark the session is measured apart. How far
+the rounds lie apart shows how busy the machine was.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from kafkactl.tiered.audit.object_findings import object_findings
 from kafkactl.tiered.bucket import Bucket
 
 MOST_RATIO = 8.0  # of an audit to a CRC pass
-MOST_MIB_OF_A_MILLION, MOST_MIB_BESIDE = 500.0, 150.0
+MOST_MIB_OF_A_MILLION, MOST_MIB_ON_TOP = 500.0, 150.0
 MOST_MIB_OF_DELETED = 400.0
 MOST_OF_SPARK = 0.75  # of its time to that of one process, with ten million records
 MOST_SPARK_MIB = 2_500.0
@@ -139,7 +139,7 @@ def _side_by_side(shape: str, segments: int) -> str:
     spark = statistics.median(each["spark"]["Spark"] / each["local"]["audit"] for each in rounds)
     memory = max(each["local"]["MiB"] for each in rounds)
     tree = max(each["spark"]["tree MiB"] for each in rounds)
-    most = MOST_MIB_BESIDE + MOST_MIB_OF_A_MILLION * expected.segments / 1_000_000
+    most = MOST_MIB_ON_TOP + MOST_MIB_OF_A_MILLION * expected.segments / 1_000_000
     most = MOST_MIB_OF_DELETED if shape == "deleting" else most
     if len(rounds) > 1:
         doubt = ": too far to set the constants of `auto` by" if apart > MOST_APART else ""

@@ -1,4 +1,4 @@
-"""Generates logs of `__remote_log_metadata` with what an audit must find in them, told by the generator's own books.
+"""Generates logs of `__remote_log_metadata` and, from its own books, what an audit must find in them.
 
 Records are written as brokers write them: one a batch, by an idempotent producer, user partitions in turn, each in the
 metadata partition that its hash says. Nothing of the fold is used here.
@@ -45,7 +45,7 @@ class Group:
     that were copied and deleted again.
 
     Every `epoch_every` segments another leader takes over in the middle of a segment. Of each hundred copies so many
-    fail and are begun anew (`retries`), and are copied once more by the next leader (`again`); of each hundred deletes
+    fail and are retried (`retries`), and are copied once more by the next leader (`again`); of each hundred deletes
     so many are refused once. `refused` is the number of segments at the head whose delete is still being refused.
     """
 
@@ -117,7 +117,7 @@ SHAPES = {"regular": regular, "diverse": diverse, "deleting": deleting, "few": f
 
 @dataclass
 class Expected:
-    """What an audit must find: sums, what is told of each partition as a digest, and segments by finding."""
+    """What an audit must find: sums, a digest of what is reported for each partition, and segments by finding."""
 
     records: int = 0
     bytes: int = 0
@@ -130,7 +130,7 @@ class Expected:
 
 
 class Partition:
-    """The history of one user partition; its books beside it."""
+    """The history of one user partition, with its books."""
 
     def __init__(self, group: Group, topic: str, topic_id: bytes, number: int, random_of: random.Random) -> None:
         self.topic, self.topic_id, self.number = topic, topic_id, number
@@ -331,7 +331,7 @@ def _expected(partitions: list[Partition], logs: list[_Log]) -> Expected:
 
 
 def digest_of(rows: Iterator[tuple[Any, ...]]) -> str:
-    """Of what is told of each partition, by name and number."""
+    """Digest of what is reported for each partition, by name and number."""
     digest = hashlib.sha256()
     for row in sorted(rows, key=lambda row: row[:2]):
         digest.update(repr(row).encode())

@@ -28,7 +28,7 @@ class Fleet:
         return self.folder / f"{self.name(node_id)}.properties"
 
     def disk(self, node_id: int, name: str) -> Path:
-        """What stands for one disk of a node."""
+        """The folder that represents one disk of a node."""
         return self.folder / "disks" / self.name(node_id) / name
 
     @property

@@ -5,7 +5,7 @@ Run it where kafkactl is installed (`pip install -e .`):
     python scripts/import_definitions.py ~/.cache/kafkactl-lab
 
 The folder holds one folder `kafka-RELEASE` with jars for each release. Only facts are taken: names, types, versions,
-tags, defaults and the like. Comments and descriptions are dropped; what a message is for stands in
+tags, defaults and the like. Comments and descriptions are dropped; what a message is for is described in
 scripts/definitions.toml in our own words, which also says which messages are taken.
 
 Releases are merged by one rule. The newest release that has a message gives its definition. Versions that only
@@ -156,7 +156,7 @@ def _range(text: str) -> Versions:
 
 
 def _names(folder: str, wanted: Mapping[str, str], found: Mapping[str, Mapping[str, Definition]]) -> list[str]:
-    """The messages of one folder; a new metadata record that nobody has described stops the import."""
+    """The messages of one folder; a new metadata record without a description stops the import."""
     records = {name for name, by_release in found.items() if any(map(_is_metadata_record, by_release.values()))}
     if folder == "metadata" and records != set(wanted) | set(_REMOTE_LOG):
         raise SystemExit(f"scripts/definitions.toml and the jars disagree: {records ^ set(wanted) ^ set(_REMOTE_LOG)}")

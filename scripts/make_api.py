@@ -40,7 +40,7 @@ def page() -> str:
 
 
 def _sorted(module: ModuleType, given: ModuleType) -> list[str]:
-    """Functions first, as they are what somebody looks for; then the values that they take and give.
+    """Functions first, as they are what a reader looks for; then the values that they take and give.
 
     Only what `kafkactl` gives under this name: a module may have more for the commands.
     """

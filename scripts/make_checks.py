@@ -19,7 +19,7 @@ _STATES: Final = {
     Stage.FINAL: "M10, M11",
     Stage.BURNT: "quorum without the flag",
 }
-# What the reading of the tree finds under a number of its own, and what is no row.
+# Numbers of what the reading of the tree finds; these have no row of their own.
 _OF_THE_TREE: Final = {
     "C-37": "topic ids",
     "C-38": "states of partitions",

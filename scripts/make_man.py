@@ -71,7 +71,7 @@ def _page(ctx: click.Context, command: click.Command) -> str:
 
 
 def _summary(ctx: click.Context, command: click.Command) -> str:
-    """The line of the table that the command stands in; the root has none."""
+    """The line of the table that lists the command; the root has none."""
     parent = ctx.parent.command if ctx.parent else None
     if isinstance(parent, LazyGroup):
         return parent.entries[str(ctx.info_name)].short_help.rstrip(".")
@@ -157,7 +157,7 @@ def _filled(text: str) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """A line of text that is no request, whatever it begins with."""
+    """A line of text that roff does not read as a request, whatever it begins with."""
     escaped = _text(text)
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
 

@@ -21,7 +21,7 @@ PROGRAM = Path(sys.executable).with_name("kafkactl")
 COLUMNS = 100
 KAFKA = "4.3.1"
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
-# Two disks of one controller; short, for it is printed, and not where systems clean out, for that is told.
+# Two disks of one controller. The path is short because it is printed, and outside /tmp, which gives a warning.
 DISKS = Path(os.environ.get("KAFKACTL_PICTURE_DISKS", "/srv/kafka"))
 CONFIG = """process.roles=controller
 node.id=1

@@ -64,7 +64,7 @@ def _connection_section() -> list[str]:
 
 
 def _options_of_kind(kind: type[click.Option]) -> list[str]:
-    """The table of the options of this kind, as the first command that has them tells of them."""
+    """The table of the options of this kind, as the first command that has them describes them."""
     for ctx, command in every_command():
         options = [param for param in command.get_params(ctx) if isinstance(param, kind)]
         if options and isinstance(command, LeafCommand):

@@ -19,7 +19,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "requirements"
 CORE: Final = "kafkactl"
 FIRST: Final = "dev"
-# File -> the extras of pyproject.toml that it holds beside the core; `dev` is what all others are resolved under.
+# File -> the extras of pyproject.toml that it has in addition to the core; all others are resolved under `dev`.
 FILES: Final = {
     FIRST: ("dev",),
     CORE: (),

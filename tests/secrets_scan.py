@@ -33,7 +33,7 @@ WRITTEN = (
 )  # fmt: skip
 _IS_WRITTEN = re.compile("|".join(map(fnmatch.translate, WRITTEN)))
 _MOST_BYTES = 64 * 1024 * 1024
-_told: list[str] = []
+_leaks: list[str] = []
 
 
 def leaks(text: str | bytes) -> list[str]:
@@ -96,7 +96,7 @@ def processes_are_listened_to() -> Iterator[None]:
         if "kafkactl" in str(words) and not any(word in str(words) for word in ASKED_FOR):
             for text in answer:
                 if text and (found := leaks(text)):
-                    _told.append(f"a process tells passwords: {found}")
+                    _leaks.append(f"a process shows passwords: {found}")
         return answer
 
     with pytest.MonkeyPatch.context() as patch:
@@ -105,11 +105,11 @@ def processes_are_listened_to() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def no_process_tells_a_secret(processes_are_listened_to: None) -> Iterator[None]:
+def no_process_shows_a_secret(processes_are_listened_to: None) -> Iterator[None]:
     """Fail the test in which a process showed one."""
-    del _told[:]
+    del _leaks[:]
     yield
-    assert not _told, _told
+    assert not _leaks, _leaks
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,9 +13,9 @@ from kafkactl.commands.dryrun.page import show_prediction
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import BUNDLE, bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
+from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
+from kafkactl.commands.framework.log_options import FROM_CLUSTER, from_cluster_option, past_damage_option
 from kafkactl.commands.framework.option_group import option_group
-from kafkactl.commands.framework.options import Choice
-from kafkactl.commands.log.options import FROM_CLUSTER, from_cluster_option, past_damage_option
 from kafkactl.shown import plain_values
 
 if TYPE_CHECKING:
@@ -75,16 +75,6 @@ class Common(NamedTuple):
         return self.connection.context
 
 
-ENGINE_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option(
-        "--engine",
-        type=Choice(("auto", "local", "spark")),
-        default="auto",
-        show_default=True,
-        help="Where the log is replayed.",
-    ),
-    click.option("--master", metavar="URL", help="The Spark master; implies the Spark engine."),
-)
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     *ENGINE_OPTIONS,
     click.option(
@@ -200,9 +190,3 @@ def engine_of(common: Common) -> str:
     if common.engine == "auto":
         return "local" if common.master is None else "spark"
     return common.engine
-
-
-def check_master(engine: str, master: str | None) -> None:
-    """Raises UsageError where a master is named for an engine that has none."""
-    if engine == "local" and master is not None:
-        raise click.UsageError("--master names a Spark master, and --engine local needs none.")

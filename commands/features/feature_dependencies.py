@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.commands.features.level_facts import feature_dependencies_command
+from kafkactl.commands.framework.level_facts import feature_dependencies_command
 
 command = feature_dependencies_command(
     "features",

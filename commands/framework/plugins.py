@@ -1,7 +1,7 @@
 """Commands of others: entry points of the group `kafkactl.commands`, and executables `kafkactl-NAME` on the path.
 
-The law: a plugin is loaded when it is named, and not before; it never takes the place of a command of our own. So help
-reads names alone, out of the folders where packages and programs are installed, and imports nothing: what
+Invariant: a plugin is loaded when it is named, and not before; it never takes the place of a command of our own. So
+help reads names alone, out of the folders where packages and programs are installed, and imports nothing: what
 `importlib.metadata` would do takes longer than all else that help does.
 """
 

@@ -13,7 +13,7 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.log.options import (
+from kafkactl.commands.framework.log_options import (
     FROM_CLUSTER,
     check_point,
     code_of,

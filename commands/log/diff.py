@@ -13,7 +13,7 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.log.options import (
+from kafkactl.commands.framework.log_options import (
     code_of,
     from_cluster_option,
     log_place,
@@ -120,6 +120,6 @@ def _show(page: Page, answer: DifferencesDict) -> None:
 
 
 def _text(fields: Mapping[str, Any]) -> str | None:
-    from kafkactl.commands.log.stream import content_of
+    from kafkactl.commands.rendering.stream import content_of
 
     return content_of(fields) or None

@@ -11,11 +11,11 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.log.options import code_of, from_cluster_option, log_place, show_secrets_option
+from kafkactl.commands.framework.log_options import code_of, from_cluster_option, log_place, show_secrets_option
 from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
-    from kafkactl.commands.log.stream import RecordStream
+    from kafkactl.commands.rendering.stream import RecordStream
     from kafkactl.operations.log.records import RecordDump
 
 
@@ -61,7 +61,7 @@ def command(
     --from and --to do not apply to them, and a table shows them in parentheses. A live cluster
     returns all records that its log still has; --checkpoints adds its newest snapshot.
     """
-    from kafkactl.commands.log.stream import RecordStream
+    from kafkactl.commands.rendering.stream import RecordStream
     from kafkactl.operations.log.records import dump_records
 
     with (

@@ -8,7 +8,7 @@ from kafkactl.commands.framework import completing, exit_codes
 from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.log.options import code_of, from_cluster_option, log_place, show_secrets_option
+from kafkactl.commands.framework.log_options import code_of, from_cluster_option, log_place, show_secrets_option
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.progress import shown_progress
 
@@ -65,7 +65,7 @@ def command(
     transaction. If the log does not begin at offset 0, the snapshot that covers the records before is
     searched first; the history before that snapshot is lost.
     """
-    from kafkactl.commands.log.stream import RecordStream
+    from kafkactl.commands.rendering.stream import RecordStream
     from kafkactl.operations.log.history import record_history
 
     subject, name = _subject(keys, partition)

@@ -12,7 +12,7 @@ from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.log.options import (
+from kafkactl.commands.framework.log_options import (
     check_point,
     code_of,
     code_of_answer,
@@ -123,7 +123,7 @@ def _stream(
 
 
 def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    from kafkactl.commands.log.stream import time_text
+    from kafkactl.commands.rendering.stream import time_text
 
     if answer["offset"] is None:
         is_damaged = any(finding["severity"] == "blocker" for finding in answer["findings"])

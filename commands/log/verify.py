@@ -16,7 +16,7 @@ from kafkactl.commands.framework.connection import (
     title_of_cluster,
 )
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.log.options import FROM_CLUSTER, check_sources, from_cluster_option
+from kafkactl.commands.framework.log_options import FROM_CLUSTER, check_sources, from_cluster_option
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.commands.rendering.progress import shown_progress

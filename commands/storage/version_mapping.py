@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.commands.features.level_facts import version_mapping_command
+from kafkactl.commands.framework.level_facts import version_mapping_command
 
 command = version_mapping_command(
     "storage",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.log.stream import RecordStream
 from kafkactl.commands.rendering import output
+from kafkactl.commands.rendering.stream import RecordStream
 from kafkactl.commands.tiered.options import (
     CODES,
     Inputs,

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
-from kafkactl.commands.dryrun.run import ENGINE_OPTIONS, check_master
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored, until_the_end
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
+from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
+from kafkactl.commands.framework.log_options import FROM_CLUSTER, Moment
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Choice, Duration
-from kafkactl.commands.log.options import FROM_CLUSTER, Moment
 from kafkactl.commands.rendering.output import detail, say
 from kafkactl.commands.rendering.progress import shown_progress
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafkactl.commands.log.stream import content_of, time_text
+from kafkactl.commands.rendering.stream import content_of, time_text
 from kafkactl.operations.tiered.names import PARTITION_DELETE_STATES, SEGMENT_STATES
 from kafkactl.shown import visible
 

@@ -1,4 +1,4 @@
-"""The law of an archive: which members a bundle may have. The writer and the reader are held to the same one.
+"""The rules of an archive: which members a bundle may have. The writer and the reader keep the same ones.
 
 A bundle is read by people who did not make it. Names lead to no other folder, nothing but regular files is in it, no
 two members share bytes, and what it comes to when it is unpacked has a bound that is known before the first byte.

@@ -1,6 +1,6 @@
 """The lines of a journal: JSON objects chained by hash, read strictly, with a finding of its own for each fault.
 
-The law: every line names the hash of all lines before it, so what was edited, left out or put in afterwards is seen.
+Invariant: every line names the hash of all lines before it, so what was edited, left out or put in afterwards is seen.
 The last line may be torn: a process that was killed while writing it had not acted on it yet, as an entry is on disk
 before its action begins. A torn line stays where it is; the next writer ends it and says so in an entry of its own.
 """

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kafkactl.protocol.text.jaas import JaasEntry
 
 _URL: Final = "sasl.oauthbearer.token.endpoint.url"
-_SECRET_PROPERTY: Final = "sasl.oauthbearer.client.credentials.client.secret"
 _READABLE_LOGINS: Final = {"PLAIN": "the password", "OAUTHBEARER": "the token"}
 _SECRET_FILES: Final = (
     "ssl.keystore.location",

@@ -1,6 +1,6 @@
 """One connection's conversation without the connection: requests to bytes, bytes to responses.
 
-The law: a server answers the requests of a connection in their order, so a response must carry the correlation id of
+Rule: a server answers the requests of a connection in their order, so a response must carry the correlation id of
 the oldest request that is still open; its size is checked before anything is kept for it, and it must be exactly one
 message of the version that was asked in. Whatever breaks this law ends the conversation: nothing that comes later on
 the same connection can be trusted, and every further call says so.

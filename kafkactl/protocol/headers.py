@@ -1,6 +1,6 @@
 """The header of every request and response, and in which version.
 
-The law: a flexible message has a flexible header (request header 2, response header 1), any other the one before it
+Rule: a flexible message has a flexible header (request header 2, response header 1), any other the one before it
 (request header 1, response header 0). One exception: the header of an ApiVersions response is always version 0, so
 that a client can read the answer of a server that does not know the version it asked in (KIP-511, KIP-482).
 Source: `generator/.../ApiMessageTypeGenerator.java`.

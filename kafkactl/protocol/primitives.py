@@ -1,6 +1,6 @@
 """Kafka's wire primitives: a reader that trusts nothing and a writer.
 
-The law of this file: a length or a count is compared with the bytes that remain before anything is allocated or
+Invariant of this file: a length or a count is compared with the bytes that remain before anything is allocated or
 looped over, so memory and time stay proportional to the input. Every refusal is a `DecodeError` with the byte offset
 of the value that is wrong and the field path that the codec keeps on the reader.
 

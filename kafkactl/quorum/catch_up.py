@@ -1,6 +1,6 @@
 """The gate before a voter is added: it must have caught up, and stay so, watched several times.
 
-The law: a voter counts in the majority from the moment it is added. The leader's own check passes a node that was level
+Rule: a voter counts in the majority from the moment it is added. The leader's own check passes a node that was level
 within the last hour (`LeaderState.isReplicaCaughtUp`); this gate asks for now. Samples of another leader epoch prove
 nothing: a new leader forgets how far its followers were.
 """

@@ -1,6 +1,6 @@
 """Whether a node may become a voter, and whether the endpoints in the voter set lead where they should.
 
-The law: the leader checks none of this. It does not compare the endpoint it is given with the node that answers there
+Rule: the leader checks none of this. It does not compare the endpoint it is given with the node that answers there
 (KAFKA-20228; it may probe over an open connection and commit a port where no process listens, which 3.9 never repairs),
 and it makes a voter of a broker, which then exits (KAFKA-19021). So a candidate has to be asked by us, at the endpoint
 that will be registered, and every voter's endpoint in the log is compared with its registration and our own probe.

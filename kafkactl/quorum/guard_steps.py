@@ -1,6 +1,6 @@
 """What forbids a target or a step: the wedge, thin ice, sizes, and what a removal leaves behind.
 
-The law: no step may lead to a set of which no majority is alive. Kafka accepts it, the leader appends it, it is in
+Invariant: no step may lead to a set of which no majority is alive. Kafka accepts it, the leader appends it, it is in
 force at once, never commits, and the leader resigns; no request can undo it (KIP-853 has no guard; measured on
 3.9.2 to 4.4.0). This one is refused always, with the sum shown.
 """

@@ -1,6 +1,6 @@
 """Majority arithmetic of voter sets.
 
-The law: a voter set can commit and elect while more than half of it is alive. Counted here is only what is known to
+Rule: a voter set can commit and elect while more than half of it is alive. Counted here is only what is known to
 be alive; who is not known to be is taken as dead, because a plan must not rest on hope. Nothing in Kafka asks these
 questions before it takes a change of voters (KIP-853; `RemoveVoterHandler`), so a set without a live majority can be
 made, and then never commits: the wedge.

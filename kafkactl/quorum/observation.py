@@ -1,6 +1,6 @@
 """Answers of several controllers, disks and the metadata log, merged into one `QuorumState`.
 
-The law: the leader of the highest epoch is believed, and no node is made leader by hearsay: others answer
+Invariant: the leader of the highest epoch is believed, and no node is made leader by hearsay: others answer
 DescribeQuorum with NOT_LEADER_OR_FOLLOWER and know nothing of voters. A leader that is cut off answers for up to 3 s
 more, so two may speak; the older epoch is reported as a finding. Without a leader, voters come from disks, newest log
 first, and who is alive from the nodes themselves. What one answer can show of who is alive is little, and judged by

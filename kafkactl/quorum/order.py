@@ -1,6 +1,6 @@
 """In which order voters come and go: the safest one, found by trying all that differ.
 
-The law: one voter changes at a time (KIP-853), an id is in the set once (`VoterSet.addVoter`), and no set on the
+Rule: one voter changes at a time (KIP-853), an id is in the set once (`VoterSet.addVoter`), and no set on the
 way may tolerate less than it must. Of all orders that one is best which
 
 1. has the highest lowest tolerance, then spends the fewest steps at it, then at the next lowest, and so on. What is

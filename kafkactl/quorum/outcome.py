@@ -1,6 +1,6 @@
 """What an answer to a voter change means, and what is known once the quorum was read again.
 
-The law: an answer alone never decides. REQUEST_TIMED_OUT says "later", "never" and "perhaps already" with one code;
+Rule: an answer alone never decides. REQUEST_TIMED_OUT says "later", "never" and "perhaps already" with one code;
 "not the leader" may come after the record was appended; no answer at all says nothing. So each answer is looked up in
 a table for what it leaves open, and the voter sets that were read afterwards, on another connection, decide: done,
 failed, still pending, or unknown. What may still happen without a request is said, because a removal that timed out

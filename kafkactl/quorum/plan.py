@@ -1,6 +1,6 @@
 """From the voters there are to the voters that are wanted: an ordered plan, of which only the first step is ever taken.
 
-The law: a plan is made from what is seen now and knows nothing of earlier plans. Applying it means to take its first
+Invariant: a plan is made from what is seen now and knows nothing of earlier plans. Applying it means to take its first
 step, to observe the quorum again and to plan again, so to resume after a crash at any instant is the same as beginning.
 `findings` has every problem there is; with a blocker among them no step may be taken.
 """

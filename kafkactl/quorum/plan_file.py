@@ -1,6 +1,6 @@
 """A reassignment of voters as a file: planned and reviewed at one time, applied at another.
 
-The law: no voter comes or goes that was not reviewed. The file says which voters there were, with their directories,
+Invariant: no voter comes or goes that was not reviewed. The file says which voters there were, with their directories,
 and every step. Where the quorum still has these voters, the plan that is made of it now has to be the file's, step for
 step. Where some of the steps were taken, the steps that are left have to be the rest of the file's; their order is
 chosen by who leads then, as for every change of voters (`quorum/order`).

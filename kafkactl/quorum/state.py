@@ -1,6 +1,6 @@
 """A quorum as a planner and an operator see it: who leads, who votes, who follows, who is alive.
 
-The law: what was not seen is None, never a guess, and every fact knows where it comes from (`sources`). Alive is what
+Invariant: what was not seen is None, never a guess, and every fact knows where it comes from (`sources`). Alive is what
 was proven: by the leader, for whom a replica that fetched lately lives; where there is no leader, by the node itself.
 DescribeQuorum shows the latest voter set, committed or not (`KafkaRaftClient.handleDescribeQuorumRequest`), so a set
 that is seen is not yet one that stays; `progress` shows it.

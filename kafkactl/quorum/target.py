@@ -1,6 +1,6 @@
 """Which voters are wanted: `--target 1,2,3`, and which of a node's directories that means.
 
-The law: an id that votes and lives keeps its directory. An id whose voting directory is dead while another directory
+Rule: an id that votes and lives keeps its directory. An id whose voting directory is dead while another directory
 of the same node fetches has lost its disk: the new one is meant (KIP-853, disk replacement). Two live directories
 under one id are two nodes that claim to be one; no choice is made between them.
 """

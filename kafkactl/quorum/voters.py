@@ -1,6 +1,6 @@
 """Who votes: the text of `--initial-controllers`, the entries of `controller.quorum.voters`, and their order on disk.
 
-The law: what Kafka's parsers accept is accepted and means the same; what they refuse is refused with their words.
+Rule: what Kafka's parsers accept is accepted and means the same; what they refuse is refused with their words.
 Sources: KIP-853, raft `DynamicVoter`, `DynamicVoters`, `QuorumConfig` (up to 3.8 `RaftConfig`), clients `Utils`.
 """
 

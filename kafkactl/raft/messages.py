@@ -19,7 +19,7 @@ from kafkactl.metadata.log.voters import Voter
 from kafkactl.raft.effects import SEND
 from kafkactl.raft.log import Batch
 from kafkactl.raft.profiles import FETCH_MAX_BYTES
-from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
+from kafkactl.values import Endpoint, ReplicaKey, Uuid
 
 CLIENT: Final = -1_000  # the `source` of a request that is an operator's, and no replica's
 
@@ -420,4 +420,3 @@ Response = (
     | Disconnected
 )
 RaftMessage = Request | Response
-NO_DIRECTORY: Final = ZERO_UUID

@@ -1,6 +1,6 @@
 """What `info` says of a node's directories: Kafka's own lines, and the same as values.
 
-The law: the text is that of Kafka's tool of the same release (StorageTool.infoCommand, measured on ten releases). A
+Rule: the text is that of Kafka's tool of the same release (StorageTool.infoCommand, measured on ten releases). A
 node that came from ZooKeeper keeps meta.properties of version 0 permanently, and starts from them (KRaftServer accepts
 broker.id and cluster.id); Kafka's tool calls that a problem, and a finding says what it means.
 

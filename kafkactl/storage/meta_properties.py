@@ -1,6 +1,6 @@
 """`meta.properties`: which node and cluster a log directory belongs to.
 
-The law: what is written has the bytes of Kafka's own writer (JDK 17, UTC), and what is read is believed or refused
+Invariant: what is written has the bytes of Kafka's own writer (JDK 17, UTC), and what is read is believed or refused
 as a starting node would. Sources: metadata `MetaProperties`, `MetaPropertiesVersion`, `PropertiesUtils`; up to 3.6
 core `BrokerMetadataCheckpoint`. Version 0 is ZooKeeper's (broker.id), version 1 is KRaft's (node.id).
 """

@@ -58,7 +58,7 @@ def test_a_piece_that_is_left_to_the_parent_has_no_child():
     parents = []
 
     def work(piece):
-        parents.append(piece)  # in the child: nobody sees it
+        parents.append(piece)  # in the child: the parent's list stays empty
         return [str(os.getpid()).encode()] if piece != 1 else None
 
     found = dict(read(done_ahead(range(4), work, 2, alone=lambda piece: piece == 2)))

@@ -1,4 +1,4 @@
-"""The law of an archive's members."""
+"""The rules for the members of an archive."""
 
 from __future__ import annotations
 

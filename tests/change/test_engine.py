@@ -19,7 +19,7 @@ from kafkactl.findings import Finding, Outcome, blocker
 from kafkactl.frozen import changed
 from tests.fakes.engine_checker import CHECKED
 from tests.fakes.interruption import Fuse, killed_at_every_act
-from tests.quorum.played import PlayedClock
+from tests.quorum.played import SteppedClock
 
 ANOTHER_SHELF = "another-shelf"
 OK, LOST, REFUSED, LATER, NOT_SENT, NEVER_KNOWN = "ok", "lost", "refused", "later", "not-sent", "never-known"
@@ -55,7 +55,7 @@ class Shelf:
     locked_until_ms: float = 0
     is_dark: bool = True  # whether it stays unknown what became of a request with that reaction
     sent: list[str] = field(default_factory=list)
-    clock: PlayedClock = field(default_factory=PlayedClock)
+    clock: SteppedClock = field(default_factory=SteppedClock)
     on_act: Callable[[], None] = lambda: None
 
     def look(self) -> frozenset[str]:
@@ -296,7 +296,7 @@ def test_a_journey_that_breaks_the_invariant_is_caught(journey: type[Stacking], 
 
 
 def test_a_wait_looks_at_least_once_and_gives_what_it_saw_last() -> None:
-    clock, seen = PlayedClock(), iter(range(9))
+    clock, seen = SteppedClock(), iter(range(9))
     waited: list[int] = []
     until = Deadline.after(30, clock)
     assert wait_until(lambda: next(seen), lambda n: n == 2, until=until, every_ms=10, waiting=waited.append) == 2
@@ -306,7 +306,7 @@ def test_a_wait_looks_at_least_once_and_gives_what_it_saw_last() -> None:
 
 
 def test_the_moment_is_over_when_it_is_reached_and_not_before() -> None:
-    clock = PlayedClock()
+    clock = SteppedClock()
     until = Deadline.after(2, clock)
     clock.sleep_ms(1)
     assert (until.left_ms, until.passed) == (1, False)

@@ -51,7 +51,7 @@ for words in json.load(sys.stdin):
     sys.stderr.seek(0)
     said = sys.stderr.read()
     sys.stdout = sys.__stdout__
-    # VmHWM begins anew with a program; ru_maxrss begins with the size of the process that started it.
+    # VmHWM starts from zero with a program; ru_maxrss begins with the size of the process that started it.
     status = open("/proc/self/status").read()
     size = int(status.partition("VmHWM:")[2].split()[0]) * 1024
     print(json.dumps({"code": code, "stderr": said, "seconds": took, "bytes": size}), flush=True)
@@ -73,7 +73,7 @@ def planted(path: Path, kind: str) -> Path:
     return path
 
 
-def log_beside(folder: Path, name: str, kind: str) -> Path:
+def log_next_to(folder: Path, name: str, kind: str) -> Path:
     """A sound metadata log with a hostile file of this name: in the log's folder, or with `../` above."""
     log = folder / "__cluster_metadata-0"
     log.mkdir(parents=True)
@@ -93,11 +93,11 @@ def command_lines(folder: Path, kind: str) -> dict[str, tuple[list[str], int, st
     (observation / "observation.json").write_text("{}")
     planted(observation / "zk.jsonl.gz", kind)
     ask = ["quorum", "describe", "--bootstrap-controller", "127.0.0.1:1", "--timeout", "5s", "--command-config"]
-    marker = 2 if kind == SPARSE else 0  # what is no regular file is no partition.metadata
+    marker = 2 if kind == SPARSE else 0  # only a regular file is read as partition.metadata
     lines: dict[str, tuple[list[str], int, str | None]] = {
-        "meta.properties": (["log", "verify", str(log_beside(folder / "a", "../meta.properties", kind))], 0, None),
+        "meta.properties": (["log", "verify", str(log_next_to(folder / "a", "../meta.properties", kind))], 0, None),
         "partition.metadata": (
-            ["log", "verify", str(log_beside(folder / "b", "partition.metadata", kind))],
+            ["log", "verify", str(log_next_to(folder / "b", "partition.metadata", kind))],
             marker,
             "input-file-unreadable" if marker else None,
         ),
@@ -114,10 +114,10 @@ def command_lines(folder: Path, kind: str) -> dict[str, tuple[list[str], int, st
         "after": (["dryrun", "broker-loss", str(folder / "a"), "--brokers", "1", "--after", file], 2, None),
     }
     if kind != SPARSE:  # 200 GB of a segment take their time, and no memory
-        disk = log_beside(folder / "e", f"{1:020}.log", kind).parent
+        disk = log_next_to(folder / "e", f"{1:020}.log", kind).parent
         lines["quorum of a disk"] = (["quorum", "describe", "--log-dir", str(disk)], 7, None)
         lines["segment"] = (["log", "verify", str(planted(folder / SEGMENT, kind))], 2, "input-file-unreadable")
-        among_others = str(log_beside(folder / "d", f"{1:020}.log", kind))
+        among_others = str(log_next_to(folder / "d", f"{1:020}.log", kind))
         lines["segment of a disk"] = (["log", "image", among_others], 2, "log-file-not-regular")
     return lines
 

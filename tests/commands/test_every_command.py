@@ -133,8 +133,8 @@ def test_no_command_shows_a_secret(
     written = {path for path in tmp_path.rglob("*") if path.is_file()} - before
     assert {"report.html", "controller-3001.properties"} & {path.name for path in written}
     # Rendered files are those of the operator, secrets and all, in a folder that is the owner's alone.
-    told = {path.name for path in written if leaks(path.read_bytes()) and path.suffix != ".properties"}
-    assert told == set()
+    leaking = {path.name for path in written if leaks(path.read_bytes()) and path.suffix != ".properties"}
+    assert leaking == set()
     assert all(path.stat().st_mode & 0o077 == 0 for path in written if leaks(path.read_bytes()))
 
 

@@ -189,9 +189,9 @@ def test_a_difference_of_secrets_is_seen(kafkactl: Any, log: Path, tmp_path: Pat
 
 def test_asked_for_they_are_shown(kafkactl: Any, log: Path) -> None:
     for words in (["dump"], ["image"]):
-        told = kafkactl("log", *words, log, "--show-secrets", "-o", "json").stdout
-        assert not [value for _, _, value in PLANTED if json.dumps(value) not in told]
-        assert "hunter36" in told
+        shown_text = kafkactl("log", *words, log, "--show-secrets", "-o", "json").stdout
+        assert not [value for _, _, value in PLANTED if json.dumps(value) not in shown_text]
+        assert "hunter36" in shown_text
 
 
 def test_details(kafkactl: Any, log: Path, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def _all_of(words: set[str]) -> str:
 
 
 @contextlib.contextmanager
-def nobody() -> Iterator[str]:
+def silent_port() -> Iterator[str]:
     """An address that takes connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"127.0.0.1:{server.getsockname()[1]}"
@@ -126,7 +126,7 @@ class TestWords:
         assert answer(home, "nodes unregister --id 2")[0] == ["2"], "the cache answers for a cluster that is away"
 
     def test_a_cluster_that_hangs_or_is_away_is_not_waited_for(self, home: dict[str, str]) -> None:
-        with nobody() as address:
+        with silent_port() as address:
             for server in (address, "127.0.0.1:1"):
                 words, errors, seconds = answer(home, f"nodes unregister --bootstrap-server {server} --id ")
                 assert (words, errors) == ([], "")

@@ -119,7 +119,7 @@ class Campaign:
         self._old: Flat = {}
         self._new: Flat = {}
 
-    def play(self, *, errors_every: int = 1) -> Figures:
+    def run_all(self, *, errors_every: int = 1) -> Figures:
         """The first run with its crashes, the runs that follow them, and the runs with errors."""
         self._fresh()
         model = read_tree(self.root)

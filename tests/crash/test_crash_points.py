@@ -102,7 +102,7 @@ def format_point(root: Path, scenario: Scenario, point: Point, *, same_plan: boo
     applied = run(plan, faulty(root, point))
     check_no_third_state(root, plan, before)
     if applied is not None:
-        check_told(root, plan, applied, before)
+        check_findings(root, plan, applied, before)
     check_asks_for_ignore_formatted(root, scenario)
     again = plan if same_plan else scenario.plan(root, OtherSource())
     assert again.outcome in {Outcome.PLANNED, Outcome.NOTHING_TO_DO}, again.findings
@@ -157,7 +157,7 @@ def is_ours(name: str) -> bool:
     return is_staged_name(Path(name).name) or Path(name).name == KAFKACTL_LOCK
 
 
-def check_told(root: Path, plan: FormatPlan, applied: Applied, before: Tree) -> None:
+def check_findings(root: Path, plan: FormatPlan, applied: Applied, before: Tree) -> None:
     """The outcome is what the disks say."""
     written = [directory for directory in plan.directories if directory.action is Action.FORMAT]
     marked = [directory.path for directory in written if (Path(directory.path) / META_PROPERTIES).exists()]
@@ -175,7 +175,7 @@ def check_told(root: Path, plan: FormatPlan, applied: Applied, before: Tree) -> 
     if applied.outcome is not Outcome.DONE:
         assert all(finding.advice for finding in applied.findings if finding.severity is not Severity.WARNING), ids
     if "format-not-begun" in ids:
-        # A lock file that could not be locked stays, and is no trouble (check_complete).
+        # A lock file that could not be locked stays and does no harm (check_complete).
         now = {name: content for name, content in tree(root).items() if Path(name).name != KAFKACTL_LOCK}
         kept = {name: content for name, content in before.items() if not is_ours(name)}
         left = {name for name in now.keys() - kept.keys() if not is_ours(name)}

@@ -70,9 +70,9 @@ def fail_once(root: Path, number: int, fault: Fault) -> None:
     made.mkdir()
     sources = worlds.tree(root / "sources")
     files, first = faulty(root, number, fault), planned(root)
-    told = None
+    outcome = None
     try:
-        told = apply(first, files).outcome
+        outcome = apply(first, files).outcome
     except Killed:
         if fault is Fault.POWER_LOSS:
             files.lose_power()
@@ -80,9 +80,9 @@ def fail_once(root: Path, number: int, fault: Fault) -> None:
     has_mark = (out / "meta.properties").exists()
     if has_mark:
         check_whole(out, first)
-    assert told in (None, Outcome.DONE, Outcome.PARTIAL, Outcome.FAILED)
-    assert told is not Outcome.DONE or has_mark
-    assert told is not Outcome.FAILED or not has_mark
+    assert outcome in (None, Outcome.DONE, Outcome.PARTIAL, Outcome.FAILED)
+    assert outcome is not Outcome.DONE or has_mark
+    assert outcome is not Outcome.FAILED or not has_mark
     again = planned(root)
     assert again.outcome in (Outcome.PLANNED, Outcome.NOTHING_TO_DO), [
         finding.message for finding in again.plan.findings

@@ -32,7 +32,7 @@ def scratch() -> Iterator[Path]:
 
 @pytest.mark.parametrize("command", [found for found in COMMANDS if found.sample], ids=lambda command: command.title)
 def test_a_sample_of_the_crashes(command: Command, scratch: Path) -> None:
-    figures = Campaign(command, scratch, second_every=command.sample).play(errors_every=command.sample)
+    figures = Campaign(command, scratch, second_every=command.sample).run_all(errors_every=command.sample)
     assert figures.third_states == []
     assert figures.states >= 2 and figures.second_runs and figures.errors
 
@@ -41,7 +41,7 @@ def test_a_sample_of_the_crashes(command: Command, scratch: Path) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.title)
 def test_every_crash(command: Command, scratch: Path) -> None:
-    figures = Campaign(command, scratch, second_every=command.every, third_every=_THIRD_EVERY).play(
+    figures = Campaign(command, scratch, second_every=command.every, third_every=_THIRD_EVERY).run_all(
         errors_every=command.every
     )
     record(command.title, figures)
@@ -93,7 +93,7 @@ def test_a_flawed_writer_is_found(flaw: dict[str, bool], found: str | None, scra
         (root / "result").write_bytes(b"old")
 
     command = Command("writer", "", prepare, lambda root, _world, _mark: _write(root, **how))
-    wrong = Campaign(command, scratch).play().third_states
+    wrong = Campaign(command, scratch).run_all().third_states
     assert any(found in each for each in wrong) if found else wrong == []
 
 

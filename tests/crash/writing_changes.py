@@ -29,7 +29,7 @@ from tests.fakes.migration_hooks import FakeWorld
 from tests.migration import zk_trees
 from tests.migration.driver.test_back import go_back
 from tests.migration.driver.test_run import forward
-from tests.quorum.played import LOST, PlayedQuorum, Reaction
+from tests.quorum.played import LOST, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, world
 
 _JOURNAL = "state/journal.jsonl"
@@ -72,10 +72,10 @@ def _ended(subject: str, cluster_id: str) -> Callable[[Flat, Flat, Flat], str | 
 # --- voters -----------------------------------------------------------------------------------------------------------
 
 
-def _reassign(variant: str, target: str, start: Callable[[], PlayedQuorum]) -> Command:
+def _reassign(variant: str, target: str, start: Callable[[], SteppedQuorum]) -> Command:
     wanted = parse_target(target)
 
-    def run(root: Path, quorum: PlayedQuorum, mark: Mark) -> str:
+    def run(root: Path, quorum: SteppedQuorum, mark: Mark) -> str:
         goal = Goal(
             description={"verb": "reassign", "target": target},
             plan=lambda state, around: plan_reassignment(state, wanted, around),
@@ -90,7 +90,7 @@ def _reassign(variant: str, target: str, start: Callable[[], PlayedQuorum]) -> C
         quorum.at_action = lambda _number, _name: None
         return outcome
 
-    def goal(quorum: PlayedQuorum) -> str | None:
+    def goal(quorum: SteppedQuorum) -> str | None:
         found = ids_of(quorum.world.voters)
         return None if found == [voter.node_id for voter in wanted] else f"the voters are {found}"
 
@@ -101,10 +101,10 @@ def _reassign(variant: str, target: str, start: Callable[[], PlayedQuorum]) -> C
 
 
 def _reassignments() -> Iterator[Command]:
-    yield _reassign("three voters replaced", "4,5,6", lambda: PlayedQuorum(world=world("1 2 3", observers="4 5 6")))
+    yield _reassign("three voters replaced", "4,5,6", lambda: SteppedQuorum(world=world("1 2 3", observers="4 5 6")))
     yield _reassign(
         "answer lost", "1,2,3",
-        lambda: PlayedQuorum(world=world("1", observers="2 3"), reactions=[Reaction(answer=LOST)]),
+        lambda: SteppedQuorum(world=world("1", observers="2 3"), reactions=[Reaction(answer=LOST)]),
     )  # fmt: skip
 
 
@@ -122,11 +122,11 @@ def _migrate(
         return copy.deepcopy(first[0])
 
     def run(root: Path, cluster: FakeCluster, mark: Mark) -> str:
-        played = FakeWorld(cluster)
-        played.on_act = mark
+        migrating = FakeWorld(cluster)
+        migrating.on_act = mark
         (root / "state").mkdir(exist_ok=True)
         with mock.patch.object(migration_crew, "Unsynced", OsFilesystem):
-            return str(go(played, root / "state").outcome.value)
+            return str(go(migrating, root / "state").outcome.value)
 
     def goal(cluster: FakeCluster) -> str | None:
         return None if cluster.harm == [] else f"harm: {cluster.harm}"

@@ -192,7 +192,7 @@ class Clients:
         (self.root / "real-kubectl").write_text(path)
 
     @property
-    def told(self) -> list[list[str]]:
+    def recorded(self) -> list[list[str]]:
         """Every call, as its words."""
         path = self.root / "told.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

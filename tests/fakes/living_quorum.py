@@ -24,7 +24,7 @@ from tests.quorum.worlds import CLUSTER_ID, endpoint, key, versions
 NO_OP_MS = 500
 FETCH_WAIT_MS = 500
 FETCH_TIMEOUT_MS = 2_000
-STUCK_MS = 1_000.0  # what a node that hangs costs whoever asks it
+STUCK_MS = 1_000.0  # what a request to a hanging node costs its sender
 EPOCH_MS = 1_700_000_000_000
 
 

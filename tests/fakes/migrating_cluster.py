@@ -243,7 +243,7 @@ class FakeCluster:
             self.harm.append(f"disks of {id} wiped while it runs")
         self.nodes[id].formatted = None
 
-    # --- what happens by itself ---
+    # --- what happens without a request ---
 
     def advance(self, duration_ms: float) -> None:
         """Time passes."""

@@ -116,8 +116,8 @@ def turn(target: Target, row: Row, seconds: int) -> tuple[Row, str | None]:
     folder = WORK / target.name
     words = [sys.executable, "-m", "tests.fuzz.guided", target.name, str(folder), f"-max_total_time={seconds}"]
     run = subprocess.run(words, cwd=ROOT, capture_output=True, check=False)
-    told = run.stderr.decode("utf-8", "replace") + run.stdout.decode("utf-8", "replace")
-    done, executed = _DONE.search(told), _EXECUTED.search(told)
+    output = run.stderr.decode("utf-8", "replace") + run.stdout.decode("utf-8", "replace")
+    done, executed = _DONE.search(output), _EXECUTED.search(output)
     row = replace(
         row,
         executions=row.executions + (int(executed[1]) if executed else 0),
@@ -125,7 +125,7 @@ def turn(target: Target, row: Row, seconds: int) -> tuple[Row, str | None]:
         edges=max(row.edges, int(done[1]) if done else 0),
         features=max(row.features, int(done[2]) if done else 0),
     )
-    return row, None if run.returncode == 0 and _take_failures(target) == 0 else told[-6000:]
+    return row, None if run.returncode == 0 and _take_failures(target) == 0 else output[-6000:]
 
 
 def _take_failures(target: Target) -> int:

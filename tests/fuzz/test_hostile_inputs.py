@@ -273,7 +273,7 @@ OF_THE_LIBRARY = tuple(library_kinds(Path(), None, None))  # type: ignore[arg-ty
 KINDS = (*OF_THE_LIBRARY, *OF_COMMANDS)
 # Whose sound samples are refusals themselves, or need a server that goes on.
 _REFUSED = ("scram", "refusal of a token", "client properties", "zookeeper properties")
-# How many of a few, and of many: what takes a socket or a command is played less often.
+# How many of a few, and of many: inputs that take a socket or a command are tried less often.
 _SLOW = {"scram": (15, 800), "zookeeper answers": (2, 100), "answer with a token": (10, 800)}
 _FEW, _MANY, _COMMANDS = 20, 2_000, (4, 250)
 # Read once: the fixture that runs commands takes such variables away.
@@ -297,7 +297,7 @@ def kind(request: pytest.FixtureRequest, tmp_path: Path, kafkactl: Kafkactl) -> 
             yield kind
 
 
-def play(kind: Kind, examples: int, *, at_random: bool) -> None:
+def try_inputs(kind: Kind, examples: int, *, at_random: bool) -> None:
     """Sound samples first, then damaged ones."""
     for sample in kind.samples:
         fed(kind.feed, sample)
@@ -324,13 +324,13 @@ def fed(feed: Feed, said: bytes) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, indirect=True)
 def test_a_few(kind: Kind, request: pytest.FixtureRequest) -> None:
-    play(kind, numbers(request)[0], at_random=False)
+    try_inputs(kind, numbers(request)[0], at_random=False)
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", KINDS, indirect=True)
 def test_many(kind: Kind, request: pytest.FixtureRequest) -> None:
-    play(kind, int(_EXAMPLES or numbers(request)[1]), at_random=True)
+    try_inputs(kind, int(_EXAMPLES or numbers(request)[1]), at_random=True)
 
 
 def numbers(request: pytest.FixtureRequest) -> tuple[int, int]:
@@ -346,7 +346,7 @@ def test_a_defect_would_be_seen() -> None:
         json.loads(said)["a"].strip()
 
     with pytest.raises((TypeError, AttributeError, ValueError, KeyError, RecursionError)):
-        play(Kind((b'{"a":"b"}',), feed), 50, at_random=False)
+        try_inputs(Kind((b'{"a":"b"}',), feed), 50, at_random=False)
 
 
 def test_the_damage_is_of_all_kinds() -> None:

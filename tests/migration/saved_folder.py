@@ -21,7 +21,7 @@ def save(place: Path, observation: Observation) -> Path:
     """All of an observation that a log of a few records can say."""
     place.mkdir(parents=True)
     lock = observation.lock
-    told = {
+    document = {
         "kind": "migrate.observation",
         "schema_version": 1,
         "time_ms": observation.time_ms,
@@ -32,7 +32,7 @@ def save(place: Path, observation: Observation) -> Path:
         },
         "nodes": [_node(node) for node in observation.nodes],
     }
-    (place / "observation.json").write_text(json.dumps(told))
+    (place / "observation.json").write_text(json.dumps(document))
     if observation.tree is not None:
         (place / "zk.jsonl.gz").write_bytes(encode_znodes(observation.tree.znodes.values()))
     for id, facts in observation.logs.items():

@@ -107,8 +107,8 @@ def test_what_is_wrong(text: str, words: str):
 
 @pytest.mark.parametrize("value", ["-1", "true", '"168"', "8761", "nan"])
 def test_hours_are_hours(value: str):
-    (told,) = problems(f"soak_hours = {value}\n", HEAD, BROKER, CONTROLLER)
-    assert "expected hours, from 0 to 8760" in told
+    (problem,) = problems(f"soak_hours = {value}\n", HEAD, BROKER, CONTROLLER)
+    assert "expected hours, from 0 to 8760" in problem
 
 
 @pytest.mark.parametrize("text", [b"[zookeeper", b"\xff", b"a = " + b"[" * 100_000])

@@ -102,16 +102,16 @@ def try_mutants(seconds: float) -> bool:
         left = [mutant for mutant in package.sampled() if mutant.id not in known]
         if left:
             with Runner(package) as runner:
-                left = _tried(runner, _tried(runner, left, end, anew=False), end, anew=True)
+                left = _tried(runner, _tried(runner, left, end, afresh=False), end, afresh=True)
         tried_all = tried_all and not left
     return tried_all and ask_mypy()
 
 
-def _tried(runner: Runner, mutants: list[Mutant], end: float, *, anew: bool) -> list[Mutant]:
+def _tried(runner: Runner, mutants: list[Mutant], end: float, *, afresh: bool) -> list[Mutant]:
     """Those that are left to try: where an import is needed it takes longest, so it comes last."""
     left = []
     for mutant in mutants:
-        verdict = runner.verdict(mutant, anew=anew) if time.monotonic() < end else None
+        verdict = runner.verdict(mutant, afresh=afresh) if time.monotonic() < end else None
         if verdict is None:
             left.append(mutant)
         else:
@@ -149,19 +149,19 @@ class Runner:
     def __init__(self, package: Package) -> None:
         self._package = package
         self._forked: subprocess.Popen[str] | None = None
-        self._anew: subprocess.Popen[str] | None = None
+        self._fresh: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Runner:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in filter(None, (self._forked, self._anew)):
+        for process in filter(None, (self._forked, self._fresh)):
             process.communicate()
 
-    def verdict(self, mutant: Mutant, *, anew: bool = True) -> Verdict | None:
+    def verdict(self, mutant: Mutant, *, afresh: bool = True) -> Verdict | None:
         """Run the tests on this mutant until one fails; None where that takes an import, and not `anew`."""
         answer = self.ask_forked(mutant.path, mutant.source or "")
-        if answer["code"] is None and not anew:
+        if answer["code"] is None and not afresh:
             return None
         if answer["code"] is None:
             own = f"test_{Path(mutant.path).name}"
@@ -182,11 +182,11 @@ class Runner:
 
     def ask(self, order: dict[str, Any]) -> dict[str, Any]:
         """One order for tests.mutation.runner and its answer."""
-        if self._anew is None:
-            self._anew = self._started("runner")
+        if self._fresh is None:
+            self._fresh = self._started("runner")
             words = {"own": "", "tests": self._package.tests, "most_seconds": MOST_SECONDS}
-            self._passed(self._asked(self._anew, words))
-        return self._asked(self._anew, {"most_seconds": MOST_SECONDS} | order)
+            self._passed(self._asked(self._fresh, words))
+        return self._asked(self._fresh, {"most_seconds": MOST_SECONDS} | order)
 
     def _passed(self, answer: dict[str, Any]) -> None:
         if answer["code"] != 0:

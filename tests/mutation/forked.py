@@ -31,7 +31,7 @@ import pytest
 from tests.mutation.runner import MOST_MEMORY_BYTES, ending
 
 Answer = dict[str, Any]
-# A mutant may take so much longer than its tests do without it, before it counts as a loop without an end.
+# A mutant may take so much longer than its tests do without it, before it is taken for an endless loop.
 TIMES_SLOWER, LEAST_SECONDS = 20, 20
 # What these many seconds of tests (of CPU, the quickest that call the function) do not catch has survived. Only few
 # mutants need them all; with 4, tests of whole commands were left out that would have failed.

@@ -115,7 +115,7 @@ class _Collector(cst.CSTVisitor):
         line = self.get_metadata(PositionProvider, node).start.line
         function = ".".join(self._names) or "(module)"
         was, now = _one_line(self._module.code_for_node(node)), _one_line(self._module.code_for_node(changed))
-        # An operator alone says too little: the line it stands in goes with it.
+        # An operator alone says too little: its whole line is part of the key.
         around = self._lines[line - 1].strip()
         key = (function, operator, around, was, now)
         self._seen[key] += 1

@@ -69,7 +69,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
             OAUTH.format(url="https://tokens.example/t", more=' ssl.endpoint.identification.algorithm=""'),
             ["host-name-not-checked"],
         ),
-        (OAUTH.format(url="http://[x", more=""), []),  # said by whoever asks there
+        (OAUTH.format(url="http://[x", more=""), []),  # reported where the URL is used
         (
             OAUTH.format(url="https://t.example", more="").replace("SASL_SSL", "SASL_PLAINTEXT"),
             ["login-in-the-clear"],
@@ -148,7 +148,7 @@ def test_a_file_of_a_user_that_a_group_may_read(tmp_path: Path) -> None:
     file = tmp_path / "f"
     file.touch(0o600)
     file.chmod(0o640)
-    os.chown(file, 65534, 4)  # nobody, adm
+    os.chown(file, 65534, 4)  # uid 65534, group adm
     assert [finding.message for finding in file_exposure(str(file), "it")] == [
         f"it {file} can be read by the group {grp.getgrgid(4).gr_name} (mode 0640)"
     ]

@@ -13,7 +13,7 @@ from kafkactl.findings import Outcome
 from kafkactl.operations.nodes.unregister import Unregistered, observe_and_plan, unregister_node
 from tests.adapters.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster
 
-# The leader is watched over real sockets for 2 s: a machine that stands still in them is a refusal, as it should be.
+# The leader is watched over real sockets for 2 s: a machine that stalls meanwhile is refused, as it should be.
 pytestmark = pytest.mark.flaky(reruns=2, reruns_delay=1)
 
 

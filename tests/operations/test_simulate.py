@@ -26,9 +26,9 @@ def test_the_example_of_the_guide_runs(tmp_path, monkeypatch):
 
 
 def test_progress_is_reported_run_by_run():
-    told: list[int] = []
-    found = kafkactl.simulate.profile("rolling-restart", runs=3, duration_ms=1_000, on_progress=told.append)
-    assert (told, found.verdict, found.to_dict()["runs"]) == ([1, 2, 3], "passed", 3)
+    progress: list[int] = []
+    found = kafkactl.simulate.profile("rolling-restart", runs=3, duration_ms=1_000, on_progress=progress.append)
+    assert (progress, found.verdict, found.to_dict()["runs"]) == ([1, 2, 3], "passed", 3)
 
 
 def test_a_script_and_what_is_wrong(tmp_path):

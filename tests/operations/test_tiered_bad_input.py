@@ -206,7 +206,7 @@ def test_what_may_be_in_a_batch_that_is_cut_is_not_a_gap(tmp_path: Path):
     assert ids(answer) == ["copy-in-progress", "metadata-log-cut-at-end"]
     assert answer.partitions[0]["holes"] == []
     log = three()
-    log.data += bytes(4096)  # reserved room is no batch
+    log.data += bytes(4096)  # reserved space holds no batch
     assert ids(audited(tmp_path, log)) == []
     log = LogOf(0).add(TOPIC.copied(0, "b", 10, 19), TOPIC.copied(0, "c", 20, 29))
     log.data = log.data[:-7]

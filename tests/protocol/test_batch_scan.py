@@ -22,7 +22,7 @@ def log(count: int, first: int = 0) -> bytes:
     )
 
 
-def told(data: bytes, **named: object) -> list[object]:
+def scanned(data: bytes, **named: object) -> list[object]:
     """Offsets of good batches; (position, end, id) of damage."""
     return [
         piece.base_offset if isinstance(piece, BatchHeader) else (piece.position, piece.end, piece.error.id)
@@ -34,26 +34,26 @@ SIZE = len(log(1))
 
 
 def test_a_sound_file_has_no_damage():
-    assert told(log(4)) == [0, 1, 2, 3]
-    assert told(b"") == []
+    assert scanned(log(4)) == [0, 1, 2, 3]
+    assert scanned(b"") == []
 
 
 def test_a_flipped_byte_costs_one_batch():
     data = bytearray(log(4))
     data[SIZE + 65] ^= 1
-    assert told(bytes(data)) == [0, (SIZE, 2 * SIZE, "crc-mismatch"), 2, 3]
-    assert told(bytes(data), check_crc=False) == [0, 1, 2, 3]
+    assert scanned(bytes(data)) == [0, (SIZE, 2 * SIZE, "crc-mismatch"), 2, 3]
+    assert scanned(bytes(data), check_crc=False) == [0, 1, 2, 3]
 
 
 def test_an_unbelievable_length_does_not_hide_what_follows():
     data = bytearray(log(4))
     data[SIZE + 8 : SIZE + 12] = (2**30).to_bytes(4, "big")
-    assert told(bytes(data)) == [0, (SIZE, 2 * SIZE, "truncated-batch"), 2, 3]
+    assert scanned(bytes(data)) == [0, (SIZE, 2 * SIZE, "truncated-batch"), 2, 3]
 
 
 def test_a_cut_tail():
     data = log(3)[:-5]
-    assert told(data) == [0, 1, (2 * SIZE, len(data), "truncated-batch")]
+    assert scanned(data) == [0, 1, (2 * SIZE, len(data), "truncated-batch")]
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_only_zeros_and_a_batch_that_is_not_whole_may_be_the_end_of_a_log(data: 
 
 def test_a_tail_of_zeros():
     data = log(2) + bytes(100_000)
-    assert told(data) == [0, 1, (2 * SIZE, len(data), "zero-tail")]
+    assert scanned(data) == [0, 1, (2 * SIZE, len(data), "zero-tail")]
     data += log(1, first=2)
-    assert told(data) == [0, 1, (2 * SIZE, len(data) - SIZE, "invalid-batch-length"), 2]
+    assert scanned(data) == [0, 1, (2 * SIZE, len(data) - SIZE, "invalid-batch-length"), 2]
 
 
 def test_garbage_in_the_middle_and_at_the_start():
@@ -88,7 +88,7 @@ def test_garbage_in_the_middle_and_at_the_start():
 
 def test_an_old_batch_inside_damage_is_not_taken_for_a_new_one():
     data = log(2, first=10) + b"?" * 5 + log(1, first=3) + log(1, first=12)
-    assert [entry for entry in told(data) if isinstance(entry, int)] == [10, 11, 12]
+    assert [entry for entry in scanned(data) if isinstance(entry, int)] == [10, 11, 12]
 
 
 def test_positions_are_those_of_the_file():

@@ -18,7 +18,7 @@ OK, LOST = Answer(code=0), Answer(code=None)
 TIMED_OUT = Answer(code=7, message="The request timed out.")
 
 
-class PlayedClock:
+class SteppedClock:
     """A clock on which time passes only when the code under test waits."""
 
     def __init__(self) -> None:
@@ -43,14 +43,14 @@ class Reaction:
 
 
 @dataclass
-class PlayedQuorum:
+class SteppedQuorum:
     """The port of a change onto a world of tests. `reactions` are used up by the requests, in order.
 
     `at_action` gets the number of every action before it happens; it may end the process, or change the world.
     """
 
     world: World
-    clock: PlayedClock = field(default_factory=PlayedClock)
+    clock: SteppedClock = field(default_factory=SteppedClock)
     reactions: list[Reaction] = field(default_factory=list)
     at_action: Callable[[int, str], None] = lambda number, name: None
     rehearsals: list[Answer] = field(default_factory=list)

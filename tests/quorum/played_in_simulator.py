@@ -80,7 +80,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Played:
+class CaseRun:
     """One journey: how it ended, and whether the quorum still had what it needs with the fault in place."""
 
     result: ChangeResult
@@ -99,7 +99,7 @@ def begun(case: Case, release: str, seed: int) -> bytes:
     _pass(operator, 5 * _SECOND)
     for node in (*case.dead, *case.replaced):
         carry_out(operator, statement("kill", node))
-    _pass(operator, 10 * _SECOND)  # a node that led, and comes back blank before another is elected, ends itself
+    _pass(operator, 10 * _SECOND)  # a former leader that returns blank before the next election exits
     for node in case.replaced:
         carry_out(operator, statement("wipe", node))
         carry_out(operator, statement("start", node))
@@ -136,7 +136,7 @@ def faults(case: Case, events: list[int]) -> Iterator[Fault]:
                     yield Fault(kind, node, event)
 
 
-def play(case: Case, world: bytes, fault: Fault) -> Played:
+def run_case(case: Case, world: bytes, fault: Fault) -> CaseRun:
     """The journey with one fault; then the fault is mended, and the same change is asked for again."""
     port = SimulatedQuorum(pickle.loads(world))
     operator, announced = port.operator, [10]
@@ -156,24 +156,24 @@ def play(case: Case, world: bytes, fault: Fault) -> Played:
     commits = _commits(port, 40 * _SECOND) if able else False
     carry_out(operator, _mending(fault))
     if not _commits(port, 60 * _SECOND):
-        return Played(result, announced[0], able, commits, None)
+        return CaseRun(result, announced[0], able, commits, None)
     port.sleep_ms(10_000)
     mended = change(port, goal, journal, clock=port, patience=POLICY)
-    return Played(result, announced[0], able, commits, mended)
+    return CaseRun(result, announced[0], able, commits, mended)
 
 
-def judged(case: Case, fault: Fault, played: Played) -> str:
+def judged(case: Case, fault: Fault, run: CaseRun) -> str:
     """What is wrong with how a journey ended; empty if nothing is."""
-    if not played.able and played.announced > 0:
-        return f"the majority is lost, and {played.announced} failures were said to be survived"
-    if played.able and not played.commits:
+    if not run.able and run.announced > 0:
+        return f"the majority is lost, and {run.announced} failures were said to be survived"
+    if run.able and not run.commits:
         return "a majority runs, and nothing is committed"
-    if played.mended is None:
+    if run.mended is None:
         return "the fault is mended, and nothing is committed"
-    if played.mended.outcome not in (Outcome.DONE, Outcome.NOTHING_TO_DO):
-        told = [finding.id for finding in played.mended.findings]
-        return f"the fault is mended, and the change ends {played.mended.outcome.value}: {told}"
-    state = played.mended.after
+    if run.mended.outcome not in (Outcome.DONE, Outcome.NOTHING_TO_DO):
+        values = [finding.id for finding in run.mended.findings]
+        return f"the fault is mended, and the change ends {run.mended.outcome.value}: {values}"
+    state = run.mended.after
     if state is None or tuple(sorted(voter.id for voter in state.voters)) != case.wanted:
         return f"{case.wanted} were wanted, and {state} is there"
     return ""
@@ -193,10 +193,10 @@ def _announced(case: Case, port: SimulatedQuorum) -> int:
     voters = frozenset(latest_voters(world).keys)
     if case.converts:
         return (len(voters) - 1) // 2
-    told = [tolerates(voters, alive)]
+    values = [tolerates(voters, alive)]
     if port.sent:
-        told += [port.sent[-1].tolerates_before, port.sent[-1].tolerates_after]
-    return min(told)
+        values += [port.sent[-1].tolerates_before, port.sent[-1].tolerates_after]
+    return min(values)
 
 
 def _statement(fault: Fault) -> object:

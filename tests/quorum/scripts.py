@@ -35,11 +35,11 @@ class Story:
         return COMMANDS[name](self, words)
 
     def quorum(self, words: list[str]) -> str:
-        told = dict(word.split("=") for word in words if "=" in word)
-        brokers = frozenset(map(int, told.get("brokers", "").split()))
-        leader = int(told["leader"]) if "leader" in told else None
-        parts = {name: told.get(name, "") for name in ("dead", "observers")}
-        self.world = world(told["voters"], leader=leader, static="static" in words, broker_only=brokers, **parts)
+        options = dict(word.split("=") for word in words if "=" in word)
+        brokers = frozenset(map(int, options.get("brokers", "").split()))
+        leader = int(options["leader"]) if "leader" in options else None
+        parts = {name: options.get(name, "") for name in ("dead", "observers")}
+        self.world = world(options["voters"], leader=leader, static="static" in words, broker_only=brokers, **parts)
         return self._shown()
 
     def reassign(self, words: list[str]) -> str:

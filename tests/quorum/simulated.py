@@ -219,13 +219,13 @@ def _facts(machine: Machine, reached: bool) -> NodeFacts:
     process: Any = machine.process
     runs = process is not None and not machine.is_paused and reached
     level = process.log.kraft_version if runs else 0
-    told = {"metadata.version": 30, **({"kraft.version": level} if level else {})}
+    finalized = {"metadata.version": 30, **({"kraft.version": level} if level else {})}
     return NodeFacts(
         id=machine.id,
         answers=runs,
         is_controller=True if runs else None,
         cluster_id=CLUSTER_ID if runs else None,
-        versions=versions(finalized=told) if runs else None,
+        versions=versions(finalized=finalized) if runs else None,
         auto_join=False if runs else None,
         named_itself=runs,
     )

@@ -84,9 +84,9 @@ def test_every_situation_that_forbids_a_change(id):
     assert plan.outcome is Outcome.REFUSED and plan.next_step is None
     forced = plan_reassignment(state, target, replace(circumstances, overrides=ALL_FLAGS))
     assert (id in _blockers(forced)) is (id not in OVERRIDES)
-    told = next(finding for finding in plan.findings if finding.id == id)
-    assert told.advice
-    assert (OVERRIDES.get(id, "no flag") in told.advice) is (id in OVERRIDES)
+    reported = next(finding for finding in plan.findings if finding.id == id)
+    assert reported.advice
+    assert (OVERRIDES.get(id, "no flag") in reported.advice) is (id in OVERRIDES)
 
 
 def test_all_reasons_at_once():
@@ -176,9 +176,9 @@ def test_wrong_endpoints_in_the_voter_set_are_reported_in_every_plan():
         plan_reassignment(state, parse_target("1,2,3")),
         plan_removal(state, key(3)),
     ):
-        told = {finding.id: finding.subject for finding in plan.findings}
-        assert told["voter-endpoint-not-registered"] == "controller 2"
-        assert told["voter-endpoint-silent"] == "controller 3"
+        reported = {finding.id: finding.subject for finding in plan.findings}
+        assert reported["voter-endpoint-not-registered"] == "controller 2"
+        assert reported["voter-endpoint-silent"] == "controller 3"
         assert plan.outcome is not Outcome.REFUSED
 
 
@@ -188,8 +188,8 @@ def test_a_removed_controller_that_joins_automatically():
     stopped = replace(known, overrides=frozenset({"--node-will-be-stopped"}))
     assert plan_removal(HEALTHY, key(3), stopped).outcome is Outcome.PLANNED
     assert "auto-join-possible" in {finding.id for finding in plan_removal(HEALTHY, key(3)).findings}
-    told = plan_removal(HEALTHY, key(3), Circumstances(auto_join=frozenset())).findings
-    assert "auto-join-possible" not in {finding.id for finding in told}
+    reported = plan_removal(HEALTHY, key(3), Circumstances(auto_join=frozenset())).findings
+    assert "auto-join-possible" not in {finding.id for finding in reported}
 
 
 @pytest.mark.parametrize(("level", "stays"), [(30, True), (33, False)])
@@ -215,8 +215,8 @@ LOST = replace(
 def test_a_single_request_may_rescue_and_promises_nothing():
     for plan in (plan_removal(LOST, key(2)), plan_addition(LOST, key(3), [endpoint(3)])):
         assert plan.outcome is Outcome.PLANNED
-        told = next(finding for finding in plan.findings if finding.id == "leader-without-majority")
-        assert told.severity is Severity.WARNING and "if it gets there in time" in told.message
+        reported = next(finding for finding in plan.findings if finding.id == "leader-without-majority")
+        assert reported.severity is Severity.WARNING and "if it gets there in time" in reported.message
 
 
 def test_what_does_not_rescue_is_a_wedge_as_ever():
@@ -245,8 +245,8 @@ def test_conversion_needs_every_node_on_level_1_and_reports_which_were_silent():
     state = replace(static, nodes=_node(static, 2, versions=without) | {7: NodeFacts(id=7, answers=False)})
     plan = plan_conversion(state, Circumstances(epoch_age_ms=60_000))
     assert _blockers(plan) == ["node-without-kraft-version-1"]
-    told = {finding.id for finding in plan.findings}
-    assert "node-did-not-answer" in told and "epoch-is-young" not in told
+    reported = {finding.id for finding in plan.findings}
+    assert "node-did-not-answer" in reported and "epoch-is-young" not in reported
 
 
 def test_a_registration_of_a_dead_node_counts_in_a_conversion():
@@ -275,9 +275,9 @@ def test_what_a_node_says_of_auto_join_comes_before_what_is_guessed():
         return plan_removal(replace(HEALTHY, nodes=_node(HEALTHY, 3, **changes)), key(3))
 
     assert "removed-node-still-runs" in _blockers(plan(auto_join=True))
-    for told in (False, None):
-        found = {finding.id for finding in plan(auto_join=told).findings}
-        assert ("auto-join-possible" in found) is (told is None)
+    for auto_join in (False, None):
+        found = {finding.id for finding in plan(auto_join=auto_join).findings}
+        assert ("auto-join-possible" in found) is (auto_join is None)
 
 
 def test_a_set_outside_the_plan_is_a_concurrent_change():

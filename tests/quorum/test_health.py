@@ -99,8 +99,8 @@ def test_an_endpoint_that_is_not_the_voters(probe, id):
 def test_a_disk_that_was_replaced():
     alive = frozenset({key(1), key(2), key(3, "b")})
     state = World(voters=world().voters, alive=alive).observe()
-    told, broken = found(state)
-    assert told == {("voter-is-dead", "controller 3"), ("voter-runs-on-another-disk", "controller 3")}
+    reported, broken = found(state)
+    assert reported == {("voter-is-dead", "controller 3"), ("voter-runs-on-another-disk", "controller 3")}
     assert not broken
 
 

@@ -16,7 +16,7 @@ import pytest
 from kafkactl.findings import Outcome
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.step import Action
-from tests.quorum.played_in_simulator import CASES, Case, Fault, begun, faults, judged, play, undisturbed
+from tests.quorum.played_in_simulator import CASES, Case, Fault, begun, faults, judged, run_case, undisturbed
 from tests.simulator.figures import Figures
 
 RELEASES = ("3.9", "4.4")
@@ -50,7 +50,7 @@ def test_no_fault_costs_a_majority_that_was_not_announced(case, release):
     world, asked, other = _places(case, release, 1)
     draw = random.Random(f"{case.name} {release}")
     for fault in [*draw.sample(asked, min(SAMPLE, len(asked))), *draw.sample(other, SAMPLE // 2)]:
-        assert judged(case, fault, play(case, world, fault)) == "", fault
+        assert judged(case, fault, run_case(case, world, fault)) == "", fault
 
 
 def test_a_loss_that_no_plan_announced_is_seen():
@@ -59,12 +59,12 @@ def test_a_loss_that_no_plan_announced_is_seen():
     world = begun(case, "3.9", 1)
     _, asked, _ = undisturbed(case, world)
     fault = Fault("kill", 1, asked[0])
-    played = play(case, world, fault)
-    assert (played.able, played.announced) == (False, 0)
-    assert judged(case, fault, played) == ""
-    assert "the majority is lost" in judged(case, fault, replace(played, announced=1))
-    assert "nothing is committed" in judged(case, fault, replace(played, able=True))
-    assert "nothing is committed" in judged(case, fault, replace(played, mended=None))
+    run = run_case(case, world, fault)
+    assert (run.able, run.announced) == (False, 0)
+    assert judged(case, fault, run) == ""
+    assert "the majority is lost" in judged(case, fault, replace(run, announced=1))
+    assert "nothing is committed" in judged(case, fault, replace(run, able=True))
+    assert "nothing is committed" in judged(case, fault, replace(run, mended=None))
 
 
 @pytest.mark.campaign
@@ -80,10 +80,10 @@ def test_every_fault_at_every_event_of_a_request():
             row = figures.row(case.name, release)
             row[2] = len(drawn)
             for fault in drawn[row[0] : row[0] + min(STEP, left)]:
-                told = judged(case, fault, play(case, world, fault))
-                wrong += [(case.name, release, fault, told)] if told else []
+                verdict = judged(case, fault, run_case(case, world, fault))
+                wrong += [(case.name, release, fault, verdict)] if verdict else []
                 row[0] += 1
-                row[1] += bool(told)
+                row[1] += bool(verdict)
                 left -= 1
             figures.write()
     assert not wrong

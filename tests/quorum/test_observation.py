@@ -72,9 +72,9 @@ def _state(*answers, **changes):
 
 
 def _asked(node_id, *, answers=True, level=1):
-    told = versions(finalized={"kraft.version": level} if level else {})
-    told = told if answers else None
-    return NodeFacts(id=node_id, answers=answers, is_controller=True, versions=told, named_itself=answers)
+    answered = versions(finalized={"kraft.version": level} if level else {})
+    answered = answered if answers else None
+    return NodeFacts(id=node_id, answers=answers, is_controller=True, versions=answered, named_itself=answers)
 
 
 HEALTHY = [_replica(1, age_ms=0), _replica(2, end=995, age_ms=300), _replica(3, age_ms=60_000, end=700)]
@@ -92,12 +92,12 @@ def test_the_leaders_answer_becomes_the_state():
 
 
 def test_the_payload_is_the_one_of_the_face():
-    told = _state(_answer(HEALTHY), nodes=[_asked(1), _asked(2)]).to_dict()
-    assert list(told)[:10] == [
+    answered = _state(_answer(HEALTHY), nodes=[_asked(1), _asked(2)]).to_dict()
+    assert list(answered)[:10] == [
         *("cluster_id", "mode", "kraft_version", "leader_id", "leader_epoch", "high_watermark"),
         *("voters", "observers", "majority", "tolerates"),
     ]
-    assert told["voters"][1] == {
+    assert answered["voters"][1] == {
         "id": 2,
         "directory_id": str(directory("a")),
         "endpoints": [{"listener": "CONTROLLER", "host": "c2", "port": 9093}],

@@ -67,7 +67,7 @@ def _read(voters, *, high_watermark=1_000, end=1_001, epoch=5, dead=""):
 TIMED_OUT = Answer(code=7, message="The request timed out.")
 LOST = Answer(code=None)
 REMOVE, ADD = _step("3", Turn.REMOVE), _step("4", Turn.ADD)
-NOBODY = world("1 2 3", dead="2 3").observe()
+UNLED = world("1 2 3", dead="2 3").observe()
 
 CASES = {
     "committed, and the set shows it": (REMOVE, Answer(code=0), [_read("1 2")], Known.DONE),
@@ -115,7 +115,7 @@ CASES = {
         [_read("1 2 3 4", epoch=6), _read("1 2 3 4", high_watermark=1_001, end=1_002, epoch=6)],
         Known.DONE,
     ),
-    "nobody leads": (REMOVE, TIMED_OUT, [NOBODY], Known.UNKNOWN),
+    "nobody leads": (REMOVE, TIMED_OUT, [UNLED], Known.UNKNOWN),
     "nothing could be read": (REMOVE, LOST, [], Known.UNKNOWN),
     "no answer, not seen, and not long ago": (
         REMOVE,
@@ -174,7 +174,7 @@ def test_what_may_land_later_is_said_while_it_may():
 def test_a_wedge_says_what_a_lost_disk_would_mean():
     step = _step("2", Turn.REMOVE, dead="3")
     assert step.tolerates_after == -1
-    verdict = judge(step, TIMED_OUT, [NOBODY])
+    verdict = judge(step, TIMED_OUT, [UNLED])
     assert "voter {3}" in verdict.may_happen[0]
     assert "the quorum does not come back automatically" in verdict.may_happen[-1]
 

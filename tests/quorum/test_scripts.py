@@ -17,12 +17,12 @@ SCRIPTS = sorted((Path(__file__).parents[1] / "scripts" / "plans").glob("quorum_
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_the_output_of_the_script_is_unchanged(path):
-    told = path.read_text(encoding="utf-8")
-    found = replayed(told)
+    script = path.read_text(encoding="utf-8")
+    found = replayed(script)
     if os.environ.get("KAFKACTL_REWRITE") == "1":
         path.write_text(found, encoding="utf-8")
     else:
-        assert found == told
+        assert found == script
 
 
 def test_there_are_stories():

@@ -12,15 +12,15 @@ from tests.quorum.worlds import directory, key, world
 
 
 def test_the_payload_is_the_one_of_the_face():
-    told = plan_reassignment(world("1 2 3", observers="4").observe(), parse_target("1,2,4")).to_dict()
-    assert list(told) == ["outcome", "steps", "findings"]
-    assert told["outcome"] == "planned"
-    assert [(step["number"], step["action"], step["id"]) for step in told["steps"]] == [
+    document = plan_reassignment(world("1 2 3", observers="4").observe(), parse_target("1,2,4")).to_dict()
+    assert list(document) == ["outcome", "steps", "findings"]
+    assert document["outcome"] == "planned"
+    assert [(step["number"], step["action"], step["id"]) for step in document["steps"]] == [
         (1, "wait", 4),
         (2, "add", 4),
         (3, "remove", 3),
     ]
-    assert told["steps"][1] == {
+    assert document["steps"][1] == {
         "number": 2,
         "action": "add",
         "id": 4,
@@ -41,8 +41,8 @@ def test_waiting_changes_nothing_and_comes_before_each_addition():
 
 
 def test_an_upgrade_is_about_no_node():
-    told = plan_conversion(world("1 2 3", static=True).observe()).to_dict()["steps"][0]
-    assert (told["action"], told["id"], told["directory_id"]) == ("upgrade", None, None)
+    document = plan_conversion(world("1 2 3", static=True).observe()).to_dict()["steps"][0]
+    assert (document["action"], document["id"], document["directory_id"]) == ("upgrade", None, None)
 
 
 def test_done_steps_and_new_ones_count_on():

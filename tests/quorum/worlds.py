@@ -33,7 +33,7 @@ def endpoint(node_id: int) -> Endpoint:
 
 def versions(**changes) -> NodeVersions:
     """What a controller of 4.3 answers to ApiVersions."""
-    told = {
+    levels_seen = {
         "version": 4,
         "requests": REQUESTS,
         "supported": {"metadata.version": Versions(7, 30), "kraft.version": Versions(0, 1)},
@@ -41,7 +41,7 @@ def versions(**changes) -> NodeVersions:
         "finalized_epoch": 12,
         "zookeeper_migration_ready": False,
     }
-    return NodeVersions(**(told | changes))
+    return NodeVersions(**(levels_seen | changes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class World:
         """What a client sees of it."""
         leader = self.elected
         level = {"kraft.version": 0 if self.static else 1, "metadata.version": 30}
-        told = {
+        levels_seen = {
             "cluster_id": CLUSTER_ID,
             "mode": Mode.STATIC if self.static else Mode.DYNAMIC,
             "kraft_version": level["kraft.version"],
@@ -81,7 +81,7 @@ class World:
             "observers": tuple(self._replica(voter) for voter in sorted(self.alive - self.voters)) if leader else (),
             "nodes": {voter.node_id: self._facts(voter.node_id, level) for voter in sorted(self.voters | self.alive)},
         }
-        return QuorumState(**(told | changes))
+        return QuorumState(**(levels_seen | changes))
 
     def taken(self, step: Step) -> World:
         """The world after a request that Kafka takes. Raises AssertionError for what would wedge it."""
@@ -123,13 +123,13 @@ class World:
     def _facts(self, node_id: int, level: dict[str, int]) -> NodeFacts:
         runs = node_id in {member.node_id for member in self.alive}
         is_controller = node_id not in self.broker_only
-        told = versions(finalized={name: number for name, number in level.items() if number})
+        levels_seen = versions(finalized={name: number for name, number in level.items() if number})
         return NodeFacts(
             id=node_id,
             answers=runs,
             is_controller=is_controller if runs else None,
             cluster_id=CLUSTER_ID if runs else None,
-            versions=told if runs else None,
+            versions=levels_seen if runs else None,
         )
 
 

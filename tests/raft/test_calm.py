@@ -78,7 +78,7 @@ def facts(node: Node) -> dict:
     return found
 
 
-def told(world: Quorum, since: int) -> list:
+def notes_since(world: Quorum, since: int) -> list:
     return [(at, node_id, note) for at, node_id, note in world.history if note.effect == NOTE and at >= since]
 
 
@@ -105,7 +105,7 @@ def test_skipping_is_stepping(release, data):
         world.run(500)
         world.kill(world.leader.id)
         world.run(4_000)
-    assert told(fast, landed) == told(plain, landed)
+    assert notes_since(fast, landed) == notes_since(plain, landed)
 
 
 @pytest.mark.parametrize("release", RELEASES)

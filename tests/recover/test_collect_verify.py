@@ -122,8 +122,8 @@ def test_copies_give_the_same_plan(kafkactl: Cli, tmp_path: Path):
         shown = [word for path in paths for word in ("--log-dir", path)]
         run = kafkactl("quorum", "recover", *shown, "--lost", "2,3", "--adopt", "--out", tmp_path / "n", "--plan",
                        "-o", "json")  # fmt: skip
-        told = {name: run.json[name] for name in ("outcome", "losses", "repairs", "voters_before", "source")}
-        text = json.dumps(told)
+        summary = {name: run.json[name] for name in ("outcome", "losses", "repairs", "voters_before", "source")}
+        text = json.dumps(summary)
         for path in paths:
             text = text.replace(str(path), path.name.removeprefix("copy-"))
         answers.append(text)

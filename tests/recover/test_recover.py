@@ -447,7 +447,7 @@ def test_an_old_voter_that_answers(recover: Recovery, tmp_path: Path, requests: 
         words = (*LOST, "--bootstrap-controller", controller.address)
         if found:
             assert recover.refused(*words, disks=disks) == found
-        else:  # a broker may answer: it is no voter
+        else:  # a broker may answer: it is not a voter
             assert recover.plan(*words, disks=disks)["outcome"] == "planned"
     assert recover(*LOST, "--bootstrap-controller", "nonsense", disks=disks).code == 2
 

@@ -25,7 +25,7 @@ _FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
     "--remote-debugging-pipe",
 )  # fmt: skip
-# Puts our two ends where the browser looks for them: first out of the way, for they may lie there.
+# Moves our two ends to 3 and 4, where the browser expects them: via high numbers, as they may be 3 or 4 already.
 _START = """
 import fcntl, os, sys
 ours = [fcntl.fcntl(int(one), fcntl.F_DUPFD, 10) for one in sys.argv[1:3]]

@@ -31,7 +31,7 @@ BROWSER = find_browser()
 PICTURES = os.environ.get("KAFKACTL_REPORT_PICTURES")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine; see the first lines of this file")
 
-# What sticks out of the window to the right, but for what stands in something that scrolls by itself or is drawn.
+# What sticks out of the window to the right, except inside elements that scroll on their own, and pictures.
 WIDER = """
 [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > WIDTH + 1
   && !one.closest('.wide, svg')).map(one => one.tagName + ' ' + one.textContent.slice(0, 40))

@@ -15,7 +15,7 @@ from kafkactl._version import __version__
 from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.framework.leaf import LeafCommand
 from scripts import make_checks, make_layers, make_reference, make_states
-from tests.repository.tree import ROOT, product_files, shown
+from tests.repository.tree import PURE_PACKAGES, ROOT, product_files, shown
 
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
 DOCS = [*PAGES, *sorted((ROOT / "docs").rglob("*.md"))]
@@ -27,6 +27,7 @@ PLUGINS = {"level-of", "hello", "NAME"}  # the examples of docs/plugins.md, whic
 _MIGRATE = ("check", "plan", "status", "run", "rollback", "finalize", "compare", "render")
 COMING_VERBS = tuple(line for verb in _MIGRATE if (line := f"kafkactl migrate {verb}") not in COMMANDS)
 REMEDY = "run `make docs`"
+SHARED = {"change", "protocol", "schema"}  # pure packages that are a part of several journeys
 
 
 @pytest.mark.parametrize("name", make_reference.PAGES)
@@ -48,6 +49,13 @@ def test_files_that_the_tour_names_are_there(name):
     paths = [word for word in words if not re.search(r"[A-Z]{3}", word.replace("CONTRIBUTING", ""))]
     assert len(paths) > 10
     assert [path for path in paths if not ((ROOT / path).exists() or (ROOT / "kafkactl" / path).exists())] == []
+
+
+def test_the_tour_shows_every_journey():
+    """Each package that computes an answer for the commands is in the table of journeys."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("| journey |")[2].partition("\n\n")[0]
+    assert set(PURE_PACKAGES) - SHARED <= set(re.findall(r"`(\w+)/", table))
 
 
 def test_the_states_of_a_migration_are_the_table():

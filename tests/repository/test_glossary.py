@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ FOR_CONTRIBUTORS = [ROOT / "CONTRIBUTING.md", *(path for folder in ("decisions",
                     for path in sorted((ROOT / "docs" / folder).glob("*.md")))]  # fmt: skip
 CODE = re.compile(r"`[^`\n]+`")
 HELP = ROOT / "docs" / "reference" / "commands.md"
+UNINSTALLED = ("tests", "bench", "scripts")
 
 
 COMMENT = re.compile(r"(?:^\s*|  )# (.*)")
@@ -130,18 +132,51 @@ def _banned_in_comments(files: list[Path]) -> dict[str, tuple[str, str]]:
     }
 
 
-def test_names_and_docstrings_of_tests_use_plain_words():
+def test_names_and_docstrings_of_tests_and_tools_use_plain_words():
     found = {
         f"{shown(path)}:{getattr(node, 'lineno', 1)}": (phrase, use)
-        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for path in python_files(*UNINSTALLED)
         for node in nodes(path, ast.Module, ast.ClassDef, ast.FunctionDef)
         for phrase, use in banned_words(_name_of_a_test(node) + CODE.sub("", " ".join(_docstring(node).split())))
     }
     assert not found
 
 
-def test_comments_of_the_lab_use_plain_words():
-    assert not _banned_in_comments(python_files("tests/lab"))
+def test_names_in_tests_and_tools_use_plain_words():
+    found = {
+        f"{shown(path)}:{line}: {name}": (phrase, use)
+        for path in python_files(*UNINSTALLED)
+        for line, name in names_given_in(path)
+        for phrase, use in banned_words(in_words(name))
+    }
+    assert not found
+
+
+def names_given_in(path: Path) -> Iterator[tuple[int, str]]:
+    """What one file calls its functions, classes, parameters and variables, by line."""
+    for node in nodes(path, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.Name, ast.Attribute):
+        if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Store):
+            continue
+        named = (
+            "id" if isinstance(node, ast.Name) else next(key for key in ("name", "arg", "attr") if hasattr(node, key))
+        )
+        yield node.lineno, getattr(node, named)
+
+
+def in_words(name: str) -> str:
+    """`_theWayBack` and `the_way_back` as three words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
+
+
+def test_a_name_of_the_old_idiom_is_found(tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text("def play(told):\n    self.wayBack = told\n    print(told.anew)\nclass Nobody: ...\n")
+    found = [name for _, name in names_given_in(path) if list(banned_words(in_words(name)))]
+    assert sorted(found) == ["Nobody", "play", "told", "wayBack"]
+
+
+def test_comments_of_tests_and_tools_use_plain_words():
+    assert not _banned_in_comments(python_files(*UNINSTALLED))
 
 
 def _name_of_a_test(node: ast.AST) -> str:

@@ -19,7 +19,7 @@ GROUPS = ("bundle", "features", "log", "migrate", "nodes", "quorum", "storage")
 OWN_GETATTR = ("bundle", "features", "quorum", "storage")
 
 
-# What commands may import besides their own framework: the use cases, the drawing of reports, and base values.
+# What commands may import in addition to their own framework: the use cases, the drawing of reports, and base values.
 FOR_COMMANDS = (
     "_version", "commands", "errors", "extras", "findings", "frozen", "kafka_names", "operations", "playground",
     "report", "shown", "values", "wording",
@@ -49,7 +49,7 @@ def test_every_name_is_there_and_documented(group):
 def test_type_checkers_see_the_same_names(group):
     """What type checkers read, under TYPE_CHECKING, and what Python finds at run time are the same list."""
     tree = parsed(ROOT / "kafkactl/operations" / group / "__init__.py")
-    told = {
+    declared = {
         alias.name: node.module
         for test in tree.body
         if isinstance(test, ast.If)
@@ -58,9 +58,9 @@ def test_type_checkers_see_the_same_names(group):
         for alias in node.names
     }
     module = _operations(group)
-    assert sorted(told) == sorted(module.__all__)
-    assert {name: getattr(module, name) for name in told} == {
-        name: getattr(importlib.import_module(home), name) for name, home in told.items()
+    assert sorted(declared) == sorted(module.__all__)
+    assert {name: getattr(module, name) for name in declared} == {
+        name: getattr(importlib.import_module(home), name) for name, home in declared.items()
     }
 
 

@@ -52,8 +52,8 @@ def test_a_command_that_prints_a_secret_fails_its_test() -> None:
 def test_a_process_that_prints_a_secret_is_caught() -> None:
     words = [sys.executable, "-c", "print('kafkactl says hunt' + 'er2')"]
     subprocess.run(words, capture_output=True, check=True)
-    assert secrets_scan._told == ["a process tells passwords: ['hunter']"]
-    del secrets_scan._told[:]
+    assert secrets_scan._leaks == ["a process shows passwords: ['hunter']"]
+    del secrets_scan._leaks[:]
 
 
 def test_a_journal_that_has_one_is_found(tmp_path: Path) -> None:
@@ -73,13 +73,13 @@ def test_what_is_written_or_left_by_a_crash_is_searched(tmp_path: Path, name: st
 
 def test_what_a_test_prints_is_searched(tmp_path: Path) -> None:
     """A session of its own, whose only test prints one."""
-    test = tmp_path / "test_told.py"
-    test.write_text("def test_told():\n    print('hunter' + '2')\n")
+    test = tmp_path / "test_prints.py"
+    test.write_text("def test_prints():\n    print('hunter' + '2')\n")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "tests.secrets_scan", "-p", "no:cacheprovider", str(test)]
     run = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False)
     assert run.returncode == 1
     assert "passwords were printed or logged" in run.stdout
-    del secrets_scan._told[:]  # that session shows what its test printed
+    del secrets_scan._leaks[:]  # that session shows what its test printed
 
 
 def test_every_password_of_the_tests_carries_a_mark() -> None:

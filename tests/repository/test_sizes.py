@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 
 from tests.repository.tree import ROOT, parsed, product_files, python_files, shown, text_of
@@ -10,6 +11,7 @@ from tests.repository.tree import ROOT, parsed, product_files, python_files, sho
 FILE_LINES = 450
 TEST_FILE_LINES = 600  # a table of cases is read from top to bottom once
 FUNCTION_LINES = 70
+FOLDER_FILES = 25
 VAGUE = {"utils.py", "util.py", "helpers.py", "common.py", "manager.py", "base.py", "misc.py"}
 
 
@@ -24,6 +26,11 @@ def test_files_are_small():
 
 def _limit(name: str) -> int:
     return TEST_FILE_LINES if name.startswith("tests/") else FILE_LINES
+
+
+def test_folders_of_the_library_are_small():
+    files = Counter(shown(path.parent) for path in product_files() if path.name != "__init__.py")
+    assert not {folder: count for folder, count in files.items() if count > FOLDER_FILES}
 
 
 def test_functions_are_small():

@@ -19,7 +19,7 @@ MOSTLY = FOLDER / "s13_names_change_one_by_one_39.txt"
 WEDGE = FOLDER / "s01_remove_healthy_while_one_is_down.txt"
 
 
-def played(path: Path, seed: int, release: str | None = None) -> Outcome:
+def run_scenario(path: Path, seed: int, release: str | None = None) -> Outcome:
     script = parse_script(path.read_text(encoding="utf-8"), path.name)
     quorum, _ = quorum_of(Asked(script=script, release=script.setup.release or release))
     return run_script(quorum, script.steps, seed, traced=False)
@@ -28,13 +28,13 @@ def played(path: Path, seed: int, release: str | None = None) -> Outcome:
 @pytest.mark.parametrize("path", [path for path in SCRIPTS if path != MOSTLY], ids=lambda path: path.stem)
 @pytest.mark.parametrize("release", ["3.9", "4.3"])
 def test_a_script_ends_as_it_says(path, release):
-    outcome = played(path, 1, release)
+    outcome = run_scenario(path, 1, release)
     assert not outcome.unmet
     assert not outcome.violations
 
 
 def test_new_names_one_by_one_cost_most_quorums_of_39_their_leader():
-    outcomes = [played(MOSTLY, seed) for seed in range(1, 11)]
+    outcomes = [run_scenario(MOSTLY, seed) for seed in range(1, 11)]
     assert not any(outcome.violations for outcome in outcomes)
     assert sum(not outcome.unmet for outcome in outcomes) == 8
 
@@ -47,7 +47,7 @@ def test_there_are_scripts():
 @pytest.mark.parametrize("release", ["3.9", "4.3"])
 def test_the_wedge_is_certain(release):
     """Measured on released Kafka: 200 of 200 wedged, and all recovered with the dead voter's disk."""
-    assert [seed for seed in range(6) if not played(WEDGE, seed, release).passed] == []
+    assert [seed for seed in range(6) if not run_scenario(WEDGE, seed, release).passed] == []
 
 
 def silent_leader(voters: int, seeds: range) -> list[Outcome]:
@@ -94,7 +94,7 @@ MEASURED = (
 @pytest.mark.parametrize("release", ["3.9", "4.3"])
 @pytest.mark.parametrize(("name", "measured"), MEASURED, ids=[name for name, _ in MEASURED])
 def test_every_seed_comes_out_as_measured(name, measured, release):
-    outcomes = [played(FOLDER / f"{name}.txt", seed, release) for seed in range(RUNS)]
+    outcomes = [run_scenario(FOLDER / f"{name}.txt", seed, release) for seed in range(RUNS)]
     figures = Figures("measured")
     row = figures.row(f"`{name}`", measured, release)
     row[:] = [RUNS, sum(outcome.passed for outcome in outcomes)]

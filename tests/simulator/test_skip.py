@@ -17,7 +17,7 @@ from kafkactl.simulator.world import World
 from tests.raft.test_calm import facts as facts_of_node
 
 SECOND = 1_000_000
-# The time of the last refusal counts only where nodes pause behind it. Connections are compared by themselves.
+# The time of the last refusal matters only where nodes pause after it. Connections are compared separately.
 VOID = {"bootstrap_after", "connections"}
 
 

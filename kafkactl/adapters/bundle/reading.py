@@ -1,8 +1,8 @@
 """The one reader of bundles: an archive of a stranger's, opened with a bound on everything that it says of itself.
 
-The law: before a member is read its directory is judged whole (`members.check_entries`), and while it is read its bytes
-are counted and their SHA-256 is compared with the manifest. Nothing of an archive becomes a path of this machine but by
-`extract`, into a folder of this user's own.
+Invariant: before a member is read its directory is judged whole (`members.check_entries`), and while it is read its
+bytes are counted and their SHA-256 is compared with the manifest. Nothing of an archive becomes a path of this machine
+but by `extract`, into a folder of this user's own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A bundle on its way to the disk: members are kept in a file without a name, then written as one archive.
 
-The law: equal members give equal bytes (sorted, without times and owners); the archive is its owner's alone (0600), and
-under its name whole or not at all. A part that fails half-way leaves nothing, for members count when they are kept.
+Invariant: equal members give equal bytes (sorted, without times and owners); the archive is its owner's alone (0600),
+and under its name whole or not at all. A part that fails half-way leaves nothing, for members count when they are kept.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Apply: carry a format plan out so that no instant of it leaves disks from which Kafka would start by mistake.
 
 A node is formatted, for Kafka, where every one of its directories holds a meta.properties; it refuses to start while
-one of them holds none. So meta.properties is the commit mark, and the order below is the law:
+one of them holds none. So meta.properties is the commit mark, and the order below must be kept:
 
 1. make the directories, open each once, and lock each against a second kafkactl;
 2. stage every file of every directory under a temporary name: written, synced, its directory synced. A full or

@@ -1,6 +1,6 @@
 """A client of one cluster: its nodes, its active controller, and all of them at once.
 
-The law: a question may be asked again, a change is sent once. A change goes out again only where it certainly did not
+Invariant: a question may be asked again, a change is sent once. A change goes out again only where it certainly did not
 leave; where it did and the answer is missing, or the node says that it leads no more, the outcome is unknown and the
 error says so (UnknownOutcomeError, exit 6): a controller that loses its office answers NOT_CONTROLLER to requests that
 are in its log already. Every call ends by the client's time limit. Nothing here is remembered that can be asked.
@@ -211,13 +211,6 @@ class Client:
         """Ask one node, again where that is safe and may help. Raises UnreachableError, UnknownOutcomeError."""
         deadline = self._deadline(changes=changes)
         return self._search(lambda: (address,), self._asking(name, body, deadline, changes=changes), deadline)
-
-    def ask_all(
-        self, addresses: Sequence[Address], name: str, body: Mapping[str, Any]
-    ) -> dict[Address, Response | KafkactlError]:
-        """Put a question to all of these nodes at once, each in a thread of its own; an error is that node's answer."""
-        deadline = self._deadline()
-        return all_at_once(addresses, self._asking(name, body, deadline), deadline)
 
     def ask_active_controller(
         self, name: str, body: Mapping[str, Any], *, changes: bool = False, cluster_id: str | None = None

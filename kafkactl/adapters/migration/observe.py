@@ -1,7 +1,7 @@
 """A live cluster observed: the ZooKeeper tree, what every node answers, the controllers' logs. Nothing is changed.
 
-The law: an observation always comes about. What could not be seen is unknown, and a finding says why; only an inventory
-whose own files cannot be read is an error.
+Invariant: an observation always comes about. What could not be seen is unknown, and a finding says why; only an
+inventory whose own files cannot be read is an error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rendered configuration files in a folder, with a manifest of what they were made from.
 
-The law: no file is overwritten that is not, to the byte, what an earlier rendering wrote there. Files may hold
+Invariant: no file is overwritten that is not, to the byte, what an earlier rendering wrote there. Files may hold
 passwords and have mode 0600; diffs hold none. A second rendering of a node that runs with a rendered file already
 starts from its original, which the first one kept.
 """

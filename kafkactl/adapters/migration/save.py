@@ -1,6 +1,6 @@
 """An observation saved: a folder that is there whole or not at all, and without secrets unless they are asked for.
 
-The law: without `include_secrets` no byte that is written holds one. ZooKeeper's data, configurations and logs are
+Invariant: without `include_secrets` no byte that is written holds one. ZooKeeper's data, configurations and logs are
 rewritten for that, and the damage in them stays damage. With it or without it, the folder is its owner's alone (0700,
 files 0600).
 """

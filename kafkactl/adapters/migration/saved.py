@@ -1,6 +1,6 @@
 """An observation as a folder: `observation.json`, `zk.jsonl.gz`, and the metadata logs of the controllers.
 
-The law: what is not in the folder is unknown; what is there and damaged costs itself alone and is a finding. Only a
+Invariant: what is not in the folder is unknown; what is there and damaged costs itself alone and is a finding. Only a
 folder that holds nothing of an observation, or whose `observation.json` is something else, is an error.
 """
 

@@ -1,9 +1,9 @@
 """TLS for a client, from the `ssl.*` properties of Kafka.
 
-The law: certificates are always checked, and host names unless `ssl.endpoint.identification.algorithm` is empty; there
-is no way to turn the first off. Stores are PEM (KIP-651: in a file, or in the property itself), or PKCS12 with the
-extra `pkcs12`; without a truststore the system's authorities count. Keys and passwords stay out of reprs and errors,
-and never touch a disk.
+Invariant: certificates are always checked, and host names unless `ssl.endpoint.identification.algorithm` is empty;
+there is no way to turn the first off. Stores are PEM (KIP-651: in a file, or in the property itself), or PKCS12 with
+the extra `pkcs12`; without a truststore the system's authorities count. Keys and passwords stay out of reprs and
+errors, and never touch a disk.
 """
 
 from __future__ import annotations

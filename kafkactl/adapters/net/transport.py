@@ -1,6 +1,6 @@
 """Bytes to and from one address, each operation with a deadline, each failure with a name.
 
-The law: an operating system's error never leaves this file. What leaves is an UnreachableError that says who did not
+Invariant: an operating system's error never leaves this file. What leaves is an UnreachableError that says who did not
 answer and how (refused, closed, timed out, no such host), or `NotSentError` where a request did not leave whole, so
 that the other side cannot have acted on it.
 """

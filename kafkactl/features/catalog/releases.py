@@ -1,7 +1,8 @@
 """Kafka's releases as a table: what a node of that release expects on its disks and what its tool accepts.
 
-The law: no rule of ours asks for a release number. It asks for a field of `Release`, and schemas/features/releases.toml
-says which releases have it, to the patch where that is known. A new release is one row there.
+Invariant: no rule of ours asks for a release number. It asks for a field of `Release`, and
+schemas/features/releases.toml says which releases have it, to the patch where that is known. A new release is one row
+there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`nodes unregister`: taking the registration of a node that is gone out of the metadata log, and of no other.
 
-The law: a node that lives is never unregistered. A live broker becomes a zombie that holds its disks, follows no leader
-and ignores SIGTERM; a live controller registers again at the next record, and Kafka 4.4.0 unregisters even a voter.
-Kafka refuses none of this. What shows that a node is gone is in `departed`.
+Invariant: a node that lives is never unregistered. A live broker becomes a zombie that holds its disks, follows no
+leader and ignores SIGTERM; a live controller registers again at the next record, and Kafka 4.4.0 unregisters even a
+voter. Kafka refuses none of this. What shows that a node is gone is in `departed`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether a node is gone: for what may be done to dead nodes only.
 
-The law: the silence of an address proves nothing. A broker that starts registers, is fenced and fetches the metadata
+Rule: the silence of an address proves nothing. A broker that starts registers, is fenced and fetches the metadata
 log for as long as the recovery of its logs takes, and opens its listeners only after that (`BrokerServer.startup`); a
 firewall refuses connections for a node that is well; a paused process is fenced like a dead one. So three witnesses are
 heard, each of which sees another way to the node: the controller (a session of the broker that has not ended), the

@@ -1,7 +1,7 @@
 """Settings that a controller's file decides under KRaft and a broker's file decided under ZooKeeper.
 
 The table is schemas/node_settings.toml; here it is read, a node's values are found, and the nodes of a cluster are
-compared. The law: a value that is not known (hidden, or kept elsewhere) is left out of every comparison, and a value
+compared. Invariant: a value that is not known (hidden, or kept elsewhere) is left out of every comparison, and a value
 that the node's file does not set is Kafka's default.
 """
 

@@ -1,6 +1,6 @@
 """A cluster as a planner of feature levels sees it: levels, nodes, registrations, quorum.
 
-The law: what was not seen is None, never a guess. A node that was not asked has `answers` None; a log that could not
+Invariant: what was not seen is None, never a guess. A node that was not asked has `answers` None; a log that could not
 be read leaves `registrations` None; both change what may be promised. Levels of different nodes are compared, epochs
 never: a broker's epoch grows with every metadata batch and controllers of equal features show different ones.
 """

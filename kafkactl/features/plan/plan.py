@@ -1,6 +1,6 @@
 """The plan of a feature change: what moves, in which steps, what blocks it.
 
-The law: one step is one UpdateFeatures request. metadata.version goes up before what depends on it and down after
+Rule: one step is one UpdateFeatures request. metadata.version goes up before what depends on it and down after
 it; kraft.version is a step of its own and the last (what it does cannot be undone and hides behind the failure of
 another feature). A plan with a blocker has no steps. Nothing is remembered between steps: the cluster is read again
 and planned again, so that an interrupted change goes on where it stood.

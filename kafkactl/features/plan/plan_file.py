@@ -1,6 +1,6 @@
 """A change of feature levels as a file: planned and reviewed at one time, applied at another.
 
-The law: what is sent is what was reviewed. The file says what was asked for, which levels the cluster had, and every
+Invariant: what is sent is what was reviewed. The file says what was asked for, which levels the cluster had, and every
 change and step that followed. Applying it plans again from the cluster as it is now; the steps that come out have to be
 those of the file, or the last of them where the first were taken already.
 """

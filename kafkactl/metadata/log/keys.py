@@ -45,7 +45,6 @@ _FIELDS: dict[str, dict[str, str]] = {
     "RemoveAccessControlEntryRecord": {"Id": "acl"},
     "AccessControlRecord": {"Principal": "principal", "ResourceName": "resource"},
 }
-SORTS = frozenset({sort for fields in _FIELDS.values() for sort in fields.values()} | {"config", "client-id", "ip"})
 
 
 def identities(record: MetadataRecord) -> Iterator[Identity]:

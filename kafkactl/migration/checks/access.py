@@ -1,7 +1,8 @@
 """C-14 to C-18: who may do what, the secrets that nodes share, and how large a znode may be.
 
-The law: no secret appears in a finding. Rules: core `ControllerApis`, `KafkaApis`, `ControllerServer`, `KafkaZkClient`
-of 3.9; measured on 3.9.2: a missing encoder secret is silent, a wrong one ends the controllers one after another.
+Invariant: no secret appears in a finding. Rules: core `ControllerApis`, `KafkaApis`, `ControllerServer`,
+`KafkaZkClient` of 3.9; measured on 3.9.2: a missing encoder secret is silent, a wrong one ends the controllers one
+after another.
 """
 
 from __future__ import annotations

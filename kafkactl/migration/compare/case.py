@@ -1,6 +1,6 @@
 """What a comparison of ZooKeeper with KRaft looks at, and what it answers.
 
-The law: what the observer was not shown is `Unknown`, never a difference; secrets are compared and never shown.
+Invariant: what the observer was not shown is `Unknown`, never a difference; secrets are compared and never shown.
 """
 
 from __future__ import annotations

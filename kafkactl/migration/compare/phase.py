@@ -1,6 +1,6 @@
 """Where a migration stands, as far as a comparison needs it, and which differences that alone explains.
 
-The law: a phase explains a difference only by what was seen. Before the copy KRaft has nothing yet; behind the end of
+Rule: a phase explains a difference only by what was seen. Before the copy KRaft has nothing yet; behind the end of
 the migration ZooKeeper is not written any more; after a rollback KRaft is not. In between the two must agree, but for
 what is younger than the mirror: there ZooKeeper must show what the log said at the mirror's offset.
 """

@@ -1,9 +1,9 @@
 """One action of a migration carried out: a file swapped, a node restarted, a znode deleted at the version seen.
 
-The law: nothing here decides whether an action is due, and no answer here means that it worked: a gate is observed for
-that. What cannot be undone is looked at again in the moment before it is done: no `/controller` goes while a controller
-process may live (a split brain without a log line), and none but KRaft's; a file goes only over the one that was
-hashed.
+Invariant: nothing here decides whether an action is due, and no answer here means that it worked: a gate is observed
+for that. What cannot be undone is looked at again in the moment before it is done: no `/controller` goes while a
+controller process may live (a split brain without a log line), and none but KRaft's; a file goes only over the one that
+was hashed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A metadata log without its secrets, as an observation saves it.
 
-The law: offsets, epochs, times and every record stay; SCRAM keys and the values of password configurations become
+Invariant: offsets, epochs, times and every record stay; SCRAM keys and the values of password configurations become
 `<redacted>`. What cannot be read, and so could be anything, is blanked, and stays unreadable in the same place. Ids of
 delegation tokens stay, as in a saved ZooKeeper tree, unless `Replacements` are given. A batch in which nothing has to
 be hidden keeps its very bytes.

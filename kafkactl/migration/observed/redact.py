@@ -1,8 +1,8 @@
 """`observation.json` without its secrets: passwords in the configurations of nodes.
 
-The law: which keys are set stays known, what a secret one holds does not. Comments lose their text, for an old password
-may stand in one; and a value that looks like a login line, a key or an address with a user in it is a secret whatever
-its key. Everything else keeps its place, line by line.
+Invariant: which keys are set stays known, what a secret one holds does not. Comments lose their text, for an old
+password may stand in one; and a value that looks like a login line, a key or an address with a user in it is a secret
+whatever its key. Everything else keeps its place, line by line.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The folder of `migrate render`, where `run` is asked to use its files: each is compared with what it would render.
 
-The law: an operator's additions in that folder count, a contradiction to the phase does not pass. What a phase sets or
+Rule: an operator's additions in that folder count, a contradiction to the phase does not pass. What a phase sets or
 removes has to be so in the folder's file as well.
 """
 

@@ -1,6 +1,6 @@
 """A node's `server.properties` for each phase of the migration, made of the file that it has.
 
-The law: the file stays the operator's. Comments, order and every setting that the phase does not touch stay; what a
+Invariant: the file stays the operator's. Comments, order and every setting that the phase does not touch stay; what a
 node needs and cannot be known is a finding, never a guess. Rendering what is rendered changes nothing, and the file
 for the rollback is the original, byte for byte.
 Sources: docs `ops.html` of 3.9 (ZooKeeper to KRaft Migration), core `KafkaConfig`; what they do not say was measured.

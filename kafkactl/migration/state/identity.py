@@ -1,6 +1,6 @@
 """Whether the nodes that the inventory names are the nodes of this cluster, and all of them.
 
-The law: nothing is concluded from a node of another cluster, from another node than the inventory says, or from one
+Invariant: nothing is concluded from a node of another cluster, from another node than the inventory says, or from one
 that does not say who it is, and nothing is done to it. What decides is the node's own answer at its own address; where
 there is none, the disk that the inventory names (meta.properties). An observation that was made without the question
 (`NodeSeen.identity` None) is judged by the disks alone.

@@ -1,6 +1,6 @@
 """Znodes without their secrets, as an observation saves them.
 
-The law: what is taken out is unknown afterwards, but what Kafka cannot read stays what Kafka cannot read, in the same
+Invariant: what is taken out is unknown afterwards, but what Kafka cannot read stays what Kafka cannot read, in the same
 way. So a check of a redacted tree finds the same poison. Ids of delegation tokens stay: they name znodes, and without
 the master key, which is not in ZooKeeper, they open nothing.
 """

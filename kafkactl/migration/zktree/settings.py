@@ -1,6 +1,6 @@
 """Configs, quotas and SCRAM credentials: everything below `/config`.
 
-The law: no value of a password config and no part of a SCRAM credential appears in a finding.
+Invariant: no value of a password config and no part of a SCRAM credential appears in a finding.
 Sources: core `ZkData.scala` (ConfigEntityZNode), `migration/ZkConfigMigrationClient.scala`, clients `Sanitizer`,
 `ScramCredentialUtils`.
 """

@@ -1,6 +1,6 @@
 """A znode as a value, and the lines of `zk.jsonl.gz` that keep one each.
 
-The law: what a file does not say is unknown, not wrong; a line that cannot be read is reported, and only it is lost.
+Invariant: what a file does not say is unknown, not wrong; a line that cannot be read is reported, and only it is lost.
 Data may be hidden: `<redacted>` where secrets were taken out, `<no-permission>` where the observer was not let in.
 Data and ACL ids never appear in a repr, for both may hold secrets.
 """

@@ -1,6 +1,6 @@
 """The properties of a client, as Kafka's admin client takes them (`--command-config`).
 
-The law: which keys there are, and of what type, is data (schemas/config/client.json, checked against the jars); values
+Rule: which keys there are, and of what type, is data (schemas/config/client.json, checked against the jars); values
 are read as clients' `ConfigDef.parseType` reads them: blanks around them go, passwords included. A key that Kafka does
 not know is a warning, as there; so is one that Kafka uses and kafkactl cannot. No error shows a value: where a line
 break or a quotation mark is lost, any of them holds a login.

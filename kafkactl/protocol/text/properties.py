@@ -1,6 +1,6 @@
 """Java `.properties` files, read and written as `java.util.Properties` does.
 
-The law: bytes are ISO-8859-1 whatever the author meant, a backslash joins lines and escapes, trailing blanks belong
+Rule: bytes are ISO-8859-1 whatever the author meant, a backslash joins lines and escapes, trailing blanks belong
 to the value, and of a key given twice the last value is used. What Java silently ignores is reported as a warning.
 Oracles in the tests: jproperties, javaproperties and a JVM.
 """

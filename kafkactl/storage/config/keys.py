@@ -1,6 +1,6 @@
 """The keys of a node's configuration, by release, and their values read as Kafka reads them.
 
-The law: what a key is (type, range, whether it must be given) is data, taken from the jars of each release
+Rule: what a key is (type, range, whether it must be given) is data, taken from the jars of each release
 (schemas/config/server.json); what its value becomes follows clients' `ConfigDef`. No value of a password is shown.
 """
 

@@ -1,6 +1,6 @@
 """Rules about roles, ids, quorum and listeners, each a question to the `ConfigView`.
 
-The law: a rule yields what Kafka would refuse, with Kafka's key phrase; one id a cause. Sources: core
+Rule: a rule yields what Kafka would refuse, with Kafka's key phrase; one id a cause. Sources: core
 `KafkaConfig.validateValues`, raft `QuorumConfig`; KIP-500, KIP-853, KIP-866.
 """
 

@@ -1,6 +1,6 @@
 """`server.properties` as formatting and verifying a node need it: accepted or refused as Kafka's own tool would.
 
-The law: a file that Kafka of the given release would not load is refused, with every reason at once in Kafka's
+Invariant: a file that Kafka of the given release would not load is refused, with every reason at once in Kafka's
 order; a file that it would load gives the same node id, directories, voters and listeners that Kafka would see.
 The rules stand in config_rules*.py, the keys of each release in schemas/config/server.json.
 

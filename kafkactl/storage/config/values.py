@@ -1,6 +1,6 @@
 """Values that stand elsewhere: `${file:…}`, `${env:…}` and their kind (KIP-297, KIP-421, KIP-887).
 
-The law, measured on ten releases: Kafka's storage tool resolves them too. A provider counts if config.providers names
+Rule, measured on ten releases: Kafka's storage tool resolves them too. A provider counts if config.providers names
 it and config.providers.NAME.class its class; otherwise its variables are text like any other. What a provider does not
 know stays as written, so Kafka would make a directory called `${env:LOG_DIRS}`; here that is an error for every key
 that formatting depends on, and a warning for the rest. Source: clients `ConfigTransformer`, `AbstractConfig`.

@@ -1,6 +1,6 @@
 """What follows from the values of a node's configuration: roles, listeners, who is advertised as what.
 
-The law: everything here is computed as `KafkaConfig` computes it; a rule that asks for something that cannot be
+Invariant: everything here is computed as `KafkaConfig` computes it; a rule that asks for something that cannot be
 computed gets `ProblemFound` (reported once) or `Unusable` (reported already). Source: core `KafkaConfig`, server
 `AbstractKafkaConfig`.
 """

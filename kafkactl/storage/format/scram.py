@@ -1,6 +1,6 @@
 """SCRAM credentials of the first controller: the keys made from a password.
 
-The law: no password, salted password or key appears in a repr, an error or a finding; names and numbers may.
+Invariant: no password, salted password or key appears in a repr, an error or a finding; names and numbers may.
 Sources: KIP-900, clients `ScramFormatter` (RFC 5802; no SASLprep, as in Kafka).
 """
 

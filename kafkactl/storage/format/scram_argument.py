@@ -1,6 +1,6 @@
 """The grammar of Kafka's SCRAM arguments, `SCRAM-SHA-256=[name=…,password=…]`, in its two versions.
 
-The law: nothing of an argument but names of keys, numbers and the user's name is ever repeated in a message, for the
+Invariant: nothing of an argument but names of keys, numbers and the user's name is ever repeated in a message, for the
 rest may be a password or a piece of one. Sources: metadata `ScramParser` (3.9 and later), core `StorageTool` (3.5 to
 3.8).
 """

@@ -31,8 +31,8 @@ from kafkactl.storage.model import (
 )
 from tests.storage.nodes import CLUSTER_ID, FixedSource, a_config
 
-NOBODY = 65534
-OWNER = Owner(text="nobody", uid=NOBODY, gid=NOBODY)
+OTHER_UID = 65534
+OWNER = Owner(text="nobody", uid=OTHER_UID, gid=OTHER_UID)
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away, and has something to lose")
 
 
@@ -143,8 +143,8 @@ def test_another_user_who_swaps_names_for_links_gains_nothing(disks: Path, victi
 
     for _ in range(12):
         log_dir.mkdir()
-        os.chown(log_dir, NOBODY, NOBODY)
-        with another_process(swap, NOBODY):
+        os.chown(log_dir, OTHER_UID, OTHER_UID)
+        with another_process(swap, OTHER_UID):
             applied = apply_plan(planned(log_dir, OWNER), Slow())
         untouched(disks)
         if applied.outcome is Outcome.DONE:
@@ -158,7 +158,7 @@ def test_another_user_who_swaps_the_log_directory_gains_nothing(disks: Path) -> 
     """The folder above is the other user's: the log directory itself is swapped for a link to one of root's."""
     data = disks / "data"
     data.mkdir()
-    os.chown(data, NOBODY, NOBODY)
+    os.chown(data, OTHER_UID, OTHER_UID)
     log_dir = data / "d1"
 
     def swap() -> None:
@@ -172,7 +172,7 @@ def test_another_user_who_swaps_the_log_directory_gains_nothing(disks: Path) -> 
     for _ in range(12):
         log_dir.mkdir()
         plan = planned(log_dir, OWNER)
-        with another_process(swap, NOBODY):
+        with another_process(swap, OTHER_UID):
             apply_plan(plan, Slow())
         untouched(disks)
         for path in list(data.iterdir()):
@@ -196,7 +196,7 @@ def test_a_directory_is_given_away_when_nothing_is_left_to_be_made_in_it(disks: 
     assert apply_plan(plan, Watching()).outcome is Outcome.DONE
     assert seen and {uid for _, uid in seen} == {0}
     every = [disks / "new", *(disks / "new").rglob("*")]
-    assert {path.stat().st_uid for path in every} == {NOBODY}
+    assert {path.stat().st_uid for path in every} == {OTHER_UID}
 
 
 @as_root
@@ -205,9 +205,9 @@ def test_the_real_directory_behind_a_link_gets_the_owner(disks: Path) -> None:
     real.mkdir(parents=True)
     (disks / "d1").symlink_to(real)
     assert apply_plan(planned(disks / "d1", OWNER), OsFilesystem()).outcome is Outcome.DONE
-    assert (real.stat().st_uid, real.stat().st_gid) == (NOBODY, NOBODY)
+    assert (real.stat().st_uid, real.stat().st_gid) == (OTHER_UID, OTHER_UID)
     assert (disks / "d1").lstat().st_uid == 0  # the link stays whose it was
-    assert {path.stat().st_uid for path in real.rglob("*")} == {NOBODY}
+    assert {path.stat().st_uid for path in real.rglob("*")} == {OTHER_UID}
 
 
 # --- what appears meanwhile -----------------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ def test_a_link_that_is_put_below_a_log_directory_meanwhile_is_refused(tmp_path:
 def test_unformat_removes_nothing_behind_a_link(disks: Path) -> None:
     data = disks / "data"
     data.mkdir()
-    os.chown(data, NOBODY, NOBODY)
+    os.chown(data, OTHER_UID, OTHER_UID)
     log_dir = data / "d1"
     other = disks / "other"
     assert apply_plan(planned(other), OsFilesystem()).outcome is Outcome.DONE
@@ -327,7 +327,7 @@ def test_unformat_removes_nothing_behind_a_link(disks: Path) -> None:
     for _ in range(6):
         assert apply_plan(planned(log_dir, OWNER), OsFilesystem()).outcome is Outcome.DONE
         plan = plan_unformat(config, observe_node(config))
-        with another_process(swap, NOBODY):
+        with another_process(swap, OTHER_UID):
             apply_unformat(plan, Slow())
         assert sorted(str(path) for path in other.rglob("*")) == before
         log_dir.rename(disks / f"old-{time.monotonic_ns()}")

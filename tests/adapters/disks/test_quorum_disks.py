@@ -67,8 +67,8 @@ def first_checkpoint(*ids):
 
 
 def election(**changes):
-    told = {"data_version": 1, "leader_id": 2, "leader_epoch": 4, "voted_id": -1}
-    return encode_quorum_state(QuorumStateFile(**(told | changes)))
+    fields = {"data_version": 1, "leader_id": 2, "leader_epoch": 4, "voted_id": -1}
+    return encode_quorum_state(QuorumStateFile(**(fields | changes)))
 
 
 def ids(readings):

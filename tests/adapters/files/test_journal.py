@@ -20,7 +20,7 @@ def _open(path, **changes):
     return open_journal(str(path), **({"subject": "quorum", "cluster_id": CLUSTER, "now_ms": lambda: 5} | changes))
 
 
-def _told(journal):
+def _entries_of(journal):
     return [(entry.entry, dict(entry.data)) for entry in journal.entries if entry.entry not in (HEADER, TORN)]
 
 
@@ -34,7 +34,7 @@ def _written(path):
 def test_what_was_appended_is_read_again(tmp_path):
     _written(tmp_path / "deep" / "er" / "j.jsonl")
     with _open(tmp_path / "deep" / "er" / "j.jsonl") as journal:
-        assert _told(journal) == STORY
+        assert _entries_of(journal) == STORY
         assert [entry.seq for entry in journal.entries] == [0, 1, 2, 3]
         assert journal.entries[0].data["cluster_id"] == CLUSTER
     assert (tmp_path / "deep").stat().st_mode & 0o777 == 0o700
@@ -47,12 +47,12 @@ def test_killed_at_every_byte_it_goes_on(tmp_path):
         path = tmp_path / "cut.jsonl"
         path.write_bytes(whole[:size])
         with _open(path) as journal:
-            before = _told(journal)
+            before = _entries_of(journal)
             assert before == STORY[: len(before)]
             assert len(before) >= whole[:size].count(b"\n") - 1
             journal.append("after", {"size": size})
         with _open(path) as journal:
-            assert _told(journal) == [*before, ("after", {"size": size})]
+            assert _entries_of(journal) == [*before, ("after", {"size": size})]
         path.unlink()
 
 
@@ -65,10 +65,10 @@ def test_killed_at_every_byte_while_it_mends_a_torn_line(tmp_path):
     for size in range(len(whole) - 9, len(mended) + 1):
         path.write_bytes(mended[:size])
         with _open(path) as journal:
-            assert _told(journal) == STORY[:2]
+            assert _entries_of(journal) == STORY[:2]
             journal.append("after", {})
         with _open(path) as journal:
-            assert _told(journal) == [*STORY[:2], ("after", {})]
+            assert _entries_of(journal) == [*STORY[:2], ("after", {})]
 
 
 FAULTS = (Fault.ERROR_BEFORE, Fault.SHORT_WRITE, Fault.NO_SPACE, Fault.KILL_BEFORE, Fault.KILL_AFTER, Fault.POWER_LOSS)
@@ -93,7 +93,7 @@ def test_every_operation_fails_once(tmp_path, fault):
         if fault is Fault.POWER_LOSS:
             files.lose_power()
         with _open(path) as journal:
-            assert _told(journal)[: len(acted)] == acted, "what was acted on is remembered"
+            assert _entries_of(journal)[: len(acted)] == acted, "what was acted on is remembered"
             journal.append("after", {})
 
 
@@ -182,5 +182,5 @@ def test_an_empty_file_is_a_new_journal(tmp_path):
     path = Path(tmp_path / "j.jsonl")
     path.touch()
     with _open(path) as journal:
-        assert _told(journal) == []
+        assert _entries_of(journal) == []
     assert read_journal(path.read_bytes(), file="j", subject="quorum", cluster_id=None).entries

@@ -122,9 +122,11 @@ def test_a_node_s_file(key: str, value: str) -> None:
     except ConfigError as error:
         findings = error.findings
     # Before the last screen of all messages, which is not what is tested here.
-    told = [(finding.subject, finding.message, finding.next_step, finding.evidence) for finding in findings]
-    assert "hunter2" not in str(told)
-    assert (f"f, line {list(lines).index(key) + 1}" in [place for place, *_ in told]) and f"'{key}'" in str(told)
+    shown_parts = [(finding.subject, finding.message, finding.next_step, finding.evidence) for finding in findings]
+    assert "hunter2" not in str(shown_parts)
+    assert (f"f, line {list(lines).index(key) + 1}" in [place for place, *_ in shown_parts]) and f"'{key}'" in str(
+        shown_parts
+    )
 
 
 def test_what_is_not_a_secret_is_quoted_in_kafka_s_words() -> None:

@@ -205,9 +205,9 @@ def test_a_disk_is_put_aside_and_a_unit_disabled_over_ssh(clients: Clients, tmp_
     assert not metadata.exists()
     assert len(list(metadata.parent.glob("meta data.before-migration.*"))) == 1
     assert world.ask(Request(verb=Verb.DISABLE, node=1, phase="original", seq=7, told="")).is_done
-    calls = [client for client in clients.told if client[0] == "ssh"]
+    calls = [client for client in clients.recorded if client[0] == "ssh"]
     assert {call[call.index("--") + 1] for call in calls} == {"ops@odd_host-1.example;touch x"}
-    assert ["systemctl", "disable", UNIT] in clients.told
+    assert ["systemctl", "disable", UNIT] in clients.recorded
 
 
 @pytest.mark.parametrize("template", READY_MADE)

@@ -109,7 +109,7 @@ def test_a_nodes_own_file_runs_nothing(template: str, line: str, clients: Client
     assert [finding.id for finding in facts.findings] == ["node-place-unreadable"]
     assert "expected is an absolute path" in facts.findings[0].message
     assert not mark.exists() and (data / "orders-0").exists()
-    assert not [words for words in clients.told if "find" in words]
+    assert not [words for words in clients.recorded if "find" in words]
 
 
 @pytest.mark.parametrize("line", [b"metadata.log.dir=-t\n", b"log.dirs=/a/../etc\n", b"log.dirs=/x;id\n"])

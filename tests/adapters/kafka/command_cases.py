@@ -179,7 +179,7 @@ def cases_of(command: Command, counted: Counter[str]) -> Iterable[CommandCase]:
                 yield CommandCase(command, name, at, fault)
 
 
-def play(case: CommandCase, folder: Path) -> CaseEnd:
+def run_case(case: CommandCase, folder: Path) -> CaseEnd:
     """Run the command with the fault in its way; a change then again without; say what must not have been."""
     command = case.command
     with OperatedQuorum(**command.quorum) as quorum:

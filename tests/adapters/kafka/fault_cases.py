@@ -1,8 +1,8 @@
 """A change of a fake quorum over a network in which one thing goes wrong, and what must be true of it whatever that is.
 
-The law that is tested: no double effect, no hang, no guess. Effects are counted at the quorum. What the run says it did
-is what was done; `unknown` is said only where the request of a change itself was hit; and the same change, run again
-over a sound network, reaches the target with every effect there once.
+The invariant that is tested: no double effect, no hang, no guess. Effects are counted at the quorum. What the run says
+it did is what was done; `unknown` is said only where the request of a change itself was hit; and the same change, run
+again over a sound network, reaches the target with every effect there once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Quorum(Protocol):
 
 
 @dataclass(frozen=True)
-class Told:
+class Report:
     """What a run says: its outcome, what it claims, what it calls unknown, what was raised, and what stopped it."""
 
     outcome: str
@@ -81,7 +81,7 @@ class Change:
 
     name: str
     quorum: dict[str, Any]
-    run: Callable[[Quorum, Path, Limits], Told]
+    run: Callable[[Quorum, Path, Limits], Report]
     effects: tuple[Any, ...]
 
 
@@ -118,25 +118,25 @@ def client_for(quorum: Quorum, limits: Limits) -> Client:
     return Client(quorum.addresses, Role.CONTROLLER, limits=limits, randomness=lambda: 0.5)
 
 
-def features_change(operation: Operation, **levels: int) -> Callable[[Quorum, Path, Limits], Told]:
+def features_change(operation: Operation, **levels: int) -> Callable[[Quorum, Path, Limits], Report]:
     request = FeatureRequest(
         operation=operation, levels={name.replace("_", "."): level for name, level in levels.items()}
     )
 
-    def run(quorum: Quorum, folder: Path, limits: Limits) -> Told:
+    def run(quorum: Quorum, folder: Path, limits: Limits) -> Report:
         with client_for(quorum, limits) as client:
             try:
                 done = change_features(
                     client, request, deadline=Deadline.after(12_000, client.clock), tell=lambda text: None
                 )
             except KafkactlError as error:
-                return Told(outcome=f"exit {error.exit_code}", error=error.id)
+                return Report(outcome=f"exit {error.exit_code}", error=error.id)
         moved = {change.name: change.after for change in done.plan.changes} | dict(request.levels)
         by = {
             outcome: {resolved.name for resolved in done.resolved if resolved.outcome is outcome}
             for outcome in (Outcome.DONE, Outcome.UNKNOWN)
         }
-        return Told(
+        return Report(
             outcome=change_outcome(done.plan, done.resolved, done.findings, dry_run=False).value,
             claimed=tuple(("level", name, moved[name]) for name in sorted(by[Outcome.DONE])),
             unknown=tuple(("level", name, moved[name]) for name in sorted(by[Outcome.UNKNOWN])),
@@ -145,8 +145,8 @@ def features_change(operation: Operation, **levels: int) -> Callable[[Quorum, Pa
     return run
 
 
-def reassignment_to(target: str, *overrides: str, speed: float = SPEED) -> Callable[[Quorum, Path, Limits], Told]:
-    def run(quorum: Quorum, folder: Path, limits: Limits) -> Told:
+def reassignment_to(target: str, *overrides: str, speed: float = SPEED) -> Callable[[Quorum, Path, Limits], Report]:
+    def run(quorum: Quorum, folder: Path, limits: Limits) -> Report:
         journal = str(folder / "journal.jsonl")
         goal = reassignment(target, overrides=overrides)
         try:
@@ -157,12 +157,12 @@ def reassignment_to(target: str, *overrides: str, speed: float = SPEED) -> Calla
             ):
                 done = carry_out(world, goal, kept, patience=QuorumWaitPolicy(), clock=ScaledClock(speed))
         except KafkactlError as error:
-            return Told(outcome=f"exit {error.exit_code}", error=error.id)
+            return Report(outcome=f"exit {error.exit_code}", error=error.id)
         by = {
             state: tuple((step.action.value, step.id) for step in done.steps if step.state.value == state)
             for state in ("done", "unknown")
         }
-        return Told(
+        return Report(
             outcome=done.outcome.value,
             claimed=tuple(change for change in by["done"] if change[0] != "wait"),
             unknown=by["unknown"],
@@ -201,18 +201,18 @@ def requests_of(change: Change, folder: Path) -> Counter[str]:
     """How many requests of each kind an undisturbed run makes."""
     folder.mkdir(parents=True, exist_ok=True)
     with FaultyQuorum(**change.quorum) as quorum:
-        told = run_to_the_end(change, quorum, folder)
-        assert (told.outcome, sorted(told.claimed)) == ("done", sorted(change.effects)), told
+        report = run_to_the_end(change, quorum, folder)
+        assert (report.outcome, sorted(report.claimed)) == ("done", sorted(change.effects)), report
         return Counter(NAMES[key] for key in quorum.network.passed if key in NAMES)
 
 
-def run_to_the_end(change: Change, quorum: Quorum, folder: Path) -> Told:
+def run_to_the_end(change: Change, quorum: Quorum, folder: Path) -> Report:
     """The change over a sound network, repeated as an operator would where the quorum was not seen to be alive."""
     for _ in range(TRIES):
-        told = change.run(quorum, folder, PATIENT)
-        if not told.may_pass:
+        report = change.run(quorum, folder, PATIENT)
+        if not report.may_pass:
             break
-    return told
+    return report
 
 
 def cases_of(change: Change, counted: Counter[str]) -> Iterable[Case]:
@@ -224,15 +224,15 @@ def cases_of(change: Change, counted: Counter[str]) -> Iterable[Case]:
                 yield Case(change, name, at, fault)
 
 
-def play(case: Case, folder: Path) -> Ended:
+def run_case(case: Case, folder: Path) -> Ended:
     """Run the change with the fault in its way, then again without; say what must not have been."""
     folder.mkdir(parents=True, exist_ok=True)
     with FaultyQuorum(**case.change.quorum) as quorum:
         quorum.network.arm(case.fault, KEYS[case.request], spare=case.at)
         began = time.monotonic()
-        told = case.change.run(quorum, folder, LIMITS)
+        report = case.change.run(quorum, folder, LIMITS)
         seconds = time.monotonic() - began
-        wrong = list(_wrong(case, told, effects_of(quorum)))
+        wrong = list(_wrong(case, report, effects_of(quorum)))
         struck = quorum.network.struck
         quorum.network.disarm()
         again = run_to_the_end(case.change, quorum, folder)
@@ -243,7 +243,7 @@ def play(case: Case, folder: Path) -> Ended:
             wrong.append(f"effects in the end: {effects}")
         if seconds > HANGS_AFTER_S:
             wrong.append(f"it took {seconds:.0f} s")
-    return Ended(case, told.outcome, again.outcome, seconds, struck, tuple(wrong))
+    return Ended(case, report.outcome, again.outcome, seconds, struck, tuple(wrong))
 
 
 def effects_of(quorum: FaultyQuorum) -> list[Any]:
@@ -257,17 +257,17 @@ def effects_of(quorum: FaultyQuorum) -> list[Any]:
     return found
 
 
-def _wrong(case: Case, told: Told, effects: list[Any]) -> Iterable[str]:
+def _wrong(case: Case, report: Report, effects: list[Any]) -> Iterable[str]:
     twice = [effect for effect, count in Counter(effects).items() if count > 1]
     if twice:
         yield f"done twice: {twice}"
-    if told.unknown and case.request not in CHANGES:
-        yield f"called unknown: {told.unknown}"
-    if missing := [claim for claim in told.claimed if claim not in effects]:
+    if report.unknown and case.request not in CHANGES:
+        yield f"called unknown: {report.unknown}"
+    if missing := [claim for claim in report.claimed if claim not in effects]:
         yield f"claimed, and not done: {missing}"
-    if silent := [effect for effect in effects if effect not in told.claimed and effect not in told.unknown]:
-        yield f"done, and not told: {silent} ({told})"
-    if told.outcome == "done" and Counter(effects) != Counter(case.change.effects):
+    if silent := [effect for effect in effects if effect not in report.claimed and effect not in report.unknown]:
+        yield f"done, and not told: {silent} ({report})"
+    if report.outcome == "done" and Counter(effects) != Counter(case.change.effects):
         yield f"called done with {effects}"
-    if case.fault.answers and case.request in CHANGES and told.outcome != "done" and not told.may_pass:
-        yield f"the answer came, and it ended {told}"
+    if case.fault.answers and case.request in CHANGES and report.outcome != "done" and not report.may_pass:
+        yield f"the answer came, and it ended {report}"

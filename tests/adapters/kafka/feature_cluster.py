@@ -58,8 +58,8 @@ class FakeCluster:
         self.dead_port = 1
         self.updates: list[dict[str, Any]] = []
         self.looks = 0
-        self.stuck: set[int] = set()  # who does not fetch any more
-        self.fetching: set[int] = set()  # who fetches besides the nodes that run
+        self.stuck: set[int] = set()  # nodes that fetch no longer
+        self.fetching: set[int] = set()  # nodes that fetch in addition to those that run
         # Settings: of files by node id, of the whole cluster (""), of single brokers; and the topics' own.
         self.files: dict[int, dict[str, str]] = {}
         self.dynamic: dict[str, dict[str, str]] = {}
@@ -100,8 +100,8 @@ class FakeCluster:
         if not asked.body["ValidateOnly"]:
             for feature in asked.body["FeatureUpdates"]:
                 self.levels[feature["Feature"]] = feature["MaxVersionLevel"]
-        told = asked.body["FeatureUpdates"] if asked.version < 2 else []
-        return Reply(body={"ErrorCode": 0, "Results": [{"Feature": result["Feature"]} for result in told]})
+        asked_updates = asked.body["FeatureUpdates"] if asked.version < 2 else []
+        return Reply(body={"ErrorCode": 0, "Results": [{"Feature": result["Feature"]} for result in asked_updates]})
 
     def _configs(self, resource: Mapping[str, Any], node: FakeNode) -> dict[str, Any]:
         """A node describes itself alone, and says where each value comes from, as Kafka does."""

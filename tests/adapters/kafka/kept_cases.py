@@ -56,19 +56,19 @@ class KeptCases:
             out.write(json.dumps(dataclasses.asdict(end)) + "\n")
 
     def run_left(
-        self, cases: Sequence[_Case], play: Callable[[_Case, Path], CaseEnd], folder: Path, *, at_once: int
+        self, cases: Sequence[_Case], run_case: Callable[[_Case, Path], CaseEnd], folder: Path, *, at_once: int
     ) -> list[CaseEnd]:
         """Run the cases that are left, for KAFKACTL_CAMPAIGN_S seconds at most; how all ended so far, by name."""
         left = [case for case in cases if str(case) not in self.ends]
         random.Random(1).shuffle(left)  # a piece has something of everything
         until = time.monotonic() + float(os.environ.get("KAFKACTL_CAMPAIGN_S", "inf"))
 
-        def play_next(number: int) -> None:
+        def run_next(number: int) -> None:
             if time.monotonic() < until:
-                self.add(play(left[number], folder / str(number)))
+                self.add(run_case(left[number], folder / str(number)))
 
         with ThreadPoolExecutor(at_once) as pool:
-            list(pool.map(play_next, range(len(left))))
+            list(pool.map(run_next, range(len(left))))
         return [self.ends[name] for name in sorted(self.ends)]
 
 

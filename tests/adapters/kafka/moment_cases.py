@@ -31,7 +31,7 @@ from tests.adapters.kafka.fault_cases import (
     SPEED,
     Change,
     Quorum,
-    Told,
+    Report,
     client_for,
     effects_of,
     run_to_the_end,
@@ -76,14 +76,14 @@ def _quorum(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iterab
     with client_for(quorum, limits) as client:
         answer = describe_quorum(client, patience_ms=limits.request_timeout_ms)
 
-    def wrong(played: TroubledQuorum) -> Iterable[str]:
+    def wrong(troubled: TroubledQuorum) -> Iterable[str]:
         state = answer.state
-        if state.cluster_id not in (None, played.cluster_id) and not answer.findings:
+        if state.cluster_id not in (None, troubled.cluster_id) and not answer.findings:
             yield f"another cluster is shown: {state.cluster_id}"
-        if state.cluster_id == played.cluster_id:
-            if state.has_leader and {voter.id for voter in state.voters} != set(played.voters):
+        if state.cluster_id == troubled.cluster_id:
+            if state.has_leader and {voter.id for voter in state.voters} != set(troubled.voters):
                 yield f"voters {state.voters}"
-            if state.has_leader and not (state.leader_id in played.voters and 3 <= (state.leader_epoch or 0) < 99):
+            if state.has_leader and not (state.leader_id in troubled.voters and 3 <= (state.leader_epoch or 0) < 99):
                 yield f"leader {state.leader_id} in epoch {state.leader_epoch}"
         if not state.has_leader and not answer.findings:
             yield "no leader, and no finding says so"
@@ -95,10 +95,10 @@ def _features(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iter
     with client_for(quorum, limits) as client:
         answer = describe_features(client)
 
-    def wrong(played: TroubledQuorum) -> Iterable[str]:
+    def wrong(troubled: TroubledQuorum) -> Iterable[str]:
         if not answer.state.nodes:
             yield "no node is shown"
-        if answer.state.finalized and dict(answer.state.finalized) != played.levels:
+        if answer.state.finalized and dict(answer.state.finalized) != troubled.levels:
             yield f"levels {answer.state.finalized}"
         if not answer.state.finalized and not answer.findings:
             yield "no level, and no finding"
@@ -110,11 +110,11 @@ def _nodes(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iterabl
     with client_for(quorum, limits) as client:
         answer = list_nodes(client)
 
-    def wrong(played: TroubledQuorum) -> Iterable[str]:
+    def wrong(troubled: TroubledQuorum) -> Iterable[str]:
         ids = {node["id"] for node in answer.nodes}
         if not ids:
             yield "no node is listed"
-        if ids != set(played.nodes) and not answer.findings:
+        if ids != set(troubled.nodes) and not answer.findings:
             yield f"nodes {sorted(ids)}, and no finding"
 
     return wrong
@@ -125,10 +125,10 @@ def _log(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iterable[
         answer = fetch_metadata_log(client)
     data = b"".join(answer.pieces())
 
-    def wrong(played: TroubledQuorum) -> Iterable[str]:
+    def wrong(troubled: TroubledQuorum) -> Iterable[str]:
         if not data:
             yield "an empty log"
-        if not played.holds(data):
+        if not troubled.holds(data):
             yield "a log that the cluster never had"
         ends, at = 0, 0
         while at < len(data):
@@ -156,8 +156,8 @@ def requests_of(command: Change | Question, folder: Path) -> Counter[str]:
     folder.mkdir(parents=True, exist_ok=True)
     with TroubledQuorum(**command.quorum) as quorum:
         if isinstance(command, Change):
-            told = run_to_the_end(command, quorum, folder)
-            assert (told.outcome, sorted(told.claimed)) == ("done", sorted(command.effects)), told
+            report = run_to_the_end(command, quorum, folder)
+            assert (report.outcome, sorted(report.claimed)) == ("done", sorted(command.effects)), report
         else:
             assert list(command.ask(quorum, PATIENT)(quorum)) == []
         return Counter(NAMES[key] for key in quorum.network.passed if key in NAMES)
@@ -173,7 +173,7 @@ def cases_of(command: Change | Question, counted: Counter[str]) -> Iterable[Mome
                 yield MomentCase(command, name, at, trouble)
 
 
-def play(case: MomentCase, folder: Path) -> CaseEnd:
+def run_case(case: MomentCase, folder: Path) -> CaseEnd:
     """Run the command with the trouble in its way; a change then again without; say what must not have been."""
     folder.mkdir(parents=True, exist_ok=True)
     with TroubledQuorum(**case.command.quorum) as quorum:
@@ -182,7 +182,7 @@ def play(case: MomentCase, folder: Path) -> CaseEnd:
         else:
             quorum.network.arm(case.trouble, KEYS[case.request], spare=case.at)
         began = time.monotonic()
-        told, wrong = _played(case.command, quorum, folder)
+        report, wrong = _run_command(case.command, quorum, folder)
         seconds = time.monotonic() - began
         if seconds > HANGS_AFTER_S + _waits_s(case.command):
             wrong.append(f"it took {seconds:.0f} s")
@@ -197,7 +197,7 @@ def play(case: MomentCase, folder: Path) -> CaseEnd:
                 wrong.append(f"run again it ended {again}")
             if Counter(effects_of(quorum)) != Counter(case.command.effects):
                 wrong.append(f"effects in the end: {effects_of(quorum)}")
-    return CaseEnd(str(case), told.outcome, round(seconds, 1), struck, tuple(wrong))
+    return CaseEnd(str(case), report.outcome, round(seconds, 1), struck, tuple(wrong))
 
 
 def _waits_s(command: Change | Question) -> float:
@@ -205,27 +205,27 @@ def _waits_s(command: Change | Question) -> float:
     return QuorumWaitPolicy().catch_up_ms / 1000 / SPEED if isinstance(command, Change) else 0.0
 
 
-def _played(command: Change | Question, quorum: TroubledQuorum, folder: Path) -> tuple[Told, list[str]]:
+def _run_command(command: Change | Question, quorum: TroubledQuorum, folder: Path) -> tuple[Report, list[str]]:
     if isinstance(command, Change):
-        told = command.run(quorum, folder, LIMITS)
-        return told, list(_wrong(command, told, effects_of(quorum), quorum))
+        report = command.run(quorum, folder, LIMITS)
+        return report, list(_wrong(command, report, effects_of(quorum), quorum))
     try:
         wrong = list(command.ask(quorum, LIMITS)(quorum))
     except KafkactlError as error:
-        return Told(outcome=f"exit {error.exit_code}", error=error.id), []
-    return Told(outcome="answered"), wrong
+        return Report(outcome=f"exit {error.exit_code}", error=error.id), []
+    return Report(outcome="answered"), wrong
 
 
-def _wrong(change: Change, told: Told, effects: list[object], quorum: TroubledQuorum) -> Iterable[str]:
+def _wrong(change: Change, report: Report, effects: list[object], quorum: TroubledQuorum) -> Iterable[str]:
     if twice := [effect for effect, count in Counter(effects).items() if count > 1]:
         yield f"done twice: {twice}"
-    if told.unknown and not any(KEYS[name] in quorum.network.passed for name in CHANGES):
-        yield f"called unknown, and nothing was sent: {told.unknown}"
-    if missing := [claim for claim in told.claimed if claim not in effects]:
+    if report.unknown and not any(KEYS[name] in quorum.network.passed for name in CHANGES):
+        yield f"called unknown, and nothing was sent: {report.unknown}"
+    if missing := [claim for claim in report.claimed if claim not in effects]:
         yield f"claimed, and not done: {missing}"
-    if silent := [effect for effect in effects if effect not in told.claimed and effect not in told.unknown]:
-        yield f"done, and not told: {silent} ({told})"
-    if told.outcome == "done" and Counter(effects) != Counter(change.effects):
+    if silent := [effect for effect in effects if effect not in report.claimed and effect not in report.unknown]:
+        yield f"done, and not told: {silent} ({report})"
+    if report.outcome == "done" and Counter(effects) != Counter(change.effects):
         yield f"called done with {effects}"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.kafka.fault_cases import CHANGES, EVERY_CHANGE, Case, Change, Ended, cases_of, play, requests_of
+from tests.adapters.kafka.fault_cases import CHANGES, EVERY_CHANGE, Case, Change, Ended, cases_of, requests_of, run_case
 from tests.adapters.kafka.fault_proof import record_head
 from tests.fakes.proxy import Fault
 
@@ -22,9 +22,9 @@ SAMPLE = {
 }
 
 
-def play_all(cases: Sequence[Case], folder: Path) -> list[Ended]:
+def run_all(cases: Sequence[Case], folder: Path) -> list[Ended]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(play, cases, [folder / str(number) for number in range(len(cases))]))
+        return list(pool.map(run_case, cases, [folder / str(number) for number in range(len(cases))]))
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ def play_all(cases: Sequence[Case], folder: Path) -> list[Ended]:
 def test_a_change_over_a_network_that_fails(change: Change, tmp_path: Path) -> None:
     faults = (Fault.CUT_AFTER, Fault.CUT_IN_ANSWER, Fault.RESET, Fault.AGAIN)
     cases = [Case(change, name, at, fault) for name, at in SAMPLE[change.name] for fault in faults]
-    ended = play_all(cases, tmp_path)
+    ended = run_all(cases, tmp_path)
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     assert {end.struck for end in ended} == {1}
 
@@ -44,7 +44,7 @@ def test_a_change_over_a_network_that_fails(change: Change, tmp_path: Path) -> N
 def test_every_change_over_every_failure_of_the_network(tmp_path: Path) -> None:
     counted = {change.name: requests_of(change, tmp_path / change.name) for change in EVERY_CHANGE}
     cases = [case for change in EVERY_CHANGE for case in cases_of(change, counted[change.name])]
-    ended = play_all(cases, tmp_path / "cases")
+    ended = run_all(cases, tmp_path / "cases")
     record_head(_proof(ended))
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     assert sum(end.struck for end in ended) >= LEAST_CASES

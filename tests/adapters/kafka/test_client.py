@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from kafkactl.adapters.files.clock import SystemClock
+from kafkactl.adapters.kafka.attempts import Ask, all_at_once
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.connection import Access
@@ -266,6 +268,14 @@ class TestQuestions:
         assert list(Backoff().each_round(Deadline.after(50, Watch()), lambda: 0.0)) == [0]
 
 
+def question(client: Client, name: str, body: dict[str, Any]) -> Ask[Response]:
+    return lambda address, _: client.ask_node(address, name, body)
+
+
+def minute() -> Deadline:
+    return Deadline.after(60_000, SystemClock())
+
+
 class TestAllAtOnce:
     def test_every_node_has_an_answer_or_an_error(self) -> None:
         well, silent = Controller(leads=True), Controller(greeting=SILENCE)
@@ -273,7 +283,7 @@ class TestAllAtOnce:
         with running(well, silent), client_of(well) as client:
             began = time.monotonic()
             addresses = [well.address, silent.address, gone, well.address]
-            found = client.ask_all(addresses, "DescribeQuorum", {"Topics": []})
+            found = all_at_once(addresses, question(client, "DescribeQuorum", {"Topics": []}), minute())
             assert time.monotonic() - began < 30
             assert list(found) == [well.address, silent.address, gone]
             ids = [
@@ -293,7 +303,8 @@ class TestAllAtOnce:
     def test_a_bug_in_a_thread_is_not_swallowed(self) -> None:
         with FakeBroker() as broker, client_of(broker, role=Role.BROKER) as client:
             with pytest.raises(KafkactlError) as caught:
-                for answer in client.ask_all([broker.address], "DescribeCluster", {"Nonsense": 1}).values():
+                ask = question(client, "DescribeCluster", {"Nonsense": 1})
+                for answer in all_at_once([broker.address], ask, minute()).values():
                     assert isinstance(answer, KafkactlError)
                     raise answer
             assert caught.value.id == "no-such-field"

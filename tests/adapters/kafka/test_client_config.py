@@ -55,11 +55,11 @@ def test_keys_without_effect_are_reported() -> None:
     config = read_client_config(
         b"reqest.timeout.ms=5\nssl.engine.factory.class=x.Y\nmetrics.num.samples=3\nmy.interceptor=z\n", file="c"
     )
-    told = [(finding.id, finding.evidence["key"], finding.next_step) for finding in config.findings]
-    assert told == [
+    notices = [(finding.id, finding.evidence["key"], finding.next_step) for finding in config.findings]
+    assert notices == [
         ("unknown-client-property", "reqest.timeout.ms", "Did you mean request.timeout.ms?"),
-        ("unsupported-client-property", "ssl.engine.factory.class", told[1][2]),
-        ("unknown-client-property", "my.interceptor", told[2][2]),
+        ("unsupported-client-property", "ssl.engine.factory.class", notices[1][2]),
+        ("unknown-client-property", "my.interceptor", notices[2][2]),
     ]
 
 

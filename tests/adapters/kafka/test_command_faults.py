@@ -22,8 +22,8 @@ from tests.adapters.kafka.command_cases import (
     UNREGISTER,
     CommandCase,
     cases_of,
-    play,
     requests_of,
+    run_case,
 )
 from tests.adapters.kafka.fault_proof import COMMANDS, record
 from tests.adapters.kafka.kept_cases import CaseEnd, KeptCases
@@ -41,14 +41,14 @@ SAMPLE = [
 ]
 
 
-def play_all(cases: Sequence[CommandCase], folder: Path) -> list[CaseEnd]:
+def run_all(cases: Sequence[CommandCase], folder: Path) -> list[CaseEnd]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(play, cases, [folder / str(number) for number in range(len(cases))]))
+        return list(pool.map(run_case, cases, [folder / str(number) for number in range(len(cases))]))
 
 
 @pytest.mark.slow
 def test_a_command_ends_in_time_and_says_what_is_true(tmp_path: Path) -> None:
-    ended = play_all(SAMPLE, tmp_path)
+    ended = run_all(SAMPLE, tmp_path)
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     assert all(end.struck for end in ended)
 
@@ -59,7 +59,7 @@ def test_every_command_over_every_failure_of_the_network(tmp_path: Path) -> None
     kept = KeptCases("commands")
     counted = {command.name: requests_of(command, tmp_path / command.name) for command in EVERY_COMMAND}
     cases = [case for command in EVERY_COMMAND for case in cases_of(command, counted[command.name])]
-    ended = kept.run_left(cases, play, tmp_path, at_once=_AT_ONCE)
+    ended = kept.run_left(cases, run_case, tmp_path, at_once=_AT_ONCE)
     record(COMMANDS, _proof(ended, len(cases)))
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     assert sum(end.struck for end in ended) >= LEAST_CASES

@@ -211,7 +211,7 @@ class TestAsking:
             assert any(connection.is_stale(0) or time.sleep(0.02) for _ in range(100))
 
 
-class TestPortsThatAreNoBrokers:
+class TestPortsOfOtherServers:
     @pytest.mark.parametrize(
         ("greeting", "error_id"),
         [

@@ -70,10 +70,10 @@ def test_a_listener_that_refuses_this_client_leaves_its_node_unknown() -> None:
 
 def test_a_name_that_is_not_known_here_says_nothing_of_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = FakeCluster()
-    told = cluster._described
+    described = cluster._described
 
     def inner_names(role: Listener) -> dict[str, Any]:
-        answer = told(role)
+        answer = described(role)
         answer["Brokers"][1]["Host"] = "broker-12.inside.invalid"
         return answer
 

@@ -18,7 +18,7 @@ import pytest
 from tests.adapters.kafka.fault_cases import CHANGES, EVERY_CHANGE
 from tests.adapters.kafka.fault_proof import MOMENTS, record
 from tests.adapters.kafka.kept_cases import CaseEnd, KeptCases
-from tests.adapters.kafka.moment_cases import QUESTIONS, MomentCase, every_case, play
+from tests.adapters.kafka.moment_cases import QUESTIONS, MomentCase, every_case, run_case
 from tests.fakes.proxy import Fault
 from tests.fakes.troubled_quorum import Moment
 
@@ -37,14 +37,14 @@ SAMPLE = [
 ]
 
 
-def play_all(cases: Sequence[MomentCase], folder: Path) -> list[CaseEnd]:
+def run_all(cases: Sequence[MomentCase], folder: Path) -> list[CaseEnd]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return list(pool.map(play, cases, [folder / str(number) for number in range(len(cases))]))
+        return list(pool.map(run_case, cases, [folder / str(number) for number in range(len(cases))]))
 
 
 @pytest.mark.slow
 def test_something_happens_to_a_node_in_the_middle(tmp_path: Path) -> None:
-    ended = play_all(SAMPLE, tmp_path)
+    ended = run_all(SAMPLE, tmp_path)
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     assert all(end.struck for end in ended)
 
@@ -54,7 +54,7 @@ def test_something_happens_to_a_node_in_the_middle(tmp_path: Path) -> None:
 def test_something_happens_at_every_request_of_every_command(tmp_path: Path) -> None:
     kept = KeptCases("moments")
     cases = every_case(tmp_path / "counted")
-    ended = kept.run_left(cases, play, tmp_path, at_once=_AT_ONCE)
+    ended = kept.run_left(cases, run_case, tmp_path, at_once=_AT_ONCE)
     record(MOMENTS, _proof(ended, len(cases)))
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     assert sum(end.struck for end in ended) >= LEAST_CASES

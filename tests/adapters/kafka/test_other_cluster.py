@@ -46,12 +46,12 @@ RAISE = FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": 
 class PassingQuorum(FakeQuorum):
     """Its addresses pass to another cluster at one request; `tells` False: as controllers before 3.7."""
 
-    def __init__(self, passes_at: str = "", *, tells: bool = True) -> None:
+    def __init__(self, passes_at: str = "", *, describes: bool = True) -> None:
         super().__init__(controllers=2, voters=(1, 2), metadata_version=20)
-        self.passes_at, self.tells = passes_at, tells
+        self.passes_at, self.describes = passes_at, describes
 
     def answer(self, asked: Asked, node_id: int) -> Action | None:
-        if asked.name == "DescribeCluster" and not self.tells:
+        if asked.name == "DescribeCluster" and not self.describes:
             return Reply(body={"ErrorCode": 35})
         if asked.name == "Fetch" and asked.body.get("ClusterId") not in (None, self.cluster_id):
             return Reply(body={"ErrorCode": 104})
@@ -67,7 +67,7 @@ def client_of(quorum: FakeQuorum) -> Client:
 
 @pytest.fixture(params=[True, False], ids=["described", "only-by-fetch"])
 def passing(request: pytest.FixtureRequest) -> Iterator[PassingQuorum]:
-    with PassingQuorum(tells=request.param) as quorum:
+    with PassingQuorum(describes=request.param) as quorum:
         yield quorum
 
 
@@ -228,7 +228,7 @@ def test_addresses_of_two_clusters_are_refused_by_every_change() -> None:
                 with pytest.raises(RefusedError) as caught:
                     begin()
                 assert caught.value.id == "bootstrap-of-several-clusters"
-                told = f"{first.cluster_id} ({first.address(1)}); {OTHER} ({other.address(1)})"
-                assert caught.value.message.endswith(told)
+                both_clusters = f"{first.cluster_id} ({first.address(1)}); {OTHER} ({other.address(1)})"
+                assert caught.value.message.endswith(both_clusters)
         with Client([dead, *first.addresses], Role.CONTROLLER, limits=LIMITS) as sound:
             sound.check_one_cluster()  # one that is dead says nothing against the others

@@ -128,7 +128,7 @@ def test_before_3_9_the_quorum_is_static_and_names_no_directory():
         direct = look(quorum)
     assert (state.mode, state.kraft_version) == (direct.mode, direct.kraft_version) == (Mode.STATIC, 0)
     assert {voter.directory_id for voter in state.voters} == {None}
-    assert state.nodes == {}  # nobody tells a broker of 3.8 where controllers are
+    assert state.nodes == {}  # a broker of 3.8 does not know the endpoints of controllers
 
 
 def test_directory_ids_in_a_static_quorum_are_not_shown():

@@ -54,14 +54,14 @@ kafka_version = "3.9.2"
 '''
 
 
-def world_of(folder: Path, *, broker: str = "127.0.0.1:8", told: list[str] | None = None) -> LiveWorld:
+def world_of(folder: Path, *, broker: str = "127.0.0.1:8", notes: list[str] | None = None) -> LiveWorld:
     text = TEXT.replace("{{host}}", "{host}").replace("{broker}", broker).replace("{folder}", str(folder))
     return LiveWorld(
         parse_inventory(text),
         settings=ZooKeeperSettings(),
         client=load_client_config(None),
         look=lambda: Observation(time_ms=0),
-        tell=(told if told is not None else []).append,
+        tell=(notes if notes is not None else []).append,
     )
 
 
@@ -79,11 +79,11 @@ def test_a_hook_gets_the_facts_as_words_and_in_its_environment(tmp_path: Path) -
 
 
 def test_what_has_no_command_is_reported(tmp_path: Path) -> None:
-    told: list[str] = []
-    world = world_of(tmp_path, told=told)
+    notes: list[str] = []
+    world = world_of(tmp_path, notes=notes)
     assert not world.has_hook(Verb.STOP, 1)
     assert world.ask(request(Verb.STOP)).end is HookEnd.ASKED
-    assert told[0].startswith("do it (on 127.0.0.1)\n    kafka-server-stop.sh")
+    assert notes[0].startswith("do it (on 127.0.0.1)\n    kafka-server-stop.sh")
 
 
 def test_what_an_operator_is_asked_for_can_be_pasted(tmp_path: Path) -> None:

@@ -179,8 +179,8 @@ def test_a_zookeeper_that_takes_connections_and_says_nothing_does_not_eat_the_ti
         began = time.monotonic()
         observation = observation_from(observe(changed(found, zookeeper=place), timeout_ms=60_000))
         took = time.monotonic() - began
-    (told,) = (finding for finding in observation.findings if finding.id == "zookeeper-not-observed")
-    assert "accepts connections but no session" in told.message
+    (reported,) = (finding for finding in observation.findings if finding.id == "zookeeper-not-observed")
+    assert "accepts connections but no session" in reported.message
     assert took < 50
 
 
@@ -211,8 +211,8 @@ def test_a_controller_that_hangs_is_not_said_to_be_gone(tmp_path: Path, zookeepe
     ):
         places = {1: f"127.0.0.1:{silent.getsockname()[1]}", 2: "127.0.0.1:1"}
         nodes = tuple(changed(node, address=places.get(node.id, node.address)) for node in found.nodes)
-        told = seen(changed(found, nodes=nodes)).findings
-    words = {finding.subject: finding.message for finding in told if finding.id == "node-not-observed"}
+        reported = seen(changed(found, nodes=nodes)).findings
+    words = {finding.subject: finding.message for finding in reported if finding.id == "node-not-observed"}
     assert "which is not gone" in words["controller 1"]
     assert "which is not gone" not in words["controller 2"]
 
@@ -231,8 +231,8 @@ def test_another_cluster(tmp_path: Path, zookeeper: None):
     with cluster(tmp_path, zookeeper_broker(cluster_id="other"), more='[hooks]\ntemplate = "manual"') as inventory:
         found = seen(changed(inventory, cluster_id="third"), with_logs=False)
     assert ids(found) == ["zookeeper-of-another-cluster"]
-    told = evidence_of(found).identities.strangers
-    assert [(finding.id, finding.subject) for finding in told] == [("node-of-another-cluster", "broker 11")]
+    reported = evidence_of(found).identities.strangers
+    assert [(finding.id, finding.subject) for finding in reported] == [("node-of-another-cluster", "broker 11")]
 
 
 # --- places ---------------------------------------------------------------------------------------------------------

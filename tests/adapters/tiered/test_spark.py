@@ -173,12 +173,12 @@ def test_shares_of_any_log_come_to_the_whole(batches: list[list[bytes | None]], 
         back = unpacked(packed(part, part.logs[0]))
         assert back.facts["records"] == whole.logs[0].records
         joined |= {partition.key: partition for partition in back.partitions}
-    assert {key: _told(partition) for key, partition in joined.items()} == {
-        key: _told(partition) for key, partition in whole.partitions.items()
+    assert {key: _shown(partition) for key, partition in joined.items()} == {
+        key: _shown(partition) for key, partition in whole.partitions.items()
     }
 
 
-def _told(partition: Any) -> Any:
+def _shown(partition: Any) -> Any:
     def of(segment: Any) -> Any:
         return tuple(getattr(segment, name) for name in (*segment.NUMBERS, "segment_id", "leader_epochs",
                                                          "custom_metadata", "forgotten_by"))  # fmt: skip
@@ -207,8 +207,8 @@ def test_what_was_fetched_is_written_where_workers_read_it(in_process: None) -> 
         logs.append((replica, log.log()))
     joined = fold_on_spark(CONTEXT, logs, keep_deleted=True)
     local = fold([log for _, log in logs], keep_deleted=True)
-    assert {key: _told(found) for key, found in joined.partitions.items()} == {
-        key: _told(found) for key, found in local.partitions.items()
+    assert {key: _shown(found) for key, found in joined.partitions.items()} == {
+        key: _shown(found) for key, found in local.partitions.items()
     }
     records = {at: facts.records for at, facts in local.logs.items()}
     assert {at: facts.records for at, facts in joined.logs.items()} == records

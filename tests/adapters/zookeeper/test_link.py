@@ -170,8 +170,8 @@ def test_an_answer_that_cannot_be_read_is_a_typed_error_without_a_traceback(
             zookeeper.read_tree()
     finally:
         server.close()
-    told = ("answer-unreadable", "timed-out", "connection-lost", "unreachable")
-    assert caught.value.id.removeprefix("zookeeper-") in told
+    expected_ids = ("answer-unreadable", "timed-out", "connection-lost", "unreachable")
+    assert caught.value.id.removeprefix("zookeeper-") in expected_ids
     assert caught.value.advice
     captured = capfd.readouterr()
     assert "Traceback" not in captured.err + captured.out

@@ -264,8 +264,8 @@ def test_no_secret_is_in_a_bundle(
     files = contents(path)
     gathered = {part["name"] for part in answer["parts"] if part["error"] is None}
     assert {"config-1", "storage.verify-1", "log-1", "log-2", "log.verify", "migrate.observe"} <= gathered
-    told = {name: found for name, data in files.items() if (found := leaks(planted_text(data)))}
-    assert not told
+    leaking = {name: found for name, data in files.items() if (found := leaks(planted_text(data)))}
+    assert not leaking
     assert b"num.io.threads=17" in files["configs/1.properties"], "what is public is there"
     assert b"ssl.keystore.password=<redacted>" in files["configs/1.properties"]
     assert load_observation(str(tmp_path / "seen")).logs, "the source itself is not changed"

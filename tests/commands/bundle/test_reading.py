@@ -175,9 +175,9 @@ def test_a_quorum_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path) -> None:
         here = kafkactl("quorum", "describe", "--bootstrap-controller", addresses, "-o", "json")
     assert states["quorum.describe"] == "gathered" and made.code == 5, "these nodes give no log"
     there = kafkactl("quorum", "describe", "--bundle", path, "-o", "json")
-    told = ("cluster_id", "leader_id", "leader_epoch", "majority", "tolerates", "mode")
-    assert (there.code, {name: there.json[name] for name in told}) == (
-        here.code, {name: here.json[name] for name in told},
+    same_fields = ("cluster_id", "leader_id", "leader_epoch", "majority", "tolerates", "mode")
+    assert (there.code, {name: there.json[name] for name in same_fields}) == (
+        here.code, {name: here.json[name] for name in same_fields},
     )  # fmt: skip
     for more in ([], ["--status"], ["--replication", "--human-readable"]):
         assert kafkactl("quorum", "describe", "--bundle", path, *more).code == here.code

@@ -45,9 +45,9 @@ def test_the_state_is_that_of_the_image(kafkactl: Kafkactl, generated: tuple[Pat
     assert len(partitions) == len(there) == expected.state["partition_count"]
     for row, (topic, partition) in zip(partitions, there, strict=True):
         assert [row["topic"], row["topic_id"]] == [topic["name"], topic["topicId"]]
-        told = (row["partition"], row["replicas"], row["isr"], row["leader"], row["partition_epoch"], row["elr"])
+        fields = (row["partition"], row["replicas"], row["isr"], row["leader"], row["partition_epoch"], row["elr"])
         names = ("partitionId", "replicas", "isr", "leader", "partitionEpoch", "eligibleLeaderReplicas")
-        assert told == tuple(partition[name] for name in names)
+        assert fields == tuple(partition[name] for name in names)
         assert row["directories"] == partition["directories"]
     for part, key in (("brokers", "brokerId"), ("controllers", "controllerId"), ("acls", "id"), ("scram", "name")):
         column = {"brokerId": "broker_id", "controllerId": "controller_id", "id": "id", "name": "name"}[key]

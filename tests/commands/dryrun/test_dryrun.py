@@ -62,8 +62,8 @@ def test_the_worst(kafkactl: Kafkactl, log: Path) -> None:
     worst = answer["effects"]["worst"]
     assert (code, answer["effects"]["sets"], len(worst)) == (7, 6, 6)
     brokers = ",".join(str(broker) for broker in worst[0]["brokers"])
-    _, played = predicted(kafkactl, "broker-loss", log, "--brokers", brokers)
-    assert played["effects"]["partitions"] == answer["effects"]["partitions"]
+    _, prediction = predicted(kafkactl, "broker-loss", log, "--brokers", brokers)
+    assert prediction["effects"]["partitions"] == answer["effects"]["partitions"]
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_an_answer_with_the_old_names_of_fields_is_still_simulated(
         record["data"] = {name[0].upper() + name[1:]: value for name, value in record["data"].items()}
     earlier = tmp_path / "loss.json"
     earlier.write_text(json.dumps(answer))
-    code, played = predicted(kafkactl, "broker-return", log, "--brokers", "1", "--after", earlier)
-    assert code == 0, played["findings"]
-    assert [earlier["scenario"] for earlier in played["after"]] == ["broker-loss"]
+    code, prediction = predicted(kafkactl, "broker-return", log, "--brokers", "1", "--after", earlier)
+    assert code == 0, prediction["findings"]
+    assert [earlier["scenario"] for earlier in prediction["after"]] == ["broker-loss"]
 
 
 def test_a_reassignment_plan(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_files_of_scenarios_that_cannot_be_read(
 
 
 @pytest.mark.parametrize(
-    "name, text, told",
+    "name, text, expected",
     [
         ("a.toml", "x = [", "Invalid value (at end of document)"),
         ("a.toml", "", "there is no table [[scenario]] in it"),
@@ -241,11 +241,11 @@ def test_files_of_scenarios_that_cannot_be_read(
     ],
 )
 def test_what_is_wrong_with_a_file_of_scenarios(
-    kafkactl: Kafkactl, log: Path, tmp_path: Path, name: str, text: str, told: str
+    kafkactl: Kafkactl, log: Path, tmp_path: Path, name: str, text: str, expected: str
 ) -> None:
     (tmp_path / name).write_text(text)
     run = kafkactl("dryrun", "replay", log, "--after", tmp_path / name, "-o", "json")
-    assert (run.code, run.error["message"]) == (2, f"{tmp_path / name} holds no scenarios: {told}")
+    assert (run.code, run.error["message"]) == (2, f"{tmp_path / name} holds no scenarios: {expected}")
 
 
 @pytest.mark.parametrize(
@@ -274,9 +274,9 @@ def test_usage(kafkactl: Kafkactl, log: Path, arguments: list[str]) -> None:
 
 
 def test_a_file_of_settings_with_a_number_that_is_none(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
-    for value, told in (("two", True), ("+2", False)):
+    for value, expected in (("two", True), ("+2", False)):
         (tmp_path / "server.properties").write_text(f"min.insync.replicas={value}\n")
         _, answer = predicted(
             kafkactl, "broker-loss", log, "--brokers", "1", "--config", tmp_path / "server.properties"
         )
-        assert ("min.insync.replicas in the properties file is not a number" in str(answer["assumptions"])) is told
+        assert ("min.insync.replicas in the properties file is not a number" in str(answer["assumptions"])) is expected

@@ -74,8 +74,8 @@ def test_scenarios_that_are_simulated_by_several_processes_give_the_same_report(
 def test_the_report_simulates_all_that_needs_no_argument(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     run = kafkactl("dryrun", "report", log, "--html", page, "-o", "json")
-    played = [prediction["scenario"] for prediction in run.json["predictions"]]
-    assert played == [
+    predicted = [prediction["scenario"] for prediction in run.json["predictions"]]
+    assert predicted == [
         "replay", "restart", "growth", "controllers", "rolling-restart", "elect-leaders", "broker-loss", "broker-loss",
     ]  # fmt: skip
     alone = kafkactl("dryrun", "broker-loss", log, "--worst", 2, "-o", "json").json
@@ -97,10 +97,10 @@ def test_where_all_brokers_are_down_nothing_is_left_out(kafkactl: Kafkactl, tmp_
     """A rolling restart starts them first; no broker is left to be lost."""
     log = unpacked("4.4.0", tmp_path)
     run = kafkactl("dryrun", "report", log, "-o", "json")
-    played = {prediction["scenario"]: prediction["verdict"] for prediction in run.json["predictions"]}
-    assert list(played)[-2:] == ["rolling-restart", "elect-leaders"]
+    predicted = {prediction["scenario"]: prediction["verdict"] for prediction in run.json["predictions"]}
+    assert list(predicted)[-2:] == ["rolling-restart", "elect-leaders"]
     alone = kafkactl("dryrun", "rolling-restart", log, "-o", "json")
-    assert played["rolling-restart"] == alone.json["verdict"] == run.json["verdict"] == "unavailable"
+    assert predicted["rolling-restart"] == alone.json["verdict"] == run.json["verdict"] == "unavailable"
     assert (run.code, alone.code) == (7, 7)
 
 

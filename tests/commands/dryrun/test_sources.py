@@ -84,7 +84,7 @@ def test_what_two_voters_hold_is_committed(kafkactl: Kafkactl, logs: Path, tmp_p
     path, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
     _, both = asked(kafkactl, path, two)
     assert both["source"]["committed_offset"] == both["source"]["last_offset"]
-    # the same disk by another path is no second voter
+    # the same disk by another path does not count as a second voter
     _, once = asked(kafkactl, path, path.parent)
     assert once["source"]["committed_offset"] is None
     # half of it, and nothing of the newest epoch
@@ -110,8 +110,8 @@ def test_a_tail_that_was_never_committed(kafkactl: Kafkactl, logs: Path, tmp_pat
     data[last + 12 : last + 16] = (epoch - 1).to_bytes(4, "big")  # the epoch is not under the CRC
     (two / SEGMENT).write_bytes(data)
     code, answer = asked(kafkactl, path, two)
-    (told,) = [finding for finding in answer["findings"] if finding["id"] == "uncommitted-tail"]
-    assert (code, told["severity"], told["evidence"]["other"]) == (0, "warning", str(path))
+    (reported,) = [finding for finding in answer["findings"] if finding["id"] == "uncommitted-tail"]
+    assert (code, reported["severity"], reported["evidence"]["other"]) == (0, "warning", str(path))
 
 
 def test_the_whole_one_of_two_is_replayed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ def test_without_ids_each_source_is_a_cluster_and_that_is_reported(
 def test_said_to_be_one_cluster_with_two_ids(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     places = [node(logs, "a", tmp_path / str(at), id) for at, id in enumerate(IDS)]
     code, answer = asked(kafkactl, *places, "--same-cluster")
-    (told,) = [finding for finding in answer["findings"] if finding["id"] == "several-clusters"]
-    assert (code, told["severity"], answer["source"]["cluster_id"]) == (0, "warning", None)
+    (reported,) = [finding for finding in answer["findings"] if finding["id"] == "several-clusters"]
+    assert (code, reported["severity"], answer["source"]["cluster_id"]) == (0, "warning", None)
 
 
 def test_files_of_a_folder_are_one_log(kafkactl: Kafkactl, tmp_path: Path) -> None:

@@ -153,8 +153,8 @@ def test_a_folder_and_a_chroot(kafkactl: Kafkactl, tmp_path: Path) -> None:
         {"id": 2, "role": "controller", "kafka_version": "3.7.2"},
     ]
     (tmp_path / "observation.json").write_text(json.dumps({"nodes": nodes}), encoding="utf-8")
-    _, told = predicted(kafkactl, tmp_path)
-    assert told["input"]["kafka_version"] == "3.7.2"
+    _, shown = predicted(kafkactl, tmp_path)
+    assert shown["input"]["kafka_version"] == "3.7.2"
     (tmp_path / "observation.json").write_text('{"nodes": [', encoding="utf-8")
     _, unread = predicted(kafkactl, tmp_path)
     assert unread["input"]["kafka_version"] == "3.9.2"
@@ -187,22 +187,22 @@ def test_a_folder_names_its_chroot_and_its_release_and_may_hold_the_tree_unpacke
 ) -> None:
     tree = decode_znodes((GOLDENS / "3.7.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
     chroot = next(znode.path for znode in tree if znode.path.endswith("/brokers/ids")).removesuffix("/brokers/ids")
-    beside = [changed(znode, path="/other" + znode.path.removeprefix(chroot)) for znode in tree if znode.path != "/"]
-    lines = "".join(render_znode(znode) + "\n" for znode in (*tree, *beside))
+    outside = [changed(znode, path="/other" + znode.path.removeprefix(chroot)) for znode in tree if znode.path != "/"]
+    lines = "".join(render_znode(znode) + "\n" for znode in (*tree, *outside))
     (tmp_path / "zk.jsonl").write_text(lines, encoding="utf-8")
     # ApiVersions 3 of a broker on ZooKeeper: Produce 9, Fetch 13, LeaderAndIsr 7, AddPartitionsToTxn 3 are of 3.4.
     keys = [(0, 9), (1, 13), (4, 7), (24, 3)]
     listed = [{"ApiKey": key, "MinVersion": 0, "MaxVersion": highest} for key, highest in keys]
     body = encode_message(message("ApiVersionsResponse"), 3, {"ErrorCode": 0, "ApiKeys": listed, "ThrottleTimeMs": 0})
     answer = {"version": 3, "body": base64.b64encode(body).decode()}
-    told = {
+    shown = {
         "kind": "migrate.observation",
         "schema_version": 1,
         "time_ms": 1,
         "zookeeper": {"connect": f"zk:2181{chroot}", "chroot": chroot},
         "nodes": [{"id": 1, "role": "broker", "alive": True, "api_versions": answer}],
     }
-    (tmp_path / "observation.json").write_text(json.dumps(told), encoding="utf-8")
+    (tmp_path / "observation.json").write_text(json.dumps(shown), encoding="utf-8")
     code, answer = predicted(kafkactl, tmp_path)
     assert code == 6
     assert answer["input"]["kafka_version"].startswith("3.4")

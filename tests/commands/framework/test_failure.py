@@ -41,5 +41,5 @@ def test_words_of_a_server_do_not_move_the_cursor(capsys):
     error = UnreachableError("refused: \x1b[2Jall is well", id="authentication-failed", cause="a\x07\nb")
     for output in ("table", "json"):
         assert report(error, Settings(output=output)) == 4
-        told = capsys.readouterr().err
-        assert "all is well" in told and "\x1b" not in told and "\x07" not in told
+        stderr = capsys.readouterr().err
+        assert "all is well" in stderr and "\x1b" not in stderr and "\x07" not in stderr

@@ -105,7 +105,7 @@ def test_our_own_commands_stay_ours(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "expected"),
     [
         ("import nowhere_at_all", "ModuleNotFoundError: No module named 'nowhere_at_all'"),
         ("raise SystemExit(0)", "SystemExit"),
@@ -114,12 +114,14 @@ def test_our_own_commands_stay_ours(place: Place) -> None:
         ("other = 7", "AttributeError"),
     ],
 )
-def test_a_plugin_that_is_broken_is_a_typed_error_and_breaks_nothing_else(place: Place, code: str, told: str) -> None:
+def test_a_plugin_that_is_broken_is_a_typed_error_and_breaks_nothing_else(
+    place: Place, code: str, expected: str
+) -> None:
     place.package("acme", group("acme-check = acme:command"), code)
     run = place.run("acme-check", KAFKACTL_OUTPUT="json")
     error = json.loads(run.stderr)
     assert (run.returncode, error["id"]) == (1, "plugin-not-loaded")
-    assert "acme-check" in error["message"] and "acme-1.0" in error["message"] and told in error["message"]
+    assert "acme-check" in error["message"] and "acme-1.0" in error["message"] and expected in error["message"]
     assert place.run("--help").returncode == 0
     assert place.run("explain", "unknown-id").returncode == 0
 

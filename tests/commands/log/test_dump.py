@@ -136,9 +136,9 @@ def test_damage_is_reported_and_read_past(kafkactl, folder: Path):
     file.write_bytes(bytes(data[:-5]))
     run = kafkactl("log", "dump", folder)
     assert run.code == 7
-    told = [json.loads(line) for line in run.stderr.splitlines()]
-    assert [line["id"] for line in told] == ["crc-mismatch", "torn-tail"]
-    assert all(line["kind"] == "finding" and str(file) in line["subject"] for line in told)
+    notes = [json.loads(line) for line in run.stderr.splitlines()]
+    assert [line["id"] for line in notes] == ["crc-mismatch", "torn-tail"]
+    assert all(line["kind"] == "finding" and str(file) in line["subject"] for line in notes)
     assert [line for line in whole if line in lines(run)] == lines(run)
     assert kafkactl("log", "dump", folder, "-o", "json").json["findings"][0]["id"] == "crc-mismatch"
     assert "✖ blocker  crc-mismatch" in kafkactl("log", "dump", folder, "-o", "table").stdout

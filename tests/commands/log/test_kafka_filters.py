@@ -67,11 +67,11 @@ def test_a_filter_for_kafkas_tool(kafkactl, tmp_path, type_name, path):
 
 @CAPTURES
 def test_every_record_has_the_fields_that_kafkas_tool_prints(kafkactl, tmp_path, capture):
-    told = by_kafka(capture)
+    expected = by_kafka(capture)
     ours = [by_u for by_u in by_us(kafkactl, tmp_path, capture) if by_u["kind"] == "record"]
-    assert len(told) > 100
+    assert len(expected) > 100
     assert [(our["offset"], our["version"], our["data"]) for our in ours] == [
-        (line["offset"], line["version"], line["data"]) for line in told
+        (line["offset"], line["version"], line["data"]) for line in expected
     ]
 
 

@@ -165,11 +165,11 @@ def test_damage_ends_the_state_as_it_ends_the_log_for_a_node(kafkactl, log: Path
     for verb, more in (("image", ()), ("lint", ())):
         run = kafkactl("log", verb, log, *more, "-o", "json")
         assert (run.code, run.json["offset"]) == (7, bad - 1), verb
-        told = next(finding for finding in run.json["findings"] if finding["id"] == "undecodable-record")
-        assert (told["severity"], told["evidence"]["offset"], told["evidence"]["readable_up_to"]) == (
+        reported = next(finding for finding in run.json["findings"] if finding["id"] == "undecodable-record")
+        assert (reported["severity"], reported["evidence"]["offset"], reported["evidence"]["readable_up_to"]) == (
             "blocker", bad, last,
         )  # fmt: skip
-        assert f"Offset {bad} was due there" in told["message"] and "--past-damage" in told["message"]
+        assert f"Offset {bad} was due there" in reported["message"] and "--past-damage" in reported["message"]
         past = kafkactl("log", verb, log, "--past-damage", "-o", "json")
         assert (past.code, past.json["offset"]) == (7, last), verb
         assert any(f"record {bad}:" in finding["message"] for finding in past.json["findings"])
@@ -193,8 +193,8 @@ def test_damage_below_a_snapshot_leaves_the_snapshot_alone(kafkactl, log: Path):
     for verb in ("image", "lint"):
         run = kafkactl("log", verb, log, "-o", "json")
         assert (run.code, run.json["offset"]) == (7, int(newest.name[:20]) - 1)
-        told = next(finding for finding in run.json["findings"] if finding["id"] == "undecodable-record")
-        assert (told["severity"], told["evidence"]["snapshot_end"]) == ("blocker", int(newest.name[:20]))
+        reported = next(finding for finding in run.json["findings"] if finding["id"] == "undecodable-record")
+        assert (reported["severity"], reported["evidence"]["snapshot_end"]) == ("blocker", int(newest.name[:20]))
     assert kafkactl("log", "image", log, "-o", "json").json["sha256"] == alone["sha256"]
     earlier = kafkactl("log", "image", log, "--at", "120", "-o", "json")
     assert (earlier.code, earlier.json["offset"]) == (7, bad - 1)
@@ -447,8 +447,8 @@ def test_the_configuration_goes_with_its_topic(kafkactl, log: Path):
         for line in lines(kafkactl("log", "dump", log, "--type", "TopicRecord").stdout)
         if line["data"]["topicId"] == removed["data"]["topicId"]
     )
-    told = lines(kafkactl("log", "history", log, "--config", f"topic:{made['data']['name']}").stdout)
-    assert told[-1]["offset"] == removed["offset"]
+    reported = lines(kafkactl("log", "history", log, "--config", f"topic:{made['data']['name']}").stdout)
+    assert reported[-1]["offset"] == removed["offset"]
 
 
 # --- browse, lint -------------------------------------------------------------------------------------------------
@@ -502,12 +502,12 @@ def test_a_person_walks_through_the_tree(
     monkeypatch.setattr("builtins.input", lambda _prompt: next(typed))
     _Session(tree_of(loaded.image, provenance={}, hide=True)).run()
     out, talk = capsys.readouterr()
-    told = out.splitlines()
-    assert told[:2] == ["image", "/image/topics/byName"]
-    assert "late" in told[2].split()
-    assert told[3] == '"late"'
-    assert "/image/features/metadata.version" in told
-    assert told[-2:] == ["/image/features/metadata.version", "/"]
+    reported = out.splitlines()
+    assert reported[:2] == ["image", "/image/topics/byName"]
+    assert "late" in reported[2].split()
+    assert reported[3] == '"late"'
+    assert "/image/features/metadata.version" in reported
+    assert reported[-2:] == ["/image/features/metadata.version", "/"]
     assert "is a folder" in talk
     assert "is a file" in talk
     assert "has no 'nothing'" in talk

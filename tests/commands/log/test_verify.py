@@ -89,9 +89,9 @@ def test_an_epoch_that_is_not_under_the_checksum(kafkactl, node):
     log = node("epoch", {FIRST: noops(0, 3) + noops(1, 2) + noops(2, 3) + noops(3, 1)})
     code, answer, found = verified(kafkactl, log)
     assert (code, found) == (7, {"leader-epoch-regression": "blocker"})
-    (told,) = answer["findings"]
-    assert told["evidence"] == {"offset": 1, "epoch": 2, "epoch_before": 3}
-    assert "1 more like it" in told["message"]
+    (reported,) = answer["findings"]
+    assert reported["evidence"] == {"offset": 1, "epoch": 2, "epoch_before": 3}
+    assert "1 more like it" in reported["message"]
     assert verified(kafkactl, node("rising", {FIRST: noops(0, 1) + noops(1, 2)}))[::2] == (0, {})
 
 
@@ -189,7 +189,7 @@ THREE_EPOCHS = b"".join(noops(at, epoch) for at, epoch in ((0, 1), (1, 1), (2, 3
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("0\n3\n1 0\n3 2\n4 3\n", None),
         ("0\n2\n1 0\n3 2\n", None),  # it lags: a start adds what is behind
@@ -199,15 +199,15 @@ THREE_EPOCHS = b"".join(noops(at, epoch) for at, epoch in ((0, 1), (1, 1), (2, 3
         ("0\n4\n1 0\n2 1\n3 2\n4 3\n", {"epoch": 2, "start_offset": 1, "log_start_offset": None}),
     ],
 )
-def test_leader_epochs_are_compared_with_the_log(kafkactl, node, text, told):
+def test_leader_epochs_are_compared_with_the_log(kafkactl, node, text, reported):
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), text)
     code, answer, found = verified(kafkactl, log)
-    assert (code, found) == (0, {} if told is None else {"leader-epochs-differ": "warning"})
-    assert [finding["evidence"] for finding in answer["findings"]] == ([] if told is None else [told])
+    assert (code, found) == (0, {} if reported is None else {"leader-epochs-differ": "warning"})
+    assert [finding["evidence"] for finding in answer["findings"]] == ([] if reported is None else [reported])
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("0\n1\n4 4\n", None),
         ("0\n2\n3 2\n4 3\n", None),
@@ -215,13 +215,13 @@ def test_leader_epochs_are_compared_with_the_log(kafkactl, node, text, told):
         ("0\n2\n3 1\n4 3\n", {"epoch": 3, "start_offset": 1, "log_start_offset": 2}),
     ],
 )
-def test_the_first_leader_epoch_begins_where_snapshots_cut_the_log(kafkactl, node, text, told):
+def test_the_first_leader_epoch_begins_where_snapshots_cut_the_log(kafkactl, node, text, reported):
     """The segment of the oldest snapshot begins before it; the file does not (seen on 3.3.2 to 4.4.0)."""
     snapshots = {f"{end:020}-{epoch:010}.checkpoint": SNAPSHOT for end, epoch in ((2, 1), (4, 4))}
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS, **snapshots}), text)
     _, answer, _ = verified(kafkactl, log)
     differing = [finding["evidence"] for finding in answer["findings"] if finding["id"] == "leader-epochs-differ"]
-    assert differing == ([] if told is None else [told])
+    assert differing == ([] if reported is None else [reported])
 
 
 def test_a_leader_epoch_checkpoint_that_no_node_can_read(kafkactl, node):
@@ -251,9 +251,9 @@ def test_a_sound_log_is_better_than_a_damaged_one(kafkactl, node, order):
     assert [(log["path"], log["end_offset"], log["is_damaged"]) for log in answer["ranking"]] == [
         (str(logs[1]), 30, False), (str(logs[0]), offset_of(5), True),
     ]  # fmt: skip
-    told = next(finding for finding in answer["findings"] if finding["id"] == "damaged-log-ranked")
-    assert told["subject"] == f"log {logs[0]}"
-    assert f"{logs[1]} is the better disk: it reaches offset 30" in told["message"]
+    reported = next(finding for finding in answer["findings"] if finding["id"] == "damaged-log-ranked")
+    assert reported["subject"] == f"log {logs[0]}"
+    assert f"{logs[1]} is the better disk: it reaches offset 30" in reported["message"]
     assert f"Best disk: {logs[1]}" in kafkactl("log", "verify", *logs).stdout
 
 
@@ -264,13 +264,13 @@ def test_the_damaged_log_may_be_longer(kafkactl, node):
     code, answer, found = verified(kafkactl, longer, sound)
     assert (code, answer["reference"], answer["divergences"]) == (7, str(sound), [])
     assert "uncommitted-tail" not in found
-    told = next(finding for finding in answer["findings"] if finding["id"] == "damaged-log-ranked")
-    assert "Records up to offset 69 can be read after the damage, and no other log has them" in told["message"]
+    reported = next(finding for finding in answer["findings"] if finding["id"] == "damaged-log-ranked")
+    assert "Records up to offset 69 can be read after the damage, and no other log has them" in reported["message"]
     short = node("short", {FIRST: SEGMENT[: STARTS[3]]})
     answer = verified(kafkactl, short, longer)[1]
     assert [log["path"] for log in answer["ranking"]] == [str(longer), str(short)]
-    told = next(finding for finding in answer["findings"] if finding["id"] == "damaged-log-ranked")
-    assert "this is the best disk nevertheless" in told["message"]
+    reported = next(finding for finding in answer["findings"] if finding["id"] == "damaged-log-ranked")
+    assert "this is the best disk nevertheless" in reported["message"]
 
 
 def test_three_logs_of_which_two_are_damaged(kafkactl, node):

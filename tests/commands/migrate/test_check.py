@@ -31,10 +31,10 @@ def saved(place: Path, seen: World) -> Path:
         }
         for node in observation.nodes
     ]
-    told = {"kind": "migrate.observation", "schema_version": 1, "time_ms": TIME_MS, "nodes": nodes,
+    document = {"kind": "migrate.observation", "schema_version": 1, "time_ms": TIME_MS, "nodes": nodes,
             "zookeeper": {"connect": observation.connect, "chroot": observation.chroot}}  # fmt: skip
     place.mkdir()
-    (place / "observation.json").write_text(json.dumps(told))
+    (place / "observation.json").write_text(json.dumps(document))
     if observation.tree is not None:
         (place / "zk.jsonl.gz").write_bytes(encode_znodes(observation.tree.znodes.values()))
     return place

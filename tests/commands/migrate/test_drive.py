@@ -151,7 +151,7 @@ def test_a_dry_run_shows_the_steps_and_writes_nothing(migrate, tmp_path: Path) -
 
 
 def test_a_refused_run_fits_on_a_screen_and_says_why_first(migrate) -> None:
-    run = migrate(FakeCluster(), "run", *ACCEPTED, output="table")  # nobody is there to be asked
+    run = migrate(FakeCluster(), "run", *ACCEPTED, output="table")  # no terminal that could confirm
     lines = run.stdout.splitlines()
     assert run.code == 3 and len(lines) <= 15, run.stdout
     assert "Give --yes." in run.stdout and "steps left, the next: format-disk controller 3001" in run.stdout
@@ -172,8 +172,8 @@ def test_a_long_run_is_counted(migrate) -> None:
 
 def test_lines_of_a_run_have_their_time(migrate) -> None:
     lines = migrate(FakeCluster(), "run", "--yes", "--until", "M3", *ACCEPTED).stderr.splitlines()
-    told = [line for line in lines if not line.startswith(" ")]
-    assert told and all(re.match(r"\d\d:\d\d:\d\d \+\d+:\d\d  \S", line) for line in told), told
+    not_indented = [line for line in lines if not line.startswith(" ")]
+    assert not_indented and all(re.match(r"\d\d:\d\d:\d\d \+\d+:\d\d  \S", line) for line in not_indented), not_indented
 
 
 @pytest.mark.parametrize(("is_terminal", "every_s"), [(True, 10), (False, 60)])

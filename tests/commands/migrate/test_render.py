@@ -87,7 +87,7 @@ def test_in_the_middle_of_the_migration_it_starts_from_the_original(kafkactl, in
     (inventory.parent / "1.properties").write_bytes((out / f"broker-1/{phase}.properties").read_bytes())
     again = rendered(kafkactl, "--inventory", inventory, "--out", out)
     assert [file["sha256"] for file in again["files"]] == [file["sha256"] for file in first["files"]]
-    # Without what was kept, the file for the way back cannot be known.
+    # Without the saved original, the file for the rollback cannot be rendered.
     refused = rendered(kafkactl, "--inventory", inventory, "--out", tmp_path / "elsewhere", code=3)
     assert refused["outcome"] == "refused"
     assert "render-original-needed" in [finding["id"] for finding in refused["findings"]]

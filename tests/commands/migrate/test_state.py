@@ -254,9 +254,9 @@ def test_people_read_the_rollback(migrate) -> None:
 
 def test_an_observation_of_which_little_is_left_is_still_answered(migrate, tmp_path: Path) -> None:
     folder = save(tmp_path / "seen", _M6.observation())
-    told = json.loads((folder / "observation.json").read_text())
-    told["nodes"] = [{"id": node["id"], "role": node["role"]} for node in told["nodes"]]
-    (folder / "observation.json").write_text(json.dumps(told))
+    document = json.loads((folder / "observation.json").read_text())
+    document["nodes"] = [{"id": node["id"], "role": node["role"]} for node in document["nodes"]]
+    (folder / "observation.json").write_text(json.dumps(document))
     assert migrate("status", _M6, "-o", "json").json["state"] == "M6"
     assert migrate("rollback", _M6, "--dry-run", "-o", "json").json["outcome"] == "planned"
 

@@ -251,11 +251,11 @@ def test_who_may_not_ask_learns_nothing(kafkactl: Kafkactl, tmp_path: Path) -> N
 
 
 def test_files_alone(kafkactl: Kafkactl, tmp_path: Path) -> None:
-    controller, broker, nobody = (tmp_path / name for name in ("c.properties", "b.properties", "n.properties"))
+    controller, broker, without_role = (tmp_path / name for name in ("c.properties", "b.properties", "n.properties"))
     controller.write_text("process.roles=controller\nnode.id=1\n", encoding="utf-8")
     broker.write_text("process.roles=broker\nnode.id=2\nnum.partitions=6\n", encoding="utf-8")
-    nobody.write_text("num.partitions=6\n", encoding="utf-8")
+    without_role.write_text("num.partitions=6\n", encoding="utf-8")
     run = kafkactl("nodes", "verify", "--config", controller, "--config", broker, "-o", "json")
     assert (run.code, [setting["key"] for setting in run.json["settings"]]) == (7, ["num.partitions"])
     assert kafkactl("nodes", "verify", "--config", controller, "-o", "json").code == 4
-    assert kafkactl("nodes", "verify", "--config", nobody).code == 2
+    assert kafkactl("nodes", "verify", "--config", without_role).code == 2

@@ -9,7 +9,7 @@ import pytest
 
 from kafkactl.commands.quorum import change_run as quorum_change_run
 from kafkactl.quorum.outcome import Answer
-from tests.quorum.played import LOST, TIMED_OUT, PlayedQuorum, Reaction
+from tests.quorum.played import LOST, TIMED_OUT, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, directory, world
 
 SERVERS = ("--bootstrap-controller", "c1:9093")
@@ -23,8 +23,8 @@ log.dirs={directory}
 
 
 @pytest.fixture
-def play(monkeypatch, tmp_path, kafkactl):
-    """`play(quorum, "remove-controller", …)`: run a command on a simulated quorum, with a journal of this test."""
+def run_quorum(monkeypatch, tmp_path, kafkactl):
+    """`run_quorum(quorum, "remove-controller", …)`: run a command on a simulated quorum, with its own journal."""
 
     def run(quorum, verb, *words, **options):
         @contextlib.contextmanager
@@ -55,26 +55,26 @@ def _remove(node_id, letter="a"):
     return ("-i", str(node_id), "-d", str(directory(letter)))
 
 
-def test_a_removal_speaks_like_kafkas_tool(play):
-    quorum = PlayedQuorum(world=world("1 2 3 4"))
-    dry = play(quorum, "remove-controller", *_remove(4), "--dry-run")
+def test_a_removal_speaks_like_kafkas_tool(run_quorum):
+    quorum = SteppedQuorum(world=world("1 2 3 4"))
+    dry = run_quorum(quorum, "remove-controller", *_remove(4), "--dry-run")
     assert dry.code == 0
     assert dry.stdout.startswith(f"DRY RUN of removing KRaft controller 4 with directory id {directory('a')}\n")
-    done = play(quorum, "remove-controller", *_remove(4))
+    done = run_quorum(quorum, "remove-controller", *_remove(4))
     assert done.code == 0, done.stderr
     assert done.stdout.startswith(f"Removed KRaft controller 4 with directory id {directory('a')}\n")
-    again = play(quorum, "remove-controller", *_remove(4), "-o", "json")
+    again = run_quorum(quorum, "remove-controller", *_remove(4), "-o", "json")
     assert (again.code, again.json["outcome"], again.json["steps"]) == (0, "nothing-to-do", [])
     assert quorum.sent == ["remove 4"]
 
 
-def test_the_wedge_is_refused_with_its_sum(play):
-    quorum = PlayedQuorum(world=world("1 2 3", dead="3"))
-    run = play(quorum, "remove-controller", *_remove(2), "-o", "json")
+def test_the_wedge_is_refused_with_its_sum(run_quorum):
+    quorum = SteppedQuorum(world=world("1 2 3", dead="3"))
+    run = run_quorum(quorum, "remove-controller", *_remove(2), "-o", "json")
     assert (run.code, run.json["outcome"], quorum.sent) == (3, "refused", [])
     (wedge,) = [finding for finding in run.json["findings"] if finding["id"] == "quorum-would-wedge"]
     assert "voters {1,3}, majority 2, alive {1}" in wedge["message"]
-    assert "quorum-would-wedge" in play(quorum, "remove-controller", *_remove(2), "--dry-run").stdout
+    assert "quorum-would-wedge" in run_quorum(quorum, "remove-controller", *_remove(2), "--dry-run").stdout
 
 
 @pytest.mark.parametrize(
@@ -85,142 +85,142 @@ def test_the_wedge_is_refused_with_its_sum(play):
         (Reaction(answer=LOST), 0, "done"),
     ],
 )
-def test_how_it_ends(play, reaction, code, outcome):
-    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[reaction])
-    run = play(quorum, "remove-controller", *_remove(4), "-o", "json")
+def test_how_it_ends(run_quorum, reaction, code, outcome):
+    quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[reaction])
+    run = run_quorum(quorum, "remove-controller", *_remove(4), "-o", "json")
     assert (run.code, run.json["outcome"]) == (code, outcome)
     assert [step["state"] for step in run.json["steps"]] == [outcome]
     assert bool(run.json["may_happen"]) is (outcome == "unknown")
 
 
-def test_an_addition_reads_the_node_s_own_files(play, candidate):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4"))
-    run = play(quorum, "add-controller", "--command-config", candidate)
+def test_an_addition_reads_the_node_s_own_files(run_quorum, candidate):
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4"))
+    run = run_quorum(quorum, "add-controller", "--command-config", candidate)
     assert run.code == 0, run.stdout + run.stderr
     words = f"controller 4 with directory id {directory('a')} and endpoints: CONTROLLER://c4:9093"
     assert run.stdout.startswith(f"Added {words}\n")
     assert quorum.sent == ["add 4"]
-    again = play(quorum, "add-controller", "--command-config", candidate, "-o", "json")
+    again = run_quorum(quorum, "add-controller", "--command-config", candidate, "-o", "json")
     assert (again.code, again.json["outcome"]) == (0, "nothing-to-do")
 
 
-def test_an_addition_needs_a_controller_that_was_formatted(play, candidate, tmp_path):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4"))
-    assert play(quorum, "add-controller").code == 2
+def test_an_addition_needs_a_controller_that_was_formatted(run_quorum, candidate, tmp_path):
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4"))
+    assert run_quorum(quorum, "add-controller").code == 2
     (tmp_path / "data" / "meta.properties").write_text(f"version=1\ncluster.id={CLUSTER_ID}\nnode.id=4\n")
-    run = play(quorum, "add-controller", "--command-config", candidate, "-o", "json")
+    run = run_quorum(quorum, "add-controller", "--command-config", candidate, "-o", "json")
     assert (run.code, run.error["id"]) == (2, "controller-not-formatted")
     other = f"version=1\ncluster.id=other\nnode.id=4\ndirectory.id={directory('a')}\n"
     (tmp_path / "data" / "meta.properties").write_text(other)
-    run = play(quorum, "add-controller", "--command-config", candidate, "-o", "json")
+    run = run_quorum(quorum, "add-controller", "--command-config", candidate, "-o", "json")
     assert (run.code, run.error["id"], quorum.sent) == (3, "cluster-id-mismatch", [])
 
 
-def test_a_broker_is_not_a_candidate(play, tmp_path):
+def test_a_broker_is_not_a_candidate(run_quorum, tmp_path):
     file = tmp_path / "broker.properties"
     file.write_text(
         "process.roles=broker\nnode.id=5\nlisteners=PLAINTEXT://:9092\ncontroller.listener.names=CONTROLLER\n"
         f"controller.quorum.bootstrap.servers=c1:9093\nlog.dirs={tmp_path}\n"
     )
-    quorum = PlayedQuorum(world=world("1 2 3"))
-    run = play(quorum, "add-controller", "--command-config", str(file), "-o", "json")
+    quorum = SteppedQuorum(world=world("1 2 3"))
+    run = run_quorum(quorum, "add-controller", "--command-config", str(file), "-o", "json")
     assert (run.code, run.error["id"]) == (2, "not-a-controller")
 
 
-def test_a_reassignment_asks(play):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"))
-    refused = play(quorum, "reassign", "--target", "1,2,3,4,5", "-o", "json")
+def test_a_reassignment_asks(run_quorum):
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"))
+    refused = run_quorum(quorum, "reassign", "--target", "1,2,3,4,5", "-o", "json")
     assert (refused.code, quorum.sent) == (3, [])
     assert "confirmation-missing" in {finding["id"] for finding in refused.json["findings"]}
     assert "Plan: voters 1,2,3,4,5" in refused.stderr
-    done = play(quorum, "reassign", "--target", "1,2,3,4,5", "--yes", "-o", "json")
+    done = run_quorum(quorum, "reassign", "--target", "1,2,3,4,5", "--yes", "-o", "json")
     assert (done.code, done.json["outcome"]) == (0, "done"), done.stderr
     assert [(step["action"], step["id"], step["state"]) for step in done.json["steps"]] == [
         ("wait", 4, "done"), ("add", 4, "done"), ("wait", 5, "done"), ("add", 5, "done"),
     ]  # fmt: skip
     assert done.json["voters_after"] == [1, 2, 3, 4, 5]
-    assert play(quorum, "reassign", "--target", "5,4,3,2,1").code == 0
+    assert run_quorum(quorum, "reassign", "--target", "5,4,3,2,1").code == 0
 
 
-def test_a_reassignment_forecasts(play):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"))
+def test_a_reassignment_forecasts(run_quorum):
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"))
     zones = ("--zone", "1=a", "--zone", "2=a", "--zone", "3=b")
-    run = play(quorum, "reassign", "--target", "1,2,3,4,5", "--dry-run", "-o", "json", *zones)
+    run = run_quorum(quorum, "reassign", "--target", "1,2,3,4,5", "--dry-run", "-o", "json", *zones)
     assert (run.code, run.json["outcome"], quorum.sent) == (0, "planned", [])
     assert (run.json["forecast"][0]["worst_zone"], run.json["forecast"][0]["survives_worst_zone"]) == ("a", False)
-    assert play(quorum, "reassign", "--target", "1", "--zone", "1", "--dry-run").code == 2
+    assert run_quorum(quorum, "reassign", "--target", "1", "--zone", "1", "--dry-run").code == 2
 
 
-def test_a_plan_is_simulated_where_it_is_asked_for(play):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4", leader=1))
+def test_a_plan_is_simulated_where_it_is_asked_for(run_quorum):
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4", leader=1))
     flags = ("--allow-size", "--accept-zero-tolerance", "--dry-run")
-    run = play(quorum, "reassign", "--target", "2,3,4", *flags, "--simulate", "1", "--seed", "9", "-o", "json")
+    run = run_quorum(quorum, "reassign", "--target", "2,3,4", *flags, "--simulate", "1", "--seed", "9", "-o", "json")
     found = run.json["simulation"]
     assert (run.code, found["runs"], found["seed"]) == (0, 1, 9)
     assert {row["release"] for row in found["elections"]} == {"4.3"}
     steps = [(step["number"], step["action"], step["id"]) for step in run.json["steps"] if step["action"] != "wait"]
     assert sorted({(row["step"], row["action"], row["id"]) for row in found["second_failures"]}) == steps
     assert all(row["goes_on"] == 1 for row in found["second_failures"])
-    shown = play(quorum, "reassign", "--target", "2,3,4", *flags, "--simulate", "1")
+    shown = run_quorum(quorum, "reassign", "--target", "2,3,4", *flags, "--simulate", "1")
     assert "simulated: 1 run each, from seed 0 on" in shown.stdout
-    assert play(quorum, "reassign", "--target", "2,3,4", *flags, "-o", "json").json["simulation"] is None
-    assert play(quorum, "reassign", "--target", "2,3,4", "--yes", "--simulate", "1").code == 2
+    assert run_quorum(quorum, "reassign", "--target", "2,3,4", *flags, "-o", "json").json["simulation"] is None
+    assert run_quorum(quorum, "reassign", "--target", "2,3,4", "--yes", "--simulate", "1").code == 2
 
 
 @pytest.mark.parametrize(("words", "code", "id"), [("1,x", 2, "invalid-target"), ("", 3, "empty-target")])
-def test_a_bad_target(play, words, code, id):
-    run = play(PlayedQuorum(world=world("1 2 3")), "reassign", "--target", words, "--yes", "-o", "json")
-    told = [run.error] if code == 2 else run.json["findings"]
-    assert (run.code, id in {finding["id"] for finding in told}) == (code, True)
+def test_a_bad_target(run_quorum, words, code, id):
+    run = run_quorum(SteppedQuorum(world=world("1 2 3")), "reassign", "--target", words, "--yes", "-o", "json")
+    errors = [run.error] if code == 2 else run.json["findings"]
+    assert (run.code, id in {finding["id"] for finding in errors}) == (code, True)
 
 
-def test_an_override_is_named_and_works(play):
-    quorum = PlayedQuorum(world=world("1 2 3"))
-    refused = play(quorum, "reassign", "--target", "1,2", "--yes", "-o", "json")
+def test_an_override_is_named_and_works(run_quorum):
+    quorum = SteppedQuorum(world=world("1 2 3"))
+    refused = run_quorum(quorum, "reassign", "--target", "1,2", "--yes", "-o", "json")
     (size,) = [finding for finding in refused.json["findings"] if finding["id"] == "even-voter-count"]
     assert (refused.code, "--allow-size" in size["next_step"]) == (3, True)
     flags = ("--allow-size", "--accept-zero-tolerance")
-    assert play(quorum, "reassign", "--target", "1,2", "--yes", *flags).code == 0
+    assert run_quorum(quorum, "reassign", "--target", "1,2", "--yes", *flags).code == 0
 
 
-def test_a_conversion_requires_the_cluster_id(play):
-    quorum = PlayedQuorum(world=world("1 2 3", static=True))
+def test_a_conversion_requires_the_cluster_id(run_quorum):
+    quorum = SteppedQuorum(world=world("1 2 3", static=True))
     for words in ((), ("--yes",), ("--confirm", "other")):
-        run = play(quorum, "convert", "-o", "json", *words)
+        run = run_quorum(quorum, "convert", "-o", "json", *words)
         assert (run.code, run.json["outcome"], quorum.sent) == (3, "refused", [])
-    run = play(quorum, "convert", "--confirm", CLUSTER_ID, "-o", "json")
+    run = run_quorum(quorum, "convert", "--confirm", CLUSTER_ID, "-o", "json")
     assert (run.code, run.json["outcome"], quorum.sent) == (0, "done", ["upgrade"])
 
 
-def test_ctrl_c_reports_the_request_that_was_under_way(play, tmp_path):
-    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST)])
+def test_ctrl_c_reports_the_request_that_was_under_way(run_quorum, tmp_path):
+    quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST)])
 
     def stop(_, name):
         if name == "look" and quorum.sent:
             raise KeyboardInterrupt
 
     quorum.at_action = stop
-    run = play(quorum, "remove-controller", *_remove(4), "-o", "json")
+    run = run_quorum(quorum, "remove-controller", *_remove(4), "-o", "json")
     quorum.at_action = lambda *_: None
     assert (run.code, run.json["outcome"], run.json["interrupted"]) == (130, "unknown", True)
-    dry = play(quorum, "remove-controller", *_remove(3), "--dry-run", "-o", "json")
+    dry = run_quorum(quorum, "remove-controller", *_remove(3), "--dry-run", "-o", "json")
     assert "earlier-request-open" in {finding["id"] for finding in dry.json["findings"]}
     journal = [json.loads(line)["entry"] for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
     assert journal == ["journal", "begin", "intent", "answer"]
 
 
-def test_a_refusal_is_explained_for_old_controllers_that_do_not_report_their_cluster(play):
-    quorum = PlayedQuorum(world=world("1 2 3", static=True), knows_cluster_id=False)
-    refused = play(quorum, "remove-controller", *_remove(3), "-o", "json")
+def test_a_refusal_is_explained_for_old_controllers_that_do_not_report_their_cluster(run_quorum):
+    quorum = SteppedQuorum(world=world("1 2 3", static=True), knows_cluster_id=False)
+    refused = run_quorum(quorum, "remove-controller", *_remove(3), "-o", "json")
     assert (refused.code, "quorum-is-static" in {finding["id"] for finding in refused.json["findings"]}) == (3, True)
-    unknown = play(quorum, "convert", "--confirm", CLUSTER_ID, "-o", "json")
+    unknown = run_quorum(quorum, "convert", "--confirm", CLUSTER_ID, "-o", "json")
     assert (unknown.code, unknown.error["id"], quorum.sent) == (4, "request-not-supported", [])
 
 
-def test_two_at_once(play, tmp_path):
+def test_two_at_once(run_quorum, tmp_path):
     from kafkactl.adapters.files.journal import open_journal
 
-    quorum = PlayedQuorum(world=world("1 2 3 4"))
+    quorum = SteppedQuorum(world=world("1 2 3 4"))
     with open_journal(str(tmp_path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID):
-        run = play(quorum, "remove-controller", *_remove(4), "-o", "json")
+        run = run_quorum(quorum, "remove-controller", *_remove(4), "-o", "json")
     assert (run.code, run.error["id"], quorum.sent) == (3, "another-kafkactl-is-changing", [])

@@ -46,13 +46,13 @@ def test_a_healthy_quorum(describe):
         run = describe(quorum, "-o", "json")
         port = quorum.endpoints[1].port
     assert (run.code, run.stderr) == (0, "")
-    told = run.json
-    assert (told["kind"], told["cluster_id"], told["mode"], told["kraft_version"]) == (
+    document = run.json
+    assert (document["kind"], document["cluster_id"], document["mode"], document["kraft_version"]) == (
         "quorum.describe", CLUSTER_ID, "dynamic", 1,
     )  # fmt: skip
-    assert (told["leader_id"], told["leader_epoch"], told["high_watermark"]) == (2, 7, 995)
-    assert (told["majority"], told["tolerates"], told["findings"], told["disks"]) == (2, 1, [], [])
-    assert told["voters"][0] == {
+    assert (document["leader_id"], document["leader_epoch"], document["high_watermark"]) == (2, 7, 995)
+    assert (document["majority"], document["tolerates"], document["findings"], document["disks"]) == (2, 1, [], [])
+    assert document["voters"][0] == {
         "id": 1,
         "directory_id": str(directory(1)),
         "endpoints": [{"listener": "CONTROLLER", "host": "127.0.0.1", "port": port}],
@@ -63,7 +63,7 @@ def test_a_healthy_quorum(describe):
         "alive": True,
         "evidence": "answers, and fetched 100 ms before",
     }
-    assert [observer["id"] for observer in told["observers"]] == [11]
+    assert [observer["id"] for observer in document["observers"]] == [11]
 
 
 def test_the_page_for_people(describe):

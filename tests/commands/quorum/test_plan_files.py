@@ -10,15 +10,15 @@ import pytest
 
 from kafkactl.change.plan_document import checksum
 from kafkactl.commands.quorum import change_run as quorum_change_run
-from tests.quorum.played import PlayedQuorum
+from tests.quorum.played import SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, directory, world
 
 SERVERS = ("--bootstrap-controller", "c1:9093")
 
 
 @pytest.fixture
-def play(monkeypatch, tmp_path, kafkactl):
-    """`play(quorum, "apply", …)`: run a command on a simulated quorum, with a journal of this test."""
+def run_quorum(monkeypatch, tmp_path, kafkactl):
+    """`run_quorum(quorum, "apply", …)`: run a command on a simulated quorum, with a journal of this test."""
 
     def run(quorum, verb, *words):
         @contextlib.contextmanager
@@ -47,71 +47,71 @@ def edited(file, change, *, seal=True):
     file.write_text(json.dumps(document))
 
 
-def test_planned_reviewed_applied_and_nothing_left(play, file):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5 6"))
-    planned = play(quorum, "reassign", "--target", "4,5,6", "--out", str(file))
+def test_planned_reviewed_applied_and_nothing_left(run_quorum, file):
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5 6"))
+    planned = run_quorum(quorum, "reassign", "--target", "4,5,6", "--out", str(file))
     assert (planned.code, planned.json["outcome"], planned.json["out"]) == (0, "planned", str(file))
     assert (stat.S_IMODE(file.stat().st_mode), quorum.sent) == (0o600, [])
     document = json.loads(file.read_text())
     assert (document["kind"], document["cluster_id"]) == ("quorum.plan", CLUSTER_ID)
-    dry = play(quorum, "apply", str(file), "--dry-run")
+    dry = run_quorum(quorum, "apply", str(file), "--dry-run")
     assert (dry.json["outcome"], dry.json["steps"], quorum.sent) == ("planned", planned.json["steps"], [])
-    done = play(quorum, "apply", str(file), "--yes")
+    done = run_quorum(quorum, "apply", str(file), "--yes")
     assert (done.code, done.json["outcome"], done.json["voters_after"]) == (0, "done", [4, 5, 6]), done.stdout
     assert done.json["plan_sha256"] == planned.json["plan_sha256"]
     sent = list(quorum.sent)
-    again = play(quorum, "apply", str(file), "--yes")
+    again = run_quorum(quorum, "apply", str(file), "--yes")
     assert (again.code, again.json["outcome"], quorum.sent) == (0, "nothing-to-do", sent)
 
 
-def test_without_a_terminal_it_takes_a_yes(play, file):
-    quorum = PlayedQuorum(world=world("1 2 3 4"))
-    assert play(quorum, "reassign", "--target", "1,2,3", "--out", str(file)).code == 0
-    run = play(quorum, "apply", str(file))
+def test_without_a_terminal_it_takes_a_yes(run_quorum, file):
+    quorum = SteppedQuorum(world=world("1 2 3 4"))
+    assert run_quorum(quorum, "reassign", "--target", "1,2,3", "--out", str(file)).code == 0
+    run = run_quorum(quorum, "apply", str(file))
     assert (run.code, run.json["findings"][-1]["id"], quorum.sent) == (3, "confirmation-missing", [])
 
 
-def test_no_file_of_a_plan_that_is_refused_and_none_overwritten(play, file):
-    quorum = PlayedQuorum(world=world("1 2 3", dead="3", observers="4"))
-    refused = play(quorum, "reassign", "--target", "1,3", "--out", str(file))
+def test_no_file_of_a_plan_that_is_refused_and_none_overwritten(run_quorum, file):
+    quorum = SteppedQuorum(world=world("1 2 3", dead="3", observers="4"))
+    refused = run_quorum(quorum, "reassign", "--target", "1,3", "--out", str(file))
     assert (refused.code, refused.json["out"], file.exists()) == (3, None, False)
     file.write_text("mine")
-    assert play(quorum, "reassign", "--target", "1,2,4", "--out", str(file)).error["id"] == "plan-file-exists"
+    assert run_quorum(quorum, "reassign", "--target", "1,2,4", "--out", str(file)).error["id"] == "plan-file-exists"
 
 
 @pytest.mark.parametrize(
     ("now", "what"),
     [
-        ("1 2 3 7", "voters"),  # somebody added a voter
+        ("1 2 3 7", "voters"),  # another operator added a voter
         ("1 2 3b", "voters"),  # the disk of a voter was replaced
         ("1 2", "voters"),  # a voter that stays was removed
     ],
 )
-def test_voters_that_changed_meanwhile(play, file, now, what):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"))
-    play(quorum, "reassign", "--target", "3,4,5", "--out", str(file), "--allow-size")
+def test_voters_that_changed_meanwhile(run_quorum, file, now, what):
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"))
+    run_quorum(quorum, "reassign", "--target", "3,4,5", "--out", str(file), "--allow-size")
     quorum.world = world(now, observers="4 5") if now != "1 2" else world(now, observers="4 5 3")
     for words in (("--dry-run",), ("--yes",)):
-        run = play(quorum, "apply", str(file), *words)
+        run = run_quorum(quorum, "apply", str(file), *words)
         assert (run.code, run.json["outcome"], quorum.sent) == (3, "refused", [])
         (finding,) = [item for item in run.json["findings"] if item["id"] == "cluster-changed-since-plan"]
         assert [item["what"] for item in finding["evidence"]["changed"]] == [what]
 
 
-def test_another_leader_makes_another_order(play, file):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5 6", leader=1))
-    play(quorum, "reassign", "--target", "4,5,6", "--out", str(file))
+def test_another_leader_makes_another_order(run_quorum, file):
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5 6", leader=1))
+    run_quorum(quorum, "reassign", "--target", "4,5,6", "--out", str(file))
     quorum.world = world("1 2 3", observers="4 5 6", leader=2)
-    run = play(quorum, "apply", str(file), "--yes")
+    run = run_quorum(quorum, "apply", str(file), "--yes")
     (finding,) = [item for item in run.json["findings"] if item["id"] == "cluster-changed-since-plan"]
     assert (run.code, quorum.sent, [item["what"] for item in finding["evidence"]["changed"]]) == (3, [], ["steps"])
 
 
-def test_a_plan_of_which_steps_were_taken_goes_on(play, file):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4"))
-    play(quorum, "reassign", "--target", "1,2,4", "--out", str(file))
+def test_a_plan_of_which_steps_were_taken_goes_on(run_quorum, file):
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4"))
+    run_quorum(quorum, "reassign", "--target", "1,2,4", "--out", str(file))
     quorum.world = world("1 2 3 4")
-    run = play(quorum, "apply", str(file), "--yes")
+    run = run_quorum(quorum, "apply", str(file), "--yes")
     assert (run.code, run.json["outcome"], quorum.sent) == (0, "done", ["remove 3"]), run.stdout
 
 
@@ -119,11 +119,11 @@ def _sealed_for_another(document):
     document["cluster_id"] = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def test_another_cluster(play, file):
-    quorum = PlayedQuorum(world=world("1 2 3 4"))
-    play(quorum, "reassign", "--target", "1,2,3", "--out", str(file))
+def test_another_cluster(run_quorum, file):
+    quorum = SteppedQuorum(world=world("1 2 3 4"))
+    run_quorum(quorum, "reassign", "--target", "1,2,3", "--out", str(file))
     edited(file, _sealed_for_another)
-    run = play(quorum, "apply", str(file), "--yes")
+    run = run_quorum(quorum, "apply", str(file), "--yes")
     assert (run.code, run.json["findings"][0]["id"], quorum.sent) == (3, "cluster-id-mismatch", [])
 
 
@@ -148,19 +148,19 @@ def _other_step(document):
         (lambda document: document["voters"].append(document["voters"][0]), True, "not-a-plan-file", 2),
     ],
 )
-def test_edited_or_forged(play, file, change, seal, id, code):
-    quorum = PlayedQuorum(world=world("1 2 3 4"))
-    play(quorum, "reassign", "--target", "1,2,3", "--out", str(file))
+def test_edited_or_forged(run_quorum, file, change, seal, id, code):
+    quorum = SteppedQuorum(world=world("1 2 3 4"))
+    run_quorum(quorum, "reassign", "--target", "1,2,3", "--out", str(file))
     edited(file, change, seal=seal)
-    run = play(quorum, "apply", str(file), "--yes")
+    run = run_quorum(quorum, "apply", str(file), "--yes")
     assert (run.code, run.error["id"], quorum.sent) == (code, id, [])
 
 
-def test_cut_off_anywhere(play, file):
-    quorum = PlayedQuorum(world=world("1 2 3 4"))
-    play(quorum, "reassign", "--target", "1,2,3", "--out", str(file))
+def test_cut_off_anywhere(run_quorum, file):
+    quorum = SteppedQuorum(world=world("1 2 3 4"))
+    run_quorum(quorum, "reassign", "--target", "1,2,3", "--out", str(file))
     whole = file.read_bytes()
     for size in (0, 1, len(whole) // 2, len(whole) - 3):
         file.write_bytes(whole[:size])
-        run = play(quorum, "apply", str(file), "--yes")
+        run = run_quorum(quorum, "apply", str(file), "--yes")
         assert (run.code, run.error["id"]) == (2, "not-a-plan-file")

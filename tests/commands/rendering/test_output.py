@@ -42,9 +42,9 @@ def test_jsonl_prints_a_listing_one_object_a_line(sample):
 
 
 def test_findings_next_to_a_listing_are_not_lost(sample):
-    told = [json.loads(line) for line in sample("-o", "jsonl", "-q").stderr.splitlines()]
-    assert [finding["id"] for finding in told] == ["a-note", "cluster-id-mismatch"]
-    assert all(line["kind"] == "finding" and line["schema_version"] == 1 for line in told)
+    notes = [json.loads(line) for line in sample("-o", "jsonl", "-q").stderr.splitlines()]
+    assert [finding["id"] for finding in notes] == ["a-note", "cluster-id-mismatch"]
+    assert all(line["kind"] == "finding" and line["schema_version"] == 1 for line in notes)
 
 
 def test_talk_goes_to_stderr_and_obeys_quiet_and_verbose(sample):

@@ -62,7 +62,7 @@ def test_what_others_say_cannot_steer_the_terminal():
     assert text.count(r"a\x1b[2Jb\x0dc\x9bd\x7f") == 7
     assert not any(sign in text for sign in "\x1b\r\x9b\x7f")
     page = Page()
-    page.table(("path", "n"), [("n\udcff", 1)])  # a byte of a file name that is no text
+    page.table(("path", "n"), [("n\udcff", 1)])  # a byte of a file name that is not UTF-8
     assert plain.render(page, color=False) == "PATH   N\nn\\xff  1\n"
     page = Page()
     page.line("a tab\tand a line\n\u2714 done")  # nothing of others begins a line

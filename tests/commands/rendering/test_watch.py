@@ -105,7 +105,7 @@ def test_on_a_terminal_the_page_is_drawn_over_itself_and_stays(quorum):
         session.until(lambda text: "Controller 3 leads" in text)
         session.interrupt()
         assert session.ended() == 130
-    assert len(session.frames) > 2  # drawn anew, each over the one before
+    assert len(session.frames) > 2  # each frame is drawn over the one before
     assert "Traceback" not in session.text and "interrupted" not in session.text
     last = session.frames[-1]  # what stays when the view is gone
     assert "Controller 3 leads; the quorum survives 1 failure" in last and "CONTROLLER://" in last

@@ -59,14 +59,14 @@ def voters(*places: object) -> str:
     return ",".join(f"{number}@{place}" for number, place in enumerate(places, 1))
 
 
-def told(run: Run) -> set[str]:
+def ids_of(run: Run) -> set[str]:
     return {finding["id"] for finding in run.json["findings"]}
 
 
 def test_a_quorum_that_does_without_it_lets_the_disk_be_replaced(quorum: FakeQuorum, lost: Format) -> None:
     run = lost(servers=servers(quorum), cluster_id=quorum.cluster_id)
     assert (run.code, run.json["outcome"]) == (0, "done"), run.json
-    assert not told(run) & {"quorum-not-observed", "majority-not-proven"}
+    assert not ids_of(run) & {"quorum-not-observed", "majority-not-proven"}
 
 
 @pytest.mark.parametrize("ago_ms", [0, pytest.param(1_500, marks=pytest.mark.slow), 30_000])
@@ -86,18 +86,18 @@ def test_a_dry_run_and_ensure_ask_as_well(quorum: FakeQuorum, lost: Format) -> N
     quorum.kill(2)
     where = {"servers": servers(quorum), "cluster_id": quorum.cluster_id}
     for run in (lost(*WORDS, "--dry-run", **where), lost(*(set(WORDS) - {"-g"}), verb="ensure", **where)):
-        assert (run.code, "majority-not-proven" in told(run)) == (3, True), run.json
+        assert (run.code, "majority-not-proven" in ids_of(run)) == (3, True), run.json
 
 
 def test_a_controller_of_this_id_that_fetches_is_not_replaced(lost: Format) -> None:
     with FakeQuorum(voters=(1, 2, 3)) as quorum:
         run = lost(servers=servers(quorum), cluster_id=quorum.cluster_id)
-    assert (run.code, "controller-runs-elsewhere" in told(run)) == (3, True), run.json
+    assert (run.code, "controller-runs-elsewhere" in ids_of(run)) == (3, True), run.json
 
 
 def test_controllers_of_another_cluster_are_refused(quorum: FakeQuorum, lost: Format) -> None:
     run = lost(servers=servers(quorum), cluster_id=CLUSTER_ID)
-    assert (run.code, "cluster-id-mismatch" in told(run)) == (3, True), run.json
+    assert (run.code, "cluster-id-mismatch" in ids_of(run)) == (3, True), run.json
 
 
 def test_where_no_controller_of_a_dynamic_quorum_answers_the_word_counts_and_that_is_said(
@@ -117,7 +117,7 @@ def test_static_voters_that_do_not_run_contradict_the_word(quorum: FakeQuorum, l
     quorum.kill(2)
     places = [quorum.address(number) for number in (1, 2, 3)]
     run = lost(voters=voters(*places), cluster_id=quorum.cluster_id)
-    assert (run.code, "majority-not-proven" in told(run)) == (3, True), run.json
+    assert (run.code, "majority-not-proven" in ids_of(run)) == (3, True), run.json
 
 
 class Mute(Listening):
@@ -131,7 +131,7 @@ def test_one_that_never_answers_ends_in_the_operators_word(lost: Format) -> None
     with Mute() as mute, Mute() as other:
         places = voters(mute.address, other.address, "127.0.0.1:9093")
         run = lost(*WORDS[1:], "--timeout", "15s", voters=places)
-    assert (run.code, "quorum-not-observed" in told(run)) == (0, True), run.json
+    assert (run.code, "quorum-not-observed" in ids_of(run)) == (0, True), run.json
 
 
 def test_a_listener_that_kafkactl_cannot_enter_leaves_the_word(quorum: FakeQuorum, lost: Format) -> None:
@@ -141,4 +141,4 @@ def test_a_listener_that_kafkactl_cannot_enter_leaves_the_word(quorum: FakeQuoru
         listener_security_protocol_map="CONTROLLER:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT",
         sasl_mechanism_controller_protocol="PLAIN",
     )
-    assert (run.code, "quorum-not-observed" in told(run)) == (0, True), run.json
+    assert (run.code, "quorum-not-observed" in ids_of(run)) == (0, True), run.json

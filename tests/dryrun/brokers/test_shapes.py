@@ -23,7 +23,7 @@ from kafkactl.metadata.replay.batches import replay_runs
 from tests.dryrun.clusters import clusters, uuid
 
 
-def played(image: Image, facts: Facts, order: list[int]) -> dict[str, Any]:
+def rolled(image: Image, facts: Facts, order: list[int]) -> dict[str, Any]:
     """What a rolling restart comes to, partition by partition."""
     controller = ActiveController(image, facts)
     steps, findings = [], []
@@ -55,15 +55,15 @@ def played(image: Image, facts: Facts, order: list[int]) -> dict[str, Any]:
 
 
 def check(image: Image, facts: Facts, order: list[int]) -> None:
-    found, expected = rolling_restart(image, facts, order), played(image, facts, order)
+    found, expected = rolling_restart(image, facts, order), rolled(image, facts, order)
 
     steps = [{name: value for name, value in step.items() if name != "number"} for step in found.effects["steps"]]
     assert steps == expected["steps"]
     assert found.changes == expected["changes"]
     assert found.counts == expected["counts"]
     assert found.operations == expected["operations"]
-    told = [(finding.id, finding.message.split("is down: ")[-1], finding.evidence) for finding in found.findings]
-    assert told == expected["findings"]
+    reported = [(finding.id, finding.message.split("is down: ")[-1], finding.evidence) for finding in found.findings]
+    assert reported == expected["findings"]
 
 
 def more(image: Image, times: int) -> Image:

@@ -75,7 +75,9 @@ def before(text: str, **changes: object) -> Partition:
     return made._replace(**changes)
 
 
-def played(kind: str, broker: int, partition: Partition, words: str, rules: ElectionRules) -> PartitionChange | None:
+def elected_change(
+    kind: str, broker: int, partition: Partition, words: str, rules: ElectionRules
+) -> PartitionChange | None:
     rules = rules if "on" in words.split() else replace(rules, elr=False)
     dead = {int(word[0]) for word in words.split() if word.endswith("dead")}
     if kind in ("fenced", "unregistered", "unclean-shutdown"):
@@ -107,7 +109,7 @@ def test_golden_vectors(
     if rules is OLD and about == "the last known leader is dead":
         after, leader_epoch, partition_epoch = "1 1 - - recovering", 4, 8  # KAFKA-19522: a dead broker is elected
     partition = before(state)
-    change = played(kind, broker, partition, words, rules)
+    change = elected_change(kind, broker, partition, words, rules)
     if after is None:
         assert change is None
         return
@@ -126,7 +128,7 @@ def _round_trip(change: PartitionChange) -> dict[str, object]:
 
 
 def test_the_isr_tag_is_absent_where_the_last_member_stays() -> None:
-    change = played("fenced", 1, before("1 1 - -"), "off", RULES)
+    change = elected_change("fenced", 1, before("1 1 - -"), "off", RULES)
     assert change == PartitionChange(leader=-1)
 
 

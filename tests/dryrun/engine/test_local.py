@@ -167,8 +167,8 @@ def ids(found: Loaded) -> set[str]:
 
 
 def gaps(found: Loaded) -> list[tuple[Severity, int, int]]:
-    told = [finding for finding in found.findings if finding.id == GAP]
-    return [(finding.severity, finding.evidence["expected"], finding.evidence["found"]) for finding in told]
+    gap_findings = [finding for finding in found.findings if finding.id == GAP]
+    return [(finding.severity, finding.evidence["expected"], finding.evidence["found"]) for finding in gap_findings]
 
 
 def test_damage_ends_the_log() -> None:

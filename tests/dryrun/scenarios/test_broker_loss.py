@@ -133,9 +133,9 @@ def test_the_order_decides_and_every_outcome_is_reported() -> None:
         (-1, (), (2,)),
     }
     assert {finding.id for finding in found.findings} == {"partition-loses-leader", "outcome-depends-on-order"}
-    played = broker_loss(*cluster(ELR + "brokers 1 2 3\ntopic a\n  1 | 1 2 | 1 2"), [2, 1], in_order=True)
-    assert played.changes[0].certain
-    assert played.changes[0].last_known_elr_after == (1,)
+    prediction = broker_loss(*cluster(ELR + "brokers 1 2 3\ntopic a\n  1 | 1 2 | 1 2"), [2, 1], in_order=True)
+    assert prediction.changes[0].certain
+    assert prediction.changes[0].last_known_elr_after == (1,)
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_outcomes_are_those_of_simulating_every_order(known: tuple[Image, Facts]
             ends.setdefault(name, set()).add(change.outcomes)
     several = {name: set(change.alternatives) for name, change in found.items() if not change.certain}
     for name, outcomes in ends.items():
-        told = {outcome for (outcome,) in outcomes}  # type: ignore[misc]
-        assert told <= set(found[name].outcomes)
+        outcomes_found = {outcome for (outcome,) in outcomes}  # type: ignore[misc]
+        assert outcomes_found <= set(found[name].outcomes)
         assert (name in several) == (len(set(found[name].outcomes)) > 1)
     assert set(ends) <= set(found)
 
@@ -203,15 +203,15 @@ def test_the_worst_is_the_worst_of_all_that_can_be_simulated(known: tuple[Image,
     losses, count = worst_losses(image, facts, size, most=1_000)
     assert count == len(losses) == len(list(combinations(live, size)))
     for loss in losses:
-        assert loss.harm == _played(image, facts, loss.brokers)
+        assert loss.harm == _harm_of(image, facts, loss.brokers)
     keys = [loss.sort_key for loss in losses]
     assert keys == sorted(keys, reverse=True)
     assert {broker: loss.harm for broker, loss in losses_of_one(image, facts).items()} == {
-        broker: _played(image, facts, (broker,)) for broker in live
+        broker: _harm_of(image, facts, (broker,)) for broker in live
     }
 
 
-def _played(image: Image, facts: Facts, brokers: tuple[int, ...]) -> Harm:
+def _harm_of(image: Image, facts: Facts, brokers: tuple[int, ...]) -> Harm:
     changes = broker_loss(image, facts, brokers).changes
     return Harm(
         offline=sum(change.loses_leader for change in changes),

@@ -268,7 +268,7 @@ def test_every_order_that_a_controller_can_see_is_among_those_reported(
     lost = data.draw(st.lists(st.sampled_from(sorted(image.brokers)), min_size=2, max_size=3, unique=True))
     image, facts = after(image, broker_loss(image, facts, lost, in_order=True))
     found = broker_return(image, facts, lost)
-    told = {(change.topic, change.partition): change for change in found.changes}
+    change_of = {(change.topic, change.partition): change for change in found.changes}
     controller = ActiveController(image, facts)
     steps = data.draw(st.permutations([*lost, *lost]))
     for at, broker_id in enumerate(steps):
@@ -282,7 +282,7 @@ def test_every_order_that_a_controller_can_see_is_among_those_reported(
     for topic in image.topics.values():
         for number in topic.partitions:
             end, before = controller.partition((topic.id, number)), topic.partitions[number]
-            change = told.get((topic.name, number))
+            change = change_of.get((topic.name, number))
             real = (end.leader, frozenset(end.isr), frozenset(end.eligible_leader_replicas), end.last_known_elr)
             expected = (
                 {

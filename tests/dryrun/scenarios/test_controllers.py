@@ -33,8 +33,8 @@ def ids(*members: int) -> frozenset[int]:
 
 
 def error(found: Prediction) -> int | None:
-    told = found.effects["server_error"]
-    return None if told is None else int(told["code"])
+    server_error = found.effects["server_error"]
+    return None if server_error is None else int(server_error["code"])
 
 
 @pytest.mark.parametrize(
@@ -281,10 +281,10 @@ def static_quorum(*ids: int, ranges: dict[int, dict[str, tuple[int, int]]] | Non
 CONVERT = FeatureRequest(operation=Operation.UPGRADE, levels={"kraft.version": 1})
 
 
-@pytest.mark.parametrize("told", [(8, 9, 10), ()])
-def test_the_conversion_of_a_sound_static_quorum_is_expected_to_work(told: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("expected", [(8, 9, 10), ()])
+def test_the_conversion_of_a_sound_static_quorum_is_expected_to_work(expected: tuple[int, ...]) -> None:
     """Measured on 4.3.1 and 4.4.0: accepted wherever every voter lives and reported to the leader."""
-    found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=told)
+    found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=expected)
     (feature,) = found.effects["features"]
     assert (feature["verdict"], feature["accepted_by_kafka"]) == ("ok", True)
     assert found.verdict is Verdict.DEGRADED, "it works, and has no way back"

@@ -45,7 +45,7 @@ def test_effects_are_those_that_are_described(name: str) -> None:
     for asked in ASKED[name]:
         found = run(name, ScenarioContext(loaded=log, facts=facts), asked)
         assert set(found.effects) <= set(scenario.effects), asked
-        scenario.input_of(found.to_dict()["input"])  # what is printed can be played again
+        scenario.input_of(found.to_dict()["input"])  # what is printed is accepted as input again
 
 
 @pytest.mark.parametrize("name", sorted(ASKED))

@@ -11,7 +11,7 @@ from kafkactl.errors import InputError
 
 
 @pytest.mark.parametrize(
-    "scenario, asked, told",
+    "scenario, asked, message",
     [
         ("broker-loss", {}, "it needs 'brokers' or 'worst'"),
         ("broker-loss", {"brokers": "2"}, "'brokers' is to be a list of node ids"),
@@ -37,11 +37,11 @@ from kafkactl.errors import InputError
         ("growth", {"days": "30"}, "'days' is to be a number"),
     ],
 )
-def test_what_is_not_understood(scenario: str, asked: dict[str, Any], told: str) -> None:
+def test_what_is_not_understood(scenario: str, asked: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         find_scenario(scenario).input_of(asked)
     assert caught.value.id == "invalid-scenario-input"
-    assert told in caught.value.message
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize(

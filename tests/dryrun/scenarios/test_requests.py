@@ -234,8 +234,8 @@ def test_brokers_with_several_directories_report_which_one_they_took() -> None:
     assert "directories" not in " ".join(reassignment(image, facts, [Move("a", 0, (3, 2))]).assumptions)
     three = changed(image.brokers[3], directories=(uuid(503), uuid(603)))
     image = changed(image, brokers={**image.brokers, 3: three})
-    told = " ".join(reassignment(image, facts, [Move("a", 0, (3, 2)), Move("a", 1, (2, 3))]).assumptions)
-    assert "2 on broker 3" in told
+    message = " ".join(reassignment(image, facts, [Move("a", 0, (3, 2)), Move("a", 1, (2, 3))]).assumptions)
+    assert "2 on broker 3" in message
     assert "directories" not in " ".join(reassignment(image, facts, [Move("a", 0, (2, 1))]).assumptions)
 
 
@@ -357,7 +357,7 @@ def test_plans_that_cannot_be_read(text: str, error: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, told",
+    "text, message",
     [
         ("[]", 'there is no list "partitions" in it'),
         ('{"partitions": {}}', 'there is no list "partitions" in it'),
@@ -367,10 +367,10 @@ def test_plans_that_cannot_be_read(text: str, error: str) -> None:
         ("{", "the text ends at line 1, column 2: expected a key in double quotes"),
     ],
 )
-def test_what_is_wrong_with_a_plan(text: str, told: str) -> None:
+def test_what_is_wrong_with_a_plan(text: str, message: str) -> None:
     with pytest.raises(InputError, match=r"plan\.json is not a reassignment plan") as caught:
         parse_plan(text, file="plan.json")
-    assert told in caught.value.message
+    assert message in caught.value.message
 
 
 def test_what_is_refused_does_not_complete() -> None:

@@ -64,7 +64,7 @@ def log(*groups: Sequence[MetadataRecord]) -> File:
     return File(data)
 
 
-def played(file: File) -> tuple[Started, Prediction]:
+def started_from(file: File) -> tuple[Started, Prediction]:
     found = started([file], [])
     image = load([file], []).image
     return found, restart(image, facts_of(image, static={}), [found])
@@ -76,36 +76,38 @@ def ids(found: Prediction) -> set[str]:
 
 def test_users_behind_the_removal_in_hash_order_are_lost() -> None:
     """a, b and c hash in this order; the removal of a empties the map, and b goes nowhere."""
-    found, told = played(log([user("a")], [user("b")], [no_user("a")]))
-    assert (found.image.scram, told.verdict) == ({}, Verdict.DEGRADED)
-    assert ids(told) == {"scram-users-lost-on-restart"}
-    assert told.effects["differences"][0]["change"] == "removed"
-    assert {difference["key"] for difference in told.effects["differences"]} == set(told.findings[0].evidence["users"])
+    found, prediction = started_from(log([user("a")], [user("b")], [no_user("a")]))
+    assert (found.image.scram, prediction.verdict) == ({}, Verdict.DEGRADED)
+    assert ids(prediction) == {"scram-users-lost-on-restart"}
+    assert prediction.effects["differences"][0]["change"] == "removed"
+    assert {difference["key"] for difference in prediction.effects["differences"]} == set(
+        prediction.findings[0].evidence["users"]
+    )
 
 
 def test_users_before_the_removal_in_hash_order_stay() -> None:
-    _, told = played(log([user("a")], [user("b")], [no_user("b")]))
-    assert (told.verdict, told.findings) == (Verdict.OK, ())
+    _, prediction = started_from(log([user("a")], [user("b")], [no_user("b")]))
+    assert (prediction.verdict, prediction.findings) == (Verdict.OK, ())
 
 
 def test_mechanisms_are_apart() -> None:
-    found, _ = played(log([user("a", 1), user("b", 2)], [no_user("a", 1)]))
+    found, _ = started_from(log([user("a", 1), user("b", 2)], [no_user("a", 1)]))
     assert list(found.image.scram) == [(2, "b")]
 
 
 def test_a_read_of_its_own_loses_no_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deltas, "READ_BYTES", 1)
-    _, told = played(log([user("a")], [user("b")], [no_user("a")]))
-    assert told.verdict is Verdict.OK
+    _, prediction = started_from(log([user("a")], [user("b")], [no_user("a")]))
+    assert prediction.verdict is Verdict.OK
 
 
 def test_configs_of_a_topic_made_and_removed_in_one_read_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     file = log([topic(1), config(1)], [no_topic(1)])
-    found, told = played(file)
+    found, prediction = started_from(file)
     assert found.image.configs == {(2, "t1"): {"retention.ms": "1"}}
-    assert ids(told) == {"orphan-topic-configs-on-restart"}
+    assert ids(prediction) == {"orphan-topic-configs-on-restart"}
     monkeypatch.setattr(deltas, "READ_BYTES", 1)
-    assert played(file)[1].verdict is Verdict.OK
+    assert started_from(file)[1].verdict is Verdict.OK
 
 
 def test_orphans_go_with_the_next_topic_of_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,10 +124,10 @@ def test_orphans_go_with_the_next_topic_of_that_name(monkeypatch: pytest.MonkeyP
 )
 def test_what_follows_an_abort_decides(behind: list[list[MetadataRecord]], leaks: int) -> None:
     """As Kafka's own classes did: forgotten only where nothing follows in the same read."""
-    found, told = played(log([BEGIN, topic(1)], [ABORT], *behind))
+    found, prediction = started_from(log([BEGIN, topic(1)], [ABORT], *behind))
     assert found.phantoms == leaks
     assert ("t1" in found.image.topic_ids) == bool(leaks)
-    assert (ids(told) == {"aborted-records-take-effect"}) == bool(leaks)
+    assert (ids(prediction) == {"aborted-records-take-effect"}) == bool(leaks)
 
 
 def test_a_secret_that_differs_is_seen_and_not_shown() -> None:
@@ -134,21 +136,21 @@ def test_a_secret_that_differs_is_seen_and_not_shown() -> None:
              "ExpirationTimestamp": 2, "TokenId": "hunter1"}  # fmt: skip
     secret = {"ResourceType": 4, "ResourceName": "1", "Name": "my.plugin.key", "Value": "hunter2"}
     aborted = [BEGIN, record("DelegationTokenRecord", token), record("ConfigRecord", secret)]
-    found, told = played(log(aborted, [ABORT], [NOOP]))
+    found, prediction = started_from(log(aborted, [ABORT], [NOOP]))
     assert found.phantoms == 2
-    assert {(difference["part"], difference["key"]) for difference in told.effects["differences"]} == {
+    assert {(difference["part"], difference["key"]) for difference in prediction.effects["differences"]} == {
         ("delegation_tokens", "<redacted>"), ("configs", "broker 1"),
     }  # fmt: skip
-    assert not leaks(repr(told.effects) + repr(told.findings))
+    assert not leaks(repr(prediction.effects) + repr(prediction.findings))
 
 
 def test_what_comes_before_a_transaction_is_kept() -> None:
-    found, _ = played(log([topic(1), BEGIN, topic(2)], [ABORT]))
+    found, _ = started_from(log([topic(1), BEGIN, topic(2)], [ABORT]))
     assert list(found.image.topic_ids) == ["t1"]
 
 
 def test_an_open_transaction_has_no_effect_yet() -> None:
-    found, _ = played(log([topic(1)], [BEGIN, topic(2)]))
+    found, _ = started_from(log([topic(1)], [BEGIN, topic(2)]))
     assert list(found.image.topic_ids) == ["t1"]
 
 
@@ -159,11 +161,11 @@ def test_a_log_without_any_of_that_is_the_same() -> None:
     assert image_sha256(found.image) == image_sha256(load([file], []).image)
 
 
-@pytest.mark.parametrize("node, told", [(None, []), (1, []), (3000, []), (77, ["node 77"])])
-def test_a_node_that_the_log_does_not_name(node: int | None, told: list[str]):
+@pytest.mark.parametrize("node, expected", [(None, []), (1, []), (3000, []), (77, ["node 77"])])
+def test_a_node_that_the_log_does_not_name(node: int | None, expected: list[str]):
     image, facts = cluster("brokers 1 2")
     found = restart(image, facts, [], node, voters=[3000])
-    assert [finding.subject for finding in found.findings if finding.id == "node-not-in-log"] == told
+    assert [finding.subject for finding in found.findings if finding.id == "node-not-in-log"] == expected
     assert found.verdict is Verdict.OK
 
 
@@ -178,7 +180,7 @@ def test_the_users_of_kafkas_own_test(taken: int, controller: int, node: int) ->
     with alpha, for the removal empties its mechanism and gamma comes after it in the hash table. In separate reads it
     stays, as with the controller."""
     file = log(_HELD, *((entry,) for entry in _DELTA[:taken]))
-    found, prediction = played(file)
+    found, prediction = started_from(file)
     assert (len(load([file], []).image.scram), len(found.image.scram)) == (controller, node)
     assert (prediction.verdict is Verdict.OK) is (controller == node)
 
@@ -187,6 +189,6 @@ def test_a_user_set_in_the_request_that_removes_the_last_one() -> None:
     """One batch of one request: the image of every node loses gamma at once (4.3.1), the controller and the brokers'
     caches have it until they restart."""
     file = log((user("alpha", 2),), (no_user("alpha", 2), user("gamma", 2)))
-    found, prediction = played(file)
+    found, prediction = started_from(file)
     assert (len(load([file], []).image.scram), len(found.image.scram)) == (1, 0)
     assert prediction.verdict is not Verdict.OK

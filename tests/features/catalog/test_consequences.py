@@ -75,10 +75,10 @@ def test_the_rollback_ends_at_the_first_level_that_cannot_be_undone() -> None:
 
 
 def test_what_a_change_brings() -> None:
-    told = consequences("metadata.version", 14, 17)
-    assert any("controllers register" in text for text in told)
-    assert not any("nothing:" in text for text in told)
-    assert told[-1] == "nodes older than Kafka 3.7 can no longer join or come back"
+    reported = consequences("metadata.version", 14, 17)
+    assert any("controllers register" in text for text in reported)
+    assert not any("nothing:" in text for text in reported)
+    assert reported[-1] == "nodes older than Kafka 3.7 can no longer join or come back"
     assert consequences("metadata.version", 17, 17) == ()
     assert consequences("metadata.version", 8, 8) == ()
 
@@ -128,10 +128,10 @@ def test_a_range_of_unstable_levels() -> None:
 
 
 def test_rules_follow_the_release() -> None:
-    told = {name: update_rules(find_release(name)) for name in ("3.3", "3.6", "3.9", "4.0", "4.3", "4.4")}
-    assert [rules.kraft_version for rules in told.values()] == [
+    reported = {name: update_rules(find_release(name)) for name in ("3.3", "3.6", "3.9", "4.0", "4.3", "4.4")}
+    assert [rules.kraft_version for rules in reported.values()] == [
         "unknown", "unknown", "pretends", "ignores", "converts", "converts",
     ]  # fmt: skip
-    assert [rules.results for rules in told.values()] == ["each"] * 3 + ["whole"] * 3
-    assert [rules.unregisters_controllers for rules in told.values()] == [False] * 5 + [True]
-    assert [rules.checks_migration for rules in told.values()] == [False, True, True, False, False, False]
+    assert [rules.results for rules in reported.values()] == ["each"] * 3 + ["whole"] * 3
+    assert [rules.unregisters_controllers for rules in reported.values()] == [False] * 5 + [True]
+    assert [rules.checks_migration for rules in reported.values()] == [False, True, True, False, False, False]

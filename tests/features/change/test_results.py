@@ -29,19 +29,19 @@ NAMES = ("metadata.version", "foo.version")
 def answer(version: int, top: int, message: str | None, *results: tuple[str, int, str | None]) -> dict[str, Any]:
     """The answer as it comes over the wire in that version."""
     spec = response(UPDATE_FEATURES)
-    told = [{"Feature": name, "ErrorCode": code, "ErrorMessage": text} for name, code, text in results]
-    data = {"ErrorCode": top, "ErrorMessage": message, "Results": told}
+    results = [{"Feature": name, "ErrorCode": code, "ErrorMessage": text} for name, code, text in results]
+    data = {"ErrorCode": top, "ErrorMessage": message, "Results": results}
     decoded, _ = decode_message(spec, version, encode_message(spec, version, data))
     return decoded
 
 
-def told(version: int, body: dict[str, Any]) -> list[tuple[str, str, int | None, str]]:
+def results_of(version: int, body: dict[str, Any]) -> list[tuple[str, str, int | None, str]]:
     return [(r.name, r.reply.value, r.error_code, r.message) for r in read_response(NAMES, version, body)]
 
 
 def test_3_9_says_nothing_at_the_top_and_all_in_the_results() -> None:
     body = answer(1, 0, "", ("metadata.version", 0, ""), ("foo.version", 95, "Invalid update version 1"))
-    assert told(1, body) == [
+    assert results_of(1, body) == [
         ("metadata.version", "accepted", 0, ""),
         ("foo.version", "refused", 95, "Invalid update version 1"),
     ]
@@ -49,25 +49,25 @@ def test_3_9_says_nothing_at_the_top_and_all_in_the_results() -> None:
 
 def test_4_says_all_at_the_top_and_nothing_in_the_results() -> None:
     for version in (1, 2):
-        assert told(version, answer(version, 95, WHOLE)) == [(name, "refused", 95, WHOLE) for name in NAMES]
+        assert results_of(version, answer(version, 95, WHOLE)) == [(name, "refused", 95, WHOLE) for name in NAMES]
 
 
 def test_success_of_4_fills_the_message_with_the_code() -> None:
     body = answer(1, 0, "", *[(name, 0, "NONE") for name in NAMES])
-    assert told(1, body) == [(name, "accepted", 0, "") for name in NAMES]
+    assert results_of(1, body) == [(name, "accepted", 0, "") for name in NAMES]
 
 
 def test_success_in_version_2_has_no_results() -> None:
-    assert told(2, answer(2, 0, None)) == [(name, "accepted", 0, "") for name in NAMES]
+    assert results_of(2, answer(2, 0, None)) == [(name, "accepted", 0, "") for name in NAMES]
 
 
 def test_a_feature_that_is_not_mentioned_is_not_taken_for_done() -> None:
     body = answer(1, 0, "", ("metadata.version", 0, ""))
-    assert [reply for _, reply, _, _ in told(1, body)] == ["accepted", "unclear"]
+    assert [reply for _, reply, _, _ in results_of(1, body)] == ["accepted", "unclear"]
 
 
 def test_a_code_at_the_top_wins_over_a_silent_success_below() -> None:
-    assert told(1, answer(1, 31, "no", ("metadata.version", 0, "")))[0][1:] == ("refused", 31, "no")
+    assert results_of(1, answer(1, 31, "no", ("metadata.version", 0, "")))[0][1:] == ("refused", 31, "no")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_code_at_the_top_wins_over_a_silent_success_below() -> None:
 )  # fmt: skip
 def test_what_a_code_leaves_open(code: int, reply: str) -> None:
     """A controller that resigns answers 41 for records that may yet be committed; 7 and -1 say nothing at all."""
-    assert {answered for _, answered, _, _ in told(2, answer(2, code, "x"))} == {reply}
+    assert {answered for _, answered, _, _ in results_of(2, answer(2, code, "x"))} == {reply}
 
 
 def test_no_answer_and_nothing_sent_are_not_the_same() -> None:

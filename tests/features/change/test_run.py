@@ -24,7 +24,7 @@ from kafkactl.findings import Outcome
 from kafkactl.metadata.log.registrations import Registrations
 from tests.fakes.interruption import Fuse, killed_at_every_act
 from tests.features.clusters import Cluster
-from tests.quorum.played import PlayedClock
+from tests.quorum.played import SteppedClock
 
 MADE, LOST, NEVER, REFUSED, NOT_SENT = "made", "lost", "never", "refused", "not-sent"
 UP = {"metadata.version": 25, "transaction.version": 2}
@@ -38,12 +38,12 @@ brokers 6 gone
 
 
 @dataclass
-class PlayedCluster:
+class SimulatedCluster:
     """Both ports onto a cluster of text lines, in time. `reactions` are used up by the requests that change it."""
 
     reactions: list[str] = field(default_factory=list)
     text: str = TEXT
-    clock: PlayedClock = field(default_factory=PlayedClock)
+    clock: SteppedClock = field(default_factory=SteppedClock)
     fuse: Fuse = field(default_factory=Fuse)
     sent: list[str] = field(default_factory=list)
 
@@ -78,7 +78,7 @@ class PlayedCluster:
         return tuple(_accepted(name) for name in levels)
 
 
-class Levels(PlayedCluster):
+class Levels(SimulatedCluster):
     def send(self, levels: Mapping[str, int], kind: UpgradeType) -> tuple[FeatureResult, ...]:
         reaction = self._react(" ".join(f"{name}={level}" for name, level in levels.items()))
         if reaction in (MADE, LOST):
@@ -91,7 +91,7 @@ class Levels(PlayedCluster):
         return tuple(map(_accepted, levels)) if reaction == MADE else no_response(levels, "no answer")
 
 
-class Registry(PlayedCluster):
+class Registry(SimulatedCluster):
     def registrations(self) -> Registrations | None:
         return self.observe().registrations
 

@@ -35,7 +35,7 @@ def found(*nodes: NodeSettings) -> dict[str, tuple[Kind, ...]]:
     return {difference.setting.key: difference.kinds for difference in differences(nodes)}
 
 
-def told(key: str, *sources: tuple[int, str]) -> dict[str, object]:
+def config_entry(key: str, *sources: tuple[int, str]) -> dict[str, object]:
     synonyms = [{"Name": key, "Value": value, "Source": source} for source, value in sources]
     return {"Name": key, "Value": sources[0][1], "ConfigSource": sources[0][0], "Synonyms": synonyms}
 
@@ -110,7 +110,7 @@ class TestDifferences:
 
 class TestWhatANodeAnswers:
     def test_a_default_is_not_given(self) -> None:
-        node = of_answer([told("num.partitions", (DEFAULT_SOURCE, "1"))], id=1, role=B)
+        node = of_answer([config_entry("num.partitions", (DEFAULT_SOURCE, "1"))], id=1, role=B)
         assert not node.values["num.partitions"].given
         assert "delete.topic.enable" not in node.values
 
@@ -118,8 +118,8 @@ class TestWhatANodeAnswers:
     def test_a_value_of_the_cluster_takes_precedence(self, cluster: str, file: str, matters: bool) -> None:
         sources = ((3, cluster), (4, file), (5, "1"))
         nodes = [
-            of_answer([told("min.insync.replicas", *sources)], id=1, role=B),
-            of_answer([told("min.insync.replicas", (3, cluster), (5, "1"))], id=3001, role=C),
+            of_answer([config_entry("min.insync.replicas", *sources)], id=1, role=B),
+            of_answer([config_entry("min.insync.replicas", (3, cluster), (5, "1"))], id=3001, role=C),
         ]
         (difference,) = differences(nodes)
         assert (difference.kinds, difference.matters) == ((Kind.OVERRIDDEN,), matters)

@@ -90,7 +90,7 @@ def shown(findings: tuple[Finding, ...]) -> Iterator[str]:
             yield f"    -> {finding.advice}"
 
 
-def play(text: str) -> str:
+def run_script(text: str) -> str:
     """The script with the answers of today."""
     out, cluster, skipping = [], Cluster(), False
     for line in text.splitlines():
@@ -117,10 +117,10 @@ def play(text: str) -> str:
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_plans_are_as_written_down(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    played = play(text)
+    output = run_script(text)
     if os.environ.get("REWRITE_SCRIPTS"):
-        path.write_text(played, encoding="utf-8")
-    assert played == text
+        path.write_text(output, encoding="utf-8")
+    assert output == text
 
 
 def test_there_are_scripts() -> None:

@@ -32,13 +32,13 @@ MOST_NODES = 4
 _KEYS = ("DescribeCluster", "DescribeQuorum", "DescribeConfigs", "Fetch", "Metadata")
 
 
-def fitted(spec: MessageSpec, version: int, told: Any) -> dict[str, Any]:
-    """A value of this message: what `told`, a JSON value, has of it where it fits, else the defaults."""
-    return _struct(spec.fields, Form(version, spec.is_flexible(version)), told)
+def fitted(spec: MessageSpec, version: int, document: Any) -> dict[str, Any]:
+    """A value of this message: what `document`, a JSON value, has of it where it fits, else the defaults."""
+    return _struct(spec.fields, Form(version, spec.is_flexible(version)), document)
 
 
-def _struct(fields: Iterable[FieldSpec], form: Form, told: Any) -> dict[str, Any]:
-    given = told if isinstance(told, dict) else {}
+def _struct(fields: Iterable[FieldSpec], form: Form, document: Any) -> dict[str, Any]:
+    given = document if isinstance(document, dict) else {}
     return {
         field.name: _field(field, form, given[field.name])
         if field.name in given and form.has(field)
@@ -47,50 +47,50 @@ def _struct(fields: Iterable[FieldSpec], form: Form, told: Any) -> dict[str, Any
     }
 
 
-def _field(field: FieldSpec, form: Form, told: Any) -> Any:
-    if told is None:
+def _field(field: FieldSpec, form: Form, document: Any) -> Any:
+    if document is None:
         return None if form.allows_null(field) else _without(field, form)
     if not field.is_array:
-        return _one(field, form, told)
-    return [_one(field, form, each) for each in told] if isinstance(told, list) else _without(field, form)
+        return _one(field, form, document)
+    return [_one(field, form, each) for each in document] if isinstance(document, list) else _without(field, form)
 
 
 def _without(field: FieldSpec, form: Form) -> Any:
     return _one(field, form, None) if field.kind == "struct" and not field.is_array else default_value(field)
 
 
-def _one(field: FieldSpec, form: Form, told: Any) -> Any:
+def _one(field: FieldSpec, form: Form, document: Any) -> Any:
     match field.kind:
         case "struct":
-            return _struct(field.fields, form, told)
+            return _struct(field.fields, form, document)
         case "bool":
-            return told is True
+            return document is True
         case "float64":
-            return float(told) if type(told) is float else 0.0
+            return float(document) if type(document) is float else 0.0
         case "uuid":
-            return Uuid((told if type(told) is int else 0).to_bytes(32, "big", signed=True)[-16:])
+            return Uuid((document if type(document) is int else 0).to_bytes(32, "big", signed=True)[-16:])
         case "string":
-            return told.encode("utf-8", "replace").decode() if isinstance(told, str) else ""
+            return document.encode("utf-8", "replace").decode() if isinstance(document, str) else ""
         case kind if kind in RANGES:
             low, high = RANGES[kind]
-            return told if type(told) is int and low <= told <= high else 0
+            return document if type(document) is int and low <= document <= high else 0
     return b""
 
 
 class _Node:
     """Takes the place of a connection: every answer is encoded and decoded once before it is returned."""
 
-    def __init__(self, at: int, told: Mapping[str, Any]) -> None:
+    def __init__(self, at: int, document: Mapping[str, Any]) -> None:
         self.address = Address(f"h{at}", 9092)
-        self._told = told
-        version = told.get("version")
+        self._document = document
+        version = document.get("version")
         self.versions: NodeVersions = node_versions(
             version if type(version) is int and 0 <= version <= 4 else 4, self._body("ApiVersions", 4)
         )
 
     def _body(self, name: str, version: int) -> dict[str, Any]:
         spec = message(f"{name}Response")
-        data = encode_message(spec, version, fitted(spec, version, self._told.get(name)))
+        data = encode_message(spec, version, fitted(spec, version, self._document.get(name)))
         return decode_message(spec, version, data)[0]
 
     def ask(self, name: str, body: Mapping[str, Any], *, version: int | None = None, **_: Any) -> Response:
@@ -126,7 +126,9 @@ def _views() -> Made:
         documents = document_of(data)
         if not isinstance(documents, list):
             return None
-        nodes = [_Node(at, told) for at, told in enumerate(documents[:MOST_NODES]) if isinstance(told, dict)]
+        nodes = [
+            _Node(at, document) for at, document in enumerate(documents[:MOST_NODES]) if isinstance(document, dict)
+        ]
         visits: list[Visit] = []
         for at, node in enumerate(nodes):
             connection = cast(Connection, node)
@@ -139,10 +141,12 @@ def _views() -> Made:
         state = assembled(visits)
         return expected_places(visits), [finding.to_dict() for finding in state.findings]
 
-    return feed, [json.dumps(documents).encode() for documents in ([_told(1), _told(2)], [_told(3, error=6)], [{}])]
+    return feed, [
+        json.dumps(documents).encode() for documents in ([_described(1), _described(2)], [_described(3, error=6)], [{}])
+    ]
 
 
-def _told(node_id: int, *, error: int = 0) -> dict[str, Any]:
+def _described(node_id: int, *, error: int = 0) -> dict[str, Any]:
     """What a sound node of a quorum of three says; with `error` it does not describe the quorum."""
     keys = [message(f"{name}Request").api_key for name in _KEYS]
     listener = [{"Name": "CONTROLLER", "Host": "h1", "Port": 9092}]

@@ -251,10 +251,10 @@ def _completion() -> Made:
             return None
         lines = []
         for offer in _OFFERED:
-            for word, told in offer(facts):
+            for word, hint in offer(facts):
                 if SHELL_SIGNS & set(word) or word.startswith("-") or not word.isprintable():
                     raise UndeclaredError(f"offered: {word!r}")
-                item = CompletionItem(word, help=told or None)
+                item = CompletionItem(word, help=hint or None)
                 lines += [shell.format_completion(item) for shell in shells]
         if any("\n" in line or line.partition(",")[0] != "plain" for line in lines):
             raise UndeclaredError(f"lines: {lines}")

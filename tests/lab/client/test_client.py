@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters.files.clock import SystemClock
+from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import ClusterView, Role
 from kafkactl.adapters.kafka.connection import Access, connect
@@ -20,6 +21,7 @@ from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError, UnknownOutcomeError, UnreachableError
 from kafkactl.features.catalog.index import features_of
 from kafkactl.features.catalog.releases import find_release
+from kafkactl.protocol.framing import Response
 from tests.fakes.proxy import Fault, FaultyProxy
 from tests.lab.harness import config, releases
 from tests.lab.harness.node import KafkaNode
@@ -152,7 +154,10 @@ def _registered(client: Client, count: int) -> ClusterView:
 
 
 def _partitions(client: Client, addresses: dict[int, Address]) -> list[object]:
-    return list(client.ask_all(list(addresses.values()), "DescribeQuorum", QUORUM).values())
+    def ask(address: Address, _: Deadline) -> Response:
+        return client.ask_node(address, "DescribeQuorum", QUORUM)
+
+    return list(all_at_once(list(addresses.values()), ask, deadline(10_000)).values())
 
 
 def test_a_paused_node_and_a_killed_one(storage_tool: StorageToolServer, tmp_path: Path, free_port: FreePort) -> None:

@@ -18,8 +18,10 @@ from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.storage_tool import StorageToolServer
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
-TOLD = ("3.9.2", "4.3.1")
-EVERY = [pytest.param(version, marks=() if version in TOLD else pytest.mark.campaign) for version in releases.VERSIONS]
+RELEASES = ("3.9.2", "4.3.1")
+EVERY = [
+    pytest.param(version, marks=() if version in RELEASES else pytest.mark.campaign) for version in releases.VERSIONS
+]
 QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
 SNAPSHOT_SOON = {"metadata.log.max.record.bytes.between.snapshots": "20"}
 
@@ -53,7 +55,7 @@ def test_what_is_fetched_is_what_is_on_the_disk(
                 assert [observer["ReplicaId"] for observer in observers["Observers"]] == []
 
 
-@pytest.mark.parametrize("release", TOLD)
+@pytest.mark.parametrize("release", RELEASES)
 def test_a_snapshot_is_the_file_of_its_name(
     storage_tool: StorageToolServer, tmp_path: Path, free_port: Callable[[], int], release: str
 ) -> None:

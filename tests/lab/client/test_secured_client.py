@@ -67,8 +67,8 @@ def kept_out(node: SecuredNode, listener: str, given: dict[str, str], **more: st
     with client(node, listener, given, **more) as connected, pytest.raises(UnreachableError) as caught:
         connected.cluster()
     assert caught.value.exit_code == 4
-    told = json.dumps(caught.value.to_dict(), ensure_ascii=False)
-    assert not [secret for secret in SECRETS if secret in told]
+    error_text = json.dumps(caught.value.to_dict(), ensure_ascii=False)
+    assert not [secret for secret in SECRETS if secret in error_text]
     return caught.value.id
 
 

@@ -39,7 +39,7 @@ def cut_off(stage: Stage) -> list[tuple[str, bool]]:
     bound, written = whole.loaded.committed_offset, _records(cluster, leader)
     assert bound is not None
     alone, pair = (_world(cluster, *nodes).loaded.committed_offset for nodes in ((leader,), others))
-    told = [
+    reported = [
         ("the change without followers is behind the bound", _offset_of(cluster, leader, LOST) > bound),
         ("the bound is not below what the leader knew", bound >= known - 1),
         ("one folder of three proves nothing but its snapshot", alone is None or alone <= bound),
@@ -48,12 +48,12 @@ def cut_off(stage: Stage) -> list[tuple[str, bool]]:
     cluster.start(*others)
     new = cluster.leader()
     left = _records(cluster, new)
-    told.append(("all up to the bound is left", written[: bound + 1] == left[: bound + 1]))
-    told.append(("the change without followers is gone", not _has(cluster, new, LOST) and _has(cluster, new, KEPT)))
+    reported.append(("all up to the bound is left", written[: bound + 1] == left[: bound + 1]))
+    reported.append(("the change without followers is gone", not _has(cluster, new, LOST) and _has(cluster, new, KEPT)))
     cluster.start(leader)
     cluster.wait_for(lambda: not _has(cluster, leader, LOST), "the old leader has cut its log")
-    told.append(("the old leader cuts its log", _records(cluster, leader)[: bound + 1] == left[: bound + 1]))
-    return told
+    reported.append(("the old leader cuts its log", _records(cluster, leader)[: bound + 1] == left[: bound + 1]))
+    return reported
 
 
 def _set(cluster: KafkaCluster, leader: int, value: str) -> int:

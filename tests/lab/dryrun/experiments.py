@@ -40,14 +40,14 @@ def calm(_: Image) -> bool:
 
 
 def lose(*brokers: int) -> Experiment:
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         asked = {"brokers": list(brokers), "mode": "crash"}
         return stage.experiment("broker-loss", asked, lambda: stage.cluster.kill(*brokers), fenced(*brokers))
 
-    return f"{', '.join(map(str, brokers))} killed", play
+    return f"{', '.join(map(str, brokers))} killed", experiment
 
 
-def down_for_good(stage: Stage, broker: int) -> Holds:
+def down_permanently(stage: Stage, broker: int) -> Holds:
     """Whether a broker that stops in order from now on has been fenced as often as its release does it."""
     again = 2 if stage.cluster.shape.release >= "4" else 1
     start = stage.world().loaded.last_offset
@@ -61,32 +61,32 @@ def down_for_good(stage: Stage, broker: int) -> Holds:
 
 def stop_by_term(stage: Stage, broker: int) -> None:
     """SIGTERM, and wait until the log says all that it will say about it."""
-    holds = down_for_good(stage, broker)
+    holds = down_permanently(stage, broker)
     stage.cluster.stop(broker)
     stage.settle(holds)
 
 
 def stop(broker: int) -> Experiment:
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         asked = {"brokers": [broker], "mode": "controlled", "in_order": True}
-        holds = down_for_good(stage, broker)
+        holds = down_permanently(stage, broker)
         return stage.experiment("broker-loss", asked, lambda: stage.cluster.stop(broker), holds)
 
-    return f"{broker} is stopped in order", play
+    return f"{broker} is stopped in order", experiment
 
 
 def start(broker: int) -> Experiment:
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         def deed() -> None:
             stage.cluster.node(broker).start()
 
         return stage.experiment("broker-return", {"brokers": [broker]}, deed, back(broker), exact=False)
 
-    return f"{broker} comes back", play
+    return f"{broker} comes back", experiment
 
 
 def elect(kind: str, *topics: str) -> Experiment:
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         wanted = [name.split(":") for name in topics]
         body = {
             "ElectionType": {"preferred": 0, "unclean": 1}[kind],
@@ -99,20 +99,20 @@ def elect(kind: str, *topics: str) -> Experiment:
             answer.update(stage.ask("ElectLeaders", body))
 
         found = stage.experiment("elect-leaders", {"type": kind, "topics": list(topics)}, deed, calm)
-        told = {
+        response = {
             (topic["Topic"], partition["PartitionId"]): partition["ErrorCode"]
             for topic in answer["ReplicaElectionResults"]  # type: ignore[attr-defined]
             for partition in topic["PartitionResult"]
         }
         said = {(result["topic"], result["partition"]): result["error_code"] for result in found.effects["results"]}
-        assert said == told, f"answered {told}, predicted {said}"
+        assert said == response, f"answered {response}, predicted {said}"
         return found
 
-    return f"{kind} election of {', '.join(topics) or 'all'}", play
+    return f"{kind} election of {', '.join(topics) or 'all'}", experiment
 
 
 def configure(entity: str, key: str, value: str | None) -> Experiment:
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         kind, _, name = entity.partition(":")
         body = {
             "Resources": [
@@ -135,17 +135,17 @@ def configure(entity: str, key: str, value: str | None) -> Experiment:
             answer.update(stage.ask("IncrementalAlterConfigs", body))
 
         found = stage.experiment("alter-config", asked, deed, calm)
-        told = answer["Responses"][0]  # type: ignore[index]
+        response = answer["Responses"][0]  # type: ignore[index]
         error = found.effects.get("server_error")
-        assert told["ErrorCode"] == (error["code"] if error else 0)
-        assert not error or told["ErrorMessage"] == error["message"], f"{told} is not {error}"
+        assert response["ErrorCode"] == (error["code"] if error else 0)
+        assert not error or response["ErrorMessage"] == error["message"], f"{response} is not {error}"
         return found
 
-    return f"{entity}: {key}={value}", play
+    return f"{entity}: {key}={value}", experiment
 
 
 def reassign(topic: str, partition: int, replicas: list[int] | None) -> Experiment:
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         part = {"PartitionIndex": partition, "Replicas": replicas}
         body = {"TimeoutMs": 10_000, "Topics": [{"Name": topic, "Partitions": [part]}]}
         asked = {"moves": [{"topic": topic, "partition": partition, "replicas": replicas}]}
@@ -155,17 +155,17 @@ def reassign(topic: str, partition: int, replicas: list[int] | None) -> Experime
             answer.update(stage.ask("AlterPartitionReassignments", body))
 
         found = stage.experiment("reassignment", asked, deed, None, exact=False)
-        told = answer["Responses"][0]["Partitions"][0]  # type: ignore[index]
+        response = answer["Responses"][0]["Partitions"][0]  # type: ignore[index]
         said = found.effects["results"][0]
-        answered, predicted = (told["ErrorCode"], told["ErrorMessage"]), (said["error_code"], said["message"])
+        answered, predicted = (response["ErrorCode"], response["ErrorMessage"]), (said["error_code"], said["message"])
         assert answered == predicted, f"answered {answered}, predicted {predicted}"
         return found
 
-    return f"{topic}-{partition} to {replicas}", play
+    return f"{topic}-{partition} to {replicas}", experiment
 
 
 def unregister(broker: int) -> Experiment:
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         answer: dict[str, object] = {}
 
         def deed() -> None:
@@ -178,7 +178,7 @@ def unregister(broker: int) -> Experiment:
         assert answer["ErrorCode"] == (error["code"] if error else 0)
         return found
 
-    return f"{broker} is unregistered", play
+    return f"{broker} is unregistered", experiment
 
 
 FEW: tuple[Experiment, ...] = (lose(11), start(11), lose(12, 13), elect("preferred"), start(12), start(13))

@@ -72,8 +72,8 @@ def snapshot_size(stage: Stage) -> object:
 def burst(stage: Stage) -> object:
     """Many changes of configuration: the log grows by what is foreseen of one of them, times their number."""
     stage.settle(lambda _: True)
-    _, play = configure("topic:one", "retention.ms", "100000")
-    found = play(stage)
+    _, change = configure("topic:one", "retention.ms", "100000")
+    found = change(stage)
     assert isinstance(found, Prediction) and found.appended is not None
     begun = stage.world().loaded.last_offset
     for number in range(CHANGES):

@@ -40,23 +40,23 @@ def ids(found: Prediction) -> set[str]:
 def lose_worst(size: int) -> Experiment:
     """The worst set that the controller's own node is not in; the reported harm is the worst of all orders."""
 
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         before = stage.settle(lambda _: True)
-        told = run("broker-loss", before, {"worst": size}).effects
-        assert told["sets"] == comb(len(before.loaded.image.brokers), size)
-        worst = next(loss for loss in told["worst"] if 1 not in loss["brokers"])
+        reported = run("broker-loss", before, {"worst": size}).effects
+        assert reported["sets"] == comb(len(before.loaded.image.brokers), size)
+        worst = next(loss for loss in reported["worst"] if 1 not in loss["brokers"])
         lost = worst["brokers"]
         asked = {"brokers": lost, "mode": "crash"}
         found = stage.experiment("broker-loss", asked, lambda: stage.cluster.kill(*lost), fenced(*lost))
         seen = _harm_seen(before, stage.world().loaded.image)
-        least, most = _harm_told(before, found, all), _harm_told(before, found, any)
+        least, most = _harm_predicted(before, found, all), _harm_predicted(before, found, any)
         assert most == Harm(*(worst[name] for name in Harm._fields)), f"{worst} as one of many, {most} alone"
         assert all(low <= real <= high for low, real, high in zip(least, seen, most, strict=True)), (
             f"{lost}: {seen} seen, {least} to {most} predicted"
         )
         return found
 
-    return f"the worst {size} are killed", play
+    return f"the worst {size} are killed", experiment
 
 
 def _harm_seen(before: ScenarioContext, real: Image) -> Harm:
@@ -68,7 +68,7 @@ def _harm_seen(before: ScenarioContext, real: Image) -> Harm:
     return _harm(before.loaded.image, before.facts, lambda name, number: (ends[name, number],), any)
 
 
-def _harm_told(before: ScenarioContext, found: Prediction, quantifier: Callable[[Iterable[bool]], bool]) -> Harm:
+def _harm_predicted(before: ScenarioContext, found: Prediction, quantifier: Callable[[Iterable[bool]], bool]) -> Harm:
     changes: dict[tuple[str, int], Change] = {(change.topic, change.partition): change for change in found.changes}
 
     def outcomes(name: str, number: int) -> tuple[Outcome, ...]:
@@ -102,7 +102,7 @@ def _harm(
 def return_all(*order: int) -> Experiment:
     """Those that are down come back, one after the other; one prediction for them all."""
 
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         before = stage.settle(lambda _: True)
         down = [broker for broker in order or before.loaded.image.brokers if before.loaded.image.brokers[broker].fenced]
         found = run("broker-return", before, {"brokers": down, "in_order": True})
@@ -112,15 +112,15 @@ def return_all(*order: int) -> Experiment:
         stage.compare(found, before, exact=False)
         return found
 
-    return f"{', '.join(map(str, order)) or 'all'} come back in this order", play
+    return f"{', '.join(map(str, order)) or 'all'} come back in this order", experiment
 
 
 def returned_wrongly(*order: int) -> Experiment:
     """As `return_all`; the answer must say that records may be lost, though every ISR is whole in the end."""
-    name, play = return_all(*order)
+    name, experiment = return_all(*order)
 
     def checked(stage: Stage) -> object:
-        found = play(stage)
+        found = experiment(stage)
         assert isinstance(found, Prediction)
         assert "unclean-leader" in ids(found)
         return found
@@ -131,13 +131,13 @@ def returned_wrongly(*order: int) -> Experiment:
 def return_empty(broker: int) -> Experiment:
     """A broker comes back with an empty disk in place of the one that it had."""
 
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         asked = {"brokers": [broker], "empty_disks": True}
         return stage.experiment(
             "broker-return", asked, lambda: stage.cluster.replace_disk(broker), unfenced(broker), exact=False
         )
 
-    return f"{broker} comes back with an empty disk", play
+    return f"{broker} comes back with an empty disk", experiment
 
 
 def unfenced(broker: int) -> Holds:
@@ -148,27 +148,29 @@ def unfenced(broker: int) -> Holds:
 def roll(*order: int) -> Experiment:
     """A whole rolling restart from one prediction: how many partitions suffer while each is down, and the end."""
 
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         before = stage.settle(lambda _: True)
         found = run("rolling-restart", before, {"order": list(order)})
         for step in found.effects["steps"]:
             stop_by_term(stage, step["broker"])
             world = stage.world()
             _, *seen = ActiveController(world.loaded.image, world.facts).tally()
-            told = [step["partitions"][name] for name in ("offline", "under_min_isr", "at_min_isr")]
-            assert seen == told, f"{step['broker']} down: {seen} offline, under and at min ISR; predicted {told}"
+            reported = [step["partitions"][name] for name in ("offline", "under_min_isr", "at_min_isr")]
+            assert seen == reported, (
+                f"{step['broker']} down: {seen} offline, under and at min ISR; predicted {reported}"
+            )
             stage.cluster.node(step["broker"]).start()
             stage.settle(back(step["broker"]))
         stage.compare(found, before, exact=False)
         return found
 
-    return f"a rolling restart of {', '.join(map(str, order))}", play
+    return f"a rolling restart of {', '.join(map(str, order))}", experiment
 
 
 def make_zombie(broker: int) -> Experiment:
     """A live broker is unregistered: it stays, it does not register again, and SIGTERM does not end it."""
 
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         def deed() -> None:
             assert stage.ask("UnregisterBroker", {"BrokerId": broker})["ErrorCode"] == 0
 
@@ -188,19 +190,19 @@ def make_zombie(broker: int) -> Experiment:
         stage.settle(back(broker))
         return found
 
-    return f"{broker} is unregistered while it lives", play
+    return f"{broker} is unregistered while it lives", experiment
 
 
 def strand(broker: int, entity: str) -> Experiment:
     """min.insync.replicas is touched while a broker is down: what is reported as stranded is so when it returns."""
 
-    def play(stage: Stage) -> object:
-        play_lose(stage)
-        told = play_configure(stage)
-        assert isinstance(told, Prediction)
-        stranded = {(partition["topic"], partition["partition"]) for partition in told.effects["stranded"]}
+    def experiment(stage: Stage) -> object:
+        do_lose(stage)
+        reported = do_configure(stage)
+        assert isinstance(reported, Prediction)
+        stranded = {(partition["topic"], partition["partition"]) for partition in reported.effects["stranded"]}
         assert bool(stranded) == stage.world().facts.rules.elections.elr
-        found = play_start(stage)
+        found = do_start(stage)
         assert isinstance(found, Prediction)
         image = stage.world().loaded.image
         left = {
@@ -213,11 +215,11 @@ def strand(broker: int, entity: str) -> Experiment:
         assert ("partition-stays-leaderless" in ids(found)) == bool(left)
         if left:
             elect("unclean", *(f"{name}:{number}" for name, number in sorted(left)))[1](stage)
-        return told
+        return reported
 
-    (_, play_lose), (_, play_start) = lose(broker), start(broker)
-    name, play_configure = configure(entity, "min.insync.replicas", "1")
-    return f"{name} while {broker} is down, and {broker} back", play
+    (_, do_lose), (_, do_start) = lose(broker), start(broker)
+    name, do_configure = configure(entity, "min.insync.replicas", "1")
+    return f"{name} while {broker} is down, and {broker} back", experiment
 
 
 def behead(stage: Stage) -> object:
@@ -242,7 +244,7 @@ def behead(stage: Stage) -> object:
 # --- what a restart brings back -------------------------------------------------------------------------------------
 
 
-def retention_told(stage: Stage, broker: int, topic: str) -> str | None:
+def retention_printed(stage: Stage, broker: int, topic: str) -> str | None:
     """retention.ms of a topic as one broker has it."""
     body = {
         "Resources": [{"ResourceType": TOPIC_CONFIG, "ResourceName": topic, "ConfigurationKeys": ["retention.ms"]}],
@@ -259,7 +261,7 @@ def retention_told(stage: Stage, broker: int, topic: str) -> str | None:
 def haunt(broker: int) -> Experiment:
     """A topic with a configuration is made and removed; a broker that restarts gives it to the next of that name."""
 
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         stage.topics("--create", "--topic", "ghost", "--partitions", "1", "--config", f"retention.ms={GHOSTS}")
         stage.topics("--delete", "--topic", "ghost")
         stage.settle(lambda image: image.topic("ghost") is None)
@@ -276,16 +278,16 @@ def haunt(broker: int) -> Experiment:
         stage.settle(back(broker))
         stage.topics("--create", "--topic", "ghost", "--partitions", "1")
         stage.settle(lambda image: image.topic("ghost") is not None)
-        told = {
-            broker_id: retention_told(stage, broker_id, "ghost") == GHOSTS for broker_id in stage.cluster.broker_ids
+        reported = {
+            broker_id: retention_printed(stage, broker_id, "ghost") == GHOSTS for broker_id in stage.cluster.broker_ids
         }
-        assert told == {broker_id: broker_id == broker for broker_id in stage.cluster.broker_ids}, (
-            f"who has the dead one's: {told}"
+        assert reported == {broker_id: broker_id == broker for broker_id in stage.cluster.broker_ids}, (
+            f"who has the dead one's: {reported}"
         )
         stage.checked += 1
         return found
 
-    return f"a topic is removed and made again, {broker} restarted in between", play
+    return f"a topic is removed and made again, {broker} restarted in between", experiment
 
 
 def leak(stage: Stage) -> object:
@@ -321,8 +323,8 @@ def leak(stage: Stage) -> object:
     stage.cluster.start()
     stage.settle(back(*stage.cluster.broker_ids))
     assert "retention.ms" not in stage.world().loaded.image.configs.get((TOPIC_CONFIG, topic), {})
-    told = {broker_id: retention_told(stage, broker_id, topic) for broker_id in stage.cluster.broker_ids}
-    assert set(told.values()) == {LEAKED}, f"aborted was {LEAKED}, the brokers have {told}"
+    reported = {broker_id: retention_printed(stage, broker_id, topic) for broker_id in stage.cluster.broker_ids}
+    assert set(reported.values()) == {LEAKED}, f"aborted was {LEAKED}, the brokers have {reported}"
     stage.checked += 1
     return found
 

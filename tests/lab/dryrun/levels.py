@@ -32,7 +32,7 @@ _TYPES = {
 def level(operation: str, levels: Mapping[str, int], *, unsafe: bool = False) -> Experiment:
     """One request for all these levels, as Kafka's own tool sends it."""
 
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         body = {
             "timeoutMs": 10_000,
             "FeatureUpdates": [
@@ -51,16 +51,21 @@ def level(operation: str, levels: Mapping[str, int], *, unsafe: bool = False) ->
         _compare_levels(found, stage.world().loaded.image)
         return found
 
-    return f"{operation} {', '.join(f'{name}={level}' for name, level in levels.items())}{' unsafe' * unsafe}", play
+    return (
+        f"{operation} {', '.join(f'{name}={level}' for name, level in levels.items())}{' unsafe' * unsafe}",
+        experiment,
+    )
 
 
 def _compare_answer(found: Prediction, answer: Mapping[str, Any]) -> None:
     """Errors by code and by text; where results are given by feature, each feature's own."""
-    told = {result["Feature"]: (result["ErrorCode"], result["ErrorMessage"]) for result in answer.get("Results") or []}
+    reported = {
+        result["Feature"]: (result["ErrorCode"], result["ErrorMessage"]) for result in answer.get("Results") or []
+    }
     whole = (answer["ErrorCode"], answer["ErrorMessage"])
     for feature in found.effects["features"]:
         error = feature["server_error"]
-        code, text = told.get(feature["name"], whole)
+        code, text = reported.get(feature["name"], whole)
         assert code == (error["code"] if error else 0) or (code and not error and whole[0]), (
             f"{feature}: answered {whole}"
         )
@@ -122,16 +127,16 @@ _SHOWN = re.compile(r"user-principal '([^']+)'")
 def scram_users(stage: Stage) -> set[str]:
     """Who has a SCRAM credential, as Kafka's own tool lists it."""
     words = ["--bootstrap-server", stage.cluster.bootstrap_server, "--describe", "--entity-type", "users"]
-    told = stage.tool.run_tool(stage.tools, "kafka.admin.ConfigCommand", words)
-    assert told.exit_code == 0, told.stderr
-    return set(_SHOWN.findall(told.stdout))
+    reported = stage.tool.run_tool(stage.tools, "kafka.admin.ConfigCommand", words)
+    assert reported.exit_code == 0, reported.stderr
+    return set(_SHOWN.findall(reported.stdout))
 
 
 def change_user(stage: Stage, user: str, *words: str) -> None:
     """One change of a user by Kafka's own tool."""
     given = ["--bootstrap-server", stage.cluster.bootstrap_server, "--alter", "--entity-type", "users"]
-    told = stage.tool.run_tool(stage.tools, "kafka.admin.ConfigCommand", [*given, "--entity-name", user, *words])
-    assert told.exit_code == 0, told.stderr + told.stdout
+    reported = stage.tool.run_tool(stage.tools, "kafka.admin.ConfigCommand", [*given, "--entity-name", user, *words])
+    assert reported.exit_code == 0, reported.stderr + reported.stdout
 
 
 def forget_users(stage: Stage, gone: str) -> tuple[set[str], set[str], set[str]]:
@@ -156,8 +161,8 @@ def answered(stage: Stage, log_of: int, name: str, asked: Mapping[str, Any], bod
     """Predict from one controller's log, send the request, and compare code and text."""
     found = run("controllers", stage.world(log_of), asked)
     error = found.effects["server_error"]
-    told = stage.ask(name, {"ClusterId": stage.cluster.cluster_id, **body})
-    said = (told["ErrorCode"], told["ErrorMessage"])
+    reported = stage.ask(name, {"ClusterId": stage.cluster.cluster_id, **body})
+    said = (reported["ErrorCode"], reported["ErrorMessage"])
     assert said[0] == (error["code"] if error else 0), f"{asked}: answered {said}, predicted {error}"
     same = _sorted if stage.cluster.shape.release >= "4.4" else str
     assert not error or same(said[1]) == same(error["message"]), f"{asked}: answered {said}, predicted {error}"
@@ -179,9 +184,9 @@ def lives(stage: Stage, *, after_s: float = 15) -> bool:
     return False
 
 
-def play_voters(stage: Stage) -> list[tuple[str, bool]]:
+def prove_voters(stage: Stage) -> list[tuple[str, bool]]:
     """Eight predictions about the voters of three dynamic controllers; the last one ends the quorum permanently."""
-    cluster, played = stage.cluster, []
+    cluster, proved_points = stage.cluster, []
     leader = cluster.leader()
     first, other = (node for node in cluster.controller_ids if node != leader)
     keys = {node: Uuid.parse(cluster.directory_id(node)) for node in cluster.controller_ids}
@@ -198,21 +203,21 @@ def play_voters(stage: Stage) -> list[tuple[str, bool]]:
     def wish(node_id: int, key: Uuid) -> dict[str, Any]:
         return {"id": node_id, "directory_id": str(key)}
 
-    def told(what: str, right: bool) -> None:
-        played.append((what, right))
+    def prove(what: str, right: bool) -> None:
+        proved_points.append((what, right))
 
     answered(stage, leader, "RemoveRaftVoter", {"remove": wish(99, stranger)}, voter(99, stranger))
-    told("a stranger is removed", True)
+    prove("a stranger is removed", True)
     answered(stage, leader, "AddRaftVoter", {"add": wish(first, keys[first])}, joins(first, keys[first]))
-    told("a voter is added again", True)
+    prove("a voter is added again", True)
     wrong = {"ClusterId": "AAAAAAAAAAAAAAAAAAAAAA"}
     asked = {"remove": wish(first, keys[first]), "cluster_id": wrong["ClusterId"]}
     answered(stage, leader, "RemoveRaftVoter", asked, {**voter(first, keys[first]), **wrong})
-    told("another cluster's id", True)
+    prove("another cluster's id", True)
 
     found = run("controllers", stage.world(leader), {"lose": [first]})
     cluster.kill(first)
-    told("one of three is lost", (found.verdict is Verdict.DEGRADED) == lives(stage))
+    prove("one of three is lost", (found.verdict is Verdict.DEGRADED) == lives(stage))
 
     found = answered(
         stage,
@@ -221,16 +226,16 @@ def play_voters(stage: Stage) -> list[tuple[str, bool]]:
         {"down": [first], "remove": wish(first, keys[first])},
         voter(first, keys[first]),
     )
-    told("the dead one is removed", sorted(cluster.voters()) == found.effects["voters"]["after"])
+    prove("the dead one is removed", sorted(cluster.voters()) == found.effects["voters"]["after"])
 
     cluster.start(first)
     cluster.wait_for(lambda: _follows(stage, first), f"controller {first} following")
     found = answered(stage, leader, "AddRaftVoter", {"add": wish(first, keys[first])}, joins(first, keys[first]))
-    told("it is added again", sorted(cluster.voters()) == found.effects["voters"]["after"])
+    prove("it is added again", sorted(cluster.voters()) == found.effects["voters"]["after"])
 
     found = run("controllers", stage.world(leader), {"lose": [first, other]})
     cluster.kill(first, other)
-    told("two of three are lost", (found.verdict is Verdict.UNAVAILABLE) == (not lives(stage)))
+    prove("two of three are lost", (found.verdict is Verdict.UNAVAILABLE) == (not lives(stage)))
     cluster.start(first, other)
 
     leader = cluster.leader()
@@ -239,13 +244,13 @@ def play_voters(stage: Stage) -> list[tuple[str, bool]]:
     found = run("controllers", stage.world(leader), {"down": [first], "remove": wish(other, keys[other])})
     with contextlib.suppress(KafkactlError):
         stage.ask("RemoveRaftVoter", {"ClusterId": cluster.cluster_id, **voter(other, keys[other])})
-    told("a live voter is removed while another is down", (found.verdict is Verdict.WEDGED) == (not lives(stage)))
-    return played
+    prove("a live voter is removed while another is down", (found.verdict is Verdict.WEDGED) == (not lives(stage)))
+    return proved_points
 
 
 def _follows(stage: Stage, node_id: int) -> bool:
-    told = stage.cluster.quorum()
-    end = told["HighWatermark"]
+    reported = stage.cluster.quorum()
+    end = reported["HighWatermark"]
     return any(
-        observer["ReplicaId"] == node_id and observer["LogEndOffset"] >= end - 5 for observer in told["Observers"]
+        observer["ReplicaId"] == node_id and observer["LogEndOffset"] >= end - 5 for observer in reported["Observers"]
     )

@@ -30,11 +30,11 @@ class Described(NamedTuple):
 def describe(stage: Stage) -> list[Described]:
     """The partitions as brokers tell them."""
     words = ["--bootstrap-server", stage.cluster.bootstrap_server, "--describe"]
-    told = stage.tool.run_tool(stage.tools, "org.apache.kafka.tools.TopicCommand", words)
-    assert told.exit_code == 0, told.stderr
+    printed = stage.tool.run_tool(stage.tools, "org.apache.kafka.tools.TopicCommand", words)
+    assert printed.exit_code == 0, printed.stderr
     return [
         Described(topic, int(number), -1 if leader == "none" else int(leader), _ids(replicas), _ids(isr))
-        for topic, number, leader, replicas, isr in LINE.findall(told.stdout)
+        for topic, number, leader, replicas, isr in LINE.findall(printed.stdout)
     ]
 
 
@@ -61,18 +61,18 @@ def read_report(stage: Stage) -> object:
     ):
         shown = {broker: count for (broker, of), count in drawn.items() if of == kind and count}
         assert shown == dict(seen), f"{kind}: {shown} shown, {dict(seen)} told by Kafka"
-    played = {
+    predicted = {
         json.dumps([prediction["scenario"], prediction["input"].get("worst")]): prediction
         for prediction in answer["predictions"]
     }
-    told = [
+    printed = [
         finding["evidence"]["count"]
-        for finding in played['["elect-leaders", null]']["findings"]
+        for finding in predicted['["elect-leaders", null]']["findings"]
         if finding["id"] == "partitions-without-leader-before"
     ]
     leaderless = sum(partition.leader < 0 for partition in real)
-    assert told == ([leaderless] if leaderless else []), f"{told} without a leader told, {leaderless} are"
-    worst = played['["broker-loss", 1]']
+    assert printed == ([leaderless] if leaderless else []), f"{printed} without a leader told, {leaderless} are"
+    worst = predicted['["broker-loss", 1]']
     harm = _lost_with(stage, real)
     most = max(harm.values(), default=0)
     assert worst["effects"]["worst"][0]["offline"] == most, f"{worst['effects']['worst']}; by the rules {harm}"

@@ -23,7 +23,7 @@ SHUTDOWN_S = 300  # KafkaRaftServer gives each of its parts five minutes
 def return_together(*brokers: int, pause_s: float = 0.0) -> Experiment:
     """Brokers that are down are started one after the other, without waiting for any of them."""
 
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         def deed() -> None:
             for broker in brokers:
                 stage.cluster.node(broker).start()
@@ -44,27 +44,27 @@ def return_together(*brokers: int, pause_s: float = 0.0) -> Experiment:
         print(f"{brokers} {pause_s} s apart, uncertain: {'; '.join(ends) or 'none'}", flush=True)
         return found
 
-    return f"{', '.join(map(str, brokers))} return together, {pause_s} s apart", play
+    return f"{', '.join(map(str, brokers))} return together, {pause_s} s apart", experiment
 
 
 def dismiss(broker: int) -> Experiment:
     """A broker that is down is unregistered and started again."""
 
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         assert stage.ask("UnregisterBroker", {"BrokerId": broker})["ErrorCode"] == 0
         stage.settle(lambda image: broker not in image.brokers)
-        found = play_start(stage)
+        found = do_start(stage)
         assert "unregistered-broker-returns" in ids(found)  # type: ignore[arg-type]
         return found
 
-    _, play_start = start(broker)
-    return f"{broker} is unregistered while it is down, and comes back", play
+    _, do_start = start(broker)
+    return f"{broker} is unregistered while it is down, and comes back", experiment
 
 
 def hang(broker: int) -> Experiment:
     """A live broker is unregistered and asked to stop; then it is killed and comes back."""
 
-    def play(stage: Stage) -> object:
+    def experiment(stage: Stage) -> object:
         assert stage.ask("UnregisterBroker", {"BrokerId": broker})["ErrorCode"] == 0
         world = stage.settle(lambda image: broker not in image.brokers)
         found = run("broker-loss", world, {"brokers": [broker], "mode": "controlled", "in_order": True})
@@ -78,11 +78,11 @@ def hang(broker: int) -> Experiment:
         print(f"SIGTERM to the unregistered broker {broker}: alive {node.alive} after {took:.0f} s", flush=True)
         assert took > SHUTDOWN_S - 10, f"SIGTERM has ended it within {took:.0f} s"
         node.kill()
-        play_start(stage)
+        do_start(stage)
         return found
 
-    _, play_start = start(broker)
-    return f"{broker} is unregistered while it lives, and asked to stop", play
+    _, do_start = start(broker)
+    return f"{broker} is unregistered while it lives, and asked to stop", experiment
 
 
 FEW_RETURNS: tuple[Experiment, ...] = (

@@ -14,7 +14,7 @@ from tests.lab.dryrun.experiments import FEW, MORE, Experiment
 from tests.lab.dryrun.growth import CLEANED, GROWTH, KEPT
 from tests.lab.dryrun.growth import SETTINGS as OFTEN
 from tests.lab.dryrun.hazards import HAZARDS
-from tests.lab.dryrun.levels import features_of, forget_users, play_voters
+from tests.lab.dryrun.levels import features_of, forget_users, prove_voters
 from tests.lab.dryrun.proof import Row, write_section
 from tests.lab.dryrun.returns import CLEAN_RETURNS, RETURNS, SAMPLE
 from tests.lab.dryrun.stage import SETTINGS, Stage
@@ -34,13 +34,13 @@ def stage_of(new_cluster: ClusterOf, tool: StorageToolServer, release: str, **sh
     return stage
 
 
-def played(stage: Stage, title: str, experiments: Sequence[Experiment]) -> tuple[list[str], list[Row]]:
+def carried_out(stage: Stage, title: str, experiments: Sequence[Experiment]) -> tuple[list[str], list[Row]]:
     """What each came to; a wrong prediction is reported, and the next starts from what is there."""
     wrong, rows = [], []
-    for name, play in experiments:
+    for name, experiment in experiments:
         begun = time.monotonic()
         try:
-            play(stage)
+            experiment(stage)
             right = True
         except (AssertionError, KafkactlError, LabError) as error:
             wrong.append(f"{name}: {error}")
@@ -50,10 +50,10 @@ def played(stage: Stage, title: str, experiments: Sequence[Experiment]) -> tuple
     return wrong, rows
 
 
-def proved(title: str, play: Callable[[], Sequence[tuple[str, bool]]]) -> None:
+def proved(title: str, experiment: Callable[[], Sequence[tuple[str, bool]]]) -> None:
     """Run what says of each of its experiments whether it was right; all are recorded, then checked."""
     begun = time.monotonic()
-    found = play()
+    found = experiment()
     each = (time.monotonic() - begun) / len(found)
     write_section(title, [Row(name, right, each) for name, right in found])
     assert [name for name, right in found if not right] == []
@@ -65,8 +65,8 @@ def proved(title: str, play: Callable[[], Sequence[tuple[str, bool]]]) -> None:
 )
 def test_a_few_experiments(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, count: int) -> None:
     stage = stage_of(new_cluster, storage_tool, release)
-    for _name, play in SAMPLE[:count]:
-        play(stage)
+    for _name, experiment in SAMPLE[:count]:
+        experiment(stage)
     assert stage.checked == count
 
 
@@ -89,7 +89,7 @@ def test_the_campaign(
 ) -> None:
     """Every experiment is run."""
     stage = stage_of(new_cluster, storage_tool, release, **shape)
-    wrong, rows = played(stage, title, (*FEW, *MORE))
+    wrong, rows = carried_out(stage, title, (*FEW, *MORE))
     write_section(title, rows)
     assert not wrong, "\n\n".join(wrong)
     assert stage.checked == len(FEW) + len(MORE)
@@ -101,7 +101,7 @@ def test_the_campaign(
 def test_hazards(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
     """The worst set, the wrong order, the zombie, the stranded partition, and what a restart brings back."""
     stage = stage_of(new_cluster, storage_tool, release)
-    wrong, rows = played(stage, release, HAZARDS)
+    wrong, rows = carried_out(stage, release, HAZARDS)
     write_section(f"{release}, hazards", rows)
     assert not wrong, "\n\n".join(wrong)
 
@@ -123,7 +123,7 @@ def test_returns(
 ) -> None:
     """Brokers that return together, again and again; brokers that are not registered; a cancelled reassignment."""
     stage = stage_of(new_cluster, storage_tool, release, **shape)
-    wrong, rows = played(stage, title, RETURNS)
+    wrong, rows = carried_out(stage, title, RETURNS)
     write_section(title, rows)
     assert not wrong, "\n\n".join(wrong)
 
@@ -134,7 +134,7 @@ def test_returns(
 def test_clean_returns(new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str) -> None:
     """All that hold a partition are shut down cleanly and return together; with eligible leader replicas."""
     stage = stage_of(new_cluster, storage_tool, release, **ELR_ON)
-    wrong, rows = played(stage, release, CLEAN_RETURNS)
+    wrong, rows = carried_out(stage, release, CLEAN_RETURNS)
     write_section(f"{release}, clean returns", rows)
     assert not wrong, "\n\n".join(wrong)
 
@@ -148,11 +148,11 @@ def test_growth(new_cluster: ClusterOf, storage_tool: StorageToolServer, release
     cluster.start()
     stage = Stage(cluster, storage_tool)
     stage.make_topic("one", "1", {})
-    wrong, rows = played(stage, release, GROWTH)
+    wrong, rows = carried_out(stage, release, GROWTH)
     cluster.close()
     cluster = new_cluster(release, controllers=1, combined=True, settings=OFTEN | KEPT)
     cluster.start()
-    cleaned = played(Stage(cluster, storage_tool), release, CLEANED)
+    cleaned = carried_out(Stage(cluster, storage_tool), release, CLEANED)
     wrong, rows = wrong + cleaned[0], rows + cleaned[1]
     write_section(f"{release}, growth", rows)
     assert not wrong, "\n\n".join(wrong)
@@ -168,7 +168,7 @@ def test_levels(new_cluster: ClusterOf, storage_tool: StorageToolServer, release
     """Every change of feature levels: answer, text, records and the levels afterwards."""
     stage = stage_of(new_cluster, storage_tool, release, metadata_version=level)
     title = f"{release}, feature levels"
-    wrong, rows = played(stage, title, features_of(release))
+    wrong, rows = carried_out(stage, title, features_of(release))
     write_section(title, rows)
     assert not wrong, "\n\n".join(wrong)
 
@@ -180,7 +180,7 @@ def test_voters(new_cluster: ClusterOf, storage_tool: StorageToolServer, release
     """The scenario `controllers`, up to a quorum that never commits again."""
     cluster = new_cluster(release, controllers=3, brokers=1)
     cluster.start()
-    proved(f"{release}, voters", lambda: play_voters(Stage(cluster, storage_tool)))
+    proved(f"{release}, voters", lambda: prove_voters(Stage(cluster, storage_tool)))
 
 
 @pytest.mark.campaign

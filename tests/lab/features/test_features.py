@@ -53,7 +53,7 @@ HARMLESS = [
 ]
 
 
-def told(run: Run) -> set[tuple[str, str]]:
+def reported(run: Run) -> set[tuple[str, str]]:
     """The findings, each by its subject and id."""
     return {(finding["subject"], finding["id"]) for finding in run.json["findings"]}
 
@@ -143,7 +143,7 @@ def test_a_downgrade_and_a_feature_turned_off(cluster_of: ClusterOf, kafkactl: K
     assert kafkactl(*features, "upgrade", "--feature", "metadata.version=25").code == 0
     crossed = kafkactl(*features, "downgrade", "--feature", "metadata.version=22", "--unsafe", "-o", "json")
     assert crossed.code == 3
-    assert ("feature metadata.version", "metadata-downgrade-loses-metadata") in told(crossed)
+    assert ("feature metadata.version", "metadata-downgrade-loses-metadata") in reported(crossed)
     down = kafkactl(*features, "downgrade", "--feature", "metadata.version=23", "-o", "json")
     assert (down.code, down.json["changes"][0]["kind"]) == (0, "safe-downgrade")
     off = kafkactl(*features, "disable", "--feature", "group.version")
@@ -161,7 +161,7 @@ class TestKraftVersion:
         features = ("features", "--bootstrap-server", cluster.bootstrap_server)
         refused = kafkactl(*features, "upgrade", "--feature", f"{KRAFT}=1", "--feature", "foo.version=1", "-o", "json")
         assert refused.code == 3
-        assert (f"feature {KRAFT}", "kraft-version-not-alone") in told(refused)
+        assert (f"feature {KRAFT}", "kraft-version-not-alone") in reported(refused)
         assert KRAFT not in cluster.levels(1)
         answer = cluster.wait_for(lambda: converted(cluster), "its quorum converted behind the refusal", 40)
         assert answer["ErrorCode"] == 95
@@ -179,11 +179,11 @@ class TestKraftVersion:
         run = kafkactl(*features, "upgrade", "--feature", f"{KRAFT}=1", "-o", "json")
         if release == "4.0.2":
             assert run.code == 3
-            assert (f"feature {KRAFT}", "kraft-version-not-convertible") in told(run)
+            assert (f"feature {KRAFT}", "kraft-version-not-convertible") in reported(run)
             assert KRAFT not in cluster.levels(1)
         else:  # 3.9 writes the level, and the quorum stays static
             assert (run.code, run.json["outcome"]) == (0, "nothing-to-do")
-            assert (f"feature {KRAFT}", "kraft-version-claimed") in told(run)
+            assert (f"feature {KRAFT}", "kraft-version-claimed") in reported(run)
 
     def test_alone_and_by_name_it_is_done(self, new_cluster: ClusterOf, kafkactl: Kafkactl) -> None:
         cluster = new_cluster("4.3.1", controllers=2, brokers=1, dynamic=False)
@@ -237,7 +237,9 @@ def test_old_nodes_that_live_or_are_gone_block_all_at_once(new_cluster: ClusterO
     cluster.wait_complete()
     run = kafkactl(*features, "plan", "--metadata", "4.3", "-o", "json")
     assert (run.code, run.json["outcome"]) == (3, "refused")
-    assert {(f"controller {old}", "level-outside-node-range"), ("broker 11", "level-outside-node-range")} <= told(run)
+    assert {(f"controller {old}", "level-outside-node-range"), ("broker 11", "level-outside-node-range")} <= reported(
+        run
+    )
     assert {result["error_code"] for result in run.json["results"]} == {95}
     cluster.kill(11, old)
 
@@ -246,7 +248,7 @@ def test_old_nodes_that_live_or_are_gone_block_all_at_once(new_cluster: ClusterO
         nonlocal run
         run = kafkactl(*features, "plan", "--metadata", "4.3", "-o", "json")
         gone = {(f"controller {old}", "stale-controller-registration"), ("broker 11", "stale-broker-registration")}
-        return gone <= told(run)
+        return gone <= reported(run)
 
     cluster.wait_for(stale, "told who is gone", 30)
     assert run.code == 3
@@ -269,7 +271,7 @@ def test_a_network_that_loses_the_answer(cluster_of: ClusterOf, kafkactl: Kafkac
     expected = (0, "done", 25) if fault.delivers else (6, "unknown", 23)
     assert (run.code, run.json["outcome"], cluster.levels(1)["metadata.version"]) == expected
     if fault.delivers:
-        assert ("feature metadata.version", "change-made-despite-answer") in told(run)
+        assert ("feature metadata.version", "change-made-despite-answer") in reported(run)
 
 
 def test_without_a_leader_levels_are_shown_and_not_changed(cluster_of: ClusterOf, kafkactl: Kafkactl) -> None:
@@ -282,7 +284,7 @@ def test_without_a_leader_levels_are_shown_and_not_changed(cluster_of: ClusterOf
     assert (shown.code, shown.json["active_controller"], levels["metadata.version"]) == (0, None, 30)
     refused = kafkactl(*features, "disable", "--feature", "share.version", "-o", "json")
     assert refused.code == 3
-    assert ("cluster", "no-active-controller") in told(refused)
+    assert ("cluster", "no-active-controller") in reported(refused)
 
 
 def no_majority(cluster: KafkaCluster, leader: int) -> None:
@@ -317,14 +319,14 @@ def test_a_quorum_that_fails_while_a_change_is_sent_is_never_guessed_about(
     cluster.start()
     leader = cluster.leader()
 
-    def told(text: str) -> None:
+    def on_progress(text: str) -> None:
         if text.startswith("sending"):
             happens(cluster, leader)
 
     request = FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": goal})
     became = Outcome.FAILED
     with cluster.client(timeout_ms=12_000) as client, contextlib.suppress(UnreachableError):  # nothing was sent
-        run = change_features(client, request, deadline=Deadline.after(25_000, SystemClock()), tell=told)
+        run = change_features(client, request, deadline=Deadline.after(25_000, SystemClock()), tell=on_progress)
         became = run.resolved[0].outcome
     cluster.resume(*cluster.controller_ids)
     cluster.start()

@@ -99,7 +99,7 @@ def test_rights_one_by_one(guarded: Guarded, kafkactl: Kafkactl) -> None:
     assert {"no-active-controller", "registrations-not-read"} <= ids
 
     guarded.allow("Describe")
-    code, answer, ids = _until(lambda: asked("describe"), lambda told: told[2] == set())
+    code, answer, ids = _until(lambda: asked("describe"), lambda last: last[2] == set())
     assert (code, answer["active_controller"], ids) == (0, 1, set())
     code, answer, ids = asked("verify", controllers=True)
     assert (code, ids) == (7, {"brokers-not-known", "metadata-log-not-read", "cluster-not-seen"})
@@ -111,12 +111,12 @@ def test_rights_one_by_one(guarded: Guarded, kafkactl: Kafkactl) -> None:
 
     guarded.allow("ClusterAction")
     code, answer, ids = _until(
-        lambda: asked("verify", controllers=True), lambda told: "metadata-log-not-read" not in told[2]
+        lambda: asked("verify", controllers=True), lambda last: "metadata-log-not-read" not in last[2]
     )
     assert (code, answer["proved"], answer["cluster_id"]) == (0, True, CLUSTER_ID)
 
     guarded.allow("Alter")
-    code, answer, ids = _until(lambda: asked(*upgrade, "--dry-run"), lambda told: told[0] == 0)
+    code, answer, ids = _until(lambda: asked(*upgrade, "--dry-run"), lambda last: last[0] == 0)
     code, answer, ids = asked(*upgrade)
     assert (code, answer["outcome"], ids) == (0, "done", set())
     assert ALICE not in printed

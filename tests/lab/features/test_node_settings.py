@@ -124,15 +124,15 @@ def test_defaults_of_the_table_are_kafkas(cluster_of: ClusterOf, release: str) -
     }
     with cluster.client() as client:
         (result,) = client.ask_node(cluster.controller_address(1), "DescribeConfigs", body).body["Results"]
-    told = {
+    settings_shown = {
         config["Name"]: next((s["Value"] for s in config["Synonyms"] if s["Source"] == 5), None)
         for config in result["Configs"]
     }
     line = tuple(map(int, release.split(".")[:2]))
-    assert {key for key, row in rows.items() if row.decides and row.since <= line} <= set(told)
+    assert {key for key, row in rows.items() if row.decides and row.since <= line} <= set(settings_shown)
     wrong = {
         key: (value, rows[key].default)
-        for key, value in told.items()
+        for key, value in settings_shown.items()
         if value not in (None, "") and not rows[key].synonyms and rows[key].canonical(value) != rows[key].default
     }
     assert wrong == {}

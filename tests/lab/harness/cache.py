@@ -1,6 +1,6 @@
 """The lab's cache: folders outside the tree that are either absent or complete.
 
-The law: a folder is filled under another name, a marker that says what it was made from is written last, and
+Rule: a folder is filled under another name, a marker that says what it was made from is written last, and
 only then is it renamed. One lock lets one process fill at a time; the others find the result. A folder whose
 marker says anything else than what is wanted now is made again.
 """

@@ -32,7 +32,7 @@ from tests.lab.harness.ports import HOST, free_port, release_port
 
 QUORUM = {"Topics": [{"TopicName": "__cluster_metadata", "Partitions": [{"PartitionIndex": 0}]}]}
 READY_S = 90.0
-_TOLD_LATER = frozenset({"cluster-not-described", "request-not-supported"})
+_RESOLVED_LATER = frozenset({"cluster-not-described", "request-not-supported"})
 _POLL_S = 0.1
 _GAVE_UP = "RegistrationResponseHandler: channel manager timed out before sending the request"
 T = TypeVar("T")
@@ -245,7 +245,7 @@ class KafkaCluster:
             try:
                 view = client.cluster()
             except UnreachableError as error:
-                return error.id in _TOLD_LATER and role is Role.CONTROLLER and not self._tells_controllers()
+                return error.id in _RESOLVED_LATER and role is Role.CONTROLLER and not self._describes_controllers()
         missing = wanted - {node.id for node in view.nodes if not node.fenced}
         if role is Role.CONTROLLER:
             self._start_again_who_gave_up(missing)
@@ -259,7 +259,7 @@ class KafkaCluster:
                 node.kill()
                 node.start().wait_ready(READY_S)
 
-    def _tells_controllers(self) -> bool:
+    def _describes_controllers(self) -> bool:
         """Whether controllers register at this level (3.7-IV0, level 15)."""
         return any(self.levels(controller).get("metadata.version", 0) >= 15 for controller in self._alive_controllers())
 

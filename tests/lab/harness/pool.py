@@ -1,6 +1,6 @@
 """All processes of the lab: how they start, how many there may be, and that none outlives the tests.
 
-The law: a process of the lab is in a process group of its own, the watchdog knows it before its first
+Rule: a process of the lab is in a process group of its own, the watchdog knows it before its first
 instruction runs, and it is taken off the watchdog's list only when it is dead. So it does not matter how
 the test process ends: normally (``close`` at exit), by a signal, or by SIGKILL.
 """

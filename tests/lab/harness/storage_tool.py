@@ -1,6 +1,6 @@
 """Kafka's own command-line tools, run in one JVM that stays up and serves every release.
 
-The law: a run gives the exit code and the texts that the tool gives in a JVM of its own, and takes
+Rule: a run gives the exit code and the texts that the tool gives in a JVM of its own, and takes
 milliseconds instead of most of a second. ``ToolServer.java`` says how. It is compiled at first use, into the
 cache, by the Eclipse compiler, which is one jar from Maven and needs no JDK: so it works on a bare runtime.
 (py4j was the other way: no compiler, but output, exits and uncaught exceptions would then have to be caught

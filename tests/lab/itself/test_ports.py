@@ -29,5 +29,5 @@ def test_a_port_given_back_can_be_bound_by_any_process() -> None:
     port = ports.free_port()
     ports.release_port(port)
     ports.release_port(port)
-    with socket.socket() as anybody:
-        anybody.bind((ports.HOST, port))
+    with socket.socket() as other:
+        other.bind((ports.HOST, port))

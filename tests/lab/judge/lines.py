@@ -22,7 +22,7 @@ class Line(NamedTuple):
     count: int = 1  # of lines of the driver that this line represents
 
 
-def told(line: str) -> Line:
+def line_of(line: str) -> Line:
     """A line of the driver, in the form of `told_by`."""
     words = line.split(" ")
     if words[0] not in ("Q", "R"):
@@ -32,10 +32,10 @@ def told(line: str) -> Line:
     return Line(" ".join(words[:4] if words[0] == "Q" and words[2] == _KEYS["ApiVersions"] else words))
 
 
-def told_by(effect: Any, said: list[Line]) -> Line:
+def line_of_effect(effect: Any, said: list[Line]) -> Line:
     """One of our effects as the driver prints Kafka's; the version of a message is the one that Kafka chose."""
     if effect.effect != SEND:
-        return Line(_told_write(effect))
+        return Line(_write_of(effect))
     key = key_of(effect)
     kind = "Q" if effect.is_request else "R"
     versions = [
@@ -48,7 +48,7 @@ def told_by(effect: Any, said: list[Line]) -> Line:
     if type(effect) is ApiVersionsRequest:
         return Line(head)
     if kind == "R" and key in _CHANGES:
-        return Line(_told_answer(f"{head} {effect.error_code} ", effect, said))
+        return Line(_answer_of(f"{head} {effect.error_code} ", effect, said))
     body, batches = effect, ""
     if type(effect) is FetchResponse:
         batches = "".join(f" {batch.base}-{batch.end}@{batch.epoch}" for batch in effect.records)
@@ -76,14 +76,14 @@ def key_of(message: Any) -> str:
     return _KEYS[type(message).__name__.removesuffix("Request").removesuffix("Response")]
 
 
-def _told_answer(head: str, response: Any, said: list[Line]) -> str:
+def _answer_of(head: str, response: Any, said: list[Line]) -> str:
     """A change's answer. Without a text of ours it has the error's own, which our side knows by the code."""
     if response.error_message is not None:
         return head + _without_order(response.error_message)
     return next((line.text for line in said if line.text.startswith(head)), head)
 
 
-def _told_write(effect: Any) -> str:
+def _write_of(effect: Any) -> str:
     if isinstance(effect, AppendLog):
         return "A " + " ".join(f"{batch.base}-{batch.end}@{batch.epoch}" for batch in effect.batches)
     if isinstance(effect, FlushLog):

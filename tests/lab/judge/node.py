@@ -30,7 +30,7 @@ from kafkactl.simulator.quorum import CLUSTER_ID
 from kafkactl.values import ZERO_UUID, Uuid
 from tests.lab.harness.errors import ProcessFailed
 from tests.lab.judge.chance import drawn
-from tests.lab.judge.lines import key_of, ordered, told, told_by
+from tests.lab.judge.lines import key_of, line_of, line_of_effect, ordered
 from tests.lab.oracles.messages import Oracle
 
 JAVA: Final = Path(__file__).parents[1] / "java" / "raft"
@@ -255,8 +255,8 @@ class JudgedNode:
         if any(effect.effect == FAULT for effect in effects) and state == "fault":
             self.case.faults += 1
             return
-        said = ordered([told(line) for line in trace if line[0] != "D"])
-        done = ordered([told_by(effect, said) for effect in effects if effect.effect != NOTE])
+        said = ordered([line_of(line) for line in trace if line[0] != "D"])
+        done = ordered([line_of_effect(effect, said) for effect in effects if effect.effect != NOTE])
         ours = [_with_timeout(*seen, state), *sorted(draws), *(line.text for line in done)]
         theirs = [state, *sorted(line for line in trace if line[0] == "D"), *(line.text for line in said)]
         if ours != theirs:

@@ -49,17 +49,17 @@ class Run:
         return self.reached and not (self.untrue or self.counts["errors"] or self.counts["unread"])
 
 
-def play(course: Course, cluster: KafkaCluster, traffic: Traffic, runs: range) -> Iterator[Run]:
+def run_course(course: Course, cluster: KafkaCluster, traffic: Traffic, runs: range) -> Iterator[Run]:
     """Make these runs, one after the other; the number of a run decides its change, its blow and the moment."""
     for run in runs:
         change = course.changes[run % len(course.changes)]
         target = change(cluster, run // len(course.changes))
         moment = round(Random(f"{course.title} {run}").uniform(0.3, LATEST_BLOW_S), 1)
         # So that each change meets each blow.
-        yield _play_run(cluster, traffic, target, BLOWS[run // len(course.changes) % len(BLOWS)], moment)
+        yield _one_run(cluster, traffic, target, BLOWS[run // len(course.changes) % len(BLOWS)], moment)
 
 
-def _play_run(cluster: KafkaCluster, traffic: Traffic, target: Target, blow: tuple[str, str], moment: float) -> Run:
+def _one_run(cluster: KafkaCluster, traffic: Traffic, target: Target, blow: tuple[str, str], moment: float) -> Run:
     before = target.read()
     how, who = blow
     process = _started(cluster, target)

@@ -10,7 +10,7 @@ import pytest
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.pool import Pool
 from tests.lab.load.changes import COURSES, Course
-from tests.lab.load.play import Run, play, shape_of
+from tests.lab.load.play import Run, run_course, shape_of
 from tests.lab.load.proof import write_section
 from tests.lab.load.traffic import Traffic
 
@@ -20,19 +20,19 @@ SAMPLE = range(2, 4)  # the leader is replaced and killed meanwhile, then a leve
 SAMPLED = next(course for course in COURSES if course.release == "4.3.1")
 
 
-def _played(course: Course, root: Path, runs: range) -> tuple[list[Run], dict[str, int]]:
+def _run_course(course: Course, root: Path, runs: range) -> tuple[list[Run], dict[str, int]]:
     with KafkaCluster(course.release, root, **shape_of(course)) as cluster:
         cluster.start()
         seen = []
         with Traffic(cluster) as traffic:
-            for run in play(course, cluster, traffic, runs):
+            for run in run_course(course, cluster, traffic, runs):
                 print(run, flush=True)
                 seen.append(run)
     return seen, traffic.result
 
 
 def test_nothing_acknowledged_is_lost_while_the_leader_is_killed_in_a_change(lab_pool: Pool, tmp_path: Path) -> None:
-    runs, whole = _played(SAMPLED, tmp_path, SAMPLE)
+    runs, whole = _run_course(SAMPLED, tmp_path, SAMPLE)
     assert [run.blow for run in runs] == ["kill leader"] * 2
     assert all(run.is_right for run in runs), runs
     assert whole["acked"] > 100 and whole["lost"] == 0
@@ -42,7 +42,7 @@ def test_nothing_acknowledged_is_lost_while_the_leader_is_killed_in_a_change(lab
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("course", COURSES, ids=lambda course: course.title)
 def test_the_campaign(course: Course, lab_pool: Pool, tmp_path: Path) -> None:
-    runs, whole = _played(course, tmp_path, range(RUNS))
+    runs, whole = _run_course(course, tmp_path, range(RUNS))
     write_section(course.title, runs, whole)
     assert all(run.is_right for run in runs), [run for run in runs if not run.is_right]
     assert whole["lost"] == 0

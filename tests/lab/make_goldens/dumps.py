@@ -21,11 +21,11 @@ def main() -> None:
         for capture, kept in DUMPS.items():
             file = Path(folder) / "00000000000000000000.log"
             file.write_bytes(gzip.decompress((GOLDEN / capture).read_bytes()))
-            told = tool.dump(releases.NEWEST_WITH_TOOLS, ["--cluster-metadata-decoder", "--files", file])
-            if told.exit_code or "Error" in told.stderr:
-                raise SystemExit(f"{capture}: {told.stderr}")
+            printed = tool.dump(releases.NEWEST_WITH_TOOLS, ["--cluster-metadata-decoder", "--files", file])
+            if printed.exit_code or "Error" in printed.stderr:
+                raise SystemExit(f"{capture}: {printed.stderr}")
             (GOLDEN / kept).parent.mkdir(exist_ok=True)
-            (GOLDEN / kept).write_bytes(gzip.compress(told.stdout.replace(f"{folder}/", "").encode(), mtime=0))
+            (GOLDEN / kept).write_bytes(gzip.compress(printed.stdout.replace(f"{folder}/", "").encode(), mtime=0))
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def wrong_ways(cluster: MigrationCluster) -> None:
     cluster.format_controllers()
     cluster.start(_CONTROLLER)
     camera.take("quorum-without-migration-flag", "quorum-without-migration-flag")
-    anew(cluster)
+    restart_blank(cluster)
     cluster.stop(_CONTROLLER)
     for broker in cluster.broker_ids:
         cluster.restart(broker, "migration")  # which does not wait for a registration
@@ -139,7 +139,7 @@ def wrong_ways(cluster: MigrationCluster) -> None:
     cluster.stop(_CONTROLLER)
     delete(cluster, "/controller")
     cluster.wait_for(lambda: cluster.controller().get("brokerid") in cluster.broker_ids, "elected a broker")
-    anew(cluster)
+    restart_blank(cluster)
     camera.take("stale-migration", "stale-migration")
     cluster.enter(1, 2)
     cluster.wait_for(lambda: cluster.controller().get("kraftControllerEpoch", -1) > 0, "claimed /controller")
@@ -147,7 +147,7 @@ def wrong_ways(cluster: MigrationCluster) -> None:
     cluster.stop(_CONTROLLER)
     delete(cluster, "/migration")
     delete(cluster, "/controller")
-    anew(cluster)
+    restart_blank(cluster)
     cluster.enter(1, 2)
     camera.take("M6-after-a-stale-one", "M6")
     delete(cluster, "/migration", times=50)
@@ -184,7 +184,7 @@ def poison(cluster: MigrationCluster) -> None:
         client.close()
 
 
-def anew(cluster: MigrationCluster) -> None:
+def restart_blank(cluster: MigrationCluster) -> None:
     """The controller on an empty disk, with the flag. Brokers in migration mode exit because of it."""
     cluster.stop(_CONTROLLER)
     shutil.rmtree(cluster.plan.log_dir(_CONTROLLER))
@@ -211,9 +211,9 @@ _STORIES = {"story": (story, 2, 1), "wrong_ways": (wrong_ways, 2, 1), "three_of_
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or _STORIES:
-        told, brokers, controllers = _STORIES[name]
+        run_story, brokers, controllers = _STORIES[name]
         with (
             tempfile.TemporaryDirectory(prefix="kafkactl-states-") as work,
             MigrationCluster("3.9.2", Path(work), brokers=brokers, controllers=controllers) as running,
         ):
-            told(running)
+            run_story(running)

@@ -27,7 +27,7 @@ def states(broker: TieredBroker, topic: str) -> list[str]:
     return [segment["state"] for segment in found if segment["topic"] == topic]
 
 
-def played(broker: TieredBroker) -> dict[str, dict[str, int]]:
+def written(broker: TieredBroker) -> dict[str, dict[str, int]]:
     """Make the scenes; what the broker answers of the topics that are left."""
 
     def copied(topic: str, count: int) -> None:
@@ -61,7 +61,7 @@ def main(releases: tuple[str, ...]) -> None:
         for release in releases:
             with TieredBroker(release, Path(work) / release) as broker:
                 broker.format(tool).node.start().wait_ready()
-                said = played(broker)
+                said = written(broker)
                 broker.node.stop()
                 request = Request(
                     sources=(str(broker.data),),

@@ -48,8 +48,8 @@ def unpacked(path: Path, folder: Path) -> dict[str, Path]:
 
 def by_kafka(kafkactl: Kafkactl, storage_tool: StorageToolServer, file: Path) -> int:
     """How many records Kafka's tool finds in a file, all of whose batches are valid and say what kafkactl says."""
-    told = storage_tool.dump(releases.NEWEST_WITH_TOOLS, ["--cluster-metadata-decoder", "--files", file])
-    assert "isvalid: true" in told.stdout and "isvalid: false" not in told.stdout
+    printed = storage_tool.dump(releases.NEWEST_WITH_TOOLS, ["--cluster-metadata-decoder", "--files", file])
+    assert "isvalid: true" in printed.stdout and "isvalid: false" not in printed.stdout
     return compare(kafkactl, storage_tool, file)
 
 

@@ -49,11 +49,11 @@ def as_kafka(line: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def compare(kafkactl: Any, storage_tool: StorageToolServer, file: Path) -> int:
-    told = storage_tool.dump(releases.NEWEST_WITH_TOOLS, ["--cluster-metadata-decoder", "--files", file])
+    printed = storage_tool.dump(releases.NEWEST_WITH_TOOLS, ["--cluster-metadata-decoder", "--files", file])
     run = kafkactl("log", "dump", file, "--show-secrets")
     assert run.code == 0, run.stderr
     ours = [as_kafka(json.loads(line)) for line in run.stdout.splitlines()]
-    assert ours == by_kafka(told.stdout), told.stderr
+    assert ours == by_kafka(printed.stdout), printed.stderr
     return len(ours)
 
 

@@ -64,9 +64,9 @@ def test_a_live_cluster_is_predicted_as_its_disk_is(kafkactl, cluster: KafkaClus
     live = kafkactl("dryrun", "broker-loss", "--from-cluster", way, address, *asked)
     disk = folder(cluster, cluster.leader())
     saved = kafkactl("dryrun", "broker-loss", disk, *asked)
-    told = ("verdict", "counts", "effects")
+    same_fields = ("verdict", "counts", "effects")
     assert live.code == saved.code
-    assert {name: live.json.get(name) for name in told} == {name: saved.json.get(name) for name in told}
+    assert {name: live.json.get(name) for name in same_fields} == {name: saved.json.get(name) for name in same_fields}
     assert live.json["effects"]["partitions"]["total"] >= 0
     assert live.json["source"]["cluster_id"] == cluster.cluster_id
     assert live.json["source"]["paths"] == [f"cluster:{address}"]
@@ -114,5 +114,5 @@ def test_what_came_before_the_newest_snapshot_is_reported(kafkactl, new_cluster:
     where = ("--from-cluster", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json")
     verified = kafkactl("log", "verify", disk, *where)
     assert (verified.code, verified.json["findings"]) == (0, []), verified.stdout
-    played = kafkactl("dryrun", "restart", *where)
-    assert (played.code, played.json["verdict"]) == (0, "ok"), played.stdout
+    predicted = kafkactl("dryrun", "restart", *where)
+    assert (predicted.code, predicted.json["verdict"]) == (0, "ok"), predicted.stdout

@@ -99,8 +99,8 @@ def _quorum(plan: Plan) -> Config:
 
 
 def _zk(plan: Plan, node_id: int) -> Config:
-    told = {"broker.id": str(node_id), "zookeeper.connect": plan.connect, "inter.broker.protocol.version": plan.ibp}
-    return told | _ACL_AUTHORIZER
+    lines = {"broker.id": str(node_id), "zookeeper.connect": plan.connect, "inter.broker.protocol.version": plan.ibp}
+    return lines | _ACL_AUTHORIZER
 
 
 def _migration(plan: Plan, node_id: int) -> Config:

@@ -305,7 +305,7 @@ def _scram_users(cluster: MigrationCluster) -> None:
 
     cluster.chores("scram:bob@x.com", "delete-scram:bob", "scram:zoe", "delete-scram:zoe")
     cluster.wait_for(lambda: _credentials(cluster) == {"bob%40x.com"}, "mirrored the users")
-    told = {
+    reported = {
         name
         for finding in seen(cluster)
         if finding.id == "scram-users-lost-on-restart"
@@ -314,8 +314,8 @@ def _scram_users(cluster: MigrationCluster) -> None:
     cluster.restart(3001)
     cluster.wait_dual_write()
     time.sleep(3)
-    assert _credentials(cluster) == ({"bob%40x.com"} if not told else set())
-    assert told == {"bob@x.com"}
+    assert _credentials(cluster) == ({"bob%40x.com"} if not reported else set())
+    assert reported == {"bob@x.com"}
 
 
 def _credentials(cluster: MigrationCluster) -> set[str]:

@@ -40,7 +40,7 @@ def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path)
     runbook = Runbook()
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
 
-        def plays(section: str, state: str, *words: str) -> list[dict[str, Any]]:
+        def section_of(section: str, state: str, *words: str) -> list[dict[str, Any]]:
             """The lines of a section, and the state that the last of them has to find or to reach."""
             answers = []
             for line in runbook.section(section):
@@ -53,24 +53,24 @@ def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path)
         cluster.chores("topic:canary:1:2", "topic:more:3:2")
         began = time.monotonic()
         with Canary(cluster, "canary") as canary:
-            plays("Live clusters", "M0")
-            assert not plays("1.", "M0")[0]["passes"]
+            section_of("Live clusters", "M0")
+            assert not section_of("1.", "M0")[0]["passes"]
             refused = driven.kafkactl("run", "--yes", code=3)
             assert "--accept C-41" in json.dumps(refused["findings"])
             assert refused["state"] == "M0"
-            plays("2.", "M3")
-            plays("3.", "M4L")
-            copied, compared = plays("4.", "M6")
+            section_of("2.", "M3")
+            section_of("3.", "M4L")
+            copied, compared = section_of("4.", "M6")
             assert copied["outcome"] == "done" and compared["unexplained"] == 0
-            answer = plays("Rollback", "M0")[-1]
+            answer = section_of("Rollback", "M0")[-1]
             assert (answer["outcome"], answer["state_before"]) == ("done", "M6")
             assert cluster.migration() == {}
             assert modes(driven.kafkactl("status")) == ["zk", "zk"]
             without = seconds_between(answer["journal"], "stop-controllers", "delete-controller-znode")
-            assert plays("5.", "M8")[-1]["outcome"] == "done"
-            assert plays("6.", "M11")[-1]["outcome"] == "done"
+            assert section_of("5.", "M8")[-1]["outcome"] == "done"
+            assert section_of("6.", "M11")[-1]["outcome"] == "done"
             assert driven.kafkactl("rollback", "--yes", code=3)["outcome"] == "refused"
-            plays("7.", "M11")
+            section_of("7.", "M11")
         assert canary.result["lost"] == 0
         assert canary.result["acked"] > 100
         assert time.monotonic() - began < 600
@@ -127,7 +127,7 @@ def test_forward_to_the_end_with_data_of_every_kind(release: str, tmp_path: Path
 @pytest.mark.timeout(2400)
 def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> None:
     """Back from M4, forward to the end, then binaries and metadata.version of 4.0, under one canary."""
-    told = []
+    notes = []
     with MigrationCluster("3.9.2", tmp_path, brokers=3, controllers=3) as cluster, Driven(cluster) as driven:
         cluster.reach("M0")
         cluster.fill()
@@ -137,7 +137,7 @@ def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> No
             # in the rollback, which is to be known before the first broker enters.
             assert driven.run("--until", "M4", "--accept", "C-38")["state"] == "M4"
             assert driven.kafkactl("rollback", "--yes")["state"] == "M0"
-            told.append("back from M4 with one of three brokers entered")
+            notes.append("back from M4 with one of three brokers entered")
             answer = driven.run("--accept", "C-38")
             assert answer["state"] == "M8"
             leader = next(
@@ -149,7 +149,7 @@ def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> No
             assert (answer["outcome"], answer["state"]) == ("done", "M11")
             restarted = restarted_controllers(answer["journal"])
             assert restarted[-1] == leader
-            told.append(f"finalized: controllers restarted in the order {restarted}, the leader {leader} last")
+            notes.append(f"finalized: controllers restarted in the order {restarted}, the leader {leader} last")
             left = {finding["id"] for finding in driven.kafkactl("status")["findings"]}
             assert {"binaries-can-be-upgraded", "zookeeper-no-longer-used"} <= left
             cluster.zookeeper.stop(10)
@@ -168,9 +168,9 @@ def test_three_brokers_three_controllers_and_on_to_kafka_4(tmp_path: Path) -> No
                 [sys.executable, "-m", "kafkactl", *upgrade, "-o", "json"], capture_output=True, text=True, check=False
             )
             assert ended.returncode == 0, ended.stdout + ended.stderr
-            told.append("ZooKeeper stopped, every node restarted as 4.0.2, metadata.version raised to 4.0")
+            notes.append("ZooKeeper stopped, every node restarted as 4.0.2, metadata.version raised to 4.0")
         assert canary.result["lost"] == 0
-    write_section("3.9.2: three brokers, three controllers, and on to 4.0.2", told, canary.result)
+    write_section("3.9.2: three brokers, three controllers, and on to 4.0.2", notes, canary.result)
 
 
 def restarted_controllers(journal: str) -> list[int]:
@@ -190,7 +190,7 @@ def test_back_from_every_state_and_forward_again(release: str, tmp_path: Path) -
 
     Three brokers, for with two of them M4 and M4L are one state.
     """
-    told = []
+    notes = []
     with MigrationCluster(release, tmp_path, brokers=3) as cluster, Driven(cluster) as driven:
         cluster.reach("M0")
         cluster.chores("topic:canary:1:3", "topic:more:3:2")
@@ -205,16 +205,16 @@ def test_back_from_every_state_and_forward_again(release: str, tmp_path: Path) -
                 assert cluster.migration() == {} and "kraftControllerEpoch" not in {
                     key for key, value in cluster.controller().items() if value != -1
                 }
-                told.append(f"back from {state} in {took:.0f} s")
+                notes.append(f"back from {state} in {took:.0f} s")
             began = time.monotonic()
             assert driven.run("--until", "M6")["state"] == "M6"
             compared = driven.kafkactl("compare")
             assert [difference for difference in compared["differences"] if difference["explained"] is None] == []
             assert driven.run()["state"] == "M8"
             assert driven.kafkactl("finalize", "--confirm", cluster.cluster_id())["state"] == "M11"
-            told.append(f"forward for the seventh time, and to the end (M11), in {time.monotonic() - began:.0f} s")
+            notes.append(f"forward for the seventh time, and to the end (M11), in {time.monotonic() - began:.0f} s")
         assert canary.result["lost"] == 0
-    write_section(f"{release}: back from every state, and forward again", told, canary.result)
+    write_section(f"{release}: back from every state, and forward again", notes, canary.result)
 
 
 @pytest.mark.campaign

@@ -94,7 +94,7 @@ _CATCHING_UP = (
 
 
 def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> None:
-    told = []
+    notes = []
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")
         cluster.chores("topic:canary:1:2")
@@ -106,7 +106,7 @@ def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> Non
                 codes = (6,) if fault == HANG else (1, 5)
                 assert run.code in codes and run.ids[0] == id, (run.code, run.answer, run.said[-3000:])
                 assert run.answer["findings"][-1]["next_step"], run.answer
-                told.append(f"hook {verb} of node {node}, {fault}: exit {run.code}, `{id}`, in {run.took_s:.0f} s")
+                notes.append(f"hook {verb} of node {node}, {fault}: exit {run.code}, `{id}`, in {run.took_s:.0f} s")
                 return str(run.answer["findings"][-1]["message"])
 
             stopped("start", 3001, FAIL, "hook-failed", "--until", "M6")
@@ -119,7 +119,7 @@ def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> Non
             driven.strikes("start", 1, TWICE)
             reached(driven, "run", "M6", "--until", "M6")
             assert cluster.node(1).alive
-            told.append("hook start of node 1, twice: no harm; M6 reached")
+            notes.append("hook start of node 1, twice: no harm; M6 reached")
 
             # One hook that restarts, and says nothing of the process.
             driven.rewrite(verbs=("restart",))
@@ -127,7 +127,7 @@ def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> Non
             stopped("restart", 1, ANOTHER, "step-not-confirmed", "--gate-timeout", "15s")
             driven.strikes("restart", 1, TWICE)
             reached(driven, "run", "M8")
-            told.append("hook restart of node 1, twice: no harm; M8 reached")
+            notes.append("hook restart of node 1, twice: no harm; M8 reached")
 
             # The most dangerous lie: controllers are said to be gone, and are not.
             driven.rewrite(verbs=("stop", "start", "is_running"))
@@ -136,14 +136,14 @@ def test_hooks_that_fail_hang_lie_or_restart_another_node(tmp_path: Path) -> Non
             back = ended(driven, "rollback")
             assert back.ids[0] == "controller-still-runs", (back.code, back.answer, back.said[-3000:])
             assert cluster.node(3001).alive and cluster.controller()["kraftControllerEpoch"] >= 0
-            told.append(
+            notes.append(
                 f"rollback, hooks stop and is_running of the controller lie: exit {back.code}, `controller-still-runs`"
                 " by its open port; /controller and /migration untouched"
             )
             driven.mend()
             reached(driven, "rollback", "M0")
         assert canary.result["lost"] == 0
-    write_section("3.9.2: hooks that fail, hang, lie, or restart another node", told, canary.result)
+    write_section("3.9.2: hooks that fail, hang, lie, or restart another node", notes, canary.result)
 
 
 def is_claimed(cluster: MigrationCluster) -> bool:
@@ -157,7 +157,7 @@ def is_claimed(cluster: MigrationCluster) -> bool:
 @pytest.mark.parametrize("read_only", [False, True])
 def test_zookeeper_loses_its_quorum_in_mid_step(read_only: bool, tmp_path: Path) -> None:
     """Two servers of three are killed: when the last broker starts, in dual write, and before the znodes go."""
-    told = []
+    notes = []
     ensemble = ZooKeeperEnsemble(tmp_path, read_only=read_only)
     with MigrationCluster("3.9.2", tmp_path, zookeeper=ensemble) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")
@@ -174,20 +174,20 @@ def test_zookeeper_loses_its_quorum_in_mid_step(read_only: bool, tmp_path: Path)
                 assert "uorum" in json.dumps(run.answer["findings"]) or "ZooKeeper" in json.dumps(run.answer)
                 again = ended(driven, goal, *words)
                 assert (again.code, again.ids[0]) == (4, f"zookeeper-{'read-only' if read_only else 'unreachable'}")
-                told.append(
+                notes.append(
                     f"quorum lost at the hook {verb} of node {node} on the way to {state}: exit {run.code} after"
                     f" {run.took_s:.0f} s, `{run.ids[0]}`; another run: exit {again.code}, `{again.ids[0]}`"
                 )
                 ensemble.start().wait_ready()
-                told.append(f"the quorum back: {state} reached{goes_on(driven, goal, state, *words)}")
+                notes.append(f"the quorum back: {state} reached{goes_on(driven, goal, state, *words)}")
         assert canary.result["lost"] == 0
     kind = "and lets read" if read_only else "and serves nobody"
-    write_section(f"3.9.2: ZooKeeper loses two of three servers in mid-step {kind}", told, canary.result)
+    write_section(f"3.9.2: ZooKeeper loses two of three servers in mid-step {kind}", notes, canary.result)
 
 
 def test_zookeeper_hangs_for_longer_than_a_session_lasts(tmp_path: Path) -> None:
     """Stopped by a signal for 25 s: every session of brokers, controllers and the driver is over."""
-    told = []
+    notes = []
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")
         cluster.chores("topic:canary:1:2")
@@ -214,36 +214,36 @@ def test_zookeeper_hangs_for_longer_than_a_session_lasts(tmp_path: Path) -> None
                     hang()
                 if run.code == 0:
                     assert run.answer["state"] == state
-                    told.append(f"hung for 25 s at {action}: {state} reached by the same run")
+                    notes.append(f"hung for 25 s at {action}: {state} reached by the same run")
                     continue
                 assert run.code in (1, 5, 6) and run.answer["findings"], (run.answer, run.said[-3000:])
-                told.append(
+                notes.append(
                     f"hung for 25 s at {action}: exit {run.code}, `{run.ids[0]}`; {state} reached by the next run"
                     f"{goes_on(driven, goal, state, *words)}"
                 )
         assert canary.result["lost"] == 0
-    write_section("3.9.2: ZooKeeper hangs for longer than a session lasts", told, canary.result)
+    write_section("3.9.2: ZooKeeper hangs for longer than a session lasts", notes, canary.result)
 
 
 def test_a_slow_zookeeper(tmp_path: Path) -> None:
     """The driver's own way to it is slow, then as good as dead, then well again."""
-    told = []
+    notes = []
     with MigrationCluster("3.9.2", tmp_path, brokers=1) as cluster, SlowWay(delay_s=0.15) as way:
         cluster.reach("M0")
         way.to = (HOST, cluster.zookeeper.ports[0])
         with FaultyDriven(cluster, connect=f"{way.connect}{cluster.chroot}") as driven:
             run = ended(driven, "run", "--until", "M6")
             assert (run.code, run.answer["state"]) == (0, "M6"), (run.answer, run.said[-3000:])
-            told.append(f"every answer 300 ms late: M6 in {run.took_s:.0f} s")
+            notes.append(f"every answer 300 ms late: M6 in {run.took_s:.0f} s")
             driven.at("stop", 1, lambda: setattr(way, "delay_s", 30.0))
             run = ended(driven, "run")
             assert run.code in (1, 5, 6) and run.ids[0].startswith("zookeeper-"), (run.answer, run.said[-3000:])
-            told.append(f"every answer 60 s late: exit {run.code} after {run.took_s:.0f} s, `{run.ids[0]}`")
+            notes.append(f"every answer 60 s late: exit {run.code} after {run.took_s:.0f} s, `{run.ids[0]}`")
             way.delay_s = 0.15
             reached(driven, "run", "M8")
             reached(driven, "rollback", "M0")
-            told.append("300 ms again: the next run reached M8, and the way back M0")
-    write_section("3.9.2: a slow ZooKeeper", told, None)
+            notes.append("300 ms again: the next run reached M8, and the way back M0")
+    write_section("3.9.2: a slow ZooKeeper", notes, None)
 
 
 # --- epochs -----------------------------------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ def leaders(cluster: MigrationCluster) -> list[int]:
 
 def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
     """The controller in the copy, ZooKeeper in dual write, a broker while another one is rolled; all come back."""
-    told = []
+    notes = []
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")
         cluster.fill()
@@ -320,7 +320,7 @@ def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
                 copied = cluster.migration().get("kraft_metadata_offset", -1)
                 cluster.start(3001, wait=False)
             assert (run.code, run.answer["state"]) == (0, "M6"), (run.answer, run.said[-3000:])
-            told.append(f"controller killed when it had taken /controller (offset {copied}), and started: M6, one run")
+            notes.append(f"controller killed when it had taken /controller (offset {copied}), and started: M6, one run")
 
             def lose_zookeeper() -> None:
                 cluster.zookeeper.kill()
@@ -329,7 +329,7 @@ def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
             driven.at("stop", ANY, lose_zookeeper)
             run = ended(driven, "run", "--until", "M7")
             assert (run.code, run.answer["state"]) == (0, "M7"), (run.answer, run.said[-3000:])
-            told.append("ZooKeeper killed in dual write as the first broker is stopped, back after 12 s: M7, one run")
+            notes.append("ZooKeeper killed in dual write as the first broker is stopped, back after 12 s: M7, one run")
 
             def lose_the_other() -> None:
                 other = 3 - driven.served[-1][1]
@@ -339,11 +339,11 @@ def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
             driven.at("start", ANY, lose_the_other, when="after")
             run = ended(driven, "run")
             assert (run.code, run.answer["state"]) == (0, "M8"), (run.answer, run.said[-3000:])
-            told.append("a broker on KRaft killed while the other one changes, back after 15 s: M8, one run")
+            notes.append("a broker on KRaft killed while the other one changes, back after 15 s: M8, one run")
             compared = driven.kafkactl("compare")
             assert [difference for difference in compared["differences"] if difference["explained"] is None] == []
         assert canary.result["lost"] == 0
-    write_section("3.9.2: nodes killed under the driver", told, canary.result)
+    write_section("3.9.2: nodes killed under the driver", notes, canary.result)
 
 
 # --- two drivers ------------------------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ def test_nodes_that_are_killed_under_the_driver(tmp_path: Path) -> None:
 
 def test_two_drivers_at_once(tmp_path: Path) -> None:
     """With one journal the second is refused; with another journal the first is known only by what it does."""
-    told = []
+    notes = []
     with MigrationCluster("3.9.2", tmp_path) as cluster, FaultyDriven(cluster) as driven:
         cluster.reach("M0")
         cluster.chores("topic:canary:1:2")
@@ -361,17 +361,17 @@ def test_two_drivers_at_once(tmp_path: Path) -> None:
                 second = ended(driven, "rollback")
                 assert (second.code, second.ids) == (3, ["another-kafkactl-is-changing"]), second.answer
             assert (first.code, first.answer["state"]) == (0, "M3")
-            told.append("one journal: the second is refused, exit 3, `another-kafkactl-is-changing`")
+            notes.append("one journal: the second is refused, exit 3, `another-kafkactl-is-changing`")
 
             with UnderWay(driven, "run", "--until", "M6") as first:
                 first.until(lambda entries: any("restart-node broker" in step for step in begun(entries)))
                 second = ended(driven.with_other_journal("elsewhere"), "run", "--until", "M6")
             assert (first.code, second.code, second.ids) == (0, 3, ["concurrent-migration-run"]), second.answer
-            told.append("two journals, both forward: the second is refused, exit 3, `concurrent-migration-run`")
+            notes.append("two journals, both forward: the second is refused, exit 3, `concurrent-migration-run`")
 
             second = ended(driven.with_other_journal("another"), "rollback")
             assert (second.code, set(second.ids)) == (3, {"original-file-unknown"}), second.answer
-            told.append("a way back with a new journal: exit 3, `original-file-unknown`; nothing touched")
+            notes.append("a way back with a new journal: exit 3, `original-file-unknown`; nothing touched")
 
             # The one that can do harm: the journal was copied to another machine.
             known = len(driven.journal)
@@ -379,7 +379,7 @@ def test_two_drivers_at_once(tmp_path: Path) -> None:
                 first.until(lambda entries: any("restart-node broker" in step for step in begun(entries[known:])))
                 second = ended(driven.with_other_journal("copied", is_copy=True), "rollback")
             assert (first.code, second.code, second.ids) == (0, 3, ["concurrent-migration-run"]), second.answer
-            told.append("a copied journal, run and rollback at once: the rollback is refused, the run reached M8")
-            told.append(f"alone then: M0 reached{goes_on(driven, 'rollback', 'M0')}")
+            notes.append("a copied journal, run and rollback at once: the rollback is refused, the run reached M8")
+            notes.append(f"alone then: M0 reached{goes_on(driven, 'rollback', 'M0')}")
         assert canary.result["lost"] == 0
-    write_section("3.9.2: two drivers at once", told, canary.result)
+    write_section("3.9.2: two drivers at once", notes, canary.result)

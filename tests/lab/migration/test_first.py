@@ -61,12 +61,12 @@ def test_from_ordinary_files_to_kafka_4(
                     walk.raise_levels(level)
                 walk.settings_agree()
         finally:
-            (tmp_path / "transcript.txt").write_text("\n".join([*hand.lines, *walk.told]) + "\n")
+            (tmp_path / "transcript.txt").write_text("\n".join([*hand.lines, *walk.notes]) + "\n")
         assert (canary.result["lost"], canary.result["errors"]) == (0, 0), canary.result
         assert (reader.result["behind"], reader.result["errors"]) == (0, 0), reader.result
         assert reader.result["read"] >= canary.result["acked"] > 100
     walk.says(f"the group read {reader.result['read']}, its longest gap {reader.result['longest_gap_ms']} ms")
-    write_section(f"{release}: ordinary files to {levels[-1][0]}, template `{template}`", walk.told, canary.result)
+    write_section(f"{release}: ordinary files to {levels[-1][0]}, template `{template}`", walk.notes, canary.result)
 
 
 def _files(walk: Walk) -> None:

@@ -147,10 +147,10 @@ def test_a_redacted_one_holds_no_secret(observed: dict[str, Observation], folder
     for path in sorted(folder.glob("observations/*/shown/**/*")):
         if path.is_file():
             data = path.read_bytes()
-            told = gzip.decompress(data) if path.suffix == ".gz" else data
-            assert not leaks(told), path
-            assert not [secret for secret in secrets if secret in told], path
-            assert b"encryptedPassword" not in told
+            content = gzip.decompress(data) if path.suffix == ".gz" else data
+            assert not leaks(content), path
+            assert not [secret for secret in secrets if secret in content], path
+            assert b"encryptedPassword" not in content
     for state, whole in observed.items():
         shown = load_observation(str(folder / "observations" / state / "shown"))
         assert modes(shown) == modes(whole)

@@ -101,7 +101,7 @@ def forecast(cluster: MigrationCluster, release: str) -> tuple[KafkaTree, CopyFo
     return tree, forecast_copy(tree, rules, secrets=(ENCODER_SECRET,))
 
 
-def dies(cluster: MigrationCluster) -> None:
+def exits(cluster: MigrationCluster) -> None:
     """The controller exits, with the copy undone and nothing in `/migration`."""
     node = cluster.node(FIRST_CONTROLLER)
     assert node.wait_exit(60) != 0
@@ -138,14 +138,14 @@ def test_each_poison_does_what_is_said_of_it(release: str, tmp_path: Path) -> No
                 else:
                     cluster.start(FIRST_CONTROLLER, wait=False)
                 try:
-                    dies(cluster)
+                    exits(cluster)
                 except Exception as error:
                     wrong.append(f"{poison[:2]}: {str(error)[:300]}")
                     break
         assert not wrong
         cluster.write(FIRST_CONTROLLER, "migration", password_encoder_secret="another-secret")
         cluster.start(FIRST_CONTROLLER, wait=False)
-        dies(cluster)
+        exits(cluster)
         cluster.write(FIRST_CONTROLLER, "migration")
         for poison in WAITED_FOR:
             with poisoned(client, poison):

@@ -33,7 +33,7 @@ _REFUSED = 3
 _INTERRUPTED = 130
 
 
-class Somebody:
+class Operator:
     """Types lines of the runbook, and remembers what was accepted by name."""
 
     def __init__(self, runbook: Runbook, driven: Driven) -> None:
@@ -117,26 +117,26 @@ def test_every_line_of_the_runbook_is_typed_and_the_board_follows(tmp_path: Path
     """From the first observation to the end, with a rollback from M8 in between, watched on two screens."""
     runbook = Runbook()
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
-        somebody = Somebody(runbook, driven)
+        operator = Operator(runbook, driven)
         cluster.reach("M0")
         cluster.chores("topic:canary:1:2", "topic:more:3:2")
         began = time.monotonic()
         with Canary(cluster, "canary") as canary, boards(driven, [(80, 24), (140, 50)]) as (narrow, wide):
-            somebody.section("Live clusters")
-            somebody.section("1.")
+            operator.section("Live clusters")
+            operator.section("1.")
             for section, state in (("2.", "M3"), ("3.", "M4L"), ("4.", "M6"), ("5.", "M8"), ("Rollback", "M0")):
-                shown = somebody.section(section)
+                shown = operator.section(section)
                 if section in ("2.", "5.", "Rollback"):  # the others end with a look
                     assert re.search(rf"(?m)^done: {state}", shown), shown
                 shows(wide, state)
-            somebody.line(runbook.section("5.")[0])  # forward for the second time, in one go
-            assert re.search(r"(?m)^done: M11", somebody.section("6."))
-            somebody.section("7.")
+            operator.line(runbook.section("5.")[0])  # forward for the second time, in one go
+            assert re.search(r"(?m)^done: M11", operator.section("6."))
+            operator.section("7.")
             shows(narrow, "M11")
             shows(wide, "M11")
         took = time.monotonic() - began
         assert canary.result["lost"] == 0
-        assert set(somebody.accepted) <= set(ACCEPTED)
+        assert set(operator.accepted) <= set(ACCEPTED)
         for board in (narrow, wide):
             (tmp_path / f"board-{board.columns}.txt").write_text("\f\n".join(board.frames), encoding="utf-8")
             seen = states_of(board)
@@ -149,8 +149,8 @@ def test_every_line_of_the_runbook_is_typed_and_the_board_follows(tmp_path: Path
         [
             f"{len(runbook.lines)} lines in {took:.0f} s, gates ten seconds apart: forward to M8, back to M0, "
             "forward again to the end",
-            f"{somebody.questions} questions were answered; {somebody.stops} runs stopped at what nobody can observe, "
-            f"accepted were {', '.join(sorted(somebody.accepted))}",
+            f"{operator.questions} questions were answered; {operator.stops} runs stopped at what nobody can observe, "
+            f"accepted were {', '.join(sorted(operator.accepted))}",
             f"a board of 80 columns showed {len(narrow.frames)} pages, one of 140 {len(wide.frames)}: "
             f"{' '.join(states_of(wide))}",
         ],
@@ -172,7 +172,7 @@ _PROBLEMS = 7
 
 def test_status_is_quick_and_clear_about_who_does_not_answer(tmp_path: Path) -> None:
     """In dual write: a broker that hangs, a ZooKeeper that hangs, one that is gone, and all well again."""
-    told = []
+    notes = []
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
         cluster.reach("M6")
 
@@ -200,7 +200,7 @@ def test_status_is_quick_and_clear_about_who_does_not_answer(tmp_path: Path) -> 
         # The observation took ten seconds, in which the log grew: that is not a lag.
         assert hangs["observed"]["dual_write"]["follows"]
         assert "migration-driver-stuck" not in {gate["id"] for gate in hangs["gates"]}
-        told.append(f"a broker that hangs: {hangs['state']}, exit code {_PROBLEMS}, in {hangs['took_s']:.0f} s")
+        notes.append(f"a broker that hangs: {hangs['state']}, exit code {_PROBLEMS}, in {hangs['took_s']:.0f} s")
         cluster.wait_for(lambda: status(None)["observed"]["brokers"][0]["alive"], "seen the broker again")
 
         zookeeper = f"ZooKeeper {cluster.connect}"
@@ -210,16 +210,16 @@ def test_status_is_quick_and_clear_about_who_does_not_answer(tmp_path: Path) -> 
         finally:
             cluster.zookeeper.resume()
         assert held_up(silent, "zookeeper-not-observed", zookeeper)
-        told.append(f"a ZooKeeper that hangs: {silent['state']}, exit code 0, in {silent['took_s']:.0f} s")
+        notes.append(f"a ZooKeeper that hangs: {silent['state']}, exit code 0, in {silent['took_s']:.0f} s")
 
         cluster.zookeeper.kill()
         gone = status(0)
         assert held_up(gone, "zookeeper-not-observed", zookeeper)
-        told.append(f"no ZooKeeper: {gone['state']}, exit code 0, in {gone['took_s']:.0f} s")
+        notes.append(f"no ZooKeeper: {gone['state']}, exit code 0, in {gone['took_s']:.0f} s")
         for answer in (silent, gone):
             assert answer["state"] == "M6"
             assert any(gate["severity"] == "warning" for gate in answer["gates"])
 
         cluster.zookeeper.start().wait_ready()
         cluster.wait_for(lambda: status(None)["observed"]["dual_write"]["follows"], "followed the log again")
-    write_section("3.9.2: status when somebody does not answer", told, None)
+    write_section("3.9.2: status when somebody does not answer", notes, None)

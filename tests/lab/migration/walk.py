@@ -22,7 +22,7 @@ _ACCEPT = re.compile(r"--accept ([\w.@,-]*\w)")
 
 
 class Walk:
-    """`told` is what the proof says, `accepted` what `run` was given with `--accept` on the way."""
+    """`notes` is what the proof says, `accepted` what `run` was given with `--accept` on the way."""
 
     def __init__(self, cluster: FirstCluster, hand: Operator) -> None:
         self.cluster = cluster
@@ -30,12 +30,12 @@ class Walk:
         build = subprocess.run(
             ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True, cwd=ROOT
         )
-        self.told = [f"{time.strftime('%Y-%m-%d')}, build {build.stdout.strip()}"]
+        self.notes = [f"{time.strftime('%Y-%m-%d')}, build {build.stdout.strip()}"]
         self.accepted: list[str] = []
 
     def says(self, sentence: str) -> None:
         """One line of the proof."""
-        self.told.append(sentence)
+        self.notes.append(sentence)
         self.hand.lines.append(f"# {sentence}")
 
     @property

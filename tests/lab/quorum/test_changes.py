@@ -206,8 +206,8 @@ def test_two_operators_at_once(new_cluster: ClusterOf, tmp_path: Path) -> None:
 def test_a_candidate_s_endpoint_has_to_be_its_own(new_cluster: ClusterOf, tmp_path: Path) -> None:
     cluster = new_cluster("4.3.1", controllers=2, brokers=0, voters=(1,))
     cluster.start()
-    nobody = Endpoint(listener="CONTROLLER", host="127.0.0.1", port=free_port())
-    result = change(cluster, addition(key_of(cluster, 2), [nobody]), tmp_path / "journal")
+    silent = Endpoint(listener="CONTROLLER", host="127.0.0.1", port=free_port())
+    result = change(cluster, addition(key_of(cluster, 2), [silent]), tmp_path / "journal")
     _refused(result, "candidate-endpoint-differs")
     of_another = change(cluster, addition(key_of(cluster, 2), [endpoint_of(cluster, 1)]), tmp_path / "journal")
     _refused(of_another, "candidate-endpoint-differs")
@@ -231,9 +231,9 @@ def test_a_wrong_endpoint_in_the_voter_set_is_reported_and_can_be_corrected(
     key = key_of(cluster, 4)
     assert _raw_add(cluster, ReplicaKey(node_id=4, directory_id=key_of(cluster, 1).directory_id), good) == 7
     assert _raw_add(cluster, key, wrong) == 0
-    told = {finding.id for finding in plan(cluster, reassignment("1,2,3")).findings}
+    reported = {finding.id for finding in plan(cluster, reassignment("1,2,3")).findings}
     if release == "3.9.2":
-        assert {"voter-endpoint-not-registered", "voter-endpoint-silent"} <= told
+        assert {"voter-endpoint-not-registered", "voter-endpoint-silent"} <= reported
     journal = tmp_path / "journal"
     _done(change(cluster, reassignment("1,2,3"), journal), "remove 4")
     _done(change(cluster, addition(key, [good]), journal), "add 4")

@@ -88,17 +88,17 @@ def test_a_static_quorum_of_an_old_release(
     theirs = storage_tool.run_tool(release, tool_class(release), [*connection, "describe", "--status"])
     run = kafkactl("quorum", "describe", *connection, "-o", "json")
     assert (run.code, theirs.exit_code) == (0, 0), (run, theirs)
-    told, kafkas = run.json, status_of(theirs.stdout)
-    assert (told["mode"], told["kraft_version"], told["majority"], told["tolerates"]) == ("static", 0, 2, 1)
-    assert (told["cluster_id"], told["leader_id"], told["leader_epoch"]) == (
+    answer, kafkas = run.json, status_of(theirs.stdout)
+    assert (answer["mode"], answer["kraft_version"], answer["majority"], answer["tolerates"]) == ("static", 0, 2, 1)
+    assert (answer["cluster_id"], answer["leader_id"], answer["leader_epoch"]) == (
         kafkas["ClusterId"], int(kafkas["LeaderId"]), int(kafkas["LeaderEpoch"]),
     )  # fmt: skip
     for group, label in (("voters", "CurrentVoters"), ("observers", "CurrentObservers")):
-        assert [replica["id"] for replica in told[group]] == sorted(json.loads(kafkas[label]))
-        assert {replica["directory_id"] for replica in told[group]} == {None}
+        assert [replica["id"] for replica in answer[group]] == sorted(json.loads(kafkas[label]))
+        assert {replica["directory_id"] for replica in answer[group]} == {None}
     # Controllers answer us though Kafka's own tools cannot ask them before 3.7.
     direct = kafkactl("quorum", "describe", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json")
-    assert (direct.code, direct.json["leader_id"], direct.json["mode"]) == (0, told["leader_id"], "static")
+    assert (direct.code, direct.json["leader_id"], direct.json["mode"]) == (0, answer["leader_id"], "static")
 
 
 def tool_class(release: str) -> str:
@@ -110,8 +110,8 @@ def test_directory_ids_of_a_static_quorum_are_never_shown(
     release: str, new_cluster: ClusterOf, kafkactl: Kafkactl
 ) -> None:
     cluster = new_cluster(release, controllers=1, brokers=0, dynamic=False).start()
-    told = kafkactl("quorum", "describe", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json").json
-    assert (told["mode"], [voter["directory_id"] for voter in told["voters"]]) == ("static", [None])
+    answer = kafkactl("quorum", "describe", "--bootstrap-controller", cluster.bootstrap_controller, "-o", "json").json
+    assert (answer["mode"], [voter["directory_id"] for voter in answer["voters"]]) == ("static", [None])
 
 
 @pytest.mark.parametrize(
@@ -127,23 +127,23 @@ def test_without_a_leader_controllers_and_disks_answer(release: str, cluster_of:
     cluster.pause(lost[1])
     connection = ["--bootstrap-controller", cluster.bootstrap_controller, "-o", "json"]
     run = cluster.wait_for(lambda: _leaderless(kafkactl("quorum", "describe", *connection)), "lost its leader")
-    told = run.json
-    assert (told["cluster_id"], told["mode"], told["high_watermark"]) == (cluster.cluster_id, "dynamic", None)
-    assert (told["voters"], told["majority"], told["tolerates"]) == ([], None, None)
-    assert told["leader_epoch"] >= healthy["LeaderEpoch"]
-    assert {node["id"]: node["answers"] for node in told["nodes"]} == {left: True} | dict.fromkeys(lost, False)
-    assert {"no-quorum-leader", "voters-not-known"} <= {finding["id"] for finding in told["findings"]}
+    answer = run.json
+    assert (answer["cluster_id"], answer["mode"], answer["high_watermark"]) == (cluster.cluster_id, "dynamic", None)
+    assert (answer["voters"], answer["majority"], answer["tolerates"]) == ([], None, None)
+    assert answer["leader_epoch"] >= healthy["LeaderEpoch"]
+    assert {node["id"]: node["answers"] for node in answer["nodes"]} == {left: True} | dict.fromkeys(lost, False)
+    assert {"no-quorum-leader", "voters-not-known"} <= {finding["id"] for finding in answer["findings"]}
 
     disks = [
         word for controller_id in cluster.controller_ids for word in ("--log-dir", _log_dir(cluster, controller_id))
     ]
-    told = kafkactl("quorum", "describe", *connection, *disks).json
-    assert {voter["id"]: voter["alive"] for voter in told["voters"]} == {left: True} | dict.fromkeys(lost, False)
-    assert (told["leader_id"], told["majority"], told["tolerates"]) == (-1, 2, -1)
-    assert {voter["id"]: voter["directory_id"] for voter in told["voters"]} == {
+    answer = kafkactl("quorum", "describe", *connection, *disks).json
+    assert {voter["id"]: voter["alive"] for voter in answer["voters"]} == {left: True} | dict.fromkeys(lost, False)
+    assert (answer["leader_id"], answer["majority"], answer["tolerates"]) == (-1, 2, -1)
+    assert {voter["id"]: voter["directory_id"] for voter in answer["voters"]} == {
         controller_id: cluster.directory_id(controller_id) for controller_id in cluster.controller_ids
     }
-    _check_disks(cluster, told, healthy)
+    _check_disks(cluster, answer, healthy)
 
     # A broker knows no leader either and keeps the question; its configuration leads to the controllers.
     through_broker = kafkactl("quorum", "describe", "--bootstrap-server", cluster.bootstrap_server, "-o", "json")
@@ -168,8 +168,8 @@ def _log_dir(cluster: KafkaCluster, node_id: int) -> str:
     return cluster.node(node_id).config["log.dirs"]
 
 
-def _check_disks(cluster: KafkaCluster, told: Mapping[str, Any], healthy: Mapping[str, Any]) -> None:
-    disks = {disk["node_id"]: disk for disk in told["disks"]}
+def _check_disks(cluster: KafkaCluster, answer: Mapping[str, Any], healthy: Mapping[str, Any]) -> None:
+    disks = {disk["node_id"]: disk for disk in answer["disks"]}
     assert set(disks) == set(cluster.controller_ids)
     for node_id, disk in disks.items():
         assert (disk["cluster_id"], disk["directory_id"], disk["kraft_version"]) == (

@@ -61,8 +61,8 @@ def _may_add(cluster: KafkaCluster, joined: int) -> bool:
     )
 
 
-def _ids(told: list[dict[str, str]]) -> set[tuple[str, str]]:
-    return {(finding["id"], finding["subject"]) for finding in told}
+def _ids(endpoints: list[dict[str, str]]) -> set[tuple[str, str]]:
+    return {(finding["id"], finding["subject"]) for finding in endpoints}
 
 
 def test_a_wrong_port_that_3_9_commits_permanently_is_found(

@@ -15,7 +15,7 @@ from kafkactl.playground.quorum import FakeQuorum, directory_of
 from kafkactl.values import Uuid
 from tests.lab.harness.cluster_fixtures import ClusterOf
 
-NOBODY = Uuid(b"\x77" * 16)
+UNKNOWN_DIRECTORY = Uuid(b"\x77" * 16)
 OTHER_CLUSTER = "b3RoZXItY2x1c3Rlci0xMQ"
 
 
@@ -67,7 +67,7 @@ class Asked:
         filled = dict(body)
         if "VoterId" in body:
             node_id = body["VoterId"]
-            key = self.keys.get(node_id) if body["VoterDirectoryId"] == "own" else NOBODY
+            key = self.keys.get(node_id) if body["VoterDirectoryId"] == "own" else UNKNOWN_DIRECTORY
             filled |= {"VoterDirectoryId": key, "ClusterId": self._cluster(body["ClusterId"])}
             at = self.addresses.get(node_id, self.addresses[1])
             if name == "AddRaftVoter":
@@ -103,7 +103,7 @@ class Asked:
         return self.cluster_id if word == "own" else OTHER_CLUSTER
 
     def _plain(self, text: str) -> str:
-        for key in [*map(str, self.keys.values()), str(NOBODY)]:
+        for key in [*map(str, self.keys.values()), str(UNKNOWN_DIRECTORY)]:
             text = text.replace(key, "KEY")
         text = text.replace(self.cluster_id, "CLUSTER").replace("NONE", "")
         return re.sub(r"set of voters \[.*\]", "set of voters [...]", text).strip()

@@ -92,11 +92,11 @@ def test_ctrl_c_ends_it_cleanly_and_the_next_run_goes_on(after: str, new_cluster
             if is_past and line.startswith("waiting: controller "):
                 break
         run.send_signal(signal.SIGINT)
-        told, errors = run.stdout.read(), run.stderr.read()
+        printed, errors = run.stdout.read(), run.stderr.read()
         assert run.wait(20) == 130, errors
     assert sorted(cluster.voters()) == ([1, 2, 3, 4] if after else [1, 2, 3])
     if after:
-        answer = json.loads(told)
+        answer = json.loads(printed)
         assert (answer["outcome"], answer["interrupted"], answer["voters_after"]) == ("partial", True, [1, 2, 3, 4])
     else:
         assert '"id": "interrupted"' in errors

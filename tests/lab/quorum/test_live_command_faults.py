@@ -64,7 +64,7 @@ def behind_proxies(cluster: KafkaCluster) -> Iterator[tuple[RealQuorum, Sent]]:
         yield quorum, send
 
 
-def play(quorum: RealQuorum, send: Sent, case: CommandCase, folder: Path) -> CaseEnd:
+def run_case(quorum: RealQuorum, send: Sent, case: CommandCase, folder: Path) -> CaseEnd:
     """Ask with the fault in the way."""
     before = quorum.network.struck
     quorum.network.arm(case.fault, key_of(case.request), spare=case.at)
@@ -84,14 +84,14 @@ def unregistered(cluster: KafkaCluster) -> int:
     return sum(found.api_key == _UNREGISTER_BROKER for found in records)
 
 
-def play_unregister(quorum: RealQuorum, send: Sent, fault: Fault, folder: Path) -> CaseEnd:
+def run_unregister(quorum: RealQuorum, send: Sent, fault: Fault, folder: Path) -> CaseEnd:
     """Unregister a broker that was killed, with the fault in the request; then again without; then it comes back."""
     cluster = quorum.cluster
     command = replace(UNREGISTER, words=("nodes", "unregister", "--id", str(_BROKER), "--yes", "--stopped"))
     before = unregistered(cluster)
     cluster.kill(_BROKER)
     cluster.wait_for(lambda: _is_fenced(send, folder), "broker 11 fenced")
-    end = play(quorum, send, CommandCase(command, "UnregisterBroker", 0, fault), folder)
+    end = run_case(quorum, send, CommandCase(command, "UnregisterBroker", 0, fault), folder)
     made, wrong = unregistered(cluster) - before, [*end.wrong]
     answer = json.loads((folder / "stdout").read_text(encoding="utf-8") or "{}")
     if made != {"done": 1, "exit 1": 0}.get(end.outcome, made):
@@ -108,9 +108,9 @@ def _is_fenced(send: Sent, folder: Path) -> bool:
     return bool(answer) and any(node["id"] == _BROKER and node["fenced"] for node in answer["nodes"])
 
 
-def play_convert(quorum: RealQuorum, send: Sent, fault: Fault, folder: Path) -> CaseEnd:
+def run_convert(quorum: RealQuorum, send: Sent, fault: Fault, folder: Path) -> CaseEnd:
     """Convert a static quorum, with the fault in the request that does it; it is dynamic once the command ran again."""
-    end = play(quorum, send, CommandCase(CONVERT, "UpdateFeatures", 1, fault), folder)
+    end = run_case(quorum, send, CommandCase(CONVERT, "UpdateFeatures", 1, fault), folder)
     wrong = [*end.wrong]
     level = quorum.cluster.settled_level("kraft.version")
     if (end.outcome == "done") != (level == 1) and end.outcome != "exit 6":
@@ -141,7 +141,7 @@ def test_a_question_over_a_network_that_fails(cluster_of: ClusterOf, tmp_path: P
         CommandCase(predict, "Fetch", 0, Fault.RESET),
     ]
     with behind_proxies(cluster_of("4.3.1", controllers=3, brokers=1)) as (quorum, send):
-        ended = [play(quorum, send, case, tmp_path) for case in cases]
+        ended = [run_case(quorum, send, case, tmp_path) for case in cases]
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     assert all(end.struck for end in ended)
 
@@ -155,15 +155,15 @@ def test_commands_over_a_network_that_fails(new_cluster: ClusterOf, tmp_path: Pa
         with behind_proxies(cluster) as (quorum, send):
             cases = cases_at(quorum, send, most, tmp_path / "counted")
             folders = [tmp_path / f"{release}-{number}" for number in range(most + len(LOSING))]
-            ended[release] = [play(quorum, send, case, folder) for case, folder in zip(cases, folders, strict=False)]
-            ended[release] += [
-                play_unregister(quorum, send, *pair) for pair in zip(LOSING, folders[most:], strict=True)
+            ended[release] = [
+                run_case(quorum, send, case, folder) for case, folder in zip(cases, folders, strict=False)
             ]
+            ended[release] += [run_unregister(quorum, send, *pair) for pair in zip(LOSING, folders[most:], strict=True)]
         cluster.close()
     for fault in LOSING:
         cluster = new_cluster("4.3.1", controllers=1, brokers=0, dynamic=False).start()
         with behind_proxies(cluster) as (quorum, send):
-            ended["4.3.1"].append(play_convert(quorum, send, fault, tmp_path / f"convert-{fault.name}"))
+            ended["4.3.1"].append(run_convert(quorum, send, fault, tmp_path / f"convert-{fault.name}"))
         cluster.close()
     record(REAL_COMMANDS, _proof(ended))
     assert [f"{end.case}: {end.wrong}" for ends in ended.values() for end in ends if end.wrong] == []

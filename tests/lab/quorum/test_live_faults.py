@@ -26,7 +26,7 @@ from kafkactl.features.plan.request import Operation
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import decode_batches
-from tests.adapters.kafka.fault_cases import KEYS, Told, features_change, reassignment_to
+from tests.adapters.kafka.fault_cases import KEYS, Report, features_change, reassignment_to
 from tests.adapters.kafka.fault_proof import REAL, record
 from tests.fakes.proxy import Fault, FaultPlan, FaultyProxy
 from tests.lab.harness.cluster import KafkaCluster
@@ -93,7 +93,7 @@ def real(new_cluster: ClusterOf, monkeypatch: pytest.MonkeyPatch) -> Iterator[Re
         yield quorum
 
 
-Run = Callable[..., Told]
+Run = Callable[..., Report]
 
 
 def changes() -> Iterator[tuple[str, Run, Any, Any]]:
@@ -106,48 +106,48 @@ def changes() -> Iterator[tuple[str, Run, Any, Any]]:
     yield "RemoveRaftVoter", reassignment_to("1", "--allow-size", speed=1), ("voters", (1,)), ("remove", 2)
 
 
-def play(real: RealQuorum, folder: Path, faults: Sequence[Fault]) -> list[tuple[str, Fault, str, str]]:
+def run_faults(real: RealQuorum, folder: Path, faults: Sequence[Fault]) -> list[tuple[str, Fault, str, str]]:
     """Each fault in each of the requests: what was said, and what must not have been."""
-    played = []
+    outcomes = []
     for fault in faults:
         for name, run, effect, claim in changes():
             before = real.effects()
             # The first UpdateFeatures of a change only asks whether it would be taken.
             real.network.arm(fault, KEYS[name], spare=int(name == "UpdateFeatures"))
-            told = run(real, folder, LIMITS)
+            result = run(real, folder, LIMITS)
             made = real.effects()[len(before) :]
             wrong = [] if made in ([], [effect]) else [f"in the log: {made}"]
-            if told.claimed != ((claim,) if made else ()) and not told.unknown:
-                wrong.append(f"told {told}, made {made}")
+            if result.claimed != ((claim,) if made else ()) and not result.unknown:
+                wrong.append(f"told {result}, made {made}")
             real.network.disarm()
             again = run(real, folder, LIMITS)
             final = real.effects()[len(before) :]
             if final != [effect] or again.outcome not in ("done", "nothing-to-do"):
                 wrong.append(f"run again: {again}, in the log: {final}")
-            played.append((name, fault, told.outcome, "; ".join(wrong)))
-    return played
+            outcomes.append((name, fault, result.outcome, "; ".join(wrong)))
+    return outcomes
 
 
 def test_a_lost_answer_of_a_real_quorum(real: RealQuorum, tmp_path: Path) -> None:
-    played = play(real, tmp_path, [Fault.CUT_AFTER])
-    assert [(name, outcome, wrong) for name, _, outcome, wrong in played] == [
+    outcomes = run_faults(real, tmp_path, [Fault.CUT_AFTER])
+    assert [(name, outcome, wrong) for name, _, outcome, wrong in outcomes] == [
         (name, "done", "") for name, *_ in changes()
     ]
-    assert real.network.struck == len(played)
+    assert real.network.struck == len(outcomes)
 
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3600)
 def test_a_network_that_fails_before_a_real_quorum(real: RealQuorum, tmp_path: Path) -> None:
-    played = play(real, tmp_path, list(Fault))
-    outcomes = [(name, outcome) for name, _, outcome, _ in played]
+    outcomes = run_faults(real, tmp_path, list(Fault))
+    outcomes = [(name, outcome) for name, _, outcome, _ in outcomes]
     rows = [
         f"| {name} | {sum(outcome == name for outcome, _ in outcomes)} | "
         + " | ".join(str(outcomes.count((name, outcome))) for outcome in ("done", "failed", "unknown"))
         + " |"
         for name in dict.fromkeys(name for name, _ in outcomes)
     ]
-    wrong = [f"- wrong: {name}, {fault.name.lower()}: {text}" for name, fault, _, text in played if text]
+    wrong = [f"- wrong: {name}, {fault.name.lower()}: {text}" for name, fault, _, text in outcomes if text]
     head = (
         f"Kafka 4.3.1, two controllers; {datetime.now(UTC):%Y-%m-%d}; {real.network.struck} faults struck, "
         f"{len(wrong)} cases with a double effect or an outcome that was not the truth. Effects are counted in "
@@ -156,4 +156,4 @@ def test_a_network_that_fails_before_a_real_quorum(real: RealQuorum, tmp_path: P
     table = ["| request | cases | done | failed | unknown |", "|---|---|---|---|---|", *rows]
     record(REAL, "\n".join([head, "", *table, *itertools.chain([""] if wrong else [], wrong)]))
     assert wrong == []
-    assert real.network.struck == len(played)
+    assert real.network.struck == len(outcomes)

@@ -116,8 +116,8 @@ def _row(
 def _one(quorum: Quorum, event: str, delay_s: float, words: tuple[str, ...], *, during: bool = False) -> Row:
     """Strike one follower and ask for the removal of the other."""
     gone, healthy = quorum.followers
-    told = " ".join(("remove-controller (the other follower)", *words))
-    return _row(quorum, event, gone, delay_s, quorum.removal(healthy, *words), told, during=during)
+    label = " ".join(("remove-controller (the other follower)", *words))
+    return _row(quorum, event, gone, delay_s, quorum.removal(healthy, *words), label, during=during)
 
 
 def _leader(quorum: Quorum, delay_s: float) -> Row:

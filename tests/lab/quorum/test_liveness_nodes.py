@@ -88,7 +88,7 @@ def test_who_is_alive_is_who_was_seen_to_advance(kafkactl: Kafkactl, new_cluster
 
 
 def _row(
-    ours: Cluster, event: str, struck: tuple[int, ...], delay_s: float, words: tuple[object, ...], **told: str
+    ours: Cluster, event: str, struck: tuple[int, ...], delay_s: float, words: tuple[object, ...], **texts: str
 ) -> Row:
     """Strike nodes, wait, run a command in this process, and bring the nodes back."""
     ours.strike(event, *struck)
@@ -99,10 +99,10 @@ def _row(
     ours.restore(*struck)
     commits = ours.cluster.commits()
     return Row(
-        event=f"{event} of {told['whom']}",
+        event=f"{event} of {texts['whom']}",
         seconds_before=f"{delay_s:g}",
-        command=told["command"],
-        expected=told["expected"],
+        command=texts["command"],
+        expected=texts["expected"],
         found=f"{run.json['outcome']}, {run.code}" if run.stdout else f"{run.error['id']}, {run.code}",
         seconds=seconds,
         commits_after=commits,
@@ -144,15 +144,17 @@ def test_the_campaign_of_unregistrations(kafkactl: Kafkactl, new_cluster: Cluste
     words = ("nodes", "unregister", "--id", 12, "--dry-run")
     rows: list[Row] = []
     for event in ("SIGKILL", "SIGSTOP"):
-        told = {"whom": "the broker", "command": "nodes unregister (that one) --dry-run"}
-        rows += [_row(ours, event, (12,), delay_s, words, **told, expected=REFUSED) for delay_s in (0.0, 0.1, 0.5, 1.0)]
+        texts = {"whom": "the broker", "command": "nodes unregister (that one) --dry-run"}
+        rows += [
+            _row(ours, event, (12,), delay_s, words, **texts, expected=REFUSED) for delay_s in (0.0, 0.1, 0.5, 1.0)
+        ]
         # Long enough for its session (3 s) to end: who is dead may go, who is paused would come back.
-        rows.append(_row(ours, event, (12,), 6.0, words, **told, expected=PLANNED if event == "SIGKILL" else REFUSED))
+        rows.append(_row(ours, event, (12,), 6.0, words, **texts, expected=PLANNED if event == "SIGKILL" else REFUSED))
         for delay_s in (0.1, 1.0):  # in the middle of an election
             leader = ours.cluster.leader()
             rows.append(
                 _row(ours, event, (12, leader), delay_s, words, whom="the broker and the leader",
-                     command=told["command"], expected=REFUSED)
+                     command=texts["command"], expected=REFUSED)
             )  # fmt: skip
     write_section(f"nodes unregister, {release}", rows)
     assert all(row.is_right for row in rows), [row for row in rows if not row.is_right]

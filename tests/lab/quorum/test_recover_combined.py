@@ -21,7 +21,7 @@ NODES = 3
 REFUSED = "Found unexpected metadata location in data directory"
 
 
-def played(new_cluster: Callable[..., KafkaCluster], release: str) -> tuple[KafkaCluster, int]:
+def lived(new_cluster: Callable[..., KafkaCluster], release: str) -> tuple[KafkaCluster, int]:
     """A topic on three combined nodes, all killed; and the one whose disk is left."""
     cluster = new_cluster(release, controllers=NODES, brokers=0, combined=True)
     cluster.start()
@@ -49,7 +49,7 @@ def configure(cluster: KafkaCluster, node_id: int, survivor: int, metadata: Path
 def test_a_combined_node_is_recovered_by_the_steps_of_the_plan(
     kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, grows: bool
 ):
-    cluster, survivor = played(new_cluster, release)
+    cluster, survivor = lived(new_cluster, release)
     records = read_all(cluster, ("orders",))
     cluster.kill(*cluster.controller_ids)
     gone = [node_id for node_id in cluster.controller_ids if node_id != survivor]

@@ -1,6 +1,6 @@
 """Scenes on real clusters: what kafkactl predicts of a change is compared with what the cluster then does.
 
-The law: a prediction is read before anything is sent, from `--dry-run`; the truth is read afterwards from the nodes, by
+Rule: a prediction is read before anything is sent, from `--dry-run`; the truth is read afterwards from the nodes, by
 questions that no command of ours answers for us. Where kafkactl would act, it acts. Where it refuses, Kafka itself is
 asked for the same thing: by its own tool, or by the bare request where the tool would wait for a minute.
 """
@@ -150,13 +150,13 @@ class Seen:
         return self.predicted == self.happened and not self.remarks
 
 
-def play(course: Course, stage: Stage) -> list[Seen]:
+def run_course(course: Course, stage: Stage) -> list[Seen]:
     """Run the scenes in their order; one that breaks ends the course, and says so."""
     seen: list[Seen] = []
     for scene in course.scenes:
         began = time.monotonic()
         try:
-            predicted, happened, by, remarks = _play_one(scene, stage)
+            predicted, happened, by, remarks = _run_scene(scene, stage)
         except Exception as error:  # what a scene breaks on is a result: the other courses are still to be run
             remarks = (f"{type(error).__name__}: {str(error)[:600]}",)
             predicted, happened, by = str(scene.verdict), "the scene broke", "-"
@@ -173,7 +173,7 @@ def play(course: Course, stage: Stage) -> list[Seen]:
     return seen
 
 
-def _play_one(scene: Scene, stage: Stage) -> tuple[str, str, str, tuple[str, ...]]:
+def _run_scene(scene: Scene, stage: Stage) -> tuple[str, str, str, tuple[str, ...]]:
     stage.cast_parts()
     stage.cast["registrations"] = scene.words[0] == "nodes"  # other changes may bring registrations with them
     for deed in scene.before:
@@ -252,8 +252,8 @@ def _later(scene: Scene, stage: Stage, answer: Mapping[str, Any]) -> str:
     """An unknown outcome that the cluster resolves once the paused nodes are back."""
     if (answer.get("outcome"), answer["exit_code"]) != ("unknown", 6):
         return f"{answer.get('outcome', answer.get('id'))} (exit {answer['exit_code']}), not unknown"
-    told = [finding["id"] for finding in answer["findings"] if finding["id"] == "feature-outcome-unknown"]
-    if not (answer.get("may_happen") or told):
+    unresolved = [finding["id"] for finding in answer["findings"] if finding["id"] == "feature-outcome-unknown"]
+    if not (answer.get("may_happen") or unresolved):
         return "unknown, and nothing is said of what may still happen"
     for deed in scene.after:
         deed(stage)

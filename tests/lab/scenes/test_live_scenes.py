@@ -19,28 +19,28 @@ from tests.lab.harness.cluster_fixtures import ClusterOf
 from tests.lab.harness.storage_tool import StorageToolServer
 from tests.lab.scenes import features as scenes_features
 from tests.lab.scenes import quorum as scenes_quorum
-from tests.lab.scenes.scene import Course, Seen, Stage, play
+from tests.lab.scenes.scene import Course, Seen, Stage, run_course
 
 PROOF = Path(__file__).parents[3] / "docs" / "proof" / "live.md"
 COURSES = (*scenes_features.ALL, *scenes_quorum.ALL)
 Kafkactl = Callable[..., Run]
-Play = Callable[[Course], list[Seen]]
+RunCourse = Callable[[Course], list[Seen]]
 
 
 @pytest.fixture
-def play_course(
+def course_run(
     new_cluster: ClusterOf, kafkactl: Kafkactl, storage_tool: StorageToolServer,
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Play]:  # fmt: skip
+) -> Iterator[RunCourse]:  # fmt: skip
     """Run a course on a cluster of its own; journals go to the test's folder."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
-    def play_(course: Course) -> list[Seen]:
+    def run_one(course: Course) -> list[Seen]:
         with new_cluster(course.release, **course.shape) as cluster:
             cluster.start()
-            return play(course, Stage(cluster=cluster, kafkactl=kafkactl, tool=storage_tool))
+            return run_course(course, Stage(cluster=cluster, kafkactl=kafkactl, tool=storage_tool))
 
-    yield play_
+    yield run_one
 
 
 def part(course: Course, *names: str) -> Course:
@@ -63,16 +63,16 @@ SAMPLE = (
 
 
 @pytest.mark.parametrize("course", SAMPLE, ids=lambda course: course.name)
-def test_what_is_predicted_happens(course: Course, play_course: Play) -> None:
-    assert [seen for seen in play_course(course) if not seen.agrees] == []
+def test_what_is_predicted_happens(course: Course, course_run: RunCourse) -> None:
+    assert [seen for seen in course_run(course) if not seen.agrees] == []
 
 
 @pytest.mark.campaign
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("course", COURSES, ids=lambda course: course.name)
-def test_what_is_predicted_happens_in_every_scene(course: Course, play_course: Play) -> None:
+def test_what_is_predicted_happens_in_every_scene(course: Course, course_run: RunCourse) -> None:
     began = time.monotonic()
-    seen = play_course(course)
+    seen = course_run(course)
     record(course, seen, time.monotonic() - began)
     assert [run for run in seen if not run.agrees] == []
     assert len(seen) == len(course.scenes)

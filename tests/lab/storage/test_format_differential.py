@@ -103,42 +103,42 @@ def run_case(case: Case, root: Path, storage_tool: StorageToolServer, kafkactl: 
     before = bench.arguments("ours")
     untouched = bench.written("ours")
     ours = kafkactl("storage", *before, "--kafka-version", case.release, "-o", "json")
-    told = f"seed {case.seed}, {case.release}: {' '.join(case.arguments)}\n{case.config}\n{theirs}\n{ours}"
-    assert ours.code in {0, 2, 3}, told
+    context = f"seed {case.seed}, {case.release}: {' '.join(case.arguments)}\n{case.config}\n{theirs}\n{ours}"
+    assert ours.code in {0, 2, 3}, context
     if ours.code:
-        assert bench.written("ours") == untouched, told
+        assert bench.written("ours") == untouched, context
     if theirs.exit_code == 0 and ours.code:
-        return _deliberate(case, ours, told)
-    assert (theirs.exit_code == 0) == (ours.code == 0), told
+        return _deliberate(case, ours, context)
+    assert (theirs.exit_code == 0) == (ours.code == 0), context
     if ours.code:
-        _same_reason(ours, theirs, told)
+        _same_reason(ours, theirs, context)
         return Outcome(case.release, "refused by both")
-    assert bench.written("ours") == bench.written("kafka"), told
-    _same_level(ours, theirs, told)
+    assert bench.written("ours") == bench.written("kafka"), context
+    _same_level(ours, theirs, context)
     return Outcome(case.release, "same bytes")
 
 
-def _deliberate(case: Case, ours: Run, told: str) -> Outcome:
-    assert ours.code == 3, told
+def _deliberate(case: Case, ours: Run, context: str) -> Outcome:
+    assert ours.code == 3, context
     blockers = {finding["id"] for finding in ours.json["findings"] if finding["severity"] == "blocker"}
-    assert blockers and blockers <= case.differences & DELIBERATE.keys(), told
+    assert blockers and blockers <= case.differences & DELIBERATE.keys(), context
     return Outcome(case.release, sorted(blockers)[0])
 
 
-def _same_reason(ours: Run, theirs: ToolResult, told: str) -> None:
+def _same_reason(ours: Run, theirs: ToolResult, context: str) -> None:
     """Our first reason is Kafka's. A mistake in the words (exit 2) is found before any rule, it need not be first."""
     if ours.code == 2:
         return
     first = next(finding["id"] for finding in ours.json["findings"] if finding["severity"] == "blocker")
     phrase = PHRASES.get(first)
     if phrase is not None:
-        assert re.search(phrase, theirs.stdout + theirs.stderr), f"first is {first}\n{told}"
+        assert re.search(phrase, theirs.stdout + theirs.stderr), f"first is {first}\n{context}"
 
 
-def _same_level(ours: Run, theirs: ToolResult, told: str) -> None:
+def _same_level(ours: Run, theirs: ToolResult, context: str) -> None:
     printed = re.findall(r"^Formatting .* with metadata\.version (\S+)\.$", theirs.stdout, re.MULTILINE)
-    assert {name.removesuffix(".") for name in printed} <= {ours.json["metadata_version"]["name"]}, told
-    assert bool(printed) == (ours.json["outcome"] == "done"), told
+    assert {name.removesuffix(".") for name in printed} <= {ours.json["metadata_version"]["name"]}, context
+    assert bool(printed) == (ours.json["outcome"] == "done"), context
 
 
 @pytest.fixture

@@ -127,8 +127,8 @@ def test_mixtures_of_changes(storage_tool: StorageToolServer, tmp_path: Path, re
             continue  # not formatted by either; some such files Kafka does not load, for reasons of ZooKeeper mode
         assert isinstance(mine, ConfigError) == (directories is None), (mixture.name, said[:300], mine)
         if isinstance(mine, ConfigError) and "process.roles=" in text:
-            told = [finding.message for finding in mine.findings]
-            assert any(same_words(message, said) for message in told), (mixture.name, said[:300], told)
+            messages = [finding.message for finding in mine.findings]
+            assert any(same_words(message, said) for message in messages), (mixture.name, said[:300], messages)
 
 
 def test_there_is_much_to_compare():

@@ -38,7 +38,7 @@ RETRIED_BOOTSTRAP = ("the default bootstrap", "the configured bootstrap")
 
 
 @dataclass(frozen=True)
-class Played:
+class CaseRun:
     """One start and what was foretold."""
 
     case: Case
@@ -59,7 +59,7 @@ def disks(tmp_path: Path, storage_tool: StorageToolServer, free_port: Callable[[
     return Disks(tmp_path, storage_tool, free_port)
 
 
-def play(case: Case, release: str, disks: Disks) -> Played:
+def run_case(case: Case, release: str, disks: Disks) -> CaseRun:
     """Predict, then start."""
     folder = disks.prepare(case, release)
     file = folder / "server.properties"
@@ -73,7 +73,7 @@ def play(case: Case, release: str, disks: Disks) -> Played:
     waits = predicted.expected_failure is not None and predicted.expected_failure.waits
     kind = {"started": "loses" if predicted.would_lose else "starts", "hangs": "waits"}.get(real.kind, "ends")
     assert not waits or kind in ("waits", "ends", "starts", "loses")
-    return Played(case, release, predicted, real, kind, levels)
+    return CaseRun(case, release, predicted, real, kind, levels)
 
 
 def predict(file: Path, version: str) -> tuple[Verification, str]:
@@ -106,8 +106,8 @@ def _unseen(predicted: Verification, case: Case, log: str) -> set[str]:
     return {what for what, seen in _traces(case, log).items() if what in foretold and not seen}
 
 
-def _differs(played: Played) -> str | None:
-    predicted, real = played.predicted, played.real
+def _differs(runs: CaseRun) -> str | None:
+    predicted, real = runs.predicted, runs.real
     failure = predicted.expected_failure
     if predicted.will_start is not (real.kind == "started"):
         return f"foretold will_start={predicted.will_start}, it {real.kind}: {_last_error(real.log)}"
@@ -117,7 +117,7 @@ def _differs(played: Played) -> str | None:
         return f"the log does not say {failure.message!r} but {_last_error(real.log)!r}"
     if predicted.will_start is False and not _blocked(predicted):
         return "no blocker although the node does not start"
-    return None if real.kind != "started" else _wrong_loss(played)
+    return None if real.kind != "started" else _wrong_loss(runs)
 
 
 def _says(foretold: str, log: str) -> bool:
@@ -132,17 +132,17 @@ def _blocked(predicted: Verification) -> bool:
     return any(finding.severity.value == "blocker" for finding in predicted.findings)
 
 
-def _wrong_loss(played: Played) -> str | None:
+def _wrong_loss(runs: CaseRun) -> str | None:
     """Each foretold loss has a trace in the log or on the disk, and each trace was foretold."""
-    foretold = {loss.what for loss in played.predicted.would_lose}
-    traces = _traces(played.case, played.real.log)
+    foretold = {loss.what for loss in runs.predicted.would_lose}
+    traces = _traces(runs.case, runs.real.log)
     wrong = {
-        what: seen for what, seen in traces.items() if seen is not (what in foretold) and not _harmless(what, played)
+        what: seen for what, seen in traces.items() if seen is not (what in foretold) and not _harmless(what, runs)
     }
     if wrong:
         return f"foretold {sorted(foretold)}, seen {wrong}"
-    if "features" in foretold and "metadata-log" not in foretold and set(played.levels_after) != {"metadata.version"}:
-        return f"features were to be lost, the log has {played.levels_after}"
+    if "features" in foretold and "metadata-log" not in foretold and set(runs.levels_after) != {"metadata.version"}:
+        return f"features were to be lost, the log has {runs.levels_after}"
     return None
 
 
@@ -157,11 +157,11 @@ def _traces(case: Case, log: str) -> dict[str, bool]:
     }
 
 
-def _harmless(what: str, played: Played) -> bool:
+def _harmless(what: str, runs: CaseRun) -> bool:
     """What is cut off the log may be no record; 3.3 to 3.7 log an error for a quorum-state that they throw away; and
     the default that is taken where a newer release's records are ignored may be the level that was asked for.
     """
-    found = {finding.id: finding for finding in played.predicted.findings}
+    found = {finding.id: finding for finding in runs.predicted.findings}
     ignored = found.get("newer-checkpoint-ignored")
     harmless = {
         "metadata-records": "metadata-log-zero-tail" in found,
@@ -185,8 +185,8 @@ def _last_error(log: str) -> str:
 
 @pytest.mark.parametrize(("name", "release"), REPRESENTATIVES)
 def test_what_is_foretold_happens(name: str, release: str, disks: Disks) -> None:
-    played = play(case_named(name), release, disks)
-    assert played.mismatch is None, played.mismatch
+    runs = run_case(case_named(name), release, disks)
+    assert runs.mismatch is None, runs.mismatch
 
 
 def test_the_command_foretells_the_loss_of_a_cluster(disks: Disks, kafkactl: Callable[..., Run]) -> None:
@@ -202,19 +202,19 @@ def test_the_command_foretells_the_loss_of_a_cluster(disks: Disks, kafkactl: Cal
 @pytest.mark.timeout(4 * 3600)
 def test_the_whole_catalogue_is_foretold(disks: Disks) -> None:
     """An unexpected start is run once more, because the machine may have been too slow; the page reports it."""
-    played: list[Played] = []
+    runs: list[CaseRun] = []
     notes: list[str] = []
     started = time.monotonic()
     for case, release in _every_start():
-        played_case = play(case, release, disks)
-        if played_case.mismatch is not None:
-            again = play(case, release, disks)
+        case_run = run_case(case, release, disks)
+        if case_run.mismatch is not None:
+            again = run_case(case, release, disks)
             word = "PLAYED AGAIN, as foretold then" if again.mismatch is None else "MISMATCH"
-            notes.append(f"{word}: {case.name} under {release}: {played_case.mismatch}")
-            played_case = again
-        played.append(played_case)
-        print(f"{len(played):5} {release} {case.name}: {played_case.kind} {played_case.mismatch or ''}", flush=True)
-    PROOF.write_text(_proof(played, notes, time.monotonic() - started), encoding="utf-8")
+            notes.append(f"{word}: {case.name} under {release}: {case_run.mismatch}")
+            case_run = again
+        runs.append(case_run)
+        print(f"{len(runs):5} {release} {case.name}: {case_run.kind} {case_run.mismatch or ''}", flush=True)
+    PROOF.write_text(_proof(runs, notes, time.monotonic() - started), encoding="utf-8")
     mismatches = [note for note in notes if note.startswith("MISMATCH")]
     assert not mismatches, "\n".join(mismatches)
 
@@ -225,13 +225,13 @@ def _every_start() -> Iterator[tuple[Case, str]]:
             yield case, release
 
 
-def _proof(played: list[Played], notes: list[str], seconds: float) -> str:
+def _proof(runs: list[CaseRun], notes: list[str], seconds: float) -> str:
     kinds = ("starts", "loses", "waits", "ends")
-    wrong = sum(start.mismatch is not None for start in played)
-    count: Counter[tuple[str, str]] = Counter((start.release, start.kind) for start in played)
+    wrong = sum(start.mismatch is not None for start in runs)
+    count: Counter[tuple[str, str]] = Counter((start.release, start.kind) for start in runs)
     rows = [f"| {version} | {' | '.join(str(count[version, kind]) for kind in kinds)} |" for version in VERSIONS]
     phases: Counter[Any] = Counter(
-        start.predicted.expected_failure.phase.word for start in played if start.predicted.expected_failure is not None
+        start.predicted.expected_failure.phase.word for start in runs if start.predicted.expected_failure is not None
     )
     return "\n".join(
         [
@@ -240,7 +240,7 @@ def _proof(played: list[Played], notes: list[str], seconds: float) -> str:
             "Written by the run of `make lab` (tests/lab/storage/test_verify_starts.py); the catalogue is"
             " tests/lab/storage/verify_cases.py.",
             "",
-            f"{len({start.case.name for start in played})} kinds of disks, {len(played)} starts of released Kafka in"
+            f"{len({start.case.name for start in runs})} kinds of disks, {len(runs)} starts of released Kafka in"
             f" {seconds / 60:.0f} minutes on {datetime.now(UTC):%Y-%m-%d}, {wrong} mismatches.",
             "For each start: will it start, does it end or wait, are the words foretold in its log, and is what it"
             " loses what was foretold (the controller's words at activation, the levels in the log afterwards).",

@@ -72,7 +72,7 @@ def remove_leftovers(stage: Stage) -> None:
 def leader_lost(stage: Stage, scenes: Sequence[Scene] = SCENES, *, returns: bool = True) -> None:
     """All are run; the next leader is forecast, theirs is killed; where it `returns`, it is forecast and elected."""
     cluster = stage.cluster
-    stage.play(scenes)
+    stage.run_scenes(scenes)
     stage.looks["before"] = look(stage, "before")
     stage.wrong.append(("readable before", readable_wrong(stage)))
 
@@ -112,7 +112,7 @@ def _leader_back(stage: Stage) -> None:
 def unclean_elections(stage: Stage) -> None:
     """12 is stopped while 11 writes; 11 is lost; 12 leads uncleanly; 11 comes back and cuts its log; then it leads."""
     cluster = stage.cluster
-    stage.play(UNCLEAN_SCENES)
+    stage.run_scenes(UNCLEAN_SCENES)
     cluster.stop(12)
     stage.wait_led([hand.topic for hand in stage.hands if hand.scene.replicas == "11,12"], 11)
     stage.reach("12 is away")
@@ -141,7 +141,7 @@ def unclean_elections(stage: Stage) -> None:
 def leader_paused(stage: Stage) -> None:
     """11 is paused until 12 leads in its place, and goes on; then it leads again."""
     cluster = stage.cluster
-    stage.play(PAUSED_SCENES)
+    stage.run_scenes(PAUSED_SCENES)
     cluster.pause(11)
     stage.reach("11 is paused")
     stage.wait_led([hand.topic for hand in stage.hands], 12)
@@ -163,7 +163,7 @@ def leader_paused(stage: Stage) -> None:
 Act = Callable[[Stage], list[Outcome] | None]
 
 
-def played(act: Act, release: str, workdir: Path, settings: Mapping[str, str] | None = None) -> list[Outcome]:
+def performed(act: Act, release: str, workdir: Path, settings: Mapping[str, str] | None = None) -> list[Outcome]:
     """An act on a cluster of its own; an act that gives no rows has one for each of its scenes."""
     begun = time.monotonic()
     with TieredCluster(release, workdir, settings) as cluster:

@@ -16,7 +16,7 @@ UNCLEAN = "true"
 def unclean(together: int, alone: int, afterwards: int) -> Callable[[Hand], Steps]:
     """Records that both have, that only the lost leader has, and that the new leader writes."""
 
-    def play(hand: Hand) -> Steps:
+    def steps(hand: Hand) -> Steps:
         hand.create(unclean__leader__election__enable=UNCLEAN)
         hand.produce(together)
         yield hand.has(together // 18 - (together % 18 == 0), COPIED)
@@ -29,7 +29,7 @@ def unclean(together: int, alone: int, afterwards: int) -> Callable[[Hand], Step
         end = together + afterwards
         yield lambda: hand.offsets().get("latest") == end
 
-    return play
+    return steps
 
 
 def _end(hand: Hand) -> int:
@@ -86,21 +86,21 @@ def made_again_while_down(hand: Hand) -> Steps:
 
 
 UNCLEAN_SCENES: tuple[Scene, ...] = (
-    Scene(name="unclean, in the middle of a segment", play=unclean(50, 40, 40), before="*"),
-    Scene(name="unclean, at the end of a segment", play=unclean(54, 40, 40), before="*"),
-    Scene(name="unclean, much lost", play=unclean(50, 120, 40), before="*"),
-    Scene(name="unclean, more written than lost", play=unclean(50, 40, 120), before="*"),
-    Scene(name="unclean, nothing lost", play=unclean(50, 0, 60), before="*"),
-    Scene(name="unclean, little written", play=unclean(50, 60, 3), before="*"),
-    Scene(name="unclean, in the first segment", play=unclean(10, 80, 60), before="*"),
-    Scene(name="unclean, in mid copy", play=unclean_in_copy, before="*"),
-    Scene(name="a replica stays", play=clean, replicas="1,12"),
+    Scene(name="unclean, in the middle of a segment", steps=unclean(50, 40, 40), before="*"),
+    Scene(name="unclean, at the end of a segment", steps=unclean(54, 40, 40), before="*"),
+    Scene(name="unclean, much lost", steps=unclean(50, 120, 40), before="*"),
+    Scene(name="unclean, more written than lost", steps=unclean(50, 40, 120), before="*"),
+    Scene(name="unclean, nothing lost", steps=unclean(50, 0, 60), before="*"),
+    Scene(name="unclean, little written", steps=unclean(50, 60, 3), before="*"),
+    Scene(name="unclean, in the first segment", steps=unclean(10, 80, 60), before="*"),
+    Scene(name="unclean, in mid copy", steps=unclean_in_copy, before="*"),
+    Scene(name="a replica stays", steps=clean, replicas="1,12"),
     Scene(
-        name="topic deleted, its only replica down", play=dropped_while_down, replicas="12", gone=True,
+        name="topic deleted, its only replica down", steps=dropped_while_down, replicas="12", gone=True,
         before="leftover-of-deleted-topic",
     ),
     Scene(
-        name="topic made again, its only replica down", play=made_again_while_down, replicas="12",
+        name="topic made again, its only replica down", steps=made_again_while_down, replicas="12",
         before="leftover-of-deleted-topic",
     ),
 )  # fmt: skip
@@ -149,8 +149,8 @@ def idle(hand: Hand) -> Steps:
 
 
 PAUSED_SCENES: tuple[Scene, ...] = (
-    Scene(name="paused after the upload", play=paused, before="*"),
-    Scene(name="paused before the upload", play=paused_before, before="*"),
-    Scene(name="paused, nothing to copy", play=idle),
-    Scene(name="paused, not its leader", play=idle, replicas="12,11"),
+    Scene(name="paused after the upload", steps=paused, before="*"),
+    Scene(name="paused before the upload", steps=paused_before, before="*"),
+    Scene(name="paused, nothing to copy", steps=idle),
+    Scene(name="paused, not its leader", steps=idle, replicas="12,11"),
 )

@@ -26,13 +26,13 @@ def refuses_several_directories(release: str, workdir: Path) -> Outcome:
             cluster.start()
             with cluster.asking() as client:
                 stage = Stage(cluster, client)
-                stage.play([Scene(name="a", play=three_segments, replicas="11,1")])
-                return Outcome(name, *_played(stage))
+                stage.run_scenes([Scene(name="a", steps=three_segments, replicas="11,1")])
+                return Outcome(name, *_outcome_of(stage))
     except LabError as error:
         return Outcome(name, "", "", f"not played: {error}")
 
 
-def _played(stage: Stage) -> tuple[str, str, str]:
+def _outcome_of(stage: Stage) -> tuple[str, str, str]:
     cluster = stage.cluster
     second = cluster.disks.log_dir(12).parent / "12-second"
     second.mkdir()

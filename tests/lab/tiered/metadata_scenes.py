@@ -167,8 +167,8 @@ def harmed(harm: Harm) -> Callable[[Stage], list[Outcome]]:
 
     def act(stage: Stage) -> list[Outcome]:
         cluster = stage.cluster
-        stage.play(
-            Scene(name=name, play=three_segments, replicas=replicas)
+        stage.run_scenes(
+            Scene(name=name, steps=three_segments, replicas=replicas)
             for name, replicas in (("a", "11,12"), ("b", "12,1"), ("c", "1,11"))
         )
         first = stage.hands[0]

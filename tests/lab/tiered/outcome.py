@@ -62,10 +62,10 @@ def write_section(act: str, release: str, rows: Sequence[Outcome], *, scenes: Se
     sections = dict(re.findall(r"(?ms)^## ([^\n]+)\n(.*?)(?=^## |\Z)", text))
     sections.pop(FIGURES, None)
     title = f"{act}, {release}"
-    told = {row.scene: f"| {row.scene} | {row.found} | {row.kafka} | {_cell(row.wrong) or 'yes'} |" for row in rows}
+    row_of = {row.scene: f"| {row.scene} | {row.found} | {row.kafka} | {_cell(row.wrong) or 'yes'} |" for row in rows}
     there = {line.split(" | ")[0].removeprefix("| "): line for line in sections.get(title, "").splitlines()}
-    told |= {scene: there[scene] for scene in scenes if scene in there and scene not in told}
-    ordered = [told[scene] for scene in (scenes or told) if scene in told]
+    row_of |= {scene: there[scene] for scene in scenes if scene in there and scene not in row_of}
+    ordered = [row_of[scene] for scene in (scenes or row_of) if scene in row_of]
     right = sum(line.endswith("| yes |") for line in ordered)
     head = ["", f"{right} of {len(ordered)} agree.", "", "| scene | found | Kafka | agree |", "|---|---|---|---|"]
     sections[title] = "\n".join([*head, *ordered]) + "\n"

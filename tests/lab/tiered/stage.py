@@ -44,7 +44,7 @@ class Scene:
     """
 
     name: str
-    play: Callable[[Hand], Steps]
+    steps: Callable[[Hand], Steps]
     before: str = ""
     after: str | None = None
     old: tuple[str, str] | None = None
@@ -228,7 +228,7 @@ class Stage:
     def reach(self, phase: str) -> None:
         """Scenes that wait for a phase go on, until each waits for another or has ended."""
         self._reached.add(phase)
-        self._play()
+        self._run_steps()
 
     def reached(self, phase: str) -> Callable[[], bool]:
         """What a scene waits for that goes on in a later phase."""
@@ -248,7 +248,7 @@ class Stage:
             found.setdefault(segment["topic"], []).append(segment)
         self.segments = found
 
-    def play(self, scenes: Iterable[Scene]) -> None:
+    def run_scenes(self, scenes: Iterable[Scene]) -> None:
         """Run those that the release can do, all at once, until each has ended or waits for a phase.
 
         What failed, or waited in vain, is noted of its scene.
@@ -257,10 +257,10 @@ class Stage:
             if scene.since <= self.cluster.number:
                 hand = Hand(self, scene, scene.name.replace(" ", "-").replace(",", ""))
                 self.hands.append(hand)
-                self._running[hand.topic] = hand, scene.play(hand), lambda: True
-        self._play()
+                self._running[hand.topic] = hand, scene.steps(hand), lambda: True
+        self._run_steps()
 
-    def _play(self) -> None:
+    def _run_steps(self) -> None:
         deadline = time.monotonic() + DEADLINE_S
         while any(not isinstance(holds, _Reached) or holds() for _, _, holds in self._running.values()):
             if time.monotonic() > deadline:

@@ -52,30 +52,30 @@ def retention_by_time(hand: Hand) -> Steps:
 def cut_at(offset: int, left: int) -> Callable[[Hand], Steps]:
     """DeleteRecords up to an offset leaves so many segments."""
 
-    def play(hand: Hand) -> Steps:
+    def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
         hand.cut(offset)
         yield lambda: len(hand.segments(COPIED)) == left and not hand.segments(DELETING)
 
-    return play
+    return steps
 
 
 def held(fault: str) -> Callable[[Hand], Steps]:
     """A copy that is held when its broker is killed."""
 
-    def play(hand: Hand) -> Steps:
+    def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
         hand.fault(fault)
         hand.produce(20)
         yield hand.has(1, COPYING)
 
-    return play
+    return steps
 
 
 def copies_fail(*faults: str) -> Callable[[Hand], Steps]:
     """Copies fail for some attempts, then the store is well again."""
 
-    def play(hand: Hand) -> Steps:
+    def steps(hand: Hand) -> Steps:
         hand.create()
         hand.fault(*faults)
         hand.produce(50)
@@ -83,7 +83,7 @@ def copies_fail(*faults: str) -> Callable[[Hand], Steps]:
         hand.fault(*faults, on=False)
         yield lambda: len(hand.segments(COPIED)) == 2 and hand.offsets().get("earliest_local") == 36
 
-    return play
+    return steps
 
 
 def clean_up_refused(hand: Hand) -> Steps:
@@ -101,13 +101,13 @@ def clean_up_refused(hand: Hand) -> Steps:
 def delete_begun(start: int) -> Callable[[Hand], Steps]:
     """DELETE_SEGMENT_STARTED of a segment that retention does not want, and the objects are there."""
 
-    def play(hand: Hand) -> Steps:
+    def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
         (found,) = [segment for segment in hand.segments(COPIED) if segment["start_offset"] == start]
         hand.update(Uuid.parse(found["segment_id"]), DELETING)
         yield hand.has(4, COPIED)
 
-    return play
+    return steps
 
 
 def refused_by_size(hand: Hand) -> Steps:
@@ -173,7 +173,7 @@ def lost_copy(hand: Hand) -> Steps:
 def harmed(suffix: str, *, cut: bool = False) -> Callable[[Hand], Steps]:
     """An object of a complete segment is removed or cut."""
 
-    def play(hand: Hand) -> Steps:
+    def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
         (file,) = hand.objects(18, suffix)
         if cut:
@@ -181,7 +181,7 @@ def harmed(suffix: str, *, cut: bool = False) -> Callable[[Hand], Steps]:
         else:
             file.unlink()
 
-    return play
+    return steps
 
 
 def strangers(hand: Hand) -> Steps:
@@ -195,13 +195,13 @@ def strangers(hand: Hand) -> Steps:
 def removed(*starts: int) -> Callable[[Hand], Steps]:
     """Complete segments are deleted out of order, by records and objects."""
 
-    def play(hand: Hand) -> Steps:
+    def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
         for start in starts:
             hand.remove(start)
         yield hand.has(len(starts), DELETED)
 
-    return play
+    return steps
 
 
 def illegal(hand: Hand) -> Steps:
@@ -255,7 +255,7 @@ def orphan_kept(hand: Hand) -> Steps:
 def dropped(*faults: str) -> Callable[[Hand], Steps]:
     """The topic is deleted; with faults its objects stay. The store is well again when the leader is lost."""
 
-    def play(hand: Hand) -> Steps:
+    def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
         hand.fault(*faults)
         hand.drop()
@@ -264,7 +264,7 @@ def dropped(*faults: str) -> Callable[[Hand], Steps]:
         else:
             yield hand.has(5, DELETED)
 
-    return play
+    return steps
 
 
 def dropped_in_copy(hand: Hand) -> Steps:
@@ -281,14 +281,14 @@ def dropped_in_copy(hand: Hand) -> Steps:
 def recreated(*faults: str) -> Callable[[Hand], Steps]:
     """Deleted, and made again by the same name."""
 
-    def play(hand: Hand) -> Steps:
+    def steps(hand: Hand) -> Steps:
         yield from dropped(*faults)(hand)
         yield lambda: (hand.topic, 0) not in hand.stage.leaders().partitions
         hand.create()
         hand.produce(50)
         yield lambda: len(hand.segments(COPIED)) == 2 and hand.offsets().get("earliest_local") == 36
 
-    return play
+    return steps
 
 
 def copying_off(hand: Hand) -> Steps:
@@ -356,92 +356,97 @@ def empty(hand: Hand) -> Steps:
 
 
 SCENES: tuple[Scene, ...] = (
-    Scene(name="healthy", play=healthy),
-    Scene(name="empty", play=empty),
-    Scene(name="two leader epochs", play=two_epochs),
-    Scene(name="three replicas", play=healthy, replicas="11,12,1"),
-    Scene(name="one replica", play=healthy, replicas="11"),
-    Scene(name="led by a broker that stays", play=healthy, replicas="12,11"),
-    Scene(name="custom metadata", play=custom_metadata),
-    Scene(name="more partitions", play=more_partitions),
-    Scene(name="tiered late", play=tiered_late),
-    Scene(name="retention by size", play=retention_by_size),
-    Scene(name="retention by time", play=retention_by_time),
-    Scene(name="records deleted inside a segment", play=cut_at(25, 4)),
-    Scene(name="records deleted to a segment", play=cut_at(36, 3)),
-    Scene(name="records deleted into the local log", play=cut_at(95, 0)),
-    Scene(name="killed after the upload", play=held("hold-after-copy"), before="copy-in-progress", after="orphan-copy"),
+    Scene(name="healthy", steps=healthy),
+    Scene(name="empty", steps=empty),
+    Scene(name="two leader epochs", steps=two_epochs),
+    Scene(name="three replicas", steps=healthy, replicas="11,12,1"),
+    Scene(name="one replica", steps=healthy, replicas="11"),
+    Scene(name="led by a broker that stays", steps=healthy, replicas="12,11"),
+    Scene(name="custom metadata", steps=custom_metadata),
+    Scene(name="more partitions", steps=more_partitions),
+    Scene(name="tiered late", steps=tiered_late),
+    Scene(name="retention by size", steps=retention_by_size),
+    Scene(name="retention by time", steps=retention_by_time),
+    Scene(name="records deleted inside a segment", steps=cut_at(25, 4)),
+    Scene(name="records deleted to a segment", steps=cut_at(36, 3)),
+    Scene(name="records deleted into the local log", steps=cut_at(95, 0)),
     Scene(
-        name="killed before the upload", play=held("hold-before-copy"), before="copy-in-progress", after="orphan-copy"
+        name="killed after the upload", steps=held("hold-after-copy"), before="copy-in-progress", after="orphan-copy"
     ),
-    Scene(name="a copy that runs", play=running, replicas="12,11", before="copy-in-progress", uploads=False),
-    Scene(name="leader moved in mid copy", play=moved_in_copy, before="*", after="*"),
-    Scene(name="copies refused before", play=copies_fail("refuse-before-copy"), old=("orphan-copy", "orphan-copy")),
-    Scene(name="copies refused after", play=copies_fail("refuse-after-copy"), old=("orphan-copy", "orphan-copy")),
+    Scene(
+        name="killed before the upload", steps=held("hold-before-copy"), before="copy-in-progress", after="orphan-copy"
+    ),
+    Scene(name="a copy that runs", steps=running, replicas="12,11", before="copy-in-progress", uploads=False),
+    Scene(name="leader moved in mid copy", steps=moved_in_copy, before="*", after="*"),
+    Scene(name="copies refused before", steps=copies_fail("refuse-before-copy"), old=("orphan-copy", "orphan-copy")),
+    Scene(name="copies refused after", steps=copies_fail("refuse-after-copy"), old=("orphan-copy", "orphan-copy")),
     Scene(
         name="copies and clean-up refused",
-        play=copies_fail("refuse-after-copy", "refuse-delete"),
+        steps=copies_fail("refuse-after-copy", "refuse-delete"),
         before="*",  # dangling-delete where a copy ended before the next retention pass
         old=("orphan-copy", "orphan-copy"),
     ),
     Scene(
         name="copies and clean-up refused behind a kept segment",
-        play=clean_up_refused,
+        steps=clean_up_refused,
         before="dangling-delete",
         old=("orphan-copy", "orphan-copy"),
     ),
-    Scene(name="a delete begun on the first segment", play=delete_begun(0), before="*"),
-    Scene(name="a delete begun in the middle", play=delete_begun(36), before="dangling-delete gap"),
+    Scene(name="a delete begun on the first segment", steps=delete_begun(0), before="*"),
+    Scene(name="a delete begun in the middle", steps=delete_begun(36), before="dangling-delete gap"),
     Scene(
         name="copies fail with a retriable error",
-        play=copies_fail("retry-after-copy"),
+        steps=copies_fail("retry-after-copy"),
         before="orphan-copy",
         since=(4, 2),  # the release that brought RetriableRemoteStorageException
     ),
     Scene(
         name="deletes refused by size",
-        play=refused_by_size,
+        steps=refused_by_size,
         moves=True,
         before="*",
         after="*",
     ),
-    Scene(name="deletes refused by size and healed", play=refused_and_healed),
+    Scene(name="deletes refused by size and healed", steps=refused_and_healed),
     Scene(
         name="deletes refused by DeleteRecords",
-        play=refused_by_cut,
+        steps=refused_by_cut,
         before="below-log-start dangling-delete log-start-runs-away",
     ),
-    Scene(name="delete refused of one", play=refused_one, before="dangling-delete deletes-refused"),
-    Scene(name="deletes lost", play=lost_deletes, before="object-after-delete-finished"),
-    Scene(name="copy lost", play=lost_copy, before="missing-object"),
-    Scene(name="log object removed", play=harmed("log"), before="missing-object"),
-    Scene(name="log object cut", play=harmed("log", cut=True), before="object-size-mismatch"),
-    Scene(name="index object removed", play=harmed("timeindex"), before="missing-index-object"),
-    Scene(name="unknown objects", play=strangers, before="unknown-object"),
-    Scene(name="a middle segment removed", play=removed(36), before="gap"),
-    Scene(name="two middle segments removed", play=removed(18, 54), before="gap"),
-    Scene(name="the newest two removed", play=removed(72, 54), before="gap hole-below-highest", after="gap"),
-    Scene(name="the oldest removed", play=removed(0), before="gap", after=""),
-    Scene(name="illegal transition", play=illegal, before="illegal-transition", since=(3, 7)),
-    Scene(name="updates without base", play=without_base, before="update-without-base"),
-    Scene(name="partition delete only marked", play=delete_marked),
-    Scene(name="a segment copied again", play=superseded, before="superseded"),
-    Scene(name="an orphan by record", play=orphan_kept, before="orphan-copy"),
-    Scene(name="an orphan that retention takes", play=orphan_cleaned),
-    Scene(name="topic deleted", play=dropped(), gone=True),
+    Scene(name="delete refused of one", steps=refused_one, before="dangling-delete deletes-refused"),
+    Scene(name="deletes lost", steps=lost_deletes, before="object-after-delete-finished"),
+    Scene(name="copy lost", steps=lost_copy, before="missing-object"),
+    Scene(name="log object removed", steps=harmed("log"), before="missing-object"),
+    Scene(name="log object cut", steps=harmed("log", cut=True), before="object-size-mismatch"),
+    Scene(name="index object removed", steps=harmed("timeindex"), before="missing-index-object"),
+    Scene(name="unknown objects", steps=strangers, before="unknown-object"),
+    Scene(name="a middle segment removed", steps=removed(36), before="gap"),
+    Scene(name="two middle segments removed", steps=removed(18, 54), before="gap"),
+    Scene(name="the newest two removed", steps=removed(72, 54), before="gap hole-below-highest", after="gap"),
+    Scene(name="the oldest removed", steps=removed(0), before="gap", after=""),
+    Scene(name="illegal transition", steps=illegal, before="illegal-transition", since=(3, 7)),
+    Scene(name="updates without base", steps=without_base, before="update-without-base"),
+    Scene(name="partition delete only marked", steps=delete_marked),
+    Scene(name="a segment copied again", steps=superseded, before="superseded"),
+    Scene(name="an orphan by record", steps=orphan_kept, before="orphan-copy"),
+    Scene(name="an orphan that retention takes", steps=orphan_cleaned),
+    Scene(name="topic deleted", steps=dropped(), gone=True),
     Scene(
         name="topic deleted, store refuses",
-        play=dropped("refuse-delete"),
+        steps=dropped("refuse-delete"),
         gone=True,
         before="leftover-of-deleted-topic",
     ),
     Scene(
-        name="topic deleted, store loses", play=dropped("lose-delete"), gone=True, before="object-after-delete-finished"
+        name="topic deleted, store loses",
+        steps=dropped("lose-delete"),
+        gone=True,
+        before="object-after-delete-finished",
     ),
-    Scene(name="topic deleted in mid copy", play=dropped_in_copy, gone=True, before="*", after="*"),
-    Scene(name="topic made again", play=recreated()),
-    Scene(name="topic made again, store refused", play=recreated("refuse-delete"), before="leftover-of-deleted-topic"),
-    Scene(name="copying switched off", play=copying_off, since=(3, 9), uploads=False),
-    Scene(name="tiering switched off", play=tiering_off, since=(3, 9), uploads=False, answers_latest_tiered=False),
-    Scene(name="tiering switched off and on", play=tiering_off_and_on, since=(3, 9)),
+    Scene(name="topic deleted in mid copy", steps=dropped_in_copy, gone=True, before="*", after="*"),
+    Scene(name="topic made again", steps=recreated()),
+    Scene(name="topic made again, store refused", steps=recreated("refuse-delete"), before="leftover-of-deleted-topic"),
+    Scene(name="copying switched off", steps=copying_off, since=(3, 9), uploads=False),
+    Scene(name="tiering switched off", steps=tiering_off, since=(3, 9), uploads=False, answers_latest_tiered=False),
+    Scene(name="tiering switched off and on", steps=tiering_off_and_on, since=(3, 9)),
 )

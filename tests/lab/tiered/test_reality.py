@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.harness.pool import Pool
-from tests.lab.tiered.acts import leader_lost, played
+from tests.lab.tiered.acts import leader_lost, performed
 from tests.lab.tiered.store_scenes import SCENES
 
 FEW = (
@@ -33,5 +33,5 @@ def test_the_audit_is_what_brokers_answer_and_do(
 ) -> None:
     scenes = [scene for scene in SCENES if scene.name in names]
     assert len(scenes) == len(names)
-    rows = played(lambda stage: leader_lost(stage, scenes, returns=returns), release, tmp_path / "cluster")
+    rows = performed(lambda stage: leader_lost(stage, scenes, returns=returns), release, tmp_path / "cluster")
     assert [row for row in rows if row.wrong] == []

@@ -54,7 +54,7 @@ def test_the_same_text(spec: MessageSpec, version: int, hide: bool):
 @pytest.mark.slow
 def test_what_is_damaged_is_always_reported_alike():
     rng = random.Random(5)
-    told = 0
+    compared = 0
     for turn in range(4000):
         spec, version = VERSIONS[turn % len(VERSIONS)]
         data = bytearray(encode_record(spec, version, random_message(rng, spec, version)))
@@ -64,9 +64,9 @@ def test_what_is_damaged_is_always_reported_alike():
             del data[rng.randrange(3, len(data) + 1) :]
         fast = by_maker(spec, version, bytes(data), hide=True)
         if fast is not None:
-            told += 1
+            compared += 1
             assert fast == by_codec(bytes(data), hide=True), data.hex()
-    assert told > 1000
+    assert compared > 1000
 
 
 def test_a_change_in_words():

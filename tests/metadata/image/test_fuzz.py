@@ -55,7 +55,7 @@ def test_flipped_bytes(kind, changes):
 @given(start=PLACES, size=st.integers(1, 400))
 def test_missing_bytes(kind, start, size):
     data = content(kind)
-    at = 1 + start % (len(data) - size - 1)  # neither the beginning nor the end, of which nothing tells
+    at = 1 + start % (len(data) - size - 1)  # neither the beginning nor the end: their loss leaves no gap
     found = replayed(data[:at] + data[at + size :], kind)
     assert found.findings
 

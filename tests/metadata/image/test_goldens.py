@@ -93,7 +93,7 @@ def comparable(records: Iterable[MetadataRecord]) -> Counter[str]:
 
 def _text(record: MetadataRecord) -> str:
     data: dict[str, Any] = to_json(message(record.type), record.version, record.data)
-    if record.type == "ProducerIdsRecord":  # 3.3 tells who asked for the last block, later releases do not
+    if record.type == "ProducerIdsRecord":  # 3.3 has the broker that asked for the last block, later releases do not
         data |= {"brokerId": -1, "brokerEpoch": -1}
     for name in UNORDERED:
         key = name[0].lower() + name[1:]

@@ -88,7 +88,7 @@ def test_a_window_of_a_log(seed, first, length):
 def test_aborts_that_end_a_transaction_all_the_same(seed, kept, piece):
     shape = Shape(records=400, partitions=80, seed=seed, transaction_percent=90)
     data = b"".join(LogGenerator(shape).batches())
-    aborts = range(0, 1_000, kept)  # wherever an abort stands there, it is kept
+    aborts = range(0, 1_000, kept)  # an abort at one of these offsets is kept
     ways = (BatchReplaying(kept_aborts=set(aborts)), FastReplaying(kept_aborts=set(aborts), worth_bytes=0))
     expected, found = (played(way, walk_runs(in_pieces(data, piece))) for way in ways)
     assert found == expected

@@ -188,7 +188,7 @@ def test_a_healthy_cluster_of_which_little_is_seen_is_not_alarmed(data):
         changed(node, **dict.fromkeys(gone)) if whose in ("all", node.role.value, str(node.id)) else node
         for node in observation.nodes
     )
-    # A part of a tree: whole subtrees are missing, as somebody's observer could not or would not read them.
+    # A part of a tree: whole subtrees are missing, because an observer was not allowed to read them.
     lost = tuple(data.draw(st.sets(st.sampled_from(_SUBTREES))))
     tree = tree_of(znode for znode in observation.tree.znodes.values() if not (lost and znode.path.startswith(lost)))
     seen = changed(
@@ -198,12 +198,12 @@ def test_a_healthy_cluster_of_which_little_is_seen_is_not_alarmed(data):
         logs=data.draw(st.sampled_from([observation.logs, {}])),
     )
     assert [
-        finding for finding in check(seen) if finding.severity is Severity.BLOCKER and finding.id not in _TOLD_OF_PARTS
+        finding for finding in check(seen) if finding.severity is Severity.BLOCKER and finding.id not in _FOUND_IN_PARTS
     ] == []
 
 
 _SUBTREES = ("/brokers", "/brokers/topics", "/config", "/kafka-acl", "/delegation_token", "/controller", "/latest")
-_TOLD_OF_PARTS = {"no-kafka-tree"}
+_FOUND_IN_PARTS = {"no-kafka-tree"}
 _NODE_FIELDS = ("alive", "kafka_version", "mode", "config", "config_text", "meta_properties", "api_versions", "quorum")
 _FACTS = {field.name for field in dataclasses.fields(world("M6").observation().log)} - {"image", "end_offset", "epoch"}
 

@@ -66,6 +66,6 @@ def test_what_the_mirror_does_not_bring_stops_all_of_them(name: str, behind_ms: 
     assert difference.key == "just-made"
     plan = plan_rollback(seen)
     assert plan.outcome is Outcome.REFUSED
-    if controller or name == "M6":  # on KRaft and without controllers there is no way back for another reason, too
+    if controller or name == "M6":  # on KRaft or without controllers, another finding refuses it as well
         assert "zookeeper-misses-metadata" in {finding.id for finding in plan.findings}
     assert "zookeeper-and-kraft-differ" in {finding.id for finding in _compared(seen, _STEP)}

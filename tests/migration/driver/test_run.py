@@ -215,17 +215,17 @@ def test_hooks_that_misbehave(verb: Verb, node: int, fault: str, id: str | None,
 def test_without_hooks_an_operator_does_it_all(tmp_path: Path) -> None:
     cluster = FakeCluster()
     world = FakeWorld(cluster, verbs=frozenset({Verb.GET_CONFIG, Verb.FS_PROBE}))
-    told = []
+    events = []
 
     def operator(request):
-        told.append(request.told)
+        events.append(request.told)
         world.carry_out(request)
 
     world.operator = operator
     result = forward(world, tmp_path)
     assert result.outcome is Outcome.DONE, result.findings
     assert_on_kraft(cluster)
-    assert "restart broker 2" in told
+    assert "restart broker 2" in events
 
 
 def test_strays_that_could_not_be_seen_have_to_be_accepted(tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ def test_another_driver_in_the_other_direction(phase: str, goal: str, act: int, 
         (FORWARD, "M6", "M4L", True),
         (FORWARD, "M8", "M7", False),
         (FORWARD, "M6", "lost-quorum", False),
-        (FORWARD, "M5", "M4L", False),  # the last broker died before the copy began
+        (FORWARD, "M5", "M4L", False),  # the last broker crashed before the copy began
         (FORWARD, None, "M0", False),
         (FINALIZE, "M10", "M8", True),
         (BACK, "M8", "M6", False),

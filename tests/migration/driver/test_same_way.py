@@ -34,7 +34,7 @@ def shown(cluster: FakeCluster, remembered: Remembered = NOTHING) -> list[Word]:
     return [word(step) for step in plan.pending]
 
 
-def played(result: RunResult) -> list[Word]:
+def words_of(result: RunResult) -> list[Word]:
     assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), result.findings
     return [word(step.step) for step in result.steps]
 
@@ -54,7 +54,7 @@ def assert_same(expected: list[Word], found: list[Word]) -> None:
 def test_the_driver_does_what_was_shown(phase: str, tmp_path: Path) -> None:
     cluster = at_phase(phase)
     expected = shown(cluster)
-    assert_same(expected, played(go_back(FakeWorld(cluster), tmp_path)))
+    assert_same(expected, words_of(go_back(FakeWorld(cluster), tmp_path)))
     assert bool(expected) is (phase != "M0")
 
 
@@ -65,7 +65,7 @@ def test_a_controller_that_cannot_be_seen_is_wiped_as_shown(phase: str, tmp_path
     cluster.stop(3003)
     expected = shown(cluster)
     assert [step[1] for step in expected if step[0] == "wipe-disk"] == [f"controller {id}" for id in (3001, 3002, 3003)]
-    assert_same(expected, played(go_back(FakeWorld(cluster), tmp_path)))
+    assert_same(expected, words_of(go_back(FakeWorld(cluster), tmp_path)))
 
 
 @pytest.mark.slow
@@ -80,7 +80,7 @@ def test_after_a_run_was_killed_the_rest_is_what_is_shown(stride: int, phase: st
             remembered = remembered_of(crew.journal.memory)
         expected = shown(cluster, remembered)
         result = go_back(FakeWorld(cluster), folder)
-        assert_same(expected, played(result))
+        assert_same(expected, words_of(result))
         return result.outcome
 
     start = at_phase(phase)

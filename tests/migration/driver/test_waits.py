@@ -24,8 +24,8 @@ from tests.fakes.migration_hooks import ALL, LIE, FakeWorld
 KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42"})
 
 
-def crew_of(world: FakeWorld, folder: Path, told: list[Event], **more) -> RunContext:
-    return changed(open_crew(world, folder), tell=told.append, **more)
+def crew_of(world: FakeWorld, folder: Path, events: list[Event], **more) -> RunContext:
+    return changed(open_crew(world, folder), tell=events.append, **more)
 
 
 def forward(crew: RunContext, until: str) -> RunResult:
@@ -48,7 +48,7 @@ def with_local_disks(crew: RunContext) -> RunContext:
 
 
 def test_a_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Path) -> None:
-    cluster, told, begged = FakeCluster(), [], []
+    cluster, events, begged = FakeCluster(), [], []
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
     world.operator = begged.append
     late = []
@@ -62,30 +62,30 @@ def test_a_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Pat
 
     began = cluster.now_ms
     world.on_act = act_late
-    result = forward(with_local_disks(crew_of(world, tmp_path, told)), "M2")
+    result = forward(with_local_disks(crew_of(world, tmp_path, events)), "M2")
     assert result.outcome is Outcome.DONE, result.findings
     formatted = [step for step in result.steps if step.step.action == "format-disk" and step.state == "done"]
     assert formatted and cluster.now_ms - began >= 60_000
-    waits = [event for event in told if event.kind == "wait"]
+    waits = [event for event in events if event.kind == "wait"]
     assert len(waits) > 10 and "no meta.properties of controller 3001 is seen" in {wait.seen for wait in waits}
 
 
 def test_a_disk_that_is_formatted_for_another_cluster_does_not_count(tmp_path: Path) -> None:
-    cluster, told = FakeCluster(), []
+    cluster, events = FakeCluster(), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
     world.operator = lambda request: cluster.format(request.node, "Another-cluster-id-22ch")
-    result = forward(with_local_disks(crew_of(world, tmp_path, told)), "M3")
+    result = forward(with_local_disks(crew_of(world, tmp_path, events)), "M3")
     assert result.outcome is not Outcome.DONE
-    assert "format-disk controller 3001: done" not in {event.text for event in told}
+    assert "format-disk controller 3001: done" not in {event.text for event in events}
 
 
 def test_a_format_that_cannot_be_observed_stays_asked_and_is_not_called_done(tmp_path: Path) -> None:
-    cluster, told = FakeCluster(), []
+    cluster, events = FakeCluster(), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})
     world.operator = world.carry_out
-    result = forward(crew_of(world, tmp_path, told), "M3")
+    result = forward(crew_of(world, tmp_path, events), "M3")
     assert {step.state for step in result.steps if step.step.action == "format-disk"} == {"asked"}
-    assert not any(event.text.startswith("format-disk") and event.text.endswith("done") for event in told)
+    assert not any(event.text.startswith("format-disk") and event.text.endswith("done") for event in events)
 
 
 # --- hooks that did nothing ---
@@ -93,25 +93,25 @@ def test_a_format_that_cannot_be_observed_stays_asked_and_is_not_called_done(tmp
 
 @pytest.mark.parametrize("verbs", [ALL, ALL - {Verb.IS_RUNNING}])
 def test_a_stop_hook_that_did_nothing_is_called_that(verbs, tmp_path: Path) -> None:
-    cluster, told = at_phase("M3"), []
+    cluster, events = at_phase("M3"), []
     world = FakeWorld(cluster, verbs=verbs)
     world.faults = [(Verb.STOP, 2, LIE)]
     starts = cluster.nodes[2].starts
-    result = forward(crew_of(world, tmp_path, told), "M4")
+    result = forward(crew_of(world, tmp_path, events), "M4")
     assert [finding.id for finding in result.findings] == ["hook-did-nothing"]
     assert "broker 2 still runs" in result.findings[0].message
     assert cluster.nodes[2].starts == starts
-    assert any(event.kind == "wait" and "process of broker 2" in event.text for event in told)
+    assert any(event.kind == "wait" and "process of broker 2" in event.text for event in events)
 
 
 def test_a_restart_hook_that_did_nothing_is_seen_by_the_mode(tmp_path: Path) -> None:
-    cluster, told = at_phase("M3"), []
+    cluster, events = at_phase("M3"), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.STOP})
     world.faults = [(Verb.RESTART, 2, LIE)]
-    result = forward(crew_of(world, tmp_path, told), "M4")
+    result = forward(crew_of(world, tmp_path, events), "M4")
     assert [finding.id for finding in result.findings] == ["step-not-confirmed"]
     assert "broker 2 answers and runs on ZooKeeper" in result.findings[0].message
-    assert not any("is still to be done" in event.seen for event in told)
+    assert not any("is still to be done" in event.seen for event in events)
 
 
 # --- a node that boots ---
@@ -153,62 +153,62 @@ def test_a_broker_that_boots_is_not_restarted_by_the_next_run(tmp_path: Path) ->
         folder.mkdir()
         kill = [act]
 
-        def dies() -> None:
+        def count_down() -> None:
             kill[0] -= 1  # noqa: B023
             if kill[0] == 0:  # noqa: B023
                 raise KeyboardInterrupt
 
-        world.on_act = dies
+        world.on_act = count_down
         forward(crew_of(world, folder, []), "M4")
         world.on_act = lambda: None
         was_booting = world.ready_ms is not None and not cluster.nodes[2].running
-        told: list[Event] = []
-        result = forward(crew_of(world, folder, told), "M4")
+        events: list[Event] = []
+        result = forward(crew_of(world, folder, events), "M4")
         assert result.outcome in (Outcome.DONE, Outcome.NOTHING_TO_DO), (act, result.findings)
         assert world.started == 1, act
         if was_booting:
-            assert any("is booting: its gate is awaited" in event.text for event in told), act
+            assert any("is booting: its gate is awaited" in event.text for event in events), act
             return
     pytest.fail("no run was killed while the broker booted")
 
 
 def test_a_broker_whose_process_is_gone_is_started_again(tmp_path: Path) -> None:
-    told: list[Event] = []
+    events: list[Event] = []
     cluster = at_phase("M3")
-    crew = crew_of(FakeWorld(cluster), tmp_path, told)
+    crew = crew_of(FakeWorld(cluster), tmp_path, events)
     with crew.journal:
         crew.journal.append("begin", {"goal": FORWARD, "migration": identity_of(crew.inventory)})
         seq = crew.journal.append("intent", {"action": "restart-node", "target": "broker 2", "phase": "migration"}).seq
         crew.journal.append("starting", {"of": seq, "target": "broker 2", "phase": "migration"})
     assert cluster.stop(2)
     cluster.nodes[2].file = (cluster.nodes[2].file or "") + FLAG + QUORUM
-    result = forward(crew_of(FakeWorld(cluster), tmp_path, told), "M4")
+    result = forward(crew_of(FakeWorld(cluster), tmp_path, events), "M4")
     assert result.outcome is Outcome.DONE, result.findings
-    assert not any("is booting" in event.text for event in told)
+    assert not any("is booting" in event.text for event in events)
 
 
 def test_a_start_for_another_phase_is_not_a_boot(tmp_path: Path) -> None:
-    told: list[Event] = []
+    events: list[Event] = []
     cluster = at_phase("M6")
-    crew = crew_of(FakeWorld(cluster), tmp_path, told)
+    crew = crew_of(FakeWorld(cluster), tmp_path, events)
     with crew.journal:
         crew.journal.append("begin", {"goal": FORWARD, "migration": identity_of(crew.inventory)})
         seq = crew.journal.append("intent", {"action": "restart-node", "target": "broker 2", "phase": "migration"}).seq
         crew.journal.append("starting", {"of": seq, "target": "broker 2", "phase": "migration"})
-    assert forward(crew_of(FakeWorld(cluster), tmp_path, told), "M7").outcome is Outcome.DONE
-    assert not any("is booting" in event.text for event in told)
+    assert forward(crew_of(FakeWorld(cluster), tmp_path, events), "M7").outcome is Outcome.DONE
+    assert not any("is booting" in event.text for event in events)
 
 
-# --- what is told ---
+# --- what is reported ---
 
 
 def test_a_warning_that_is_not_accepted_is_reported_while_it_may_still_pass(tmp_path: Path) -> None:
-    told: list[Event] = []
-    crew = crew_of(FakeWorld(FakeCluster()), tmp_path, told)
+    events: list[Event] = []
+    crew = crew_of(FakeWorld(FakeCluster()), tmp_path, events)
     with crew.journal:
         guard = ForwardGuard(crew)
         run_migration(crew, WayForward(crew.inventory), goal=FORWARD, identity=identity_of(crew.inventory), guard=guard)
-    assert any(event.kind == "wait" and "findings to pass before" in event.text and event.seen for event in told)
+    assert any(event.kind == "wait" and "findings to pass before" in event.text and event.seen for event in events)
 
 
 def test_the_epoch_that_the_run_itself_raised_is_nothing_to_accept(tmp_path: Path) -> None:
@@ -223,13 +223,13 @@ def test_the_epoch_that_the_run_itself_raised_is_nothing_to_accept(tmp_path: Pat
 
 
 def test_a_rollback_that_goes_as_planned_raises_no_alarm(tmp_path: Path) -> None:
-    told: list[Event] = []
+    events: list[Event] = []
     cluster = at_phase("M6")
-    crew = crew_of(FakeWorld(cluster), tmp_path, told)
+    crew = crew_of(FakeWorld(cluster), tmp_path, events)
     with crew.journal:
         identity = identity_of(crew.inventory)
         run = run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
     assert run.outcome is Outcome.DONE, run.findings
-    states = [event.text for event in told if event.kind == "state"]
+    states = [event.text for event in events if event.kind == "state"]
     assert states[0].startswith("M6") and states[-1].startswith("M0")
     assert all(state.startswith("rollback, ") for state in states[1:-1]) and len(states) > 2

@@ -231,11 +231,11 @@ def test_it_agrees_with_the_image(events, batch_size: int, tmp_path_factory: pyt
     for at in range(0, len(records), batch_size):
         log.batch(*records[at : at + batch_size])
     facts = _facts(log, tmp_path_factory.mktemp("log"))
-    told = {
+    expected = {
         id: (registration.epoch, registration.migrating, registration.fenced, registration.in_controlled_shutdown)
         for id, registration in facts.registrations.items()
     }
-    assert told == {
+    assert expected == {
         id: (registered.epoch, registered.is_migrating_zk_broker, registered.fenced, registered.in_controlled_shutdown)
         for id, registered in facts.image.brokers.items()
     }

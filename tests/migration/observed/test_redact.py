@@ -158,11 +158,11 @@ def test_a_log_that_is_cut_stays_cut(size: int):
     data = _log().data[:size]
     hidden = redacted(data)
     assert not leaks(hidden)
-    told = [
+    texts = [
         [(entry.offset, getattr(entry.record, "id", "")) for entry in log_records([part], file="x")]
         for part in (data, hidden)
     ]
-    assert told[0] == told[1]
+    assert texts[0] == texts[1]
 
 
 @given(st.binary(max_size=60))

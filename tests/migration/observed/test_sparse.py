@@ -28,8 +28,8 @@ def bare_tree(seen: Seen) -> Observation:
     observation = seen.observation()
     assert observation.tree is not None
     lines = (json.loads(render_znode(znode)) for znode in observation.tree.znodes.values())
-    told = b"".join(json.dumps({"path": line["path"], "data": line["data"]}).encode() + b"\n" for line in lines)
-    return changed(observation, tree=tree_of(decode_znodes(told, file="zk.jsonl").znodes))
+    expected = b"".join(json.dumps({"path": line["path"], "data": line["data"]}).encode() + b"\n" for line in lines)
+    return changed(observation, tree=tree_of(decode_znodes(expected, file="zk.jsonl").znodes))
 
 
 def zookeeper_alone(seen: Seen) -> Observation:
@@ -108,7 +108,7 @@ def test_the_order_of_nodes_in_the_file_does_not_matter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "expected",
     [
         {"connect": "zk:2181", "chroot": "/prod/kafka"},
         {"connect": "zk:2181/prod/kafka"},
@@ -117,13 +117,13 @@ def test_the_order_of_nodes_in_the_file_does_not_matter(tmp_path: Path) -> None:
         {},
     ],
 )
-def test_a_chroot_that_was_not_given_is_found(tmp_path: Path, told: dict[str, str | None]) -> None:
+def test_a_chroot_that_was_not_given_is_found(tmp_path: Path, expected: dict[str, str | None]) -> None:
     folder = save(tmp_path / "seen", HEALTHY["M4L"].observation())
     lines = gzip.decompress((folder / "zk.jsonl.gz").read_bytes()).splitlines()
     below = [{**line, "path": "/prod/kafka" + line["path"]} for line in map(json.loads, lines)]
     (folder / "zk.jsonl.gz").write_bytes(gzip.compress("\n".join(map(json.dumps, below)).encode()))
     table = json.loads((folder / "observation.json").read_text())
-    (folder / "observation.json").write_text(json.dumps({**table, "zookeeper": told}))
+    (folder / "observation.json").write_text(json.dumps({**table, "zookeeper": expected}))
     seen = load_observation(str(folder))
     assert (seen.chroot, seen.tree is not None) == ("/prod/kafka", True)
     assert observed_state(seen).state is State.M4L

@@ -11,7 +11,7 @@ from kafkactl.migration.plan.afterwards import afterwards
 from tests.migration.observations import world
 
 
-def told(observation) -> dict[str, list[str]]:
+def notes_by_subject(observation) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for finding in afterwards(observation):
         found.setdefault(finding.id, []).append(finding.subject)
@@ -28,27 +28,27 @@ def test_the_next_steps_of_a_finalized_cluster_are_reported():
 
 def test_what_is_not_known_is_left_out():
     seen = world("M11").but(has_tree=False, state=None, versions=dict.fromkeys((1, 2, 3, 3001)), files={})
-    assert told(seen.observation()) == {}
+    assert notes_by_subject(seen.observation()) == {}
 
 
 @pytest.mark.parametrize(("level", "can_rise"), [(20, True), (21, False)])
 def test_a_level_that_can_rise(level: int, can_rise: bool):
     image = replace(world("M11").image, features={"metadata.version": level})
-    found = told(world("M11").logged(image=image).observation())
+    found = notes_by_subject(world("M11").logged(image=image).observation())
     assert ("metadata-version-can-be-raised" in found) is can_rise
 
 
 @pytest.mark.parametrize("key", ["zookeeper.connect", "inter.broker.protocol.version", "control.plane.listener.name"])
 def test_settings_of_the_past(key: str):
     observation = world("M11").file(1, key, "x").observation()
-    assert told(observation)["zookeeper-settings-left"] == ["broker 1"]
+    assert notes_by_subject(observation)["zookeeper-settings-left"] == ["broker 1"]
 
 
 def test_settings_that_controllers_decide_differently_are_reported_at_the_end_too():
     cluster = world("M11")
     for id in (1, 2):
         cluster.file(id, "min.insync.replicas", "2").file(id, "default.replication.factor", "3")
-    assert told(cluster.observation())["controller-setting-differs"] == [
+    assert notes_by_subject(cluster.observation())["controller-setting-differs"] == [
         "default.replication.factor",
         "min.insync.replicas",
     ]

@@ -92,8 +92,8 @@ def test_a_rack_is_known_by_file_registration_or_znode() -> None:
     observation = HEALTHY["M6"].observation()
     (log,) = observation.logs.values()
     registered = {id: changed(registration, rack=f"r{id}") for id, registration in log.registrations.items()}
-    told = changed(observation, logs={3001: changed(log, registrations=registered)})
-    evidence = evidence_of(told)
+    registered_in_log = changed(observation, logs={3001: changed(log, registrations=registered)})
+    evidence = evidence_of(registered_in_log)
     assert [rack_of(broker, evidence) for broker in evidence.brokers] == ["r1", "r2", "r3"]
-    step = plan_forward(told).pending[0]
+    step = plan_forward(registered_in_log).pending[0]
     assert step.node == 1

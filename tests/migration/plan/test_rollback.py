@@ -277,7 +277,7 @@ def _is_in_order(plan: Way) -> None:
         _places(steps, Move.WIPE_DISK),
     ]
     if plan.steps and _starts_the_first(steps):
-        order[6] = order[6][2:]  # nobody lives who could be elected: one broker is started before the election
+        order[6] = order[6][2:]  # no broker that could be elected runs: one is started before the election
     placed = [at for places in order for at in places]
     assert placed == sorted(placed)
     first = [at for at, step in enumerate(steps) if step.file is File.MIGRATION]

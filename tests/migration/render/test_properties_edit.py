@@ -29,10 +29,10 @@ def _read(data):
 
 
 @given(FILES, st.dictionaries(KEYS, VALUES, max_size=3), st.sets(KEYS, max_size=2), st.lists(KEYS, max_size=2))
-def test_java_reads_what_was_asked_for_and_the_rest_as_before(data, wanted, removed, beside):
+def test_java_reads_what_was_asked_for_and_the_rest_as_before(data, wanted, removed, others):
     before = _read(data)
     wanted = {key: value for key, value in wanted.items() if key not in removed}
-    edits = Edits(set=wanted, remove=removed, beside=dict.fromkeys(wanted, beside))
+    edits = Edits(set=wanted, remove=removed, beside=dict.fromkeys(wanted, others))
     after = edited(data, edits)
     assert _read(after) == {key: value for key, value in before.items() if key not in removed} | wanted
     assert edited(after, edits) == after

@@ -32,7 +32,7 @@ def but(observation: Observation, role: str | None = None, **fields: Any) -> Obs
     return changed(observation, nodes=tuple(nodes))
 
 
-def no_state_told(seen: Seen, **fields: Any) -> Observation:
+def without_state(seen: Seen, **fields: Any) -> Observation:
     """Neither a log nor a metric."""
     return changed(but(seen.observation(), metrics=None, **fields), logs={})
 
@@ -71,10 +71,10 @@ def test_a_leader_without_the_flag_has_ended_it_whatever_the_log_still_says() ->
 
 
 def test_where_no_source_says_that_it_is_not_finalized() -> None:
-    assert blocked(changed(no_state_told(_M8), nodes=_M8.observation().brokers)) == {"finalization-not-excluded"}
-    assert blocked(changed(no_state_told(_M8), nodes=())) == {"finalization-not-excluded"}
-    assert plan_rollback(no_state_told(_M8)).outcome is Outcome.PLANNED  # its controller has the flag
-    assert plan_rollback(changed(no_state_told(_M6), nodes=())).outcome is Outcome.PLANNED  # brokers in ZooKeeper
+    assert blocked(changed(without_state(_M8), nodes=_M8.observation().brokers)) == {"finalization-not-excluded"}
+    assert blocked(changed(without_state(_M8), nodes=())) == {"finalization-not-excluded"}
+    assert plan_rollback(without_state(_M8)).outcome is Outcome.PLANNED  # its controller has the flag
+    assert plan_rollback(changed(without_state(_M6), nodes=())).outcome is Outcome.PLANNED  # brokers in ZooKeeper
 
 
 # --- logs that are not of now ---
@@ -109,7 +109,7 @@ def test_a_log_that_waits_for_the_copy_while_a_broker_runs_on_kraft() -> None:
     ids=["written", "a minute ago", "longer ago", "not written"],
 )
 def test_controllers_next_to_a_zookeeper_controller_and_an_offset(age_ms: int, state: State) -> None:
-    seen = no_state_told(_M6.but(holder="zk", migration_age_ms=age_ms))
+    seen = without_state(_M6.but(holder="zk", migration_age_ms=age_ms))
     assert observed_state(seen).state is state
     assert plan_forward(seen).outcome is Outcome.REFUSED
     assert plan_rollback(seen).pending[0].action == "stop-controllers"
@@ -117,14 +117,14 @@ def test_controllers_next_to_a_zookeeper_controller_and_an_offset(age_ms: int, s
 
 @pytest.mark.parametrize("seen", [_M4L, _M6, _M8], ids=["M4L", "M6", "M8"])
 def test_without_znodes_and_without_a_state_of_the_quorum(seen: Seen) -> None:
-    found = changed(no_state_told(seen), tree=None)
+    found = changed(without_state(seen), tree=None)
     assert observed_state(found).state is State.NOT_ENOUGH_EVIDENCE
     assert blocked(found) == {"not-enough-evidence"}
 
 
 @pytest.mark.parametrize("modes", [{1: MIG, 2: MIG, 3: MIG}, {1: KR, 2: MIG, 3: MIG}], ids=["none on KRaft", "one"])
 def test_a_migration_znode_that_is_gone_while_kraft_holds_controller(modes: dict[int, Any]) -> None:
-    seen = no_state_told(_M6.but(modes=modes, migration=None))
+    seen = without_state(_M6.but(modes=modes, migration=None))
     assert observed_state(seen).state is State.LOST_MIGRATION_ZNODE
 
 

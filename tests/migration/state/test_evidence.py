@@ -48,16 +48,18 @@ def test_what_zookeeper_does_not_have_yet(offset: int, last: int | None, lag: in
     assert DualWrite(offset=offset, last=last, age_ms=0).lag == lag
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_a_saved_tree_without_versions_does_not_say_that_it_was_made_again(told: bool) -> None:
+@pytest.mark.parametrize("has_versions", [True, False])
+def test_a_saved_tree_without_versions_does_not_say_that_it_was_made_again(has_versions: bool) -> None:
     observation = _M8.observation()
     assert observation.tree is not None
     znodes = [
-        changed(znode, untold=frozenset() if told else frozenset({"version"})) if znode.path == "/migration" else znode
+        changed(znode, untold=frozenset() if has_versions else frozenset({"version"}))
+        if znode.path == "/migration"
+        else znode
         for znode in observation.tree.znodes.values()
     ]
     tree = changed(observation.tree, znodes={znode.path: znode for znode in znodes})
-    assert _is_version_untold(evidence_of(changed(observation, tree=tree))) is not told
+    assert _is_version_untold(evidence_of(changed(observation, tree=tree))) is not has_versions
 
 
 @pytest.mark.parametrize(("end", "is_left"), [(0, False), (1, True), (40, True)])

@@ -33,7 +33,7 @@ def _roll(*ids: int) -> list[str]:
     return [*waits, *(f"{word} {id}" for id in ids for word in ("restore-config", "restart-node"))]
 
 
-# Each capture: its state, and what is left of its way back (None: refused).
+# Each capture: its state, and the remaining steps of its rollback (None: refused).
 CAPTURES: dict[str, tuple[str, list[str] | None]] = {
     "M0": ("M0", []),
     "M2": ("M2", _WIPE),

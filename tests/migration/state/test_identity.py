@@ -90,8 +90,8 @@ def test_no_state_is_derived_from_a_foreign_quorum(log: int, foreign: tuple[int,
     for id in foreign:
         seen = answering(seen, f"controller {id}", cluster_id=OTHER)
     assert observed_state(seen).state is State.UNIDENTIFIED_NODES
-    told = check(seen)
-    assert "quorum-started-without-flag" not in [finding.id for finding in told] or len(foreign) < 3
+    findings = check(seen)
+    assert "quorum-started-without-flag" not in [finding.id for finding in findings] or len(foreign) < 3
     refused_everywhere(seen, "node-of-another-cluster")
 
 
@@ -121,7 +121,7 @@ def test_another_node_than_the_inventory_says() -> None:
 
 def test_a_node_that_does_not_say_who_it_is_decides_nothing() -> None:
     silent = answering(three("M8"), "controller 3001", cluster_id=None, node_id=None, denied=("DescribeCluster",))
-    assert observed_state(silent).state == "M8"  # its disk tells
+    assert observed_state(silent).state == "M8"  # read from its disk
     unseen = but(silent, "controller 3001", meta_properties=None)
     assert observed_state(unseen).state is State.UNIDENTIFIED_NODES
     refused_everywhere(unseen, "node-not-identified")

@@ -112,10 +112,10 @@ def test_the_clusters_time_is_that_of_the_leaders_answer_not_that_of_a_log_that_
     assert cluster_time_ms(seen, evidence.log) == _NOW
     leader = seen.controllers[0]
     assert leader.quorum is not None
-    told = tuple(
+    reported = tuple(
         changed(voter, last_caught_up_timestamp_ms=_NOW - 12_000) if voter.id == leader.id else voter
         for voter in leader.quorum.voters
     )
-    answered = changed(leader, quorum=changed(leader.quorum, voters=told))
+    answered = changed(leader, quorum=changed(leader.quorum, voters=reported))
     later = changed(seen, nodes=tuple(answered if node is leader else node for node in seen.nodes))
     assert cluster_time_ms(later, evidence_of(later).log) == _NOW - 12_000

@@ -28,7 +28,7 @@ DURING = [
     pytest.param(DURING_MS[::4], id="some"),
     pytest.param([at for at in DURING_MS if at not in DURING_MS[::4]], id="others", marks=pytest.mark.slow),
 ]
-ANSWER_MS = 10.0  # between the last answer and the request: what happens there nobody can know
+ANSWER_MS = 10.0  # between the last answer and the request: what happens there is not observable
 GATE = CatchUpLimits(samples=2, span_ms=500)
 FLAGS = ("--allow-size", "--accept-zero-tolerance")
 
@@ -99,11 +99,11 @@ def test_nothing_is_sent_that_a_dead_voter_would_have_to_commit(change, name, wh
             for dry_run in (True, False):
                 quorum = _quorum(name, Event(0, what, node_id))
                 result = change(quorum, name, after_ms=before_ms, dry_run=dry_run)
-                told = (name, what, node_id, before_ms, dry_run, result.outcome, result.findings)
-                assert quorum.wedged == [], told
+                summary = (name, what, node_id, before_ms, dry_run, result.outcome, result.findings)
+                assert quorum.wedged == [], summary
                 if node_id == 3 and name != "reassign":
                     expected = Outcome.REFUSED if name in ("remove-controller", "convert") else result.outcome
-                    assert result.outcome is expected, told
+                    assert result.outcome is expected, summary
 
 
 @pytest.mark.parametrize("node_id", [1, 3])

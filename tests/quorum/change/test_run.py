@@ -19,7 +19,7 @@ from kafkactl.quorum.plan import plan_addition, plan_conversion, plan_reassignme
 from kafkactl.quorum.state import ids_of
 from kafkactl.quorum.target import parse_target
 from tests.fakes.interruption import Killed, killed_at_every_act
-from tests.quorum.played import LOST, OK, TIMED_OUT, PlayedQuorum, Reaction
+from tests.quorum.played import LOST, OK, TIMED_OUT, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key, parse_key, world
 
 
@@ -88,7 +88,7 @@ def _ids(result):
     ],
 )
 def test_it_reaches_the_target(run, voters, observers, dead, target, sent):
-    quorum = PlayedQuorum(world=world(voters, observers=observers, dead=dead))
+    quorum = SteppedQuorum(world=world(voters, observers=observers, dead=dead))
     result = run(quorum, _reassign(target))
     assert result.outcome is Outcome.DONE, result.findings
     assert quorum.sent == sent
@@ -99,7 +99,7 @@ def test_it_reaches_the_target(run, voters, observers, dead, target, sent):
 
 
 def test_a_plan_alone_sends_and_writes_nothing(tmp_path):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"))
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"))
     result = plan_only(quorum, _reassign("1,2,3,4,5"), clock=quorum.clock)
     assert (result.outcome, quorum.sent, list(tmp_path.iterdir())) == (Outcome.PLANNED, [], [])
     assert [step.action.value for step in result.steps] == ["wait", "add", "wait", "add"]
@@ -121,7 +121,7 @@ def test_a_plan_alone_sends_and_writes_nothing(tmp_path):
     ],
 )
 def test_the_outcome_of_a_removal_is_read_not_guessed(run, reaction, outcome, sent):
-    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[reaction])
+    quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[reaction])
     result = run(quorum, _remove("3"))
     assert (result.outcome, quorum.sent) == (outcome, sent), result.findings
     state = {Outcome.DONE: "done", Outcome.FAILED: "failed", Outcome.UNKNOWN: "unknown"}[outcome]
@@ -130,7 +130,7 @@ def test_the_outcome_of_a_removal_is_read_not_guessed(run, reaction, outcome, se
 
 
 def test_a_lost_answer_is_not_decided_before_the_request_must_have_been_read(run):
-    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST, taken=False)], unread_ms=65_000)
+    quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST, taken=False)], unread_ms=65_000)
     assert run(quorum, _remove("3"), step_ms=1_000).outcome is Outcome.DONE
     assert quorum.clock.now_ms() > 65_000
 
@@ -138,7 +138,7 @@ def test_a_lost_answer_is_not_decided_before_the_request_must_have_been_read(run
 def test_a_request_that_arrived_twice_counts_once(run):
     """The second copy of the request has to wait for the first, and finds the change done."""
     waits = Answer(code=7, message="waiting for leader to handle previous voter change request")
-    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=waits, taken=False)])
+    quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=waits, taken=False)])
     quorum.at_action = lambda _, name: name == "observe" and quorum.sent and quorum.leave(key(3))
     result = run(quorum, _remove("3"))
     assert (result.outcome, _taken(result)) == (Outcome.DONE, [("remove", 3, "done")]), result.findings
@@ -147,14 +147,14 @@ def test_a_request_that_arrived_twice_counts_once(run):
 
 def test_it_gives_up_after_some_attempts(run):
     lagging = Answer(code=7, message="Aborted add voter operation since it is lagging behind")
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4"), reactions=[Reaction(answer=lagging, taken=False)] * 9)
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4"), reactions=[Reaction(answer=lagging, taken=False)] * 9)
     result = run(quorum, _add("4"))
     assert (result.outcome, quorum.sent) == (Outcome.FAILED, ["add 4"] * 3)
     assert "voter-change-failed" in _ids(result)
 
 
 def test_what_was_unknown_is_found_out_by_the_next_run(run):
-    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=TIMED_OUT, commits_after_ms=100_000)])
+    quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=TIMED_OUT, commits_after_ms=100_000)])
     assert run(quorum, _remove("3")).outcome is Outcome.UNKNOWN
     assert run(quorum, _remove("3"), step_ms=5_000).outcome is Outcome.UNKNOWN, "nothing else is sent meanwhile"
     assert run(quorum, _reassign("1,2,4", "--allow-size")).outcome is Outcome.DONE
@@ -162,28 +162,28 @@ def test_what_was_unknown_is_found_out_by_the_next_run(run):
 
 
 def test_the_wedge_is_never_sent(run):
-    quorum = PlayedQuorum(world=world("1 2 3", dead="3"))
+    quorum = SteppedQuorum(world=world("1 2 3", dead="3"))
     result = run(quorum, _remove("2"))
     assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
     assert "quorum-would-wedge" in _ids(result)
 
 
 def test_a_node_that_does_not_catch_up_is_not_added(run):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5", lag={4: 5_000}))
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5", lag={4: 5_000}))
     result = run(quorum, _reassign("1,2,3,4,5"), catch_up_ms=20_000)
     assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
     assert "candidate-not-caught-up" in _ids(result)
 
 
 def test_who_is_not_registered_has_no_endpoint(run):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"), registered=False)
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"), registered=False)
     result = run(quorum, _reassign("1,2,3,4,5"))
     assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
     assert "candidate-endpoint-unknown" in _ids(result)
 
 
 def test_a_change_by_another_operator_is_noticed(run):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5 6"))
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5 6"))
 
     def meanwhile(_, name):
         if name == "answered" and len(quorum.sent) == 1:
@@ -202,7 +202,7 @@ def test_a_change_by_another_operator_is_noticed(run):
 
 def test_who_comes_or_leaves_towards_the_target_is_welcome(run):
     """A controller with auto-join makes itself a voter while another one is being added."""
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5 6"))
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5 6"))
 
     def meanwhile(_, name):
         if name == "answered" and len(quorum.sent) == 1:
@@ -214,7 +214,7 @@ def test_who_comes_or_leaves_towards_the_target_is_welcome(run):
 
 
 def test_an_election_in_the_middle_is_waited_for(run):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5"))
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5"))
     alive = quorum.world.alive
 
     def meanwhile(number, name):
@@ -231,7 +231,7 @@ def test_an_election_in_the_middle_is_waited_for(run):
 
 
 def test_another_target_starts_again(run):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4 5 6"))
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4 5 6"))
     quorum.at_action = _killing(lambda name: name == "answered")
     with pytest.raises(Killed):
         run(quorum, _reassign("1,2,3,4,5"))
@@ -241,7 +241,7 @@ def test_another_target_starts_again(run):
 
 
 def test_a_voter_that_joins_again_is_reported(run):
-    quorum = PlayedQuorum(world=world("1 2 3 4"))
+    quorum = SteppedQuorum(world=world("1 2 3 4"))
 
     def again(_, name):
         if name == "look" and quorum.sent and quorum.clock.now_ms() > 3_000:
@@ -256,7 +256,7 @@ def test_a_voter_that_joins_again_is_reported(run):
 
 
 def test_a_cluster_that_is_behind_the_journal(run):
-    quorum = PlayedQuorum(world=world("1 2 3 4"))
+    quorum = SteppedQuorum(world=world("1 2 3 4"))
     quorum.clock.sleep_ms(100_000)
     assert run(quorum, _remove("3")).outcome is Outcome.DONE
     quorum.clock.at_ms = 0
@@ -266,7 +266,7 @@ def test_a_cluster_that_is_behind_the_journal(run):
 
 def test_a_conversion(run):
     not_yet = Answer(code=95, message="because not all of the voters support it")
-    quorum = PlayedQuorum(world=world("1 2 3", static=True), rehearsals=[not_yet, not_yet, OK])
+    quorum = SteppedQuorum(world=world("1 2 3", static=True), rehearsals=[not_yet, not_yet, OK])
     result = run(quorum, CONVERT)
     assert (result.outcome, quorum.sent) == (Outcome.DONE, ["upgrade"]), result.findings
     assert "configuration-names-static-voters" in _ids(result)
@@ -275,14 +275,14 @@ def test_a_conversion(run):
 
 def test_that_the_leader_has_not_heard_of_every_voter_is_reported_as_a_wait(tmp_path):
     not_yet = Answer(code=95, message="because not all of the voters support it")
-    quorum, events = PlayedQuorum(world=world("1 2 3", static=True), rehearsals=[not_yet, OK]), []
+    quorum, events = SteppedQuorum(world=world("1 2 3", static=True), rehearsals=[not_yet, OK]), []
     with open_journal(str(tmp_path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
         carry_out(quorum, CONVERT, journal, patience=QuorumWaitPolicy(), clock=quorum.clock, tell=events.append)
     assert "the leader has not heard from every voter yet" in [event.text for event in events if event.kind == "wait"]
 
 
 def test_where_nothing_is_seen_after_a_request_the_last_known_leader_is_reported(run):
-    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST)])
+    quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST)])
     observe = quorum._state
     quorum._state = lambda: replace(observe(), leader_id=-1) if quorum.sent else observe()
     result = run(quorum, _remove("4"))
@@ -291,7 +291,7 @@ def test_where_nothing_is_seen_after_a_request_the_last_known_leader_is_reported
 
 
 def test_a_conversion_that_the_leader_would_refuse_is_not_sent(run):
-    quorum = PlayedQuorum(world=world("1 2 3", static=True), rehearsals=[Answer(code=95, message="no")])
+    quorum = SteppedQuorum(world=world("1 2 3", static=True), rehearsals=[Answer(code=95, message="no")])
     result = run(quorum, CONVERT)
     assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
     assert "conversion-refused-by-leader" in _ids(result)
@@ -325,7 +325,7 @@ def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journe
     quick = QuorumWaitPolicy(gate=replace(QuorumWaitPolicy().gate, span_ms=500, samples=2), stays_away_ms=500)
 
     def start():
-        return PlayedQuorum(world=world(voters, observers=observers, dead=dead), reactions=[reaction])
+        return SteppedQuorum(world=world(voters, observers=observers, dead=dead), reactions=[reaction])
 
     def go(quorum, folder, fuse):
         quorum.at_action = fuse
@@ -341,11 +341,11 @@ def test_killed_at_every_action_the_next_run_reaches_the_target(tmp_path, journe
 @pytest.mark.parametrize(
     ("sample", "quorum", "sent"),
     [
-        ("done", PlayedQuorum(world=world("1 2 3 4 5")), []),
-        ("killed-before-request", PlayedQuorum(world=world("1 2 3 4", observers="5")), ["add 5"]),
-        ("killed-after-request", PlayedQuorum(world=world("1 2 3 4", observers="5 6")), ["add 5"]),
-        ("unknown", PlayedQuorum(world=world("1 2 4")), []),
-        ("not-sent-and-retried", PlayedQuorum(world=world("1 2 4")), []),
+        ("done", SteppedQuorum(world=world("1 2 3 4 5")), []),
+        ("killed-before-request", SteppedQuorum(world=world("1 2 3 4", observers="5")), ["add 5"]),
+        ("killed-after-request", SteppedQuorum(world=world("1 2 3 4", observers="5 6")), ["add 5"]),
+        ("unknown", SteppedQuorum(world=world("1 2 4")), []),
+        ("not-sent-and-retried", SteppedQuorum(world=world("1 2 4")), []),
     ],
 )
 def test_a_journal_of_the_version_before_is_resumed(run, tmp_path, sample, quorum, sent):
@@ -359,7 +359,7 @@ def test_a_journal_of_the_version_before_is_resumed(run, tmp_path, sample, quoru
 
 def test_a_journal_of_the_version_before_remembers_who_may_vote(run, tmp_path):
     shutil.copy(JOURNALS / "quorum-killed-before-request.jsonl", tmp_path / "journal.jsonl")
-    quorum = PlayedQuorum(world=world("1 2 3 4 6", observers="5"))
+    quorum = SteppedQuorum(world=world("1 2 3 4 6", observers="5"))
     quorum.clock.sleep_ms(200_000)
     result = run(quorum, _reassign("1,2,3,4,5"))
     assert (result.outcome, quorum.sent) == (Outcome.REFUSED, [])
@@ -367,7 +367,7 @@ def test_a_journal_of_the_version_before_remembers_who_may_vote(run, tmp_path):
 
 
 def test_interrupted_after_a_request_it_says_so(run):
-    quorum = PlayedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST, commits_after_ms=9_000)])
+    quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST, commits_after_ms=9_000)])
 
     def stop(_, name):
         if name == "look" and quorum.sent:
@@ -386,7 +386,7 @@ def test_interrupted_after_a_request_it_says_so(run):
 
 
 def test_interrupted_before_anything_was_sent_it_is_as_if_nothing_was(run):
-    quorum = PlayedQuorum(world=world("1 2 3", observers="4"))
+    quorum = SteppedQuorum(world=world("1 2 3", observers="4"))
 
     def stop(_, name):
         if name == "look" and quorum.clock.now_ms() > 2_000:
@@ -399,7 +399,7 @@ def test_interrupted_before_anything_was_sent_it_is_as_if_nothing_was(run):
 
 
 def test_nothing_can_be_observed(run):
-    quorum = PlayedQuorum(world=world("1 2 3"))
+    quorum = SteppedQuorum(world=world("1 2 3"))
 
     def gone(_, name):
         raise UnreachableError("refused", id="connection-refused")

@@ -281,12 +281,12 @@ def test_a_static_majority_that_would_be_blank():
         ("static-majority-blank", [1, 2, 3], [])
     ]
     quorum = {"controller.quorum.voters": "1@h1.example:9093,2@h2.example:9093,3@h3.example:9093"}
-    for replaced, told in (((1, 2), [[3]]), ((1,), [])):
+    for replaced, expected in (((1, 2), [[3]]), ((1,), [])):
         fleet = FleetBuilder(controllers=replaced, static=True, inventory={"existing_cluster": True})
         fleet.configs = dict.fromkeys(fleet.ids, quorum)
         plan = fleet.plan()
         assert plan.outcome is Outcome.PLANNED
-        assert [finding.evidence["others"] for finding in found(plan, "static-majority-blank")] == told
+        assert [finding.evidence["others"] for finding in found(plan, "static-majority-blank")] == expected
 
 
 def test_a_new_static_cluster_is_blank_everywhere():

@@ -167,8 +167,8 @@ def test_after_the_first_start_the_cluster_decides_and_nothing_is_refused(name, 
     before, now, id = DIFFERENT[name]
     plan = ensure(now, disks(formatted(before, release), started=True), release)
     assert plan.outcome is Outcome.NOTHING_TO_DO
-    (told,) = [finding for finding in plan.findings if finding.id == id]
-    assert told.severity is Severity.INFO
+    (reported,) = [finding for finding in plan.findings if finding.id == id]
+    assert reported.severity is Severity.INFO
 
 
 def test_another_cluster_is_always_refused():
@@ -206,19 +206,19 @@ def test_a_damaged_checkpoint_is_refused():
     file = observed.directories[0].bootstrap_checkpoint
     cut = replace(observed.directories[0], bootstrap_checkpoint=replace(file, content=file.content[:-10]))
     plan = ensure(request(), ObservedNode(directories=(cut, observed.directories[1])))
-    (told,) = (finding for finding in blockers(plan.findings) if finding.id == "checkpoint-damaged")
+    (reported,) = (finding for finding in blockers(plan.findings) if finding.id == "checkpoint-damaged")
     first = decode_checkpoint(file.content[:-10]).problems[0]
-    assert told.message == f"bootstrap.checkpoint in {DIRS[0]} is damaged: {first.reason} (byte {first.offset})"
+    assert reported.message == f"bootstrap.checkpoint in {DIRS[0]} is damaged: {first.reason} (byte {first.offset})"
 
 
 def test_a_directory_id_that_was_given_is_that_of_the_disk():
     """Voters of other nodes have it: with another id this node would never vote."""
     _, asked, _ = DIFFERENT["other-voters"]
     plan = ensure(asked, disks(formatted(request())))
-    (told,) = (finding for finding in blockers(plan.findings) if finding.id == "directory-id-mismatch")
-    assert told.subject == f"directory {DIRS[0]}"
-    assert told.evidence["expected"] == "MvDxzVmcRsaTz33bUuRU6A"
-    assert told.evidence["found"] != told.evidence["expected"]
+    (reported,) = (finding for finding in blockers(plan.findings) if finding.id == "directory-id-mismatch")
+    assert reported.subject == f"directory {DIRS[0]}"
+    assert reported.evidence["expected"] == "MvDxzVmcRsaTz33bUuRU6A"
+    assert reported.evidence["found"] != reported.evidence["expected"]
 
 
 def test_a_new_data_disk_next_to_formatted_ones_is_formatted():

@@ -98,7 +98,7 @@ def test_a_leader_that_others_follow_out_of_sight_leaves_the_operators_word() ->
     ("voters", "refused", "expected"),
     [
         ({1, 2, 3}, {2, 3}, REFUSED),
-        ({1, 2, 3}, {2}, REFUSED),  # 3 alone is no majority, whatever it does
+        ({1, 2, 3}, {2}, REFUSED),  # 3 alone can never be a majority
         ({1, 2, 3}, set(), [("quorum-not-observed", Severity.WARNING)]),
         ({1, 2, 3, 4, 5}, {2}, [("quorum-not-observed", Severity.WARNING)]),
         ({1, 2, 3, 4, 5}, {2, 3}, REFUSED),

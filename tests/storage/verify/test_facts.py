@@ -103,9 +103,9 @@ def test_a_link_to_nothing_is_an_empty_directory_to_java(state, error, kind):
     assert (found.kind, found.problem) == (kind, None if kind is DirectoryClass.EMPTY else error)
 
 
-@pytest.mark.parametrize(("version", "stored", "told"), [(0, 1, True), (0, None, False), (1, 1, False)])
-def test_only_version_0_is_of_zookeeper_mode(version, stored, told):
-    assert bool(list(_version_0(facts(meta=Some(version=version, stored_id=stored))))) is told
+@pytest.mark.parametrize(("version", "stored", "expected"), [(0, 1, True), (0, None, False), (1, 1, False)])
+def test_only_version_0_is_of_zookeeper_mode(version, stored, expected):
+    assert bool(list(_version_0(facts(meta=Some(version=version, stored_id=stored))))) is expected
 
 
 @pytest.mark.parametrize(

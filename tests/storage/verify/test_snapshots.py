@@ -106,7 +106,7 @@ def test_levels_in_the_snapshot_count(lived):
 
 def test_levels_in_the_log_before_it_do_not(lived):
     made = lived("4.3.1", metadata_version=29)
-    assert made.verify("4.2.1").will_start is True  # 30 stood in the log, before the snapshot
+    assert made.verify("4.2.1").will_start is True  # the log had level 30 before the snapshot
 
 
 def test_a_log_that_begins_behind_all_snapshots(lived):

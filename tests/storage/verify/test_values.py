@@ -117,6 +117,6 @@ def test_a_fifo_with_the_name_of_a_segment_is_reported_and_not_waited_for(node):
     os.mkfifo(made.path(f"d1/__cluster_metadata-0/{name}"))
     answer = verify(made)
     assert answer.will_start is True
-    (told,) = [finding for finding in answer.findings if finding.id == "log-file-not-regular"]
-    assert told.subject == f"file {made.root}/d1/__cluster_metadata-0/{name}"
-    assert "a FIFO" in told.message
+    (reported,) = [finding for finding in answer.findings if finding.id == "log-file-not-regular"]
+    assert reported.subject == f"file {made.root}/d1/__cluster_metadata-0/{name}"
+    assert "a FIFO" in reported.message

@@ -216,7 +216,7 @@ class TestOAuthBearer:
             assert (error.id, len(seen)) == ("token-not-available", 1)
 
     @pytest.mark.parametrize(
-        ("answer", "told"),
+        ("answer", "expected"),
         [
             ({"error": "invalid_client", "error_description": SECRET}, "HTTP status 401, invalid_client"),
             ({"error": "invalid_client " + SECRET}, "HTTP status 401"),
@@ -225,12 +225,12 @@ class TestOAuthBearer:
             (None, "HTTP status 401"),
         ],
     )
-    def test_why_an_endpoint_refuses(self, answer: Any, told: str) -> None:
+    def test_why_an_endpoint_refuses(self, answer: Any, expected: str) -> None:
         """By one of RFC 6749's words, and by which server; nothing else that it says is repeated."""
         with endpoint(401, answer) as (url, _), Server(b"") as broker:
             options = f'clientId="me" clientSecret="{SECRET}"'
             error = refused(lambda: connected(broker, "OAUTHBEARER", options, sasl_oauthbearer_token_endpoint_url=url))
-        assert error.message == f"{url} gives no token: {told}"
+        assert error.message == f"{url} gives no token: {expected}"
 
     def test_an_endpoint_at_a_port_that_cannot_be(self) -> None:
         options, url = f'clientId="me" clientSecret="{SECRET}"', "https://h:99999/token"

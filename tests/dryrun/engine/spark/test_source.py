@@ -125,7 +125,7 @@ def test_the_logs_are_as_odd_as_their_names(answers: dict[str, tuple[Loaded, Loa
     assert answers["never ended"][1].image.transaction is not None
 
 
-# --- what can be told before Spark starts -------------------------------------------------------------------------
+# --- what is known before Spark starts ----------------------------------------------------------------------------
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
