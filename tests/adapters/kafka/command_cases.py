@@ -20,7 +20,7 @@ from tests.adapters.kafka.kept_cases import CaseEnd
 from tests.fakes.operated_quorum import DEAD_BROKER, OperatedQuorum
 from tests.fakes.proxy import Fault, FaultPlan
 
-ENDS_WITHIN_S = 2.5  # after the limit, beside what it waited for a processor: a process that starts and ends
+ENDS_WITHIN_S = 2.5  # after the limit, in addition to what it waited for a processor: a process that starts and ends
 _CHANGES = ("UpdateFeatures", "UnregisterBroker")
 _OUTCOMES = {0: ("done", "nothing-to-do"), 1: ("failed",), 3: ("refused",), 5: ("partial",), 6: ("unknown",)}
 _BUG = ("Traceback", "internal-error")
