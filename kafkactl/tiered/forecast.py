@@ -13,7 +13,7 @@ from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.coverage import next_segment_base
-from kafkactl.tiered.audit.findings import place_of, subject_of
+from kafkactl.tiered.audit.findings import PlaceDict, place_of, subject_of
 from kafkactl.tiered.audit.metadata_findings import stopped_brokers
 from kafkactl.tiered.cluster_view import COPY_DISABLE, ReplicaLog
 from kafkactl.tiered.ledger import Ledger, MetadataLog, merged
@@ -64,12 +64,9 @@ class CandidateDict(TypedDict):
     unreachable: UnreachableDict | None
 
 
-class ForecastDict(TypedDict):
+class ForecastDict(PlaceDict):
     """A partition and its replicas, in an answer."""
 
-    topic: str
-    topic_id: str
-    partition: int
     leader: int | None
     log_start_offset: int | None
     candidates: list[CandidateDict]
@@ -143,9 +140,7 @@ class PartitionForecast:
     def to_dict(self) -> ForecastDict:
         """As in an answer."""
         return {
-            "topic": self.case.topic,
-            "topic_id": self.case.topic_id,
-            "partition": self.case.key.partition,
+            **place_of(self.case),
             "leader": self.case.leader,
             "log_start_offset": self.case.log_start,
             "candidates": [candidate.to_dict() for candidate in self.candidates],
