@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 from kafkactl.protocol.json_form import to_json
 from kafkactl.schema.definitions import remote_log_record
 from kafkactl.tiered.audit.case import PartitionCase
+from kafkactl.tiered.audit.findings import PlaceDict
 from kafkactl.tiered.epoch_index import Segment
 from kafkactl.tiered.reading import PlacedRecord
 from kafkactl.values import Uuid
@@ -20,12 +21,9 @@ class EpochStartDict(TypedDict):
     start_offset: int
 
 
-class SegmentDict(TypedDict):
+class SegmentDict(PlaceDict):
     """A segment by its records in the metadata topic; commands/models/tiered.py describes the fields."""
 
-    topic: str
-    topic_id: str
-    partition: int
     segment_id: str
     state: str
     start_offset: int

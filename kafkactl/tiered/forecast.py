@@ -7,13 +7,13 @@ partition that it has, wherever they lie (`ConsumerTask.java`). So what it knows
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.coverage import next_segment_base
-from kafkactl.tiered.audit.findings import place_of, subject_of
+from kafkactl.tiered.audit.findings import PlaceDict, place_of, subject_of
 from kafkactl.tiered.audit.metadata_findings import stopped_brokers
 from kafkactl.tiered.cluster_view import COPY_DISABLE, ReplicaLog
 from kafkactl.tiered.ledger import Ledger, MetadataLog, merged
@@ -30,6 +30,48 @@ LOG_START_JUMPS: Final = "log-start-would-jump"
 UPLOADS_STOP: Final = "uploads-would-stop"
 
 
+class UnreachableDict(TypedDict):
+    """What consumers would lose, in an answer."""
+
+    from_offset: int
+    to_offset: int
+    segments: int
+    bytes: int
+
+
+class StoppedByDict(TypedDict):
+    """The record that ends a metadata consumer, in an answer."""
+
+    metadata_partition: int
+    offset: int
+
+
+class CandidateDict(TypedDict):
+    """A replica as leader, in an answer; commands/models/tiered.py describes the fields."""
+
+    broker_id: int
+    leads_now: bool
+    alive: bool | None
+    reads_metadata_partitions: list[int]
+    knows_segments: bool
+    consumer: str
+    stopped_by: StoppedByDict | None
+    uploads: str
+    highest_offset: int | None
+    log_start_offset: int | None
+    next_upload_offset: int | None
+    next_segment_base_offset: int | None
+    unreachable: UnreachableDict | None
+
+
+class ForecastDict(PlaceDict):
+    """A partition and its replicas, in an answer."""
+
+    leader: int | None
+    log_start_offset: int | None
+    candidates: list[CandidateDict]
+
+
 @frozen
 class Unreachable:
     """Offsets that consumers lose, both ends included, and the segments that hold them."""
@@ -39,7 +81,7 @@ class Unreachable:
     segments: int
     size: int
 
-    def to_dict(self) -> dict[str, int]:
+    def to_dict(self) -> UnreachableDict:
         """As in an answer."""
         return {"from_offset": self.first, "to_offset": self.last, "segments": self.segments, "bytes": self.size}
 
@@ -68,7 +110,7 @@ class Candidate:
         """Whether consumers or uploads would lose something."""
         return self.unreachable is not None or self.consumer in (STOPPED, STOPS)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> CandidateDict:
         """As in an answer."""
         stopped = self.stopped_by
         return {
@@ -95,7 +137,7 @@ class PartitionForecast:
     case: PartitionCase
     candidates: tuple[Candidate, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ForecastDict:
         """As in an answer."""
         return {
             **place_of(self.case),

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypedDict
 from kafkactl.findings import Finding
 from kafkactl.tiered.audit.case import PartitionCase
 from kafkactl.tiered.audit.coverage import HoleDict, covered, joined
+from kafkactl.tiered.audit.findings import PlaceDict, place_of
 from kafkactl.tiered.audit.run import StatusDict
 from kafkactl.tiered.audit.segment_findings import orphan_reason
 from kafkactl.tiered.epoch_index import Segment
@@ -52,12 +53,9 @@ class LocalDict(TypedDict):
     offsets: int | None
 
 
-class PictureDict(TypedDict):
+class PictureDict(PlaceDict):
     """The offsets of a partition, as they are drawn; commands/models/tiered.py describes the fields."""
 
-    topic: str
-    topic_id: str
-    partition: int
     exists: bool | None
     whole: bool
     from_offset: int
@@ -109,9 +107,7 @@ def picture_of(partition: PartitionCase, holes: Sequence[HoleDict]) -> PictureDi
     known = [offset for offset in edges if offset is not None and offset >= 0]
     ends = [*known, *(last for _, last in every), *([] if partition.log_end is None else [partition.log_end - 1])]
     return {
-        "topic": partition.topic,
-        "topic_id": partition.topic_id,
-        "partition": partition.key.partition,
+        **place_of(partition),
         "exists": partition.exists,
         "whole": partition.is_whole,
         "from_offset": min([*known, *(first for first, _ in every)], default=0),

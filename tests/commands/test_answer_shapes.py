@@ -21,7 +21,7 @@ from kafkactl.quorum import answer as quorum_answer
 from kafkactl.recover import losses
 from kafkactl.storage import log_check
 from kafkactl.tiered import answers as tiered_answers
-from kafkactl.tiered import bucket, pictures
+from kafkactl.tiered import bucket, forecast, pictures
 from kafkactl.tiered.audit import coverage
 from kafkactl.tiered.audit import run as tiered_audit
 from kafkactl.values import EndpointDict
@@ -99,6 +99,10 @@ PAIRS: list[tuple[Any, Any]] = [
     (tiered_audit.OrphansDict, tiered.Orphans),
     (coverage.HoleDict, tiered.Hole),
     (tiered_pages.ReportDict, tiered.TieredReport),
+    (forecast.ForecastDict, tiered.ForecastPartition),
+    (forecast.CandidateDict, tiered.Candidate),
+    (forecast.StoppedByDict, tiered.StoppedBy),
+    (forecast.UnreachableDict, tiered.Unreachable),
     (pictures.PictureDict, tiered.Picture),
     (pictures.LaneDict, tiered.Lane),
     (pictures.OthersDict, tiered.OtherSegments),

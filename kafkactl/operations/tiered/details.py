@@ -12,6 +12,7 @@ from typing import Any, Final
 from kafkactl.dryrun.detail_tables import BOOL, INT, TEXT, Table
 from kafkactl.operations.tiered import Filters, Loaded, audit, each_segment
 from kafkactl.shown import json_text
+from kafkactl.tiered.audit.findings import place_of
 from kafkactl.values import Uuid
 
 _PLACE: Final = (("topic", TEXT), ("topic_id", TEXT), ("partition", INT))
@@ -94,10 +95,5 @@ def _objects(loaded: Loaded) -> Iterator[dict[str, Any]]:
             entry |= {"segment_id": str(Uuid(named.segment_id)), "suffix": named.suffix}
             if named.segment_id in known:
                 partition, state = known[named.segment_id]
-                entry |= {
-                    "topic": partition.topic,
-                    "topic_id": partition.topic_id,
-                    "partition": partition.key.partition,
-                    "state": state,
-                }
+                entry |= {**place_of(partition), "state": state}
         yield entry

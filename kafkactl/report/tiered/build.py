@@ -1,20 +1,23 @@
-"""From an answer of `kafkactl tiered report` to a report: findings and what they cost, then the topics, worst first.
-
-The answer is in JSON's types: `findings`, `partitions`, `source` and `totals` as in an audit, `pictures` of the
-partitions that are drawn, `orphan_ages` by topic, and `forecast`, which is null where no replica is known.
-"""
+"""From an answer of `kafkactl tiered report` to a report: findings and what they cost, then the topics, worst first."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.report.model import TONES, Bars, Block, Cell, Facts, Report, Section, Series, Table
 from kafkactl.report.tiered.strips import metadata_strip, orphan_bars, strip_of
 from kafkactl.report.tiered.verdict import meaning_of, verdict_of
 from kafkactl.report.timeline import clock
 from kafkactl.wording import counted, plural, size_text
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered.pages import ReportDict
+    from kafkactl.tiered.audit.run import StatusDict, TotalsDict
+    from kafkactl.tiered.bucket import BucketDict
+    from kafkactl.tiered.forecast import CandidateDict, ForecastDict
+    from kafkactl.tiered.pictures import OrphanAgesDict, PictureDict
 
 SHOWN_FINDINGS: Final = 40
 SHOWN_ALIKE: Final = 3  # of one id
@@ -25,7 +28,7 @@ _TONES: Final = {"blocker": "bad", "warning": "warn", "info": "plain"}
 Findings = Sequence[Mapping[str, Any]]
 
 
-def tiered_report_of(answer: Mapping[str, Any], *, written_by: str = "kafkactl") -> Report:
+def tiered_report_of(answer: ReportDict, *, written_by: str = "kafkactl") -> Report:
     """The page of an audit and a forecast."""
     findings = answer["findings"]
     topics = _topics(answer)
@@ -52,13 +55,13 @@ class _Topic:
 
     def __init__(self, name: str, topic_id: str) -> None:
         self.name, self.topic_id = name, topic_id
-        self.pictures: list[Mapping[str, Any]] = []
-        self.partitions: list[Mapping[str, Any]] = []
+        self.pictures: list[PictureDict] = []
+        self.partitions: list[StatusDict] = []
         self.findings: list[Mapping[str, Any]] = []
-        self.ages: Mapping[str, Any] | None = None
+        self.ages: OrphanAgesDict | None = None
 
 
-def _topics(answer: Mapping[str, Any]) -> dict[str, _Topic]:
+def _topics(answer: ReportDict) -> dict[str, _Topic]:
     """In the order of the pictures, which is the worst first."""
     found: dict[str, _Topic] = {}
     for picture in answer["pictures"]:
@@ -80,7 +83,7 @@ def _topics(answer: Mapping[str, Any]) -> dict[str, _Topic]:
 # --- the first screen -----------------------------------------------------------------------------------------------
 
 
-def _source(answer: Mapping[str, Any]) -> Facts:
+def _source(answer: ReportDict) -> Facts:
     source, totals = answer["source"], answer["totals"]
     read = source["metadata_partitions"]
     bucket = source["bucket"]
@@ -96,17 +99,18 @@ def _source(answer: Mapping[str, Any]) -> Facts:
     return Facts(rows=tuple((name, Cell(text)) for name, text in rows if text is not None))
 
 
-def _counted(totals: Mapping[str, Any]) -> Iterator[str]:
-    for noun in ("topic", "partition", "segment"):
-        yield f"{totals[f'{noun}s']:,} {plural(noun, totals[f'{noun}s'])}"
+def _counted(totals: TotalsDict) -> Iterator[str]:
+    sums = totals["topics"], totals["partitions"], totals["segments"]
+    for count, noun in zip(sums, ("topic", "partition", "segment"), strict=True):
+        yield f"{count:,} {plural(noun, count)}"
 
 
-def _bucket(bucket: Mapping[str, Any]) -> str:
+def _bucket(bucket: BucketDict) -> str:
     layout = f", layout {bucket['layout']}" if bucket["layout"] else ", no key names a segment"
     return f"{bucket['path']}: {bucket['objects']:,} objects, {size_text(bucket['bytes'])}{layout}"
 
 
-def _overview(sections: Iterable[Section], topics: Iterable[_Topic], answer: Mapping[str, Any]) -> Table:
+def _overview(sections: Iterable[Section], topics: Iterable[_Topic], answer: ReportDict) -> Table:
     rows = tuple(
         (
             Cell(section.title),
@@ -130,7 +134,7 @@ def _overview(sections: Iterable[Section], topics: Iterable[_Topic], answer: Map
 # --- findings and what they cost ------------------------------------------------------------------------------------
 
 
-def _summary(answer: Mapping[str, Any]) -> Iterator[Block]:
+def _summary(answer: ReportDict) -> Iterator[Block]:
     findings = answer["findings"]
     if findings:
         yield _by_kind(findings)
@@ -180,7 +184,7 @@ def _bytes_by_finding(findings: Findings) -> Iterator[Bars]:
         )
 
 
-def _bytes_by_topic(answer: Mapping[str, Any]) -> Iterator[Bars]:
+def _bytes_by_topic(answer: ReportDict) -> Iterator[Bars]:
     sums: dict[tuple[str, str], list[int]] = {}
     for partition in answer["partitions"]:
         found = sums.setdefault((partition["topic"], partition["topic_id"]), [0, 0, 0])
@@ -287,7 +291,7 @@ def _topic_findings(findings: Findings) -> Table:
 # --- the metadata topic and the forecast ----------------------------------------------------------------------------
 
 
-def _metadata(answer: Mapping[str, Any]) -> Iterator[Block]:
+def _metadata(answer: ReportDict) -> Iterator[Block]:
     strip = metadata_strip(answer["source"]["metadata_partitions"], answer["findings"])
     if strip is not None:
         yield strip
@@ -295,7 +299,7 @@ def _metadata(answer: Mapping[str, Any]) -> Iterator[Block]:
         yield from _forecast(answer["forecast"])
 
 
-def _forecast(partitions: Findings) -> Iterator[Block]:
+def _forecast(partitions: Sequence[ForecastDict]) -> Iterator[Block]:
     every = [(partition, candidate) for partition in partitions for candidate in partition["candidates"]]
     harmful = [entry for entry in every if _harms(entry[1])]
     yield Facts(
@@ -304,7 +308,7 @@ def _forecast(partitions: Findings) -> Iterator[Block]:
             ("that would do harm", Cell(f"{len(harmful):,}", "bad" if harmful else "good")),
         )
     )
-    harmful.sort(key=lambda entry: (entry[1]["alive"] is False, -(entry[1]["unreachable"] or {}).get("bytes", 0)))
+    harmful.sort(key=lambda entry: (entry[1]["alive"] is False, -_lost_bytes(entry[1])))
     if harmful:
         yield Table(
             title="Replicas that would do harm as leader",
@@ -314,11 +318,15 @@ def _forecast(partitions: Findings) -> Iterator[Block]:
         )
 
 
-def _harms(candidate: Mapping[str, Any]) -> bool:
+def _harms(candidate: CandidateDict) -> bool:
     return candidate["unreachable"] is not None or candidate["consumer"] in ("stopped", "stops-at-restart")
 
 
-def _candidate(partition: Mapping[str, Any], candidate: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _lost_bytes(candidate: CandidateDict) -> int:
+    return 0 if candidate["unreachable"] is None else candidate["unreachable"]["bytes"]
+
+
+def _candidate(partition: ForecastDict, candidate: CandidateDict) -> tuple[Cell, ...]:
     lost, start = candidate["unreachable"], candidate["log_start_offset"]
     consumer = candidate["consumer"]
     return (

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.report.model import Bars, Lane, Series, Span, Strip
 from kafkactl.wording import counted, first_few, plural, size_text
+
+if TYPE_CHECKING:
+    from kafkactl.operations.tiered import MetadataPartitionDict
+    from kafkactl.tiered.pictures import AgeDict, LaneDict, LocalDict, OrphanAgesDict, OthersDict, PictureDict
 
 LANES: Final = 50  # metadata partitions in a picture
 _TOLD: Final = 4  # ranges that a text names
@@ -23,66 +27,69 @@ _OTHERS: Final[Mapping[str, tuple[str, str]]] = {
     "lost-with-metadata": ("lost with deleted metadata", "bad"),
     "partition-delete-record": ("forgotten: partition-delete", "bad"),
 }
-_MARKS: Final = (
-    ("log_start_offset", "log start"),
-    ("highest_offset", "highest copied"),
-    ("next_upload_offset", "next upload"),
-)
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
 
 
-def strip_of(picture: Mapping[str, Any]) -> Strip:
+def strip_of(picture: PictureDict) -> Strip:
     """The offsets of one partition: remote, local, both, holes, and segments that serve no reader."""
     first, last = picture["from_offset"], picture["to_offset"]
     others = [_other_lane(other) for other in picture["others"]]
-    lanes = [_remote_lane(picture), *([] if picture["local"] is None else [_local_lane(picture)]), *others]
+    local = picture["local"]
+    lanes = [_remote_lane(picture), *([] if local is None else [_local_lane(picture, local)]), *others]
+    marks = (
+        (picture["log_start_offset"], "log start"),
+        (picture["highest_offset"], "highest copied"),
+        (picture["next_upload_offset"], "next upload"),
+    )
     return Strip(
         title=f"{picture['topic']}-{picture['partition']}",
         text=" ".join(_told(picture)),
         first=first,
         last=last,
         lanes=tuple(lanes),
-        marks=tuple(
-            (picture[name], words) for name, words in _MARKS if picture[name] is not None and picture[name] >= 0
-        ),
+        marks=tuple((offset, words) for offset, words in marks if offset is not None and offset >= 0),
         legend=tuple(_legend(picture)),
     )
 
 
-def _legend(picture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    both = 0 if picture["both"] is None else picture["both"]["offsets"]
+def _legend(picture: PictureDict) -> Iterator[tuple[str, str]]:
+    both, local = _both(picture)["offsets"], picture["local"]
     if picture["remote"]["offsets"] > both:
-        yield ("only remote" if picture["local"] is not None else "remote"), "t-plain"
+        yield ("only remote" if local is not None else "remote"), "t-plain"
     if both:
         yield "remote and local", "t-good"
-    if picture["local"] is not None and picture["local"]["offsets"] != both:
+    if local is not None and local["offsets"] != both:
         yield "only local", "t-dim"
     if picture["holes"]["offsets"]:
         yield "hole", "gone"
 
 
-def _remote_lane(picture: Mapping[str, Any]) -> Lane:
-    remote, holes, both = picture["remote"], picture["holes"], picture["both"]
+def _both(picture: PictureDict) -> LaneDict:
+    """What is remote and local; nothing where the local log is not known."""
+    return picture["both"] or {"offsets": 0, "ranges_total": 0, "ranges": []}
+
+
+def _remote_lane(picture: PictureDict) -> Lane:
+    remote, holes, both = picture["remote"], picture["holes"], _both(picture)
     spans = [_span(part, "plain", "remote") for part in remote["ranges"]]
-    spans += [_span(part, "good", "remote and local") for part in (both or {}).get("ranges", ())]
+    spans += [_span(part, "good", "remote and local") for part in both["ranges"]]
     spans += [_span(part, "gone", "hole") for part in holes["ranges"]]
     lost = f", {holes['offsets']:,} in holes" if holes["offsets"] else ""
     return Lane(name="remote", value=f"{_offsets(remote['offsets'])}{lost}", spans=tuple(spans))
 
 
-def _local_lane(picture: Mapping[str, Any]) -> Lane:
-    local, both = picture["local"], picture["both"]
+def _local_lane(picture: PictureDict, local: LocalDict) -> Lane:
     first, last = local["from_offset"], local["to_offset"]
     spans = []
     if last is None or last >= first:
         spans.append(Span(first, picture["to_offset"] if last is None else last, "dim", f"local: from {first:,} on"))
-    spans += [_span(part, "good", "remote and local") for part in both["ranges"]]
-    value = f"from {first:,} on" if last is None else _offsets(local["offsets"])
+    spans += [_span(part, "good", "remote and local") for part in _both(picture)["ranges"]]
+    value = f"from {first:,} on" if local["offsets"] is None else _offsets(local["offsets"])
     return Lane(name="local", value=value, spans=tuple(spans))
 
 
-def _other_lane(other: Mapping[str, Any]) -> Lane:
+def _other_lane(other: OthersDict) -> Lane:
     name, tone = _OTHERS[other["what"]]
     spans = tuple(_span(part, tone, name) for part in other["ranges"])
     return Lane(name=name, value=_segments(other), spans=spans)
@@ -92,9 +99,9 @@ def _span(part: Sequence[int], form: str, words: str) -> Span:
     return Span(part[0], part[1], form, f"{words}: {_range(part)}")
 
 
-def _told(picture: Mapping[str, Any]) -> Iterator[str]:
+def _told(picture: PictureDict) -> Iterator[str]:
     """The numbers of a picture in sentences."""
-    remote, local, both, holes = picture["remote"], picture["local"], picture["both"], picture["holes"]
+    remote, local, both, holes = picture["remote"], picture["local"], _both(picture), picture["holes"]
     yield f"Offsets {picture['from_offset']:,} to {picture['to_offset']:,}:"
     if local is None:
         yield f"{remote['offsets']:,} remote; the local log is not known."
@@ -116,7 +123,7 @@ def _told(picture: Mapping[str, Any]) -> Iterator[str]:
         yield "The topic is deleted: no broker deletes these segments."
 
 
-def _segments(other: Mapping[str, Any]) -> str:
+def _segments(other: OthersDict | OrphanAgesDict) -> str:
     return f"{other['segments']:,} {plural('segment', other['segments'])}, {size_text(other['bytes'])}"
 
 
@@ -128,7 +135,7 @@ def _range(part: Sequence[int]) -> str:
     return f"{part[0]:,} to {part[1]:,}"
 
 
-def _ranges(lane: Mapping[str, Any]) -> str:
+def _ranges(lane: LaneDict) -> str:
     shown = ", ".join(_range(part) for part in lane["ranges"][:_TOLD])
     more = lane["ranges_total"] - min(_TOLD, len(lane["ranges"]))
     return f"{shown} and {more:,} more" if more > 0 else shown
@@ -137,7 +144,7 @@ def _ranges(lane: Mapping[str, Any]) -> str:
 # --- orphans --------------------------------------------------------------------------------------------------------
 
 
-def orphan_bars(ages: Mapping[str, Any]) -> Bars:
+def orphan_bars(ages: OrphanAgesDict) -> Bars:
     """The orphaned copies of a topic by age."""
     oldest = "" if ages["oldest_ms"] is None else f"; the oldest is {age_text(ages['oldest_ms'])} old"
     told = "; ".join(
@@ -153,7 +160,7 @@ def orphan_bars(ages: Mapping[str, Any]) -> Bars:
     )
 
 
-def _age_name(part: Mapping[str, Any]) -> str:
+def _age_name(part: AgeDict) -> str:
     if part["below_ms"] is None:
         return f"{age_text(part['from_ms'])} and older"
     return f"{age_text(part['from_ms'])} to {age_text(part['below_ms'])}" if part["from_ms"] else (
@@ -185,7 +192,7 @@ _AT: Final = {
 _TROUBLE: Final = frozenset({*_AT, "metadata-log-start-moved", "metadata-view-incomplete"})
 
 
-def metadata_strip(partitions: Sequence[Mapping[str, Any]], findings: Iterable[Mapping[str, Any]]) -> Strip | None:
+def metadata_strip(partitions: Sequence[MetadataPartitionDict], findings: Iterable[Mapping[str, Any]]) -> Strip | None:
     """What was read of each metadata partition; those with findings first. None where nothing has an offset."""
     by_partition: dict[int, list[Mapping[str, Any]]] = {}
     for finding in findings:
@@ -223,7 +230,7 @@ def metadata_strip(partitions: Sequence[Mapping[str, Any]], findings: Iterable[M
     )
 
 
-def _records(row: Mapping[str, Any] | None) -> str:
+def _records(row: MetadataPartitionDict | None) -> str:
     return "not read" if row is None else f"{row['records']:,} {plural('record', row['records'])}"
 
 
@@ -231,7 +238,7 @@ def _words(spans: Iterable[Span]) -> list[str]:
     return [span.text for span in spans if span.form != "plain"]
 
 
-def _metadata_spans(row: Mapping[str, Any] | None, findings: Iterable[Mapping[str, Any]], last: int) -> list[Span]:
+def _metadata_spans(row: MetadataPartitionDict | None, findings: Iterable[Mapping[str, Any]], last: int) -> list[Span]:
     if row is None:
         return [Span(0, last, "gone", "not read")]
     start, end, expected = row["log_start_offset"], row["end_offset"], row["expected_end_offset"]

@@ -7,7 +7,7 @@ lost, then leftovers, then what Kafka clears up itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from kafkactl.findings import Finding, Severity
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase, by_offset
@@ -94,8 +94,16 @@ def metadata_subject(partition: int) -> str:
     return f"metadata partition {partition}"
 
 
-def place_of(case: PartitionCase) -> dict[str, Any]:
-    """The evidence that says which partition it is."""
+class PlaceDict(TypedDict):
+    """Which partition it is, in answers and evidence."""
+
+    topic: str
+    topic_id: str
+    partition: int
+
+
+def place_of(case: PartitionCase) -> PlaceDict:
+    """Which partition it is."""
     return {"topic": case.topic, "topic_id": case.topic_id, "partition": case.key.partition}
 
 

@@ -9,7 +9,7 @@ from typing import TypedDict
 from kafkactl.findings import Finding
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.coverage import HoleDict, gaps, hole_below_highest
-from kafkactl.tiered.audit.findings import in_order
+from kafkactl.tiered.audit.findings import PlaceDict, in_order, place_of
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
 from kafkactl.tiered.audit.object_findings import object_findings
 from kafkactl.tiered.audit.segment_findings import orphan_reason, segment_findings
@@ -35,12 +35,9 @@ class OrphansDict(TypedDict):
     bytes: int
 
 
-class StatusDict(TypedDict):
+class StatusDict(PlaceDict):
     """Where the remote log of a partition stands; commands/models/tiered.py describes the fields."""
 
-    topic: str
-    topic_id: str
-    partition: int
     exists: bool | None
     metadata_partition: int | None
     leader: int | None
@@ -80,9 +77,7 @@ def partition_status(partition: PartitionCase) -> StatusDict:
         if partition.is_whole and orphan_reason(partition, segment) is not None
     ]
     return {
-        "topic": partition.topic,
-        "topic_id": partition.topic_id,
-        "partition": partition.key.partition,
+        **place_of(partition),
         "exists": partition.exists,
         "metadata_partition": partition.metadata_partition,
         "leader": partition.leader,
