@@ -13,7 +13,6 @@ UNTYPED = {"Mapping[str, Any]", "dict[str, Any]"}
 LEFT = {
     f"commands/{name}.py"
     for name in """
-    log/browse log/image
     quorum/recover/collect quorum/recover/page quorum/recover/verify
     tiered/audit tiered/forecast
     tiered/leftovers tiered/observe tiered/report tiered/segments tiered/shown
