@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -80,25 +80,24 @@ def command(
         _Session(root).run()
         raise click.exceptions.Exit(code)
     node = find(root, path or "/")
-    is_folder = isinstance(node, Folder)
+
+    def show(page: Page, _answer: object) -> None:
+        for line in node.names if isinstance(node, Folder) else _lines(node.value):
+            page.line(line)
+        page.findings(loaded.findings)
+
     emit(
         "log.browse",
         {
             "path": absolute_path(path or "/"),
-            "type": "directory" if is_folder else "file",
+            "type": "directory" if isinstance(node, Folder) else "file",
             "names": list(node.names) if isinstance(node, Folder) else None,
             "value": None if isinstance(node, Folder) else node.value,
             "findings": loaded.findings,
         },
-        render=_show,
+        render=show,
         exit_code=code,
     )
-
-
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
-    for line in answer["names"] if answer["type"] == "directory" else _lines(answer["value"]):
-        page.line(line)
-    page.findings(answer["findings"])
 
 
 def _lines(value: Any) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
@@ -29,6 +28,7 @@ from kafkactl.shown import escaped, json_text
 
 if TYPE_CHECKING:
     from kafkactl.adapters.logs.image import LoadedImage
+    from kafkactl.operations.log.image import CountsDict
 
 
 @leaf_command(
@@ -68,7 +68,7 @@ def command(
     read or is inconsistent, so that the state is unreliable. A bundle without its log has only the counts.
     """
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.operations.log.image import image_summary, image_to_dict, load_image
+    from kafkactl.operations.log.image import image_to_dict, load_image, without_image
 
     check_point(at, at_time)
     if bundle is not None and not sources and at is None and at_time is None:
@@ -79,19 +79,17 @@ def command(
     ):
         loaded = load_image(place, at=at, at_time_ms=at_time, past_damage=past_damage)
     code = code_of(loaded.findings)
-    head = image_summary(loaded)
-    findings = [finding.to_dict() for finding in loaded.findings]
-    match current_settings().output:
-        case "json" | "jsonl":
-            _stream(head, loaded, findings, code, show_secrets=show_secrets)
-        case "yaml":
-            shown = image_to_dict(loaded.image, show_secrets=show_secrets)
-            payload = {**head, "image": shown, "findings": findings}
-        case _:
-            payload = {**head, "features": loaded.image.features, "findings": findings}
+    output = current_settings().output
+    if output in ("json", "jsonl"):
+        _stream(loaded, code, show_secrets=show_secrets)
     from kafkactl.commands.rendering.output import emit
 
-    emit("log.image", payload, render=_show, exit_code=code)
+    counts = without_image(loaded)
+    answer: dict[str, Any] = {**counts}
+    if output == "yaml":
+        answer["image"] = image_to_dict(loaded.image, show_secrets=show_secrets)
+        del answer["features"]
+    emit("log.image", answer, render=lambda page, _: _show(page, counts), exit_code=code)
 
 
 def _emit_stored(path: str) -> None:
@@ -100,21 +98,19 @@ def _emit_stored(path: str) -> None:
     if answer is not None:
         from kafkactl.commands.rendering.output import emit
 
-        emit("log.image", answer, render=_show, exit_code=code_of_answer(answer))
+        emit("log.image", cast("CountsDict", answer), render=_show, exit_code=code_of_answer(answer))
 
 
-def _stream(
-    head: Mapping[str, Any], loaded: LoadedImage, findings: list[dict[str, Any]], code: int, *, show_secrets: bool
-) -> NoReturn:
+def _stream(loaded: LoadedImage, code: int, *, show_secrets: bool) -> NoReturn:
     """The answer in pieces: the image of a large cluster has hundreds of megabytes as text."""
     from kafkactl.commands.framework.deadline import stop_clock
     from kafkactl.commands.framework.settings import SCHEMA_VERSION
     from kafkactl.commands.rendering import output
-    from kafkactl.operations.log.image import image_pieces
+    from kafkactl.operations.log.image import image_pieces, image_summary
 
     stop_clock()
-    before = json_text({"kind": "log.image", "schema_version": SCHEMA_VERSION, **head})
-    after = json_text({"findings": findings})
+    before = json_text({"kind": "log.image", "schema_version": SCHEMA_VERSION, **image_summary(loaded)})
+    after = json_text({"findings": [finding.to_dict() for finding in loaded.findings]})
     image = image_pieces(loaded.image, show_secrets=show_secrets)
     for piece in chain([f'{before[:-1]}, "image": '], image, [f", {after[1:]}\n"]):
         if not output.write_data(escaped(piece)):
@@ -122,10 +118,10 @@ def _stream(
     raise click.exceptions.Exit(code)
 
 
-def _show(page: Page, answer: Mapping[str, Any]) -> None:
+def _show(page: Page, answer: CountsDict) -> None:
     from kafkactl.commands.rendering.stream import time_text
 
-    if answer["offset"] is None:
+    if answer["offset"] is None or answer["timestamp_ms"] is None:
         is_damaged = any(finding["severity"] == "blocker" for finding in answer["findings"])
         page.heading("Nothing of the log could be read" if is_damaged else "The log is empty", "warn")
     else:

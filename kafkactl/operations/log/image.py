@@ -75,12 +75,37 @@ def provenance(loaded: LoadedImage) -> ProvenanceDict:
     }
 
 
-def image_summary(loaded: LoadedImage) -> dict[str, Any]:
+class SummaryDict(ProvenanceDict):
+    """Where a state is from, its SHA-256, and how much there is of it."""
+
+    sha256: str
+    counts: dict[str, int]
+
+
+class CountsDict(SummaryDict):
+    """`log.image` without the image: what a page shows, and what a bundle without its log has."""
+
+    features: dict[str, int]
+    image: None
+    findings: list[dict[str, Any]]
+
+
+def image_summary(loaded: LoadedImage) -> SummaryDict:
     """The answer `log.image` without the image itself and the findings: provenance, SHA-256, and how much there is.
 
     The SHA-256 is of the state with its secrets: equal states have equal ones.
     """
     return {**provenance(loaded), "sha256": image_sha256(loaded.image), "counts": _counts(loaded.image)}
+
+
+def without_image(loaded: LoadedImage) -> CountsDict:
+    """The answer `log.image` with the levels of features in the place of the image."""
+    return {
+        **image_summary(loaded),
+        "features": dict(loaded.image.features),
+        "image": None,
+        "findings": [finding.to_dict() for finding in loaded.findings],
+    }
 
 
 def image_to_dict(image: Image, *, show_secrets: bool = False) -> dict[str, Any]:
