@@ -7,31 +7,37 @@ known but not mapped, and the highest offset that was ever copied. Source: `Remo
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import ClassVar, Final
 
-from kafkactl.tiered.numbers import PER_SEGMENT, SegmentNumbers
+from kafkactl.tiered.numbers import INTS_EACH, LONGS_EACH, SegmentNumbers
 from kafkactl.tiered.records import BaseRecord, EpochStarts, UpdateRecord
 from kafkactl.tiered.states import SegmentState
 
-_WORTH_COMPACTING = 64
+_NO_SEGMENTS: Final[dict[bytes, Segment]] = {}  # never changed: most epochs have no segment that is not mapped
+_BELOW_ALL: Final = -(2**63) - 1  # no offset is that low
+_WORTH_COMPACTING: Final = 64
 _STATES: Final = tuple(SegmentState)
 
 
 class _Rare:
-    """What few segments have."""
+    """What few segments have. `epochs` are leader epochs, each followed by its first offset, of a segment that has
+    several of them, or whose epoch does not begin with it; else None."""
 
-    __slots__ = ("copied_again", "delete_starts", "deleting_since_ms", "forgotten_by")
+    __slots__ = ("copied_again", "delete_starts", "deleting_since_ms", "epochs", "forgotten_by")
 
     def __init__(self) -> None:
         self.copied_again = False
         self.delete_starts = self.deleting_since_ms = 0
+        self.epochs: tuple[int, ...] | None = None
         self.forgotten_by: str | None = None
 
 
 _USUAL: Final = _Rare()
-_END, _SIZE, _NEWEST, _EVENT, _FIRST, _LAST = range(PER_SEGMENT)
+_START, _END, _NEWEST, _EVENT, _FIRST, _LAST = range(LONGS_EACH)  # of 64 bits
+_SIZE, _BROKER, _PARTITION, _TXN_INDEX_EMPTY, _EPOCH = range(INTS_EACH)  # of 32 bits
 
 
 class Segment:
@@ -41,25 +47,10 @@ class Segment:
     its DELETE_SEGMENT_STARTED records, the first of which has the time `deleting_since_ms`. `copied_again` says that a
     later base record begins at the same offset. `mapped` and `listed` count the epochs in whose map it is, and in
     which it is known without being mapped. There are millions: what is nearly always the same is not held as objects
-    of its own, and large numbers are a row of `SegmentNumbers`.
+    of its own, and numbers are a row of `SegmentNumbers` where they are not changed by every record.
     """
 
-    __slots__ = (
-        "_at",
-        "_epochs",
-        "_numbers",
-        "_rare",
-        "broker_id",
-        "custom_metadata",
-        "listed",
-        "mapped",
-        "metadata_partition",
-        "records",
-        "segment_id",
-        "start_offset",
-        "state",
-        "txn_index_empty",
-    )
+    __slots__ = ("_at", "_rare", "_rows", "custom_metadata", "listed", "mapped", "records", "segment_id", "state")
 
     # What there is of every segment as numbers, in the order of `of_numbers`.
     NUMBERS: ClassVar = (
@@ -69,33 +60,38 @@ class Segment:
     )  # fmt: skip
 
     def __init__(self, record: BaseRecord, metadata_partition: int, offset: int, numbers: SegmentNumbers) -> None:
-        self.metadata_partition = metadata_partition
         self.records = 1
         self.mapped = self.listed = 0
         self._rare = _USUAL
         (
-            _, _, self.segment_id, self.start_offset, end_offset, self.broker_id, newest_ms, event_ms, epochs, size,
-            self.custom_metadata, self.state, self.txn_index_empty,
+            _, _, self.segment_id, start, end, broker_id, newest_ms, event_ms, epochs, size, self.custom_metadata,
+            self.state, txn_index_empty,
         ) = record  # fmt: skip
-        self._numbers = numbers
-        self._at = numbers.take((end_offset, size, newest_ms, event_ms, offset, offset))
-        is_usual = len(epochs) == 1 and epochs[0][1] == self.start_offset
-        self._epochs: int | EpochStarts = epochs[0][0] if is_usual else epochs
+        epoch, first = epochs[0]
+        rows = self._rows = numbers.with_space()
+        self._at = rows.take(
+            (start, end, newest_ms, event_ms, offset, offset),
+            (size, broker_id, metadata_partition, txn_index_empty, epoch),
+        )
+        if first != start or len(epochs) > 1:
+            self._own().epochs = tuple(chain.from_iterable(epochs))
 
     @classmethod
     def of_numbers(cls, segment_id: bytes, values: Sequence[int], numbers: SegmentNumbers) -> Segment:
         """One with these NUMBERS and one epoch, without custom metadata, not forgotten."""
         made = cls.__new__(cls)
         (
-            made.metadata_partition, first_record, last_record, made.records, delete_starts, deleting_since_ms,
-            made.mapped, made.listed, copied_again, made.broker_id, made.start_offset, end_offset, size, newest_ms,
-            event_ms, state, txn_index_empty, made._epochs,
+            metadata_partition, first_record, last_record, made.records, delete_starts, deleting_since_ms,
+            made.mapped, made.listed, copied_again, broker_id, start, end, size, newest_ms, event_ms, state,
+            txn_index_empty, epoch,
         ) = values  # fmt: skip
         made.segment_id = segment_id
-        made._numbers = numbers
-        made._at = numbers.take((end_offset, size, newest_ms, event_ms, first_record, last_record))
+        rows = made._rows = numbers.with_space()
+        made._at = rows.take(
+            (start, end, newest_ms, event_ms, first_record, last_record),
+            (size, broker_id, metadata_partition, txn_index_empty, epoch),
+        )
         made.state = _STATES[state]
-        made.txn_index_empty = bool(txn_index_empty)
         made.custom_metadata = None
         made._rare = _USUAL
         if delete_starts or deleting_since_ms or copied_again:
@@ -106,38 +102,58 @@ class Segment:
 
     def give_up(self) -> None:
         """Leave its row of numbers to another segment. Nothing may look at this one any more."""
-        self._numbers.give_up(self._at)
-        del self._numbers
+        self._rows.give_up(self._at)
+        del self._rows
+
+    @property
+    def start_offset(self) -> int:
+        """Its first offset."""
+        return self._rows.longs[self._at + _START]
 
     @property
     def end_offset(self) -> int:
         """Its last offset."""
-        return self._numbers.values[self._at + _END]
+        return self._rows.longs[self._at + _END]
 
     @property
     def size(self) -> int:
         """Bytes of its log object."""
-        return self._numbers.values[self._at + _SIZE]
+        return self._rows.ints[self._at + _SIZE]
 
     @property
     def max_timestamp_ms(self) -> int:
         """The newest timestamp of its records."""
-        return self._numbers.values[self._at + _NEWEST]
+        return self._rows.longs[self._at + _NEWEST]
 
     @property
     def event_timestamp_ms(self) -> int:
         """When the record was written that counted last."""
-        return self._numbers.values[self._at + _EVENT]
+        return self._rows.longs[self._at + _EVENT]
+
+    @property
+    def metadata_partition(self) -> int:
+        """The metadata partition with its records."""
+        return self._rows.ints[self._at + _PARTITION]
 
     @property
     def first_record(self) -> int:
         """The offset of its first record in the metadata partition."""
-        return self._numbers.values[self._at + _FIRST]
+        return self._rows.longs[self._at + _FIRST]
 
     @property
     def last_record(self) -> int:
         """The offset of its last record in the metadata partition."""
-        return self._numbers.values[self._at + _LAST]
+        return self._rows.longs[self._at + _LAST]
+
+    @property
+    def broker_id(self) -> int:
+        """The broker that wrote the record that counted last."""
+        return self._rows.ints[self._at + _BROKER]
+
+    @property
+    def txn_index_empty(self) -> bool:
+        """Whether no transaction was aborted in it."""
+        return self._rows.ints[self._at + _TXN_INDEX_EMPTY] != 0
 
     @property
     def copied_again(self) -> bool:
@@ -182,116 +198,158 @@ class Segment:
     @property
     def leader_epochs(self) -> EpochStarts:
         """(leader epoch, its first offset in the segment), ascending."""
-        epochs = self._epochs
-        return ((epochs, self.start_offset),) if isinstance(epochs, int) else epochs
+        epochs = self._rare.epochs
+        if epochs is None:
+            return ((self.first_epoch, self.start_offset),)
+        return tuple(zip(epochs[::2], epochs[1::2], strict=True))
 
     @leader_epochs.setter
     def leader_epochs(self, epochs: EpochStarts) -> None:
-        is_usual = len(epochs) == 1 and epochs[0][1] == self.start_offset
-        self._epochs = epochs[0][0] if is_usual else epochs
+        epoch, first = epochs[0]
+        self._rows.ints[self._at + _EPOCH] = epoch
+        if first != self.start_offset or len(epochs) > 1:
+            self._own().epochs = tuple(chain.from_iterable(epochs))
+        elif self._rare.epochs is not None:
+            self._rare.epochs = None
 
     @property
     def first_epoch(self) -> int:
         """The first of its leader epochs."""
-        return self._epochs if isinstance(self._epochs, int) else self._epochs[0][0]
+        return self._rows.ints[self._at + _EPOCH]
 
     @property
     def only_epoch(self) -> int | None:
         """The leader epoch of a segment that has one, from its start; None for any other."""
-        return self._epochs if isinstance(self._epochs, int) else None
+        return self._rows.ints[self._at + _EPOCH] if self._rare.epochs is None else None
+
+    @property
+    def epoch_numbers(self) -> Sequence[int]:
+        """Its leader epochs without their offsets."""
+        epochs = self._rare.epochs
+        return (self._rows.ints[self._at + _EPOCH],) if epochs is None else epochs[::2]
 
     def repeat(self, record: BaseRecord, offset: int) -> None:
         """Take in another base record of its id."""
         (
-            _, _, _, self.start_offset, end_offset, self.broker_id, newest_ms, event_ms, self.leader_epochs, size,
-            self.custom_metadata, self.state, self.txn_index_empty,
+            _, _, _, start, end, broker_id, newest_ms, event_ms, epochs, size, self.custom_metadata, self.state,
+            txn_index_empty,
         ) = record  # fmt: skip
+        longs, ints, at = self._rows.longs, self._rows.ints, self._at
+        longs[at + _START], longs[at + _END], longs[at + _NEWEST] = start, end, newest_ms
+        longs[at + _EVENT], longs[at + _LAST] = event_ms, offset
+        ints[at + _SIZE], ints[at + _BROKER], ints[at + _TXN_INDEX_EMPTY] = size, broker_id, txn_index_empty
         self.records += 1
-        values, at = self._numbers.values, self._at
-        values[at + _END], values[at + _SIZE], values[at + _NEWEST] = end_offset, size, newest_ms
-        values[at + _EVENT], values[at + _LAST] = event_ms, offset
+        self.leader_epochs = epochs
 
     def update(self, record: UpdateRecord, offset: int) -> None:
         """Take in what a later record says; absent custom metadata replaces present, too."""
-        _, _, _, self.broker_id, event_ms, self.custom_metadata, self.state = record
+        _, _, _, broker_id, event_ms, self.custom_metadata, self.state = record
         self.records += 1
-        values, at = self._numbers.values, self._at
-        values[at + _EVENT], values[at + _LAST] = event_ms, offset
+        rows, at = self._rows, self._at
+        rows.ints[at + _BROKER] = broker_id
+        longs = rows.longs
+        longs[at + _EVENT], longs[at + _LAST] = event_ms, offset
 
     @property
     def epoch_index(self) -> str:
         """`referenced` by the map of an epoch, `unreferenced` but known in one, or `none`: no broker sees it."""
         return "referenced" if self.mapped else "unreferenced" if self.listed else "none"
 
+    def start_in(self, epoch: int) -> int:
+        """The first offset of the segment in one of its epochs."""
+        epochs = self._rare.epochs
+        return self.start_offset if epochs is None else epochs[epochs[::2].index(epoch) * 2 + 1]
+
     def end_in(self, epoch: int) -> int:
         """The last offset of the segment in one of its epochs."""
-        for at, (known, _) in enumerate(self.leader_epochs):
-            if known == epoch and at + 1 < len(self.leader_epochs):
-                return self.leader_epochs[at + 1][1] - 1
-        return self.end_offset
+        epochs = self._rare.epochs
+        if epochs is None or epochs[-2] == epoch:
+            return self.end_offset
+        return epochs[epochs[::2].index(epoch) * 2 + 3] - 1
 
 
 class EpochState:
-    """One leader epoch of a user partition. `highest` is None before the first finished copy, and never falls."""
+    """One leader epoch of a user partition. `highest` is None before the first finished copy, and never falls.
 
-    __slots__ = ("_keys", "entries", "highest", "unreferenced")
+    The map is a list in the order of the segments' first offsets in the epoch. They leave it at its head nearly always:
+    there it has a gap of `_gone` places, which are dropped together. There are hundreds of thousands of epochs with few
+    segments each, which a map as a dictionary would take three times as much memory for.
+    """
 
-    def __init__(self) -> None:
-        self.entries: dict[int, Segment] = {}
-        self.unreferenced: dict[bytes, Segment] = {}
+    __slots__ = ("_gone", "_last", "_mapped", "_number", "highest", "unreferenced")
+
+    def __init__(self, number: int) -> None:
+        self.unreferenced = _NO_SEGMENTS
         self.highest: int | None = None
-        self._keys: list[int] = []  # ascending; those that are not in `entries` any more are dropped late
+        self._number = number
+        self._mapped: list[Segment | None] = []
+        self._gone = 0
+        self._last = _BELOW_ALL  # the first offset of the last segment in the map
 
     @classmethod
-    def of(cls, entries: dict[int, Segment], unreferenced: Iterable[Segment], highest: int | None) -> EpochState:
-        """An epoch as it was: `entries` in the order of their offsets."""
-        made = cls()
-        made.entries, made.highest, made._keys = entries, highest, list(entries)
-        made.unreferenced = {segment.segment_id: segment for segment in unreferenced}
+    def of(cls, number: int, mapped: list[Segment], unreferenced: Sequence[Segment], highest: int | None) -> EpochState:
+        """An epoch as it was: `mapped` in order."""
+        made = cls(number)
+        made._mapped, made.highest = [*mapped], highest
+        made._find_last()
+        if unreferenced:
+            made.unreferenced = {segment.segment_id: segment for segment in unreferenced}
         return made
 
-    def copy_started(self, segment: Segment) -> None:
-        """A copy begins."""
-        if segment.segment_id not in self.unreferenced:
+    def hold(self, segment: Segment) -> None:
+        """Know it, as from the start of its copy on. It is not in the map, or no more."""
+        if not self.unreferenced:
+            self.unreferenced = {segment.segment_id: segment}
+            segment.listed += 1
+        elif segment.segment_id not in self.unreferenced:
             self.unreferenced[segment.segment_id] = segment
             segment.listed += 1
 
     def copy_finished(self, start: int, end: int, segment: Segment) -> None:
         """A copy is complete: segments that it covers leave the map; an entry with the same start is overwritten."""
-        keys = self._keys
-        if not keys or keys[-1] < start:
-            keys.append(start)
+        if start > self._last:
+            self._mapped.append(segment)
+            self._last = start
         else:
-            self._make_room(start, end)
-        self.entries[start] = segment
+            self._put(start, end, segment)
         segment.mapped += 1
         self._unlist(segment)
         if self.highest is None or end > self.highest:
             self.highest = end
 
-    def _make_room(self, start: int, end: int) -> None:
-        while (last := self._last()) is not None and last >= start and (self.highest is None or self.highest <= end):
-            taken = self.entries.pop(last)
-            self._keys.pop()
+    def _put(self, start: int, end: int, segment: Segment) -> None:
+        """Into the map where another begins at the same offset or later."""
+        while self._last >= start and (self.highest is None or self.highest <= end):
+            taken = self._mapped.pop()
+            assert taken is not None
+            self._find_last()
             taken.mapped -= 1
-            self._list(taken)
-        before = self.entries.get(start)
-        if before is not None:
-            before.mapped -= 1
-        elif not self._keys or self._keys[-1] < start:
-            self._keys.append(start)
+            self.hold(taken)
+        at = self._place(start)
+        found = self._mapped[at] if at < len(self._mapped) else None
+        if found is not None and found.start_in(self._number) == start:
+            found.mapped -= 1
+            self._mapped[at] = segment
         else:
-            at = bisect_left(self._keys, start)
-            if self._keys[at] != start:
-                insort(self._keys, start)
+            self._mapped.insert(at, segment)
+        self._last = max(self._last, start)
 
-    def delete_started(self, start: int, segment: Segment) -> None:
+    def delete_started(self, segment: Segment) -> None:
         """The segment can no longer be found by offset."""
-        if self.entries.get(start) is segment:
-            del self.entries[start]
+        mapped, at = self._mapped, self._gone
+        if at < len(mapped) and mapped[at] is segment:
             segment.mapped -= 1
+            mapped[at] = None
+            self._gone = at + 1
             self._compact()
-        self._list(segment)
+        elif mapped:
+            at = self._place(segment.start_in(self._number))
+            if at < len(mapped) and mapped[at] is segment:
+                segment.mapped -= 1
+                del mapped[at]
+                if at == len(mapped):
+                    self._find_last()
+        self.hold(segment)
 
     def delete_finished(self, segment: Segment) -> None:
         """The segment is forgotten. It stays in the map if its DELETE_SEGMENT_STARTED did not take it out."""
@@ -299,38 +357,49 @@ class EpochState:
 
     def in_order(self) -> list[tuple[int, Segment]]:
         """The map in the order of its offsets."""
-        return sorted(self.entries.items())
+        return [(segment.start_in(self._number), segment) for segment in self.mapped()]
+
+    def mapped(self) -> list[Segment]:
+        """The segments of the map in its order."""
+        return [segment for segment in self._mapped if segment is not None]
 
     def known(self) -> Iterator[Segment]:
         """Every segment that a broker lists for this epoch."""
-        yield from self.entries.values()
+        yield from self.mapped()
         yield from self.unreferenced.values()
 
     def clear(self) -> None:
         """Forget everything, the highest offset included."""
-        for segment in self.entries.values():
+        for segment in self.mapped():
             segment.mapped -= 1
         for segment in self.unreferenced.values():
             segment.listed -= 1
-        self.entries, self.unreferenced, self.highest, self._keys = {}, {}, None, []
-
-    def _list(self, segment: Segment) -> None:
-        if segment.segment_id not in self.unreferenced:
-            self.unreferenced[segment.segment_id] = segment
-            segment.listed += 1
+        self._mapped, self._gone, self._last = [], 0, _BELOW_ALL
+        self.unreferenced, self.highest = _NO_SEGMENTS, None
 
     def _unlist(self, segment: Segment) -> None:
-        if self.unreferenced.pop(segment.segment_id, None) is not None:
+        if self.unreferenced and self.unreferenced.pop(segment.segment_id, None) is not None:
             segment.listed -= 1
             if not self.unreferenced:
-                self.unreferenced = {}  # one that was emptied keeps its table
+                self.unreferenced = _NO_SEGMENTS  # one that was emptied keeps its table
 
-    def _last(self) -> int | None:
-        keys = self._keys
-        while keys and keys[-1] not in self.entries:
-            keys.pop()
-        return keys[-1] if keys else None
+    def _place(self, start: int) -> int:
+        """Where in the list a segment is, or would be, that begins at an offset."""
+        return bisect_left(self._mapped, start, self._gone, key=self._start_of)
+
+    def _start_of(self, segment: Segment | None) -> int:
+        assert segment is not None  # no place after the gap is empty
+        return segment.start_in(self._number)
+
+    def _find_last(self) -> None:
+        last = self._mapped[-1] if self._mapped else None
+        self._last = _BELOW_ALL if last is None else last.start_in(self._number)
 
     def _compact(self) -> None:
-        if len(self._keys) > 2 * len(self.entries) + _WORTH_COMPACTING:
-            self._keys = sorted(self.entries)
+        """Drop the gap where it is as long as what is left, so that a delete costs little in a map of any length."""
+        mapped, gone = self._mapped, self._gone
+        if gone == len(mapped):
+            self._mapped, self._gone, self._last = [], 0, _BELOW_ALL
+        elif len(mapped) <= _WORTH_COMPACTING or gone > len(mapped) // 2:
+            del mapped[:gone]
+            self._gone = 0

@@ -119,7 +119,7 @@ class _Columns:
 
     def __init__(self) -> None:
         self.segments: list[Segment] = []
-        self.places: list[int] = []  # of epochs: start offsets, and which segments they mean
+        self.places: list[int] = []  # of epochs: which segments they map, in order; which ones else they know
 
     def described(self) -> dict[str, Any]:
         """What few segments have, by their place; and how many there are."""
@@ -150,10 +150,9 @@ def _partition(log: PartitionLog, columns: _Columns) -> dict[str, Any]:
     at_of = {segment: at for at, segment in enumerate(columns.segments[first:])} if log.epochs else {}
     epochs = []
     for epoch, state in log.epochs.items():
-        entries, unreferenced = state.in_order(), list(state.unreferenced.values())
-        epochs.append((epoch, state.highest, len(entries), len(unreferenced)))
-        columns.places += (start for start, _ in entries)
-        columns.places += (at_of[segment] for _, segment in entries)
+        mapped, unreferenced = state.mapped(), list(state.unreferenced.values())
+        epochs.append((epoch, state.highest, len(mapped), len(unreferenced)))
+        columns.places += (at_of[segment] for segment in mapped)
         columns.places += (at_of[segment] for segment in unreferenced)
     return {
         "topic": log.topic,
@@ -261,11 +260,10 @@ def _partitions(
             Drop(why, at, offset, bytes.fromhex(raw), None if before is None else _STATES[before], _STATES[after])
             for why, at, offset, raw, before, after in each["drops"]
         ]
-        for epoch, highest, entries, unreferenced in each["epochs"]:
-            starts = [next(places) for _ in range(entries)]
-            mapped = [own[next(places)] for _ in range(entries)]
+        for epoch, highest, mapped, unreferenced in each["epochs"]:
+            segments_of = [own[next(places)] for _ in range(mapped)]
             listed = [own[next(places)] for _ in range(unreferenced)]
-            log.epochs[epoch] = EpochState.of(dict(zip(starts, mapped, strict=True)), listed, highest)
+            log.epochs[epoch] = EpochState.of(epoch, segments_of, listed, highest)
         yield log
 
 

@@ -109,8 +109,8 @@ class PartitionLog:
         for epoch, _ in record.leader_epochs:
             state = self.epochs.get(epoch)
             if state is None:
-                state = self.epochs[epoch] = EpochState()
-            state.copy_started(segment)
+                state = self.epochs[epoch] = EpochState(epoch)
+            state.hold(segment)
         return None
 
     def update(self, record: UpdateRecord, metadata_partition: int, offset: int) -> str | None:
@@ -133,10 +133,10 @@ class PartitionLog:
                 self.epochs[epoch].copy_finished(start, segment.end_in(epoch), segment)
         elif state is DELETING:
             segment.delete_begins(record.event_timestamp_ms)
-            for epoch, start in segment.leader_epochs:
-                self.epochs[epoch].delete_started(start, segment)
+            for epoch in segment.epoch_numbers:
+                self.epochs[epoch].delete_started(segment)
         elif state is DELETED:
-            for epoch, _ in segment.leader_epochs:
+            for epoch in segment.epoch_numbers:
                 self.epochs[epoch].delete_finished(segment)
             del self.table[record.segment_id]
             if self.deleted is not None:

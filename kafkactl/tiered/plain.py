@@ -190,7 +190,7 @@ def _base(data: bytes, at: int, end: int, place: tuple[str, PartitionKey]) -> Ba
     if count == 2:
         epoch, first, tags, size, custom_length = _ONE_EPOCH.unpack_from(data, at + 54)
         rest = at + 72
-        epochs = ((epoch, start_offset if first == start_offset else first),)  # one number, not two of a million
+        epochs = ((epoch, first),)
     else:
         found = _epochs(data, at + 54, count)
         if found is None:
@@ -268,11 +268,10 @@ def _plain_base(values: tuple[Any, ...], expected: bytes, places: Places) -> Mad
         return None
     state, txn_index_empty = found
     topic, key = named
-    epochs = ((epoch, start if first == start else first),)
     return tuple.__new__(
         BaseRecord,
         (
-            topic, key, segment_id, start, last, broker_id, max_ms, time_ms, epochs, size, None, state,
+            topic, key, segment_id, start, last, broker_id, max_ms, time_ms, ((epoch, first),), size, None, state,
             txn_index_empty,
         ),
     )  # fmt: skip

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from unittest import mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +21,7 @@ def index_of(ledger: Ledger) -> dict[int, tuple[dict[int, str], set[str], int | 
     """For each epoch the map, the unreferenced ids and the highest offset, as texts."""
     return {
         epoch: (
-            {start: str(Uuid(segment.segment_id)) for start, segment in state.entries.items()},
+            {start: str(Uuid(segment.segment_id)) for start, segment in state.in_order()},
             {str(Uuid(segment_id)) for segment_id in state.unreferenced},
             state.highest,
         )
@@ -88,8 +90,14 @@ BASES = st.tuples(
 UPDATES = st.tuples(st.just("update"), NAMES, st.sampled_from([FINISHED, FINISHED, DELETING, DELETED]))
 
 
+@pytest.mark.parametrize("worth_compacting", [64, 0])
 @given(st.lists(st.one_of(BASES, UPDATES), max_size=60))
-def test_random_logs_lead_to_the_same_index(deeds: list[tuple]):
+def test_random_logs_lead_to_the_same_index(worth_compacting: int, deeds: list[tuple]):
+    with mock.patch("kafkactl.tiered.epoch_index._WORTH_COMPACTING", worth_compacting):
+        compare_with_slow_index(deeds)
+
+
+def compare_with_slow_index(deeds: list[tuple]) -> None:
     log, slow = LogOf(0), SlowStore()
     for deed in deeds:
         if deed[0] == "base":
@@ -147,4 +155,22 @@ def test_many_segments_and_deletes_in_order_stay_fast():
             log.add(TOPIC.deleted(0, f"s{number - 20}"))
     state = folded(log).partitions[KEY].epochs[0]
     assert [start for start, _ in state.in_order()] == [number * 10 for number in range(280, 300)]
-    assert len(state._keys) < 150
+    assert len(state._mapped) < 150
+
+
+def test_segments_leave_a_long_map_from_any_place():
+    log, names = LogOf(0), [f"s{number}" for number in range(200)]
+    for number, name in enumerate(names):
+        log.add(TOPIC.copied(0, name, number * 10, number * 10 + 9))
+    for number in (0, 1, 100, 2, 199, 198, 3):
+        log.add(TOPIC.deleted(0, names[number]))
+    # Overlaps those from 1900 on and ends where the last of them ends: they leave the map, and are known without it.
+    log.add(TOPIC.copied(0, "wide", 1900, 1999))
+    log.add(TOPIC.copied(0, "low", 1000, 1009))
+    left = [name for number, name in enumerate(names[:190]) if number not in {0, 1, 2, 3, 100}]
+    partition = folded(log).partitions[KEY]
+    expected = {int(name[1:]) * 10: str(segment_uuid(name)) for name in left}
+    expected |= {1900: str(segment_uuid("wide")), 1000: str(segment_uuid("low"))}
+    assert [start for start, _ in partition.epochs[0].in_order()] == sorted(expected)
+    assert {start: str(Uuid(found.segment_id)) for start, found in partition.epochs[0].in_order()} == expected
+    assert set(partition.epochs[0].unreferenced) == {segment_uuid(name).raw for name in names[190:198]}

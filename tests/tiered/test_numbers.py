@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkactl.tiered.numbers import PER_SEGMENT, SegmentNumbers
+from kafkactl.tiered.numbers import INTS_EACH, LONGS_EACH, SegmentNumbers, SegmentRows
 from kafkactl.tiered.partition_log import PartitionLog
 from kafkactl.tiered.records import BaseRecord, PartitionKey, UpdateRecord
 from kafkactl.tiered.states import COPIED, COPYING, DELETED, DELETING, SegmentState
@@ -22,13 +22,34 @@ def update(number: int, state: SegmentState, time_ms: int = COPIED_MS) -> Update
     return UpdateRecord("t", KEY, number.to_bytes(16, "big"), 1, time_ms, None, state)
 
 
+def taken(rows: SegmentRows, *, first: int = 0) -> tuple[SegmentRows, int]:
+    longs = (first, 2, 3, 4, 5, 6)
+    return rows, rows.take(longs, (7, 8, 9, 10, 11))
+
+
 def test_a_row_is_used_again():
     numbers = SegmentNumbers()
-    first, second = numbers.take((1, 2, 3, 4, 5, 6)), numbers.take((-(2**63), 2**63 - 1, 0, 0, 0, 0))
-    numbers.give_up(first)
-    assert numbers.take((7, 8, 9, 10, 11, 12)) == first
-    assert list(numbers.values[second : second + 2]) == [-(2**63), 2**63 - 1]
-    assert len(numbers.values) == 2 * PER_SEGMENT
+    rows, first = taken(numbers.with_space())
+    second = rows.take((-(2**63), 2**63 - 1, 0, 0, 0, 0), (-(2**31), 2**31 - 1, 0, 0, 0))
+    rows.give_up(first)
+    assert taken(numbers.with_space(), first=20) == (rows, first)
+    assert list(rows.longs[first : first + LONGS_EACH]) == [20, 2, 3, 4, 5, 6]
+    assert list(rows.ints[first : first + INTS_EACH]) == [7, 8, 9, 10, 11]
+    assert list(rows.longs[second : second + 2]) == [-(2**63), 2**63 - 1]
+    assert list(rows.ints[second : second + 2]) == [-(2**31), 2**31 - 1]
+
+
+def test_full_rows_are_followed_by_others_until_there_is_space_in_them():
+    numbers = SegmentNumbers()
+    rows, place = taken(numbers.with_space())
+    held = [(rows, place)]
+    while (found := taken(numbers.with_space(), first=len(held)))[0] is rows:
+        held.append(found)
+    assert [each.longs[at] for each, at in held] == list(range(len(held)))
+    assert len({at for _, at in held}) == len(held)
+    rows.give_up(place)
+    assert taken(numbers.with_space()) == (rows, place)
+    assert numbers.with_space() is found[0]
 
 
 def test_memory_follows_the_living_segments():
@@ -38,7 +59,8 @@ def test_memory_follows_the_living_segments():
         log.add(base(number, 10 * number), 0, 4 * number)
         for at, state in enumerate((COPIED, DELETING, DELETED), 1):
             log.update(update(number, state), 0, 4 * number + at)
-    assert (len(log.table), len(numbers.values)) == (0, PER_SEGMENT)
+    first_place = taken(SegmentNumbers().with_space())[1]
+    assert (len(log.table), taken(numbers.with_space())[1]) == (0, first_place)
 
 
 def test_what_a_segment_says_of_itself():
@@ -51,6 +73,8 @@ def test_what_a_segment_says_of_itself():
     assert (segment.start_offset, segment.end_offset, segment.size) == (50, 59, 2**31 - 1)
     assert (segment.max_timestamp_ms, segment.event_timestamp_ms) == (NEWEST_MS, 6)
     assert (segment.first_record, segment.last_record, segment.records) == (7, 13, 4)
+    assert (segment.metadata_partition, segment.broker_id, segment.txn_index_empty) == (3, 1, True)
+    assert (segment.leader_epochs, segment.only_epoch, segment.epoch_numbers) == (((0, 50),), 0, (0,))
     assert (segment.delete_starts, segment.deleting_since_ms, segment.forgotten_by) == (2, 5, None)
 
 
@@ -65,7 +89,8 @@ def test_a_deleted_segment_that_an_epoch_still_shows_keeps_its_row():
     log.update(update(1, DELETING), 0, 2)
     log.update(update(1, DELETED), 0, 3)
     log.add(base(2, 100), 0, 4)
-    assert (segment.end_offset, len(numbers.values)) == (9, 2 * PER_SEGMENT)
+    assert [found.end_offset for found in log.segments()] == [109]
+    assert segment.end_offset == 9
 
 
 def test_deleted_segments_that_are_kept_keep_their_rows():
