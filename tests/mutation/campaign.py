@@ -82,7 +82,7 @@ def explained() -> dict[str, dict[str, str]]:
 
 def verdicts(package: Package) -> dict[str, Verdict]:
     """What the record says of this package's mutants and is still true."""
-    kept = _recorded()
+    kept = recorded()
     known = {}
     for mutant in package.sampled():
         verdict = kept.get(mutant.id)
@@ -97,14 +97,16 @@ def try_mutants(seconds: float) -> bool:
     tried_all = True
     for package in packages():
         if time.monotonic() >= end:
-            return False
+            tried_all = False
+            break
         known = verdicts(package)
         left = [mutant for mutant in package.sampled() if mutant.id not in known]
         if left:
             with Runner(package) as runner:
                 left = _tried(runner, _tried(runner, left, end, afresh=False), end, afresh=True)
         tried_all = tried_all and not left
-    return tried_all and ask_mypy()
+    ask_mypy()
+    return tried_all
 
 
 def _tried(runner: Runner, mutants: list[Mutant], end: float, *, afresh: bool) -> list[Mutant]:
@@ -115,11 +117,11 @@ def _tried(runner: Runner, mutants: list[Mutant], end: float, *, afresh: bool) -
         if verdict is None:
             left.append(mutant)
         else:
-            _record(verdict)
+            record(verdict)
     return left
 
 
-def ask_mypy() -> bool:
+def ask_mypy() -> None:
     """Ask mypy of the mutants on which no test failed."""
     asked = {}
     for package in packages():
@@ -129,14 +131,13 @@ def ask_mypy() -> bool:
                 asked[mutant] = known[mutant.id], package
     for mutant, said in what_mypy_says(asked):
         verdict, package = asked[mutant]
-        _record(replace(verdict, failed=said, typed=True, digest=_digest_of(mutant, package, said)))
-    return True
+        record(replace(verdict, failed=said, typed=True, digest=_digest_of(mutant, package, said)))
 
 
 def compact() -> None:
     """Leave the last row of each mutant that is still in a sample, in the order of their ids."""
     sampled = {mutant.id for package in packages() for mutant in package.sampled()}
-    rows = sorted((row for row in _recorded().values() if row.mutant in sampled), key=lambda row: row.mutant)
+    rows = sorted((row for row in recorded().values() if row.mutant in sampled), key=lambda row: row.mutant)
     RECORD.write_text("".join(f"{json.dumps(vars(row))}\n" for row in rows), encoding="utf-8")
 
 
@@ -163,11 +164,17 @@ class Runner:
         answer = self.ask_forked(mutant.path, mutant.source or "")
         if answer["code"] is None and not afresh:
             return None
-        if answer["code"] is None:
-            own = f"test_{Path(mutant.path).name}"
-            order = {"own": own, "module": mutant.module, "path": mutant.path, "source": mutant.source}
-            answer = self.ask(order | {"tests": self._package.tests})
-            assert answer["code"] is not None, f"nothing is known of {mutant.shown}: {answer}"
+        return self.verdict_anew(mutant) if answer["code"] is None else self._verdict(mutant, answer)
+
+    def verdict_anew(self, mutant: Mutant) -> Verdict:
+        """The same in a process that imports the module with the fault."""
+        own = f"test_{Path(mutant.path).name}"
+        order = {"own": own, "module": mutant.module, "path": mutant.path, "source": mutant.source}
+        answer = self.ask(order | {"tests": self._package.tests})
+        assert answer["code"] is not None, f"nothing is known of {mutant.shown}: {answer}"
+        return self._verdict(mutant, answer)
+
+    def _verdict(self, mutant: Mutant, answer: dict[str, Any]) -> Verdict:
         failed = answer["failed"] or (f"exit code {answer['code']}" if answer["code"] else "")
         digest = _digest_of(mutant, self._package, failed)
         return Verdict(mutant.id, failed, answer["tests"], round(answer["seconds"], 2), digest)
@@ -211,12 +218,14 @@ def _is_open(verdict: Verdict) -> bool:
     return not verdict.failed and not verdict.typed
 
 
-def _record(verdict: Verdict) -> None:
-    with RECORD.open("a", encoding="utf-8") as record:
-        print(json.dumps(vars(verdict)), file=record)
+def record(verdict: Verdict) -> None:
+    """Keep what became of a mutant."""
+    with RECORD.open("a", encoding="utf-8") as rows:
+        print(json.dumps(vars(verdict)), file=rows)
 
 
-def _recorded() -> dict[str, Verdict]:
+def recorded() -> dict[str, Verdict]:
+    """The last row of each mutant, whether it is still true or not."""
     lines = RECORD.read_text(encoding="utf-8").splitlines() if RECORD.exists() else []
     return {row["mutant"]: Verdict(**row) for row in map(json.loads, lines)}
 

@@ -17,7 +17,8 @@ PAGE = ROOT / "docs" / "proof" / "mutation.md"
 HEAD = """# Mutation testing
 
 Written by `make lab` (`tests/mutation/test_campaign.py`); in pieces by `python -m tests.mutation.campaign SECONDS`,
-which lists the survivors as well, and then `python -m tests.mutation.page`.
+which lists the survivors as well, and then `python -m tests.mutation.page`. `python -m tests.mutation.again FILE…` is
+the quick way after a change of tests: it runs these files alone, and records only what they catch.
 
 **{tried} of {sampled} sampled mutants tried, {share} of them caught{goal}.**
 

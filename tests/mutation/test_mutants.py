@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.mutation.again import caught, guarding
 from tests.mutation.campaign import Package, Runner, explained, packages
 from tests.mutation.mutants import ROOT, mutants_of, sample
 
@@ -87,6 +88,14 @@ def test_tests_that_fail_without_a_fault_measure_nothing():
         runner.ask_forked(SMALL, "")
 
 
+@pytest.mark.slow
+def test_only_what_a_file_catches_gets_a_verdict_of_it():
+    (off_by_one,) = [mutant for mutant in mutants_of(SMALL) if mutant.now == "size // 2 - 1"]
+    (verdict,) = caught(package_of(*MAJORITY), [off_by_one], tuple(MAJORITY))
+    assert (verdict.mutant, verdict.failed.partition("::")[0]) == (off_by_one.id, MAJORITY[0])
+    assert list(caught(package_of(*MAJORITY), [off_by_one], ("tests/protocol/test_crc32c.py",))) == []
+
+
 def test_mutants_of_a_module():
     mutants = mutants_of(SMALL)
     assert len({mutant.id for mutant in mutants}) == len(mutants)
@@ -99,6 +108,12 @@ def test_words_are_changed_and_sentences_are_not():
     changed = {mutant.was for mutant in mutants_of("kafkactl/quorum/health.py") if mutant.operator == "string"}
     assert changed
     assert not [text for text in changed if " " in text.partition(" in ")[0]]
+
+
+def test_files_are_run_for_the_package_that_they_guard():
+    package = package_of("tests/quorum/test_majority.py", "tests/change")
+    given = ["tests/quorum/test_majority.py", "tests/quorum/test_voters.py", "tests/change/test_journal.py"]
+    assert guarding(package, given) == ("tests/quorum/test_majority.py", "tests/change/test_journal.py")
 
 
 def test_a_larger_sample_holds_the_smaller():

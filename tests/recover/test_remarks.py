@@ -1,0 +1,27 @@
+"""What an operator is to do with the old voters: their disks are wiped, but for the data of those that are brokers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace as Some
+
+import pytest
+
+from kafkactl.recover.remarks import _afterwards
+
+VOTERS = tuple(Some(id=id, directory_id=None, endpoints=(), state="lost") for id in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("brokers", "kept"),
+    [((11, 12), None), ((2, 11), "partition folders of 2,"), ((2, 3), "partition folders of 2, 3,")],
+    ids=["controllers apart", "a voter is a broker", "two are"],
+)
+def test_partition_folders_of_a_voter_that_is_a_broker_are_kept(brokers: tuple[int, ...], kept: str | None) -> None:
+    case = Some(node_id=1, voters=VOTERS, image=Some(brokers=dict.fromkeys(brokers)), is_dynamic=True)
+    (found,) = [each for each in _afterwards(case) if each.id == "old-voters-must-not-return"]  # type: ignore[arg-type]
+    assert found.evidence["voters"] == [1, 2, 3]
+    if kept is None:
+        assert "partition folders" not in found.next_step
+    else:
+        assert kept in found.next_step
+        assert "move their metadata logs away" in found.next_step
