@@ -28,6 +28,7 @@ class OperatedQuorum(FaultyQuorum):
     def __init__(self, *, dead_broker: bool = False, static: bool = False, **quorum: Any) -> None:
         self.static = static
         self.registered = dead_broker
+        self._dead_port = socket.socket()  # taken, so that no other listener gets it, and not listened at
         super().__init__(**quorum)
         if static:
             self.levels[KRAFT_VERSION] = 0
@@ -35,8 +36,13 @@ class OperatedQuorum(FaultyQuorum):
     def __enter__(self) -> OperatedQuorum:
         super().__enter__()
         if self.registered:
-            self._append([_registration()])
+            self._dead_port.bind(("127.0.0.1", 0))
+            self._append([_registration(self._dead_port.getsockname()[1])])
         return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._dead_port.close()
+        super().__exit__(*failure)
 
     def answer(self, asked: Asked, node_id: int) -> Action | None:
         if asked.name == "UnregisterBroker":
@@ -75,10 +81,8 @@ class OperatedQuorum(FaultyQuorum):
             super()._append_control(records)
 
 
-def _registration() -> bytes:
-    """Of a broker that is fenced, at a port of this machine that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+def _registration(port: int) -> bytes:
+    """Of a broker that is fenced."""
     fields = {
         "BrokerId": DEAD_BROKER, "BrokerEpoch": 1, "Fenced": True, "IncarnationId": Uuid(bytes(15) + b"\7"),
         "Features": [
