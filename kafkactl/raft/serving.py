@@ -38,7 +38,7 @@ LARGEST_POSITION: Final = (1 << 31) - 1
 def handle_fetch_request(node: Node, now: int, request: FetchRequest) -> None:
     """`handleFetchRequest`: errors, records and snapshots are answered at once; nothing new waits for something."""
     if request.cluster_id is not None and request.cluster_id != node.cluster_id:
-        node.out.append(_empty_response(node, request, errors.NONE, errors.INCONSISTENT_CLUSTER_ID))
+        node.out.append(empty_response(node, request, errors.NONE, errors.INCONSISTENT_CLUSTER_ID))
         return
     if (
         request.max_wait_ms < 0
@@ -46,7 +46,7 @@ def handle_fetch_request(node: Node, now: int, request: FetchRequest) -> None:
         or request.last_fetched_epoch < 0
         or request.last_fetched_epoch > request.current_leader_epoch
     ):
-        node.out.append(_empty_response(node, request, errors.INVALID_REQUEST))
+        node.out.append(empty_response(node, request, errors.INVALID_REQUEST))
         return
     response = _serve_fetch(node, now, request)
     if (
@@ -71,7 +71,7 @@ def _serve_fetch(node: Node, now: int, request: FetchRequest) -> FetchResponse:
     """`tryCompleteFetchRequest`: what this log has for a log that ends where the request says."""
     error = leader_error(node, request.current_leader_epoch)
     if error:
-        return _empty_response(node, request, error)
+        return empty_response(node, request, error)
     leader, log = node.leader, node.log
     assert leader is not None
     offset = request.fetch_offset
@@ -118,7 +118,8 @@ def _note_fetch(node: Node, now: int, request: FetchRequest) -> None:
         update_high_watermark(node, now, leader)
 
 
-def _empty_response(node: Node, request: FetchRequest, error: int, top_level: int = errors.NONE) -> FetchResponse:
+def empty_response(node: Node, request: FetchRequest, error: int, top_level: int = errors.NONE) -> FetchResponse:
+    """A response without records: an error, or a leader that is not known."""
     return FetchResponse(
         node.id,
         request.source,
@@ -176,7 +177,7 @@ def fail_parked(node: Node, error: int) -> None:
     """Answer every waiting fetch at once with `error`: this node is not the leader."""
     parked, node.parked = node.parked, []
     for waiting in parked:
-        node.out.append(_empty_response(node, waiting.request, error))
+        node.out.append(empty_response(node, waiting.request, error))
 
 
 # snapshots

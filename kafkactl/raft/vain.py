@@ -9,16 +9,19 @@ them in a loop of its own; what is said here follows `raft/following.py`, `raft/
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
-from kafkactl.raft import elections, errors, following
-from kafkactl.raft.connections import BACKING_OFF, READY
+from kafkactl.raft import elections, errors, following, serving, transitions
+from kafkactl.raft.connections import BACKING_OFF, NEVER, READY
 from kafkactl.raft.effects import State
-from kafkactl.raft.messages import FetchRequest, VoteRequest
+from kafkactl.raft.messages import Disconnected, FetchRequest, FetchResponse, VoteRequest
 from kafkactl.raft.node import Node
+from kafkactl.raft.sending import leader_error
 from kafkactl.values import ZERO_UUID, Endpoint
 
 LEADER: Final = -1  # the place of the leader among those that are asked; the others are places of bootstrap servers
+_FETCHING: Final = (State.FOLLOWER, State.UNATTACHED)
 
 
 def is_still(node: Node) -> bool:
@@ -27,8 +30,10 @@ def is_still(node: Node) -> bool:
         return False
     if node.bootstrap_asked or node.bootstrap_pick >= 0 or node.auto_join:
         return False
-    fetches = node.state in (State.FOLLOWER, State.UNATTACHED) and asks_anybody(node)
-    return not fetches or len(node.connections.in_flight) == 1
+    if node.state not in _FETCHING or not asks_anybody(node) or len(node.connections.in_flight) == 1:
+        return True
+    is_pausing = node.state is State.UNATTACHED and node.bootstrap_after >= node.wake_at
+    return is_pausing and not node.connections.in_flight
 
 
 def still_until(node: Node) -> int:
@@ -144,3 +149,98 @@ def note_failed(node: Node, peer: int, last_fail: int) -> None:
 def note_sent(node: Node, peer: int, correlation_id: int, sent: int) -> None:
     """This request is under way since `sent`. The poll of a node that is still sets `wake_at` by it."""
     node.connections.sent(peer, correlation_id, sent)
+
+
+# one question and one answer, without the poll behind it
+
+
+def refusal(node: Node, now: int, request: FetchRequest) -> FetchResponse | None:
+    """How a node that is still refuses a fetch; None where it may do more than that, and is to be given the request."""
+    if node.state is State.LEADER or not is_still(node) or now >= still_until(node):
+        return None
+    if request.cluster_id != node.cluster_id or not 0 <= request.last_fetched_epoch <= request.current_leader_epoch:
+        return None
+    error = leader_error(node, request.current_leader_epoch)
+    return serving.empty_response(node, request, error) if error else None
+
+
+def note_vain_answer(node: Node, now: int, message: FetchResponse | Disconnected) -> bool:
+    """Take an answer that leaves a node as it was but for the question that it asks next; False where it does more."""
+    connections = node.connections
+    connection = connections.in_flight.get(message.correlation_id)
+    if connection is None or not asks_in_vain(node) or not is_still(node) or now >= still_until(node):
+        return False
+    if type(message) is FetchResponse:
+        if message.top_level_error_code or not teaches_nothing(
+            node, message.error_code, message.leader_id, message.leader_epoch, message.node_endpoints
+        ):
+            return False
+        if node.state is State.UNATTACHED:
+            node.bootstrap_after = now + node.leaderless_pause
+    elif message.correlation_id == node.update_correlation_id:
+        return False
+    else:
+        connections.broken(message.source)
+    connections.answered(connection, message.correlation_id, type(message) is FetchResponse, now)
+    return True
+
+
+def asks_servers_only(node: Node, now: int) -> bool:
+    """Whether one that asks in vain, and waits for no answer, asks any bootstrap server now."""
+    if node.state is State.UNATTACHED:
+        return node.bootstrap_after <= now
+    return node.connections.backoff_left(node.leader_id, now) > 0 or not asks_leader(node, now)
+
+
+def next_question(node: Node, now: int, first: int) -> FetchRequest | None:
+    """The fetch to a bootstrap server, `first` or the next one that is not paused for.
+
+    None where all are paused for: then the node knows its draw, and is to be polled.
+    """
+    connections, servers = node.connections, node.bootstrap
+    for place in range(first, first + len(servers)):
+        peer, server = servers[place % len(servers)]
+        if connections.is_ready(peer, now):
+            node.next_correlation_id = correlation_id = node.next_correlation_id + 1
+            connections.sent(peer, correlation_id, now)
+            node.wake_at = min(now + connections.request_timeout, _deadline(node, now))
+            return following.fetch_request(node, peer, correlation_id, connections.address(peer, server))
+    node.bootstrap_pick = first
+    return None
+
+
+def _deadline(node: Node, now: int) -> int:
+    """When a node that asks in vain does something else."""
+    if node.state is State.UNATTACHED:
+        return node.election_deadline if node.is_voter else NEVER
+    deadline = node.fetch_deadline if node.is_voter or node.fetch_deadline > now else NEVER
+    return min(deadline, node.update_deadline) if node.is_voter and node.profile.update_periods > 1 else deadline
+
+
+# votes that are asked of hosts without a process
+
+
+def asks_voters(node: Node) -> bool:
+    """Whether a candidate, or one that asks for pre-votes, goes on asking who has not answered."""
+    may_ask = node.state in (State.CANDIDATE, State.PROSPECTIVE) and not node.backing_off
+    return may_ask and node.shutdown_deadline < 0 and not transitions.is_vote_rejected(node)
+
+
+def votes_until(node: Node, refused: Collection[int]) -> int:
+    """Before this time such a node, but for its questions to these voters, does nothing of its own."""
+    connections, until = node.connections, node.election_deadline
+    for connection in connections.in_flight.values():
+        if connection.peer not in refused:
+            until = min(until, connection.last_send + connections.request_timeout)
+    for connection in connections.by_peer.values():
+        if connection.state == BACKING_OFF and connection.peer not in refused:
+            until = min(until, connection.last_fail + connections.retry_backoff)
+    return until
+
+
+def note_vote_sent(node: Node, voter_id: int, correlation_id: int, sent: int) -> None:
+    """A question to this voter is under way since `sent`."""
+    endpoint = node.default_endpoint(node.voters.endpoints(voter_id))
+    assert endpoint is not None
+    node.connections.sent(voter_id, correlation_id, sent)
+    node.connections.address(voter_id, endpoint)

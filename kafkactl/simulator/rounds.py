@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafkactl.raft import errors, vain
 from kafkactl.raft.connections import NEVER
+from kafkactl.raft.effects import State
 from kafkactl.raft.messages import Disconnected, FetchRequest, FetchResponse, VoteRequest, VoteResponse
 from kafkactl.raft.node import Node
 from kafkactl.raft.vain import LEADER
+from kafkactl.simulator.knocks import Knock, knocks_of
 from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, WAKE, Machine
 from kafkactl.values import Endpoint
 
@@ -85,26 +87,35 @@ class Rounds:
 
 def skip_rounds(world: World, until: int) -> bool:
     """The same, now."""
-    if not world.network.is_steady or world.quorum.leaderless_pause_us:
+    if not world.network.is_steady:
         return False
-    limit = _limit(world, until)
+    knocks = [
+        knock
+        for machine in world.machines.values()
+        if machine.process is not None
+        for knock in knocks_of(world, machine, _node(machine))
+    ]
+    limit = _limit(world, until, knocks)
     if limit - world.now < WORTH_US:
         return False
-    found = _Found(world, limit)
-    if not found.loops or found.limit - world.now < WORTH_US:
+    found = _Found(world, limit, knocks)
+    if not found.heap or found.limit - world.now < WORTH_US:
         return False
     return _run(world, found)
 
 
-def _limit(world: World, until: int) -> int:
+def _limit(world: World, until: int, knocks: list[Knock]) -> int:
     """The last moment up to which no node does anything of its own; -1 where a node is not still."""
     limit = until
     for machine in world.machines.values():
         if machine.process is None:
             continue
-        if machine.busy or machine.is_paused or not vain.is_still(_node(machine)):
+        node = _node(machine)
+        if machine.busy or machine.is_paused or not vain.is_still(node):
             return -1
-        limit = min(limit, machine.world_time(vain.still_until(_node(machine))) - 1)
+        refused = [knock.voter_id for knock in knocks if knock.machine is machine] if knocks else ()
+        still_until = vain.votes_until(node, refused) if refused else vain.still_until(node)
+        limit = min(limit, machine.world_time(still_until) - 1)
     return limit
 
 
@@ -114,22 +125,33 @@ def _node(machine: Machine) -> Node:
 
 
 class _Found:
-    """The loops that are under way in a world's queue, and the last moment before anything else happens."""
+    """The loops that are under way in a world's queue, and the last moment before anything else happens.
 
-    def __init__(self, world: World, limit: int) -> None:
+    `wakes` are the wake-ups in the queue of those that knock: they are set again.
+    """
+
+    def __init__(self, world: World, limit: int, knocks: list[Knock]) -> None:
         self.world = world
         self.limit = limit
         self.loops: list[_Loop] = []
+        self.knocks = knocks
+        self.knocking = {knock.machine.id: knock.machine for knock in knocks}
+        self.wakes: list[int] = []
         self.heap: list[Any] = []
         self._known: set[tuple[int, int]] = set()
         for entry in world.queue:
             if not self._take(entry):
                 self.limit = min(self.limit, entry[0] - 1)
+        for place, knock in enumerate(knocks):
+            if not knock.is_found:  # its question is lost
+                self.limit = min(self.limit, _timeout(knock))
+            else:
+                self.heap.append((knock.next_at(), knock.fails, (-1, -1 - place), knock, 0, knock.correlation))
 
     def _take(self, entry: tuple[int, int, int, Machine, Any, int]) -> bool:
         at, sequence, event, target, message, life = entry
         if event == WAKE:
-            return target.life != life or target.process is None or target.wake_at != at
+            return self._take_wake(at, sequence, target, life)
         kind = type(message)
         if kind is FetchRequest or kind is VoteRequest:
             machine = self.world.machines.get(message.source)
@@ -144,14 +166,29 @@ class _Found:
         key = machine.id, message.correlation_id
         if connection is None or key in self._known or message.correlation_id == node.update_correlation_id:
             return False
-        loop = _Loop(machine, node, sequence, message.correlation_id)
+        self._known.add(key)
+        for knock in self.knocks:
+            if knock.machine is machine and knock.correlation == message.correlation_id:
+                knock.begin(sequence, at, kind is VoteRequest)
+                return True
+        return self._take_loop(entry, _Loop(machine, node, sequence, message.correlation_id), connection.peer)
+
+    def _take_wake(self, at: int, sequence: int, target: Machine, life: int) -> bool:
+        if target.life != life or target.process is None or target.wake_at != at:
+            return True
+        if target.id in self.knocking:
+            self.wakes.append(sequence)
+        return target.id in self.knocking
+
+    def _take_loop(self, entry: tuple[int, int, int, Machine, Any, int], loop: _Loop, peer: int) -> bool:
+        at, sequence, _event, target, message, _life = entry
+        kind, node = type(message), loop.node
         if kind is VoteRequest or kind is VoteResponse:
-            begun = self._begin_vote(loop, connection.peer, at, target, message)
+            begun = self._begin_vote(loop, peer, at, target, message)
         else:
-            begun = self._begin_fetch(loop, connection.peer, at, target, message)
+            begun = self._begin_fetch(loop, peer, at, target, message)
         if begun is None:
             return False
-        self._known.add(key)
         loop.settle()
         self.heap.append((*begun, (-1, sequence), loop, loop.place, node.next_correlation_id))
         self.loops.append(loop)
@@ -179,7 +216,7 @@ class _Found:
 
     def _begin_fetch(self, loop: _Loop, peer: int, at: int, target: Machine, message: Any) -> tuple[int, int] | None:
         node, world = loop.node, self.world
-        if not vain.asks_in_vain(node):
+        if not vain.asks_in_vain(node) or (node.leaderless_pause and node.state is State.UNATTACHED):
             return None
         loop.asks_leader = vain.asks_leader(node, loop.machine.local(world.now))
         for known, server in node.bootstrap:
@@ -245,6 +282,10 @@ def _run(world: World, found: _Found) -> bool:
             there, both = loop.steps[place]
             heapreplace(heap, (at + both, at + there, entry, loop, place, number + 1))
             continue
+        if type(loop) is Knock:
+            number = loop.ask(at)
+            heapreplace(heap, (loop.next_at(), loop.fails, entry, loop, place, number))
+            continue
         place = _next_place(loop, place, at, fraction)
         if place is None:
             limit = at - 1  # it waits now, which a wake-up ends
@@ -284,10 +325,12 @@ def _next_place(loop: _Loop, place: int, at: int, fraction: Callable[[], float])
 
 def _land(world: World, found: _Found, landing: int, leaving: _Loop | None) -> None:
     """Put what is under way then into the queue, in the order in which it was sent, and bring the nodes there."""
-    moved = {loop.sequence for loop in found.loops}
+    moved = _moved(found, landing)
     under_way = []
     for entry in found.heap:
         _at, arrives, before, loop, place, number = entry
+        if type(loop) is Knock:
+            continue
         is_answer = arrives <= landing
         if len(before) == 2 and (arrives < 0 or not is_answer):
             moved.discard(loop.sequence)  # as it was
@@ -297,8 +340,10 @@ def _land(world: World, found: _Found, landing: int, leaving: _Loop | None) -> N
             loop.node.next_correlation_id = max(loop.node.next_correlation_id, number)
         chain = _chain(entry)
         under_way.append((chain[1:] if is_answer else chain[2:], is_answer, entry))
-    _take_out(world, moved)
+    _take_out(world, moved, found.wakes)
     world.now = landing
+    for knock in found.knocks:
+        knock.land(world, landing)
     under_way.sort(key=lambda sent: sent[0])
     for loop in found.loops:
         if loop.correlation != loop.before:
@@ -310,6 +355,26 @@ def _land(world: World, found: _Found, landing: int, leaving: _Loop | None) -> N
     for loop in found.loops:
         if loop.correlation != loop.before and loop.node.wake(loop.machine.local(landing)):
             raise RuntimeError(f"node {loop.node.id} was taken for one that only asks in vain")
+    _wake_knocking(world, found)
+
+
+def _moved(found: _Found, landing: int) -> set[int]:
+    """The messages with which loops began, and those that candidates sent and that are not as they were."""
+    for at, _fails, _before, knock, *_ in found.heap:
+        if type(knock) is Knock and at <= landing:  # of the moment at which another loop leaves
+            knock.ask(at)
+    changed = [knock for knock in found.knocks if knock.sequence >= 0 and not knock.is_as_before(landing)]
+    return {*(loop.sequence for loop in found.loops), *(knock.sequence for knock in changed)}
+
+
+def _wake_knocking(world: World, found: _Found) -> None:
+    """The wake-ups of candidates were taken out: others hold."""
+    for machine in found.knocking.values():
+        node = _node(machine)
+        if node.wake(machine.local(world.now)):
+            raise RuntimeError(f"node {machine.id} was taken for a candidate that is only refused")
+        machine.wake_at = -1
+        world.watch(machine, node.wake_at)
 
 
 def _chain(entry: Any) -> list[int]:
@@ -324,10 +389,17 @@ def _chain(entry: Any) -> list[int]:
     return times
 
 
-def _take_out(world: World, sequences: set[int]) -> None:
-    world.queue[:] = [entry for entry in world.queue if entry[1] not in sequences]
+def _take_out(world: World, sequences: set[int], wakes: list[int]) -> None:
+    world.queue[:] = [entry for entry in world.queue if entry[1] not in sequences and entry[1] not in wakes]
     heapify(world.queue)
     world.under_way -= len(sequences)
+
+
+def _timeout(knock: Knock) -> int:
+    """The last moment before the candidate gives up waiting for an answer."""
+    connections = knock.node.connections
+    sent = connections.by_peer[knock.voter_id].last_send
+    return knock.machine.world_time(sent + connections.request_timeout) - 1
 
 
 def _way(world: World, machine: Machine, asked: Machine) -> _Way | None:

@@ -25,6 +25,7 @@ from kafkactl.simulator.invariants import Monitor, Shadow
 from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, SYNCED, WAKE, Machine, shown_role
 from kafkactl.simulator.network import Network
 from kafkactl.simulator.quorum import Appended, Quorum
+from kafkactl.simulator.refusals import hand_over, is_refusal
 from kafkactl.simulator.rounds import Rounds
 from kafkactl.simulator.skip import skip_calm
 from kafkactl.simulator.timeline import Happening, Timeline
@@ -38,6 +39,7 @@ class World:
         self.quorum = quorum
         self.now = self.events = 0
         self.chance = {purpose: Chance(seed, purpose) for purpose in ("network", "disks", "timers")}
+        self.timers = self.chance["timers"]
         self.network = Network(self.chance["network"], quorum.nodes)
         self.machines = {node: Machine(node) for node in quorum.nodes}
         self.monitor = Monitor(self._disks)
@@ -56,22 +58,19 @@ class World:
         for machine in self.machines.values():
             self.begin(machine)
 
-    def _configured(self) -> VoterSet:
+    def _voters(self) -> VoterSet:
+        """The first ones: a static quorum does not name their directories."""
+        machines, is_static = [self.machines[node] for node in self.quorum.voters], self.quorum.is_static
         return VoterSet(
-            Voter(node_id=node, directory_id=ZERO_UUID, endpoints=(self.machines[node].endpoint,))
-            for node in self.quorum.voters
+            Voter(node_id=each.id, directory_id=ZERO_UUID if is_static else each.directory, endpoints=(each.endpoint,))
+            for each in machines
         )
 
     def _format(self) -> None:
-        if self.quorum.is_static:
-            return
-        first = [self.machines[node] for node in self.quorum.voters]
-        voters = tuple(
-            Voter(node_id=machine.id, directory_id=machine.directory, endpoints=(machine.endpoint,))
-            for machine in first
-        )
-        for machine in first:
-            machine.format(Snapshot(BOOTSTRAP_SNAPSHOT_ID, 100, 1, VoterSet(voters).voters))
+        if not self.quorum.is_static:
+            voters = self._voters()
+            for node in self.quorum.voters:
+                self.machines[node].format(Snapshot(BOOTSTRAP_SNAPSHOT_ID, 100, 1, voters.voters))
 
     # --- processes -------------------------------------------------------------------------------------------------
 
@@ -93,7 +92,7 @@ class World:
             bootstrap_servers=self._servers,
             first_correlation_id=machine.first_correlation_id,
         )
-        self._perform(machine, machine.process.start(machine.local(self.now)))
+        self.perform(machine, machine.process.start(machine.local(self.now)))
 
     def end(self, machine: Machine, *, refuses: bool = True) -> None:
         """The process is gone: what it had not begun to write is not written, and its connections break."""
@@ -124,13 +123,13 @@ class World:
         if machine.busy or machine.is_paused:
             machine.queue.append((ask, 0))
             return
-        self._perform(machine, ask(machine.process, machine.local(self.now)))
+        self.perform(machine, ask(machine.process, machine.local(self.now)))
 
     def resume(self, machine: Machine) -> None:
         """A paused process goes on: its timers first, then what waited for it."""
         machine.is_paused = False
         if machine.process is not None and not machine.busy:
-            self._perform(machine, machine.process.wake(machine.local(self.now)))
+            self.perform(machine, machine.process.wake(machine.local(self.now)))
             self._drain(machine)
 
     def deliver_from_client(self, machine: Machine, message: Any) -> None:
@@ -142,7 +141,7 @@ class World:
         each = self.machines.values()
         self.by_address = {(machine.endpoint.host, machine.endpoint.port): machine for machine in each}
         self._servers = tuple(machine.endpoint for machine in each)
-        self._static = self._configured() if self.quorum.is_static else None
+        self._static = self._voters() if self.quorum.is_static else None
 
     def drift(self, machine: Machine, drift: int) -> None:
         """Let a clock run faster or slower from now on, in parts per thousand."""
@@ -158,26 +157,27 @@ class World:
         Also ends at the first event behind which an invariant is broken.
         """
         queue, violations, known = self.queue, self.monitor.violations, len(self.monitor.violations)
-        rounds = self.rounds
+        rounds, skips = self.rounds, self.skips
         if stops is not None and stops():
             return True
         while queue and queue[0][0] <= time_us:
-            may_skip = not self.under_way and stops is None and self.skips and queue[0][0] > self.now
-            if may_skip and skip_calm(self, time_us):
-                continue
-            if self.skips and rounds.refused >= rounds.patience and rounds.skip(self, time_us):
-                continue
-            at, _, kind, machine, thing, life = heappop(queue)
-            self.now = at
+            if skips:
+                is_idle = not self.under_way and stops is None and queue[0][0] > self.now
+                if is_idle and skip_calm(self, time_us):
+                    continue
+                if rounds.refused >= rounds.patience and rounds.skip(self, time_us):
+                    continue
+            self.now, _, kind, machine, thing, life = heappop(queue)
             self.events += 1
-            self.under_way -= kind != WAKE
             if kind == WAKE:
                 self._wake(machine, life)
-            elif kind == DELIVER:
-                self._deliver(machine, thing, life)
-                rounds.refused += type(thing) is FetchResponse and thing.error_code != 0
-            elif machine.life == life and machine.process is not None:
-                self._go_on(machine)
+            else:
+                self.under_way -= 1
+                if kind == DELIVER:
+                    self._deliver(machine, thing, life)
+                    rounds.refused += is_refusal(thing)
+                elif machine.life == life and machine.process is not None:
+                    self._go_on(machine)
             if len(violations) > known:
                 return False
             if stops is not None and stops():
@@ -193,29 +193,26 @@ class World:
             return  # its timers are looked at when it goes on
         local = machine.local(self.now)
         if machine.process.wake_at <= local:
-            self._perform(machine, machine.process.wake(local))
+            self.perform(machine, machine.process.wake(local))
         else:
             self._schedule_wake(machine)
 
     def _deliver(self, machine: Machine, message: Any, life: int) -> None:
         process = machine.process
+        if process is None or not (message.is_request or machine.life == life):
+            if message.is_request and machine.is_reachable:
+                self._disconnect(machine.id, message.source, message.correlation_id, life)
+            return
+        if machine.is_paused or machine.busy:
+            machine.queue.append((message, life))
+            return
+        if self.skips and hand_over(self, machine, message, life):
+            return
         if message.is_request:
-            if process is None:
-                if machine.is_reachable:
-                    self._disconnect(machine.id, message.source, message.correlation_id, life)
-                return
-            if machine.is_paused or machine.busy:
-                machine.queue.append((message, life))
-                return
             machine.open[message.source, message.correlation_id] = life
             if type(message) is VoteRequest and not message.pre_vote:
                 machine.ballots[message.source, message.correlation_id] = message.replica_epoch
-        elif machine.life != life or process is None:
-            return
-        elif machine.is_paused or machine.busy:
-            machine.queue.append((message, life))
-            return
-        self._perform(machine, process.receive(machine.local(self.now), message))
+        self.perform(machine, process.receive(machine.local(self.now), message))
 
     def _disconnect(self, node: int, source: int, correlation: int, life: int) -> None:
         message = Disconnected(node, source, correlation)
@@ -229,9 +226,9 @@ class World:
         machine.busy = False
         rest, machine.rest = machine.rest, deque()
         self._write(machine, rest.popleft())
-        self._perform(machine, rest)
+        self.perform(machine, rest)
         if not machine.busy and not machine.is_paused and machine.process is not None:
-            self._perform(machine, machine.process.wake(machine.local(self.now)))
+            self.perform(machine, machine.process.wake(machine.local(self.now)))
             self._drain(machine)
 
     def _drain(self, machine: Machine) -> None:
@@ -244,7 +241,8 @@ class World:
 
     # --- effects ---------------------------------------------------------------------------------------------------
 
-    def _perform(self, machine: Machine, effects: Iterable[Effect]) -> None:
+    def perform(self, machine: Machine, effects: Iterable[Effect]) -> None:
+        """Carry out, in order, what a call of a process returned; what follows a sync waits for its end."""
         waiting = deque(effects)
         while waiting:
             effect: Any = waiting.popleft()
@@ -269,8 +267,7 @@ class World:
         self._observe(machine)
 
     def _drawn(self, machine: Machine, draw: Any) -> Sequence[Effect]:
-        number = self.chance["timers"].below(draw.bound)
-        process = machine.process
+        number, process = self.timers.below(draw.bound), machine.process
         return [] if process is None else process.drawn(machine.local(self.now), draw.purpose, number)
 
     def _sync(self, machine: Machine, waiting: deque[Effect]) -> None:
@@ -303,6 +300,10 @@ class World:
                     self._watermark(machine, message.high_watermark, machine.process.voters)
             elif type(message) is VoteResponse and message.vote_granted:
                 self._granted(machine, message)
+        self.post(machine, target, message, life)
+
+    def post(self, machine: Machine, target: Machine, message: Any, life: int) -> None:
+        """Hand a message to the network; a host reaches itself without."""
         if target is machine:
             self.push(self.now + LOOPBACK_US, DELIVER, target, message, life)
             return
@@ -359,7 +360,10 @@ class World:
             self._new_voters(machine, process)
         if process.high_watermark != machine.seen_watermark and process.high_watermark >= 0:
             self._watermark(machine, process.high_watermark, process.voters if process.state is State.LEADER else None)
-        wake_at = process.wake_at
+        self.watch(machine, process.wake_at)
+
+    def watch(self, machine: Machine, wake_at: int) -> None:
+        """Wake a process at this time of its clock, where that is not known, or is earlier than what was."""
         if machine.wake_at < 0 or machine.world_time(wake_at) < machine.wake_at:
             self._schedule_wake(machine)
 
@@ -432,9 +436,7 @@ class World:
         found, newest = None, -1
         for machine in self.machines.values():
             process = machine.process
-            if process is None or process.state is not State.LEADER or machine.is_paused:
-                continue
-            if process.epoch > newest:
+            if process is not None and machine.leads and not machine.is_paused and process.epoch > newest:
                 found, newest = machine, process.epoch
         return found
 

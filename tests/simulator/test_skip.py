@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafkactl.frozen import changed
 from kafkactl.raft.connections import AWAITING_RESPONSE, BACKING_OFF
 from kafkactl.raft.node import Node
 from kafkactl.simulator import rounds, world
@@ -25,11 +26,12 @@ def facts(outcome: Outcome) -> tuple[object, ...]:
     return (happened, outcome.elections, outcome.epoch, outcome.committed, outcome.time_us, outcome.passed)
 
 
+@pytest.mark.parametrize("pause_us", [0, 200_000])
 @pytest.mark.parametrize("release", ["3.7", "3.9", "4.4"])
 @pytest.mark.parametrize("profile", ["rolling-restart", "voter-change", "chaos"])
-def test_a_run_is_the_same_without_skipping(monkeypatch, release, profile):
+def test_a_run_is_the_same_without_skipping(monkeypatch, release, profile, pause_us):
     asked = Asked(profile=profile, release=release)
-    quorum, _ = quorum_of(asked)
+    quorum = changed(quorum_of(asked)[0], leaderless_pause_us=pause_us)
     skipped = [play(asked, quorum, seed, traced=True) for seed in range(2)]
     step_through(monkeypatch)
     stepped = [play(asked, quorum, seed, traced=True) for seed in range(2)]
@@ -41,6 +43,7 @@ def test_a_run_is_the_same_without_skipping(monkeypatch, release, profile):
 def step_through(monkeypatch) -> None:
     monkeypatch.setattr(world, "skip_calm", lambda _world, _until: False)
     monkeypatch.setattr(rounds, "skip_rounds", lambda _world, _until: False)
+    monkeypatch.setattr(world, "hand_over", lambda *_message: False)
 
 
 def states(asked: Asked, seed: int, times: tuple[int, ...]) -> tuple[list[object], int]:
@@ -96,6 +99,7 @@ def test_nodes_that_ask_in_vain_are_the_same_at_any_time(monkeypatch, profile, r
     times = tuple(sorted(at * 1_357_111 % SECOND + at * SECOND // 5 for at in range(1, 41)))
     skipped, few = states(asked, seed, times)
     monkeypatch.setattr(rounds, "skip_rounds", lambda _world, _until: False)
+    monkeypatch.setattr(world, "hand_over", lambda *_message: False)
     stepped, many = states(asked, seed, times)
     for ours, theirs in zip(skipped, stepped, strict=True):
         assert ours == theirs
@@ -114,3 +118,30 @@ def test_a_quiet_run_passes_over_what_nodes_ask_before_there_is_a_leader(monkeyp
         assert run.elections == stepped.elections
         assert 20 * run.events < stepped.events
     assert all(type(machine.process) is Node for machine in runs[0].machines.values())
+
+
+def test_a_candidate_that_is_refused_by_hosts_without_a_process_is_the_same_at_any_time(monkeypatch):
+    """Two of three are down: the third asks both for votes, again and again. Most events are passed over."""
+    quorum, _ = quorum_of(Asked(release="3.9"))
+    runs: list[list[object]] = []
+    events = []
+    for _ in range(2):
+        simulated = World(quorum, 1)
+        simulated.run_until(5 * SECOND)
+        leader = simulated.leader()
+        assert leader is not None
+        left = simulated.machines[leader.id % 3 + 1]
+        for machine in simulated.machines.values():
+            if machine is not left:
+                simulated.end(machine)
+        found: list[object] = []
+        for at in range(1, 60):
+            simulated.run_until(5 * SECOND + at * 123_457)
+            found.append((_of_machine(left, simulated.now), _sent(simulated)))
+        runs.append(found)
+        events.append(simulated.events)
+        monkeypatch.setattr(rounds, "skip_rounds", lambda _world, _until: False)
+        monkeypatch.setattr(world, "hand_over", lambda *_message: False)
+    for skipped, stepped in zip(*runs, strict=True):
+        assert skipped == stepped
+    assert 3 * events[0] < events[1]
