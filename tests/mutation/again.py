@@ -19,7 +19,7 @@ def caught(package: Package, mutants: Iterable[Mutant], files: tuple[str, ...]) 
     """The verdicts of those on which a test of these files fails."""
     with Runner(replace(package, tests=files)) as runner:
         for mutant in mutants:
-            verdict = runner.verdict_anew(mutant)
+            verdict = runner.verdict_again(mutant)
             if verdict.failed.startswith(files):
                 yield verdict
 

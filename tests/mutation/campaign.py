@@ -164,9 +164,9 @@ class Runner:
         answer = self.ask_forked(mutant.path, mutant.source or "")
         if answer["code"] is None and not afresh:
             return None
-        return self.verdict_anew(mutant) if answer["code"] is None else self._verdict(mutant, answer)
+        return self.verdict_again(mutant) if answer["code"] is None else self._verdict(mutant, answer)
 
-    def verdict_anew(self, mutant: Mutant) -> Verdict:
+    def verdict_again(self, mutant: Mutant) -> Verdict:
         """The same in a process that imports the module with the fault."""
         own = f"test_{Path(mutant.path).name}"
         order = {"own": own, "module": mutant.module, "path": mutant.path, "source": mutant.source}
