@@ -13,7 +13,7 @@ import pytest
 
 from kafkactl.schema.explanations import explanations
 from tests.repository.glossary import PRONOUN, banned_words
-from tests.repository.tree import ROOT, nodes, parsed, product_files, python_files, shown, text_of
+from tests.repository.tree import ROOT, nodes, product_files, python_files, shown, text_of
 
 GUIDES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOR_CONTRIBUTORS = [ROOT / "CONTRIBUTING.md", *(path for folder in ("decisions", "contributing")
@@ -26,6 +26,7 @@ UNINSTALLED = ("tests", "bench", "scripts")
 COMMENT = re.compile(r"(?:^\s*|  )# (.*)")
 
 MESSAGES_OF = ("blocker", "warning", "note", "remark", "Finding", "Unknown")
+WORD = re.compile(r"[A-Za-z]{2,}")
 WORDS_OF_A_MESSAGE = 3
 CITED = re.compile(
     r"\b[\w-]+\.md\b|\b[\w-]+-measured\b|\b[Mm]easured(?: page)?, \d|\bmeasured page\b|\blist of pre-flight checks\b"
@@ -42,21 +43,19 @@ class Texts(NamedTuple):
 
 @functools.cache
 def _texts() -> Texts:
-    """The texts of all files, gathered in one pass: f-strings in one piece with `{}` for each value."""
+    """The texts of all files: f-strings in one piece with `{}` for each value."""
     found = Texts([], [], [])
     for path in product_files():
-        parts: set[int] = set()  # of f-strings and docstrings, which come before their parts
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                parts.add(id(node.value))
-                if isinstance(node.value.value, str):
-                    found.docstrings.append((f"{shown(path)}:{node.lineno}", node.value.value))
-            elif isinstance(node, ast.JoinedStr):
-                parts.update(map(id, node.values))
-            if isinstance(node, ast.Call):
-                found.subjects.extend((f"{shown(path)}:{value.lineno}", _text(value)) for value in _subjects(node))
-            text = "" if id(node) in parts else _text(node)
-            if len(re.findall(r"[A-Za-z]{2,}", text)) >= WORDS_OF_A_MESSAGE:
+        alone = [node.value for node in nodes(path, ast.Expr) if isinstance(node.value, ast.Constant)]
+        docstrings = [(node.lineno, node.value) for node in alone if isinstance(node.value, str)]
+        found.docstrings.extend((f"{shown(path)}:{line}", text) for line, text in docstrings)
+        values = [value for call in nodes(path, ast.Call) for value in _subjects(call)]
+        found.subjects.extend((f"{shown(path)}:{value.lineno}", _text(value)) for value in values)
+        joined = nodes(path, ast.JoinedStr)
+        parts = {id(part) for node in joined for part in node.values} | set(map(id, alone))
+        for node in (*joined, *(node for node in nodes(path, ast.Constant) if id(node) not in parts)):
+            text = _text(node)
+            if len(WORD.findall(text)) >= WORDS_OF_A_MESSAGE:
                 found.messages.append((f"{shown(path)}:{node.lineno}", text))
     return found
 

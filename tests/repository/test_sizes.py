@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
 
-from tests.repository.tree import ROOT, parsed, product_files, python_files, shown, text_of
+from tests.repository.tree import ROOT, nodes, parsed, product_files, python_files, shown, text_of
 
 FILE_LINES = 450
 TEST_FILE_LINES = 600  # a table of cases is read from top to bottom once
@@ -37,19 +36,10 @@ def test_functions_are_small():
     too_long = {
         f"{shown(path)}:{node.lineno} {node.name}": node.end_lineno - node.lineno + 1
         for path in _ours()
-        for node in _functions(parsed(path))
+        for node in nodes(path, ast.FunctionDef, ast.AsyncFunctionDef)
         if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
     }
     assert not too_long
-
-
-def _functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions of a file: only statements have any, so expressions are not looked into."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield child
-        if not isinstance(child, ast.expr):
-            yield from _functions(child)
 
 
 def test_files_have_names_that_say_something():

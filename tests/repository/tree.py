@@ -70,6 +70,7 @@ def _by_kind(path: Path) -> dict[type, list[Any]]:
     return found
 
 
+@functools.cache
 def shown(path: Path) -> str:
     """The path from the root."""
     return str(path.relative_to(ROOT))
