@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import ClassVar, Final
 
-from kafkactl.tiered.numbers import INTS_EACH, LONGS_EACH, SegmentNumbers
+from kafkactl.tiered.numbers import INT_BYTES, INTS_EACH, LONG_BYTES, LONGS_EACH, SegmentNumbers, put_ints, put_longs
 from kafkactl.tiered.records import BaseRecord, EpochStarts, UpdateRecord
 from kafkactl.tiered.states import SegmentState
 
@@ -23,15 +22,15 @@ _STATES: Final = tuple(SegmentState)
 
 
 class _Rare:
-    """What few segments have. `epochs` are leader epochs, each followed by its first offset, of a segment that has
-    several of them, or whose epoch does not begin with it; else None."""
+    """What few segments have. `epochs` are the leader epochs of a segment that has several of them, or whose epoch does
+    not begin with it; else None."""
 
     __slots__ = ("copied_again", "delete_starts", "deleting_since_ms", "epochs", "forgotten_by")
 
     def __init__(self) -> None:
         self.copied_again = False
         self.delete_starts = self.deleting_since_ms = 0
-        self.epochs: tuple[int, ...] | None = None
+        self.epochs: EpochStarts | None = None
         self.forgotten_by: str | None = None
 
 
@@ -68,13 +67,11 @@ class Segment:
             self.state, txn_index_empty,
         ) = record  # fmt: skip
         epoch, first = epochs[0]
-        rows = self._rows = numbers.with_space()
-        self._at = rows.take(
-            (start, end, newest_ms, event_ms, offset, offset),
-            (size, broker_id, metadata_partition, txn_index_empty, epoch),
-        )
+        rows, at = self._rows, self._at = numbers.take()
+        put_longs(rows.longs, at * LONG_BYTES, start, end, newest_ms, event_ms, offset, offset)
+        put_ints(rows.ints, at * INT_BYTES, size, broker_id, metadata_partition, txn_index_empty, epoch)
         if first != start or len(epochs) > 1:
-            self._own().epochs = tuple(chain.from_iterable(epochs))
+            self._own().epochs = epochs
 
     @classmethod
     def of_numbers(cls, segment_id: bytes, values: Sequence[int], numbers: SegmentNumbers) -> Segment:
@@ -86,11 +83,9 @@ class Segment:
             txn_index_empty, epoch,
         ) = values  # fmt: skip
         made.segment_id = segment_id
-        rows = made._rows = numbers.with_space()
-        made._at = rows.take(
-            (start, end, newest_ms, event_ms, first_record, last_record),
-            (size, broker_id, metadata_partition, txn_index_empty, epoch),
-        )
+        rows, at = made._rows, made._at = numbers.take()
+        put_longs(rows.longs, at * LONG_BYTES, start, end, newest_ms, event_ms, first_record, last_record)
+        put_ints(rows.ints, at * INT_BYTES, size, broker_id, metadata_partition, txn_index_empty, epoch)
         made.state = _STATES[state]
         made.custom_metadata = None
         made._rare = _USUAL
@@ -199,16 +194,14 @@ class Segment:
     def leader_epochs(self) -> EpochStarts:
         """(leader epoch, its first offset in the segment), ascending."""
         epochs = self._rare.epochs
-        if epochs is None:
-            return ((self.first_epoch, self.start_offset),)
-        return tuple(zip(epochs[::2], epochs[1::2], strict=True))
+        return ((self.first_epoch, self.start_offset),) if epochs is None else epochs
 
     @leader_epochs.setter
     def leader_epochs(self, epochs: EpochStarts) -> None:
         epoch, first = epochs[0]
         self._rows.ints[self._at + _EPOCH] = epoch
         if first != self.start_offset or len(epochs) > 1:
-            self._own().epochs = tuple(chain.from_iterable(epochs))
+            self._own().epochs = epochs
         elif self._rare.epochs is not None:
             self._rare.epochs = None
 
@@ -223,10 +216,22 @@ class Segment:
         return self._rows.ints[self._at + _EPOCH] if self._rare.epochs is None else None
 
     @property
+    def ends(self) -> tuple[int, int]:
+        """Its first and its last offset."""
+        longs, at = self._rows.longs, self._at
+        return longs[at + _START], longs[at + _END]
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """What segments are sorted by: the start offset, and the place of the first record."""
+        rows, at = self._rows, self._at
+        return rows.longs[at + _START], rows.ints[at + _PARTITION], rows.longs[at + _FIRST]
+
+    @property
     def epoch_numbers(self) -> Sequence[int]:
         """Its leader epochs without their offsets."""
         epochs = self._rare.epochs
-        return (self._rows.ints[self._at + _EPOCH],) if epochs is None else epochs[::2]
+        return (self._rows.ints[self._at + _EPOCH],) if epochs is None else [epoch for epoch, _ in epochs]
 
     def repeat(self, record: BaseRecord, offset: int) -> None:
         """Take in another base record of its id."""
@@ -258,14 +263,14 @@ class Segment:
     def start_in(self, epoch: int) -> int:
         """The first offset of the segment in one of its epochs."""
         epochs = self._rare.epochs
-        return self.start_offset if epochs is None else epochs[epochs[::2].index(epoch) * 2 + 1]
+        return self.start_offset if epochs is None else next(start for known, start in epochs if known == epoch)
 
     def end_in(self, epoch: int) -> int:
         """The last offset of the segment in one of its epochs."""
-        epochs = self._rare.epochs
-        if epochs is None or epochs[-2] == epoch:
-            return self.end_offset
-        return epochs[epochs[::2].index(epoch) * 2 + 3] - 1
+        for at, (known, _) in enumerate(self.leader_epochs):
+            if known == epoch and at + 1 < len(self.leader_epochs):
+                return self.leader_epochs[at + 1][1] - 1
+        return self.end_offset
 
 
 class EpochState:
@@ -339,9 +344,14 @@ class EpochState:
         mapped, at = self._mapped, self._gone
         if at < len(mapped) and mapped[at] is segment:
             segment.mapped -= 1
-            mapped[at] = None
-            self._gone = at + 1
-            self._compact()
+            if at == 0 and len(mapped) <= _WORTH_COMPACTING:
+                del mapped[0]
+                if not mapped:
+                    self._mapped, self._last = [], _BELOW_ALL  # one that was emptied may keep its space
+            else:
+                mapped[at] = None
+                self._gone = at + 1
+                self._compact()
         elif mapped:
             at = self._place(segment.start_in(self._number))
             if at < len(mapped) and mapped[at] is segment:
@@ -400,6 +410,6 @@ class EpochState:
         mapped, gone = self._mapped, self._gone
         if gone == len(mapped):
             self._mapped, self._gone, self._last = [], 0, _BELOW_ALL
-        elif len(mapped) <= _WORTH_COMPACTING or gone > len(mapped) // 2:
+        elif gone > len(mapped) // 2:
             del mapped[:gone]
             self._gone = 0

@@ -127,7 +127,7 @@ class PartitionLog:
         if state is COPIED:
             only = segment.only_epoch
             if only is not None:
-                self.epochs[only].copy_finished(segment.start_offset, segment.end_offset, segment)
+                self.epochs[only].copy_finished(*segment.ends, segment)
                 return None
             for epoch, start in segment.leader_epochs:
                 self.epochs[epoch].copy_finished(start, segment.end_in(epoch), segment)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from kafkactl.tiered.numbers import INTS_EACH, LONGS_EACH, SegmentNumbers, SegmentRows
+from kafkactl.tiered.numbers import (
+    INT_BYTES,
+    INTS_EACH,
+    LONG_BYTES,
+    LONGS_EACH,
+    SegmentNumbers,
+    SegmentRows,
+    put_ints,
+    put_longs,
+)
 from kafkactl.tiered.partition_log import PartitionLog
 from kafkactl.tiered.records import BaseRecord, PartitionKey, UpdateRecord
 from kafkactl.tiered.states import COPIED, COPYING, DELETED, DELETING, SegmentState
@@ -22,34 +31,35 @@ def update(number: int, state: SegmentState, time_ms: int = COPIED_MS) -> Update
     return UpdateRecord("t", KEY, number.to_bytes(16, "big"), 1, time_ms, None, state)
 
 
-def taken(rows: SegmentRows, *, first: int = 0) -> tuple[SegmentRows, int]:
-    longs = (first, 2, 3, 4, 5, 6)
-    return rows, rows.take(longs, (7, 8, 9, 10, 11))
+def stored(numbers: SegmentNumbers, start: int) -> tuple[SegmentRows, int]:
+    rows, at = numbers.take()
+    put_longs(rows.longs, at * LONG_BYTES, start, -(2**63), 2**63 - 1, 4, 5, 6)
+    put_ints(rows.ints, at * INT_BYTES, -(2**31), 2**31 - 1, 9, 10, start)
+    return rows, at
+
+
+def row(rows: SegmentRows, at: int) -> list[int]:
+    return [*rows.longs[at : at + LONGS_EACH], *rows.ints[at : at + INTS_EACH]]
 
 
 def test_a_row_is_used_again():
     numbers = SegmentNumbers()
-    rows, first = taken(numbers.with_space())
-    second = rows.take((-(2**63), 2**63 - 1, 0, 0, 0, 0), (-(2**31), 2**31 - 1, 0, 0, 0))
-    rows.give_up(first)
-    assert taken(numbers.with_space(), first=20) == (rows, first)
-    assert list(rows.longs[first : first + LONGS_EACH]) == [20, 2, 3, 4, 5, 6]
-    assert list(rows.ints[first : first + INTS_EACH]) == [7, 8, 9, 10, 11]
-    assert list(rows.longs[second : second + 2]) == [-(2**63), 2**63 - 1]
-    assert list(rows.ints[second : second + 2]) == [-(2**31), 2**31 - 1]
+    first, second = stored(numbers, 1), stored(numbers, 2)
+    first[0].give_up(first[1])
+    assert stored(numbers, 3) == first
+    assert row(*first) == [3, -(2**63), 2**63 - 1, 4, 5, 6, -(2**31), 2**31 - 1, 9, 10, 3]
+    assert row(*second) == [2, -(2**63), 2**63 - 1, 4, 5, 6, -(2**31), 2**31 - 1, 9, 10, 2]
 
 
 def test_full_rows_are_followed_by_others_until_there_is_space_in_them():
     numbers = SegmentNumbers()
-    rows, place = taken(numbers.with_space())
-    held = [(rows, place)]
-    while (found := taken(numbers.with_space(), first=len(held)))[0] is rows:
+    held = [stored(numbers, 0)]
+    while (found := stored(numbers, len(held)))[0] is held[0][0]:
         held.append(found)
-    assert [each.longs[at] for each, at in held] == list(range(len(held)))
-    assert len({at for _, at in held}) == len(held)
-    rows.give_up(place)
-    assert taken(numbers.with_space()) == (rows, place)
-    assert numbers.with_space() is found[0]
+    assert [row(*each)[0] for each in held] == list(range(len(held)))
+    held[0][0].give_up(held[0][1])
+    assert stored(numbers, 0) == held[0]
+    assert numbers.take()[0] is found[0]
 
 
 def test_memory_follows_the_living_segments():
@@ -59,8 +69,8 @@ def test_memory_follows_the_living_segments():
         log.add(base(number, 10 * number), 0, 4 * number)
         for at, state in enumerate((COPIED, DELETING, DELETED), 1):
             log.update(update(number, state), 0, 4 * number + at)
-    first_place = taken(SegmentNumbers().with_space())[1]
-    assert (len(log.table), taken(numbers.with_space())[1]) == (0, first_place)
+    first_place = SegmentNumbers().take()[1]
+    assert (len(log.table), numbers.take()[1]) == (0, first_place)
 
 
 def test_what_a_segment_says_of_itself():

@@ -330,7 +330,7 @@ class PartitionCase:
         return self.check is None or self.check.has(segment)
 
 
-by_offset: Final = attrgetter("start_offset", "metadata_partition", "first_record")  # sorts segments
+by_offset: Final = attrgetter("order")  # sorts segments
 
 
 def _newest(log: ReplicaLog) -> tuple[int, int, int]:
