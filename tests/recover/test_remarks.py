@@ -6,7 +6,7 @@ from types import SimpleNamespace as Some
 
 import pytest
 
-from kafkactl.recover.remarks import _afterwards
+from kafkactl.recover.remarks import _afterwards, remarks
 
 VOTERS = tuple(Some(id=id, directory_id=None, endpoints=(), state="lost") for id in (1, 2, 3))
 
@@ -25,3 +25,18 @@ def test_partition_folders_of_a_voter_that_is_a_broker_are_kept(brokers: tuple[i
     else:
         assert kept in found.next_step
         assert "move their metadata logs away" in found.next_step
+
+
+@pytest.mark.parametrize(("committed", "shown"), [(118, (118, 119)), (119, (119, 119)), (120, None)])
+def test_the_offsets_of_a_tail_that_may_not_be_committed_are_those_of_its_records(
+    committed: int, shown: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log ends at 120, so its last record is 119."""
+    monkeypatch.setattr("kafkactl.recover.remarks.other_lives", lambda _case: ())
+    case = Some(source=Some(place=(3, 120), path="/data/m"), losses=Some(unknown=True))
+    found = next(remarks(case, Some(), committed))  # type: ignore[arg-type]
+    if shown is None:
+        assert found.id == "loss-not-knowable"
+        return
+    assert (found.id, found.evidence) == ("uncommitted-tail-possible", {"first": shown[0], "last": shown[1]})
+    assert f"from offset {shown[0]} to {shown[1]} " in found.message
