@@ -53,7 +53,7 @@ def main() -> None:
     cases = {
         "quiet, as Kafka asks": lambda: quiet(0),
         "quiet, with a pause": lambda: quiet(PAUSE_US),
-        **{name: lambda name=name: profile(name) for name in ("rolling-restart", "chaos")},
+        **{name: lambda name=name: profile(name) for name in ("rolling-restart", "chaos", "voter-change", "disk-loss")},
     }
     for name, run in cases.items():
         begun = time.process_time()

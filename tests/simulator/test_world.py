@@ -76,3 +76,15 @@ def test_a_quorum_whose_disks_are_all_lost_is_not_expected_to_live(monkeypatch, 
     script = parse_script(f"voters 2\nwait leader within 30s\n{wiped}settle 10s\n", "a.txt")
     outcome = run_script(quorum_of(Asked(script=script))[0], script.steps, 1)
     assert [violation.invariant for violation in outcome.violations] == broken
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.4"])
+def test_a_quorum_that_settles_without_a_leader_is_passed_over(release):
+    """All disks are lost: for a minute nodes ask who leads, hundreds of times a second."""
+    text = "voters 1 2 3\nwait leader within 30s\nkill 1 2 3\nwipe 1 2 3\nsettle 60s\n"
+    script = parse_script(text, "a.txt")
+    outcome = run_script(quorum_of(Asked(script=script, release=release))[0], script.steps, 1)
+    assert outcome.passed
+    assert outcome.time_us > 60_000_000
+    assert outcome.elections == 1
+    assert outcome.events < 2_000
