@@ -76,12 +76,12 @@ def guard_options(function: Function) -> Function:
         ),
         click.option(
             "--replace-lost-metadata-disk", is_flag=True,
-            help="The blank metadata directory of a formatted node is a new disk.",
+            help="Confirm that the blank metadata directory of a formatted node is a new disk.",
         ),
         click.option(
             "--verified-quorum", is_flag=True,
-            help="With it, on a controller: a majority of the voters without this one was seen to follow the leader."
-            " Compared with what the controllers show, where they can be asked.",
+            help="With --replace-lost-metadata-disk on a controller: confirm that a majority without it follows the"
+            " leader. Compared with what the controllers show, where they can be asked.",
         ),
         click.option(
             "--expect-mount", multiple=True, metavar="DIR",

@@ -1,7 +1,7 @@
 """Plan a recovery: from what was read to the snapshot that is written, what it loses, and what people have to do.
 
-A function from values to values. Equal requests and disks give equal plans: ids and times come with the request. The
-rule (measured on 3.9.2, 4.3.1 and 4.4.0): one new directory with one snapshot, its offset and epoch above everything
+A function from values to values. Equal requests and disks give equal plans: ids and times come with the request.
+Rule, measured on 3.9.2, 4.3.1 and 4.4.0: one new directory with one snapshot, its offset and epoch above everything
 that any disk has seen, and a voter set of the recovered node alone under a new directory id.
 """
 

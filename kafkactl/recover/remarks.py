@@ -68,7 +68,7 @@ def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
         yield warning(
             "stray-folders-found",
             "brokers",
-            f"brokers have renamed {counted(renamed, 'folder')} to -stray before",
+            f"brokers renamed {counted(renamed, 'folder')} to -stray earlier",
             "--adopt --return-strays takes their partitions back, where the image lacks them.",
         )
 

@@ -44,7 +44,7 @@ _WORDS: Final = {re.compile(pattern, re.IGNORECASE): use for pattern, use in BAN
 
 # A message is read in a log collector, apart from its subject: its first word names what it is about.
 PRONOUN: Final = re.compile(
-    r"(it|they|he|she)\b"
+    r"(its?|they|their|he|she)\b"
     r"|(this|that|these|those) (is|are|was|were|has|have|had|does|do|did|can|cannot|may|would|will)\b",
     re.IGNORECASE,
 )

@@ -82,7 +82,7 @@ def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
                 id="question-denied",
                 severity=Severity.INFO,
                 subject=request,
-                message=f"this user may not ask {', '.join(where)} for {request}: {fact} is not known from there",
+                message=f"{', '.join(where)} denied {request} to this user: {fact} is unknown there",
                 evidence={"request": request, "addresses": where},
                 next_step=f"Give the user {right}, if that is wanted.",
             )

@@ -23,8 +23,9 @@ from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.metadata.replay.columns.bytes import Window as Bytes
 from kafkactl.metadata.replay.columns.frame import Heads, Records, heads, records
 from kafkactl.metadata.replay.columns.lists import Lists
-from kafkactl.metadata.replay.columns.tagged import CHANGE, IDS_BYTES, NEWEST, PARTITION
+from kafkactl.metadata.replay.columns.tagged import IDS_BYTES
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END
+from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION
 from kafkactl.protocol.record_batch import LENGTH_END
 
 VALUE, BATCH = 0, 1  # kinds of `others`: the value of a record, a whole batch that is unusual

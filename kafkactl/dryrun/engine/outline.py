@@ -15,8 +15,8 @@ from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
-from kafkactl.metadata.replay.columns.tagged import CHANGE, PARTITION
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, FEATURE_LEVEL
+from kafkactl.metadata.replay.topics import CHANGE, PARTITION
 
 _TOPIC, _REMOVE_TOPIC, _CLEAR_ELR = 2, 9, 28
 _TOLD_BY: Final = frozenset({_TOPIC, PARTITION, CHANGE, _REMOVE_TOPIC, FEATURE_LEVEL, BEGIN, END, ABORT, _CLEAR_ELR})

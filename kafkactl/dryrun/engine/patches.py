@@ -23,7 +23,7 @@ from kafkactl.metadata.replay.columns.given import Changed, Made, change, change
 from kafkactl.metadata.replay.columns.table import PartitionTable
 from kafkactl.metadata.replay.columns.topics import DIRECTORIES, LISTS
 from kafkactl.metadata.replay.state import State
-from kafkactl.metadata.replay.topics import LEADER_STAYS
+from kafkactl.metadata.replay.topics import CHANGE, LEADER_STAYS
 
 WIDTHS: Final = {**dict.fromkeys(LISTS, lists.IDS), DIRECTORIES: lists.DIRECTORIES}  # words of an element, by column
 # Added to a field's value, so that 0 means "not given" and the least given value is 1.
@@ -80,7 +80,7 @@ class PatchTable(PartitionTable):
         self._most_rows += _ROWS_OF_RECORD * len(offsets)
         topics = self.topics.numbers(heads.first, heads.second)
         row, odd = self._placed(topics, heads.number)
-        is_change, place = window.u1[heads.start + 1] == tagged.CHANGE, np.arange(len(row))
+        is_change, place = window.u1[heads.start + 1] == CHANGE, np.arange(len(row))
         changed, wrong = changes_of(window, heads, place, row, np.flatnonzero(is_change))
         leader = changed.at[tagged.LEADER]
         odd[changed.place] |= wrong | ((leader > 0) & (window.i4[leader] < LEADER_STAYS))

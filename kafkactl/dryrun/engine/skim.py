@@ -14,7 +14,7 @@ from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Batches, batches, heads
-from kafkactl.metadata.replay.columns.tagged import CHANGE, PARTITION
+from kafkactl.metadata.replay.topics import CHANGE, PARTITION
 
 _NO_OP: Final = 20
 _PASSED_OVER: Final = [FRAME_VERSION | kind << 8 for kind in (PARTITION, CHANGE, _NO_OP)]

@@ -235,8 +235,9 @@ def _led_by_empty(controller: ActiveController, keys: Sequence[Key]) -> Iterator
         yield blocker(
             "empty-replica-leads",
             f"{len(keys)} partitions",
-            "an empty replica leads these, at once or when the next broker comes back, for the log has it as in sync: "
-            f"all their records are gone, and replicas that still hold some cut them off: {first_few(names)}",
+            f"an empty replica becomes leader of {len(keys)} partitions, at once or when the next broker returns, "
+            "because the log has it in sync: all their records are lost, and replicas that still have some truncate "
+            f"them: {first_few(names)}",
             count=len(keys),
             partitions=names[:20],
         )
@@ -255,8 +256,8 @@ def _still_leaderless(
     yield blocker(
         "partition-stays-leaderless",
         f"{len(keys)} partitions",
-        "these stay without a leader after the return, or may, where the order of events decides: no broker that "
-        f"returned leads them as a member of their ISR or ELR, or as their last known leader: {first_few(names)}",
+        f"{len(keys)} partitions stay without a leader after the return, or may, where the order of events decides: no "
+        f"broker that returned is in their ISR or ELR, or their last known leader: {first_few(names)}",
         count=len(keys),
         partitions=names[:20],
     )

@@ -260,7 +260,7 @@ def _stuck(controller: ActiveController, stuck: Sequence[Key]) -> Iterator[Findi
         yield warning(
             "reassignment-never-completes",
             f"partition {name}",
-            f"{name}: {why}; Kafka accepts the plan all the same, and it {ends}",
+            f"{name}: {why}; Kafka accepts the plan, and the reassignment {ends}",
             step,
             brokers=dead,
         )

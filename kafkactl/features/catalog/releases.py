@@ -171,6 +171,11 @@ def newest_release() -> Release:
     return find_release(release_names()[-1])
 
 
+def newest_with_zookeeper() -> Release:
+    """The newest release that has ZooKeeper mode: a migration ends on it, and from it 4.x is reached."""
+    return next(release for release in reversed(known_releases()) if release.zookeeper_mode)
+
+
 def release_names() -> tuple[str, ...]:
     """`3.3` … `4.4`, oldest first; for completion and messages."""
     return tuple(dict.fromkeys(f"{row.since[0]}.{row.since[1]}" for row in _table().rows))

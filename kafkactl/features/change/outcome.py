@@ -127,7 +127,7 @@ def _remarks(
         yield note(
             "change-made-despite-answer",
             subject,
-            f"no answer said so, but {change.name} is at {change.after}: the change was made",
+            f"no answer confirmed the change, but {change.name} is at {change.after}: the change was made",
             "Nothing to do.",
             **evidence,
         )

@@ -111,7 +111,7 @@ def _silent(node: NodeSeen, member: Member) -> Finding:
     return blocker(
         "node-not-proved",
         node.name,
-        f"{node.name} {asked}; nothing is known of its levels",
+        f"{node.name} {asked}; its feature levels are unknown",
         answers=node.answers,
         fetches=member.fetches,
     )

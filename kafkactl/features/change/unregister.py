@@ -149,7 +149,7 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
         yield blocker(
             "voters-unknown",
             member.name,
-            f"the voters could not be read, so it cannot be said whether {member.name} is one",
+            f"the voters could not be read, so it is unknown whether {member.name} is a voter",
         )
     if not rules.unregisters_controllers or level < CONTROLLERS_UNREGISTER_FROM:
         yield blocker(
@@ -168,7 +168,7 @@ def _unread(node_id: int) -> Finding:
     return blocker(
         "registrations-not-read",
         f"node {node_id}",
-        "the metadata log could not be read, so it is unknown whether and as what the node is registered",
+        "the metadata log could not be read, so it is unknown whether the node is registered",
     )
 
 

@@ -72,12 +72,12 @@ def _doubts(state: FeatureState, member: Member) -> Iterator[Finding]:
             f"Make sure that the process is gone, and that nothing else listens on that port; then add {VOUCH}.",
         )
     elif member.answers is None or member.silence is Silence.UNREACHED:
-        how = "could not be asked" if member.answers is None else "cannot be reached: no connection comes about"
+        how = "could not be asked" if member.answers is None else "cannot be reached"
         yield blocker(
             "node-liveness-unknown",
             member.name,
-            f"{member.name} {how}, so it cannot be said that it is gone: a stopped host looks like this, and a node "
-            "behind a firewall or on the other side of a broken network",
+            f"{member.name} {how}, so it is unknown whether its process runs: the host may be stopped, behind a "
+            "firewall, or on the other side of a broken network",
             answers=member.answers,
         )
     if member.fetches is None:
@@ -85,7 +85,7 @@ def _doubts(state: FeatureState, member: Member) -> Iterator[Finding]:
         yield blocker(
             "node-fetches-unknown",
             member.name,
-            f"the leader of the quorum {seen}, so it cannot be said whether {member.name} fetches the metadata log",
+            f"the leader of the quorum {seen}, so it is unknown whether {member.name} fetches the metadata log",
             watched_ms=state.watched_ms,
         )
 

@@ -60,7 +60,7 @@ def check_majority(case: Case) -> Iterator[Finding]:
         yield blocker(
             "voters-unknown",
             "quorum",
-            "the voters could not be read, so it cannot be said whether a majority of them would commit the change",
+            "the voters could not be read, so it is unknown whether a majority of them would commit the change",
             "Give kafkactl DESCRIBE on the cluster; see `kafkactl quorum describe`.",
         )
     elif state.tolerates is None or state.tolerates < 0:

@@ -17,7 +17,8 @@ from kafkactl.metadata.log.frame import FRAME_VERSION
 from kafkactl.metadata.replay.columns import tagged
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Batches, batches, heads
-from kafkactl.metadata.replay.columns.tagged import CHANGE, IDS_BYTES, NEWEST, PARTITION
+from kafkactl.metadata.replay.columns.tagged import IDS_BYTES
+from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION
 from kafkactl.protocol.form import default_value
 from kafkactl.schema.definitions import message
 from kafkactl.schema.spec import json_name

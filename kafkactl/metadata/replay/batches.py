@@ -23,7 +23,7 @@ from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
 from kafkactl.metadata.replay.framing import framed
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, Replay, Replaying
 from kafkactl.metadata.replay.state import State
-from kafkactl.metadata.replay.topics import LEADER_STAYS, RECOVERY_STATE_STAYS
+from kafkactl.metadata.replay.topics import CHANGE, LEADER_STAYS, NEWEST, PARTITION, RECOVERY_STATE_STAYS
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, decode_header, decode_records
@@ -32,12 +32,11 @@ BATCH_HEAD = struct.Struct(">qii5xhiqq14xi")  # base offset, length, epoch, attr
 _HEAD = struct.Struct(">i16s")  # partition and topic id, with which both partition records begin
 _EPOCHS = struct.Struct(">iii")  # leader, leader epoch, partition epoch
 UNUSUAL_BITS: Final = 0x2F  # compressed, append time, control
-_PARTITION, _CHANGE, _NO_OP = 3, 5, 20
+_NO_OP: Final = 20
 _NO_OP_BYTES: Final = bytes([FRAME_VERSION, _NO_OP, 0, 0])
 _HEAD_END = 3 + _HEAD.size  # in a record's value: frame, api key and version take a byte each
 _MOST_REMEMBERED = 200_000
 _MANY_OBJECTS: Final = 100_000  # of a fold, from which on the collector should not look at them
-_NEWEST: Final = 2  # version of both partition records
 
 _OTHER: Final = -1
 _CHANGED_LISTS: Final = ("Isr", "EligibleLeaderReplicas", "LastKnownElr", "RemovingReplicas", "AddingReplicas")
@@ -201,7 +200,7 @@ class BatchReplaying(Replaying):
         values = iter(places)
         for start, end in zip(values, values, strict=True):
             kind = data[start + 1] if is_plain and data[start] == FRAME_VERSION else _OTHER
-            if kind == _CHANGE:
+            if kind == CHANGE:
                 number, raw = head(data, start + 3)
                 version, rest = data[start + 2], data[start + _HEAD_END : end]
                 topic = topics.get(raw)
@@ -216,7 +215,7 @@ class BatchReplaying(Replaying):
                     self._take_value(data[start:end], offset, epoch, timestamp)
             elif kind == _NO_OP and data[start:end] == _NO_OP_BYTES:
                 no_ops += 1
-            elif kind != _PARTITION or not self._take_partition(data, start, end):
+            elif kind != PARTITION or not self._take_partition(data, start, end):
                 self._take_value(data[start:end], offset, epoch, timestamp)
                 is_plain = self._is_plain()
             offset += 1
@@ -232,7 +231,7 @@ class BatchReplaying(Replaying):
 
     def _take_partition(self, data: bytes, start: int, end: int) -> bool:
         """A PartitionRecord; False where it is unusual or wrong."""
-        if data[start] != FRAME_VERSION or data[start + 2] > _NEWEST or end < start + _HEAD_END:
+        if data[start] != FRAME_VERSION or data[start + 2] > NEWEST or end < start + _HEAD_END:
             return False
         number, raw = _HEAD.unpack_from(data, start + 3)
         topic = self.state.topics.get(raw)
@@ -300,10 +299,10 @@ class _Known:
     def new_patch(self, version: int, rest: bytes) -> Patch | None:
         """Of a PartitionChangeRecord, by its tagged fields. None where replicas or directories change, or something is
         wrong: these take the careful way."""
-        if version > _NEWEST:
+        if version > NEWEST:
             return None
         try:
-            data = decode_record(bytes([FRAME_VERSION, _CHANGE, version]) + bytes(_HEAD.size) + rest).data
+            data = decode_record(bytes([FRAME_VERSION, CHANGE, version]) + bytes(_HEAD.size) + rest).data
         except DecodeError:
             return None
         recovery = data["LeaderRecoveryState"]
@@ -380,7 +379,7 @@ class _Known:
     def _decoded_rest(self, rest: bytes) -> tuple[Any, ...] | None:
         nothing = bytes(_HEAD.size) + bytes([1]) * 4 + bytes(_EPOCHS.size)
         try:
-            data = decode_record(bytes([FRAME_VERSION, _PARTITION, rest[0]]) + nothing + rest[1:]).data
+            data = decode_record(bytes([FRAME_VERSION, PARTITION, rest[0]]) + nothing + rest[1:]).data
         except DecodeError:
             return None
         directories = self._state.directories(data["Directories"])

@@ -17,6 +17,8 @@ from kafkactl.metadata.replay.state import ContradictionError, State, TopicState
 from kafkactl.protocol.codec import Message
 from kafkactl.values import Uuid
 
+PARTITION, CHANGE = 3, 5  # api keys of PartitionRecord and PartitionChangeRecord
+NEWEST = 2  # version of both, and the newest one that the fast ways read; a later one is left to the codec
 LEADER_STAYS = -2  # PartitionChangeRecord.json: no change of leader, hence no new leader epoch
 RECOVERY_STATE_STAYS = -1
 _RECOVERY_STATES = frozenset({0, 1})

@@ -149,12 +149,12 @@ def _callers(case: CheckCase, node: NodeSeen, users: frozenset[str], callers: Ma
         yield warning(
             "super-users-differ",
             node.name,
-            f"the brokers' super.users {', '.join(lacking)} are not among its own",
+            f"super.users of {node.name} lacks {', '.join(lacking)}, which the brokers have",
             principals=lacking,
         )
     silent = [name for name, who in callers.items() if who is None]
     if silent:
-        yield Unknown(f"as whom {', '.join(silent)} calls {node.name} cannot be seen from the files")
+        yield Unknown(f"the files do not show as which user {', '.join(silent)} connects to {node.name}")
 
 
 def _at_controllers(caller: NodeSeen, controller: NodeSeen) -> str | None:
@@ -188,8 +188,8 @@ def _controllers_at_brokers(case: CheckCase) -> Iterator[Finding]:
             yield blocker(
                 "controllers-not-allowed-on-broker",
                 node.name,
-                f"{', '.join(refused)}, as whom the controllers call it, has neither ClusterAction nor a place in its"
-                " super.users: it would get no orders from them",
+                f"the controllers connect to {node.name} as {', '.join(refused)}, which has no ClusterAction there and"
+                f" is not in super.users of {node.name}: the broker would get no requests from them",
                 principals=refused,
             )
 
@@ -242,8 +242,8 @@ def _zookeeper_rights(case: CheckCase) -> Said:
             )
     first = f", {sorted(closed)[0]} among them" if closed else ""
     yield Unknown(
-        f"{len(closed)} znodes{first} belong to an identity, and as whom the controllers come to ZooKeeper is not in"
-        " their files: it must be the same, or the copy ends in NoAuth"
+        f"{len(closed)} znodes{first} are owned by one ZooKeeper identity, and the controllers' files do not show which"
+        " identity they use: if it is another, the copy fails with NoAuth"
     )
 
 
@@ -293,12 +293,12 @@ def _secret_opens(case: CheckCase, node: NodeSeen, held: Mapping[str, str]) -> S
         yield blocker(
             "encoder-secret-wrong",
             node.name,
-            f"its {_SECRET} is not the brokers': the copy would fail at {sorted(closed or held)[0]} after /controller"
-            " was taken, and so would every other controller",
+            f"{_SECRET} of {node.name} differs from the brokers': the copy would fail at {sorted(closed or held)[0]}"
+            " after KRaft took /controller, and so would every other controller",
             paths=sorted(closed or held)[:10],
         )
     elif not shown:
-        yield Unknown(f"whether {_SECRET} of {node.name} is the brokers' cannot be seen: the values are not shown")
+        yield Unknown(f"whether {_SECRET} of {node.name} equals that of the brokers is unknown: the values are hidden")
 
 
 def _opens(value: str, secret: str) -> bool:
@@ -352,7 +352,7 @@ def _token_key(case: CheckCase) -> Said:
             yield blocker(
                 "delegation-token-key-mismatch",
                 node.name,
-                f"there are {len(case.tree.delegation_tokens)} delegation tokens, and it has"
+                f"{len(case.tree.delegation_tokens)} delegation tokens exist, and {node.name} has"
                 f" {'no' if key is None else 'another'} {_TOKEN_KEYS[0]}",
             )
 

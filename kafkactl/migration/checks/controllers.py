@@ -50,7 +50,8 @@ def _controller_file(case: CheckCase) -> Said:
             yield blocker(
                 "controller-without-zookeeper",
                 node.name,
-                f"its file has no {CONNECT}: with the flag it does not start, and without it cannot migrate",
+                f"the file of {node.name} has no {CONNECT}: with the migration flag the node does not start, and"
+                " without the flag it cannot migrate",
             )
 
 

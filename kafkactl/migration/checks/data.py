@@ -209,8 +209,8 @@ def _copy(case: CheckCase) -> Said:
         yield blocker(
             "copy-failed",
             "metadata log",
-            f"/controller is taken, and {what}: each controller ends at the same znode, and the cluster has none"
-            " until it is put right",
+            f"KRaft has taken /controller, and {what}: every controller exits at the same znode, and the cluster has"
+            " no active controller until that znode is corrected",
             aborted=len(log.aborted_copies),
         )
     elif case.tree is not None and (case.tree.migration is None or case.tree.migration.metadata_offset <= 0):

@@ -85,7 +85,8 @@ def _one_controller(case: CheckCase) -> Said:
         )
     active = [node.name for node in case.observation.nodes if metric(node, "ActiveControllerCount")]
     if len(active) > 1 and case.stage in (Stage.BEFORE, Stage.DUAL):
-        yield blocker("several-controllers", ", ".join(active), "each of them counts itself as the active controller")
+        text = f"{len(active)} nodes report that they are the active controller"
+        yield blocker("several-controllers", ", ".join(active), text)
 
 
 def _split_brain(case: CheckCase) -> Iterator[Finding]:
@@ -111,7 +112,7 @@ def _quorum_leads(case: CheckCase) -> Said:
     ]
     has_majority = case.evidence.controllers not in (Quorum.MINORITY, Quorum.DOWN)
     if case.quorum is None and has_majority and (unasked or not case.controllers):
-        yield Unknown(f"who leads the quorum was not observed ({', '.join(unasked) or 'no controller'})")
+        yield Unknown(f"the leader of the quorum was not observed ({', '.join(unasked) or 'no controller'})")
         return
     if case.quorum is None:
         some = "none of those that answer leads" if has_majority else "a majority of the controllers does not answer"
@@ -220,7 +221,7 @@ def _partitions(case: CheckCase) -> Said:
         yield note(
             "partitions-with-one-replica",
             f"{len(single)} partitions",
-            f"each is away while its broker restarts: {some(single)}",
+            f"partitions with one replica are unavailable while its broker restarts: {some(single)}",
             "Tell their users, or give them a second replica first.",
             count=len(single),
         )

@@ -86,7 +86,8 @@ def _chroot(case: CheckCase) -> Said:
             yield blocker(
                 "chroot-mismatch",
                 node.name,
-                f"its {CONNECT} ends in {chroot_of(text) or '/'}, and the cluster is below {expected or '/'}",
+                f"{CONNECT} of {node.name} ends in {chroot_of(text) or '/'}, and the cluster is below"
+                f" {expected or '/'}",
                 chroot=chroot_of(text) or "/",
                 expected=expected or "/",
             )
@@ -224,7 +225,7 @@ def _ibp(case: CheckCase) -> Said:
         yield blocker(
             "inter-broker-protocol-differs",
             "brokers",
-            f"their inter.broker.protocol.version is not the same: {named}",
+            f"inter.broker.protocol.version differs between brokers: {named}",
             levels=sorted({level for _, level in known}),
         )
     for node, level in known:
@@ -280,8 +281,9 @@ def _metadata_version(case: CheckCase) -> Said:
             yield blocker(
                 "inter-broker-protocol-not-metadata-version",
                 node.name,
-                f"its inter.broker.protocol.version is {level_name(level)} and the quorum's metadata.version"
-                f" {level_name(finalized)}: it will never be registered, for both must be exactly the same",
+                f"inter.broker.protocol.version of {node.name} is {level_name(level)}, and the quorum's"
+                f" metadata.version is {level_name(finalized)}: the broker is never registered, because both must be"
+                " equal",
                 inter_broker_protocol=level,
                 metadata_version=finalized,
             )
@@ -291,7 +293,7 @@ def _metadata_version(case: CheckCase) -> Said:
         yield blocker(
             "metadata-version-too-old",
             "quorum",
-            f"its metadata.version is {level_name(finalized)}, and a migration needs"
+            f"the quorum's metadata.version is {level_name(finalized)}, and a migration requires"
             f" {level_name(_TRANSACTION_FLOOR if asked else _FLOOR)}: the controllers would not start with the flag",
             metadata_version=finalized,
         )
@@ -377,7 +379,7 @@ def _used_disks(case: CheckCase) -> Iterator[Finding]:
             yield blocker(
                 "controller-disk-of-earlier-attempt",
                 f"controller {id}",
-                f"its metadata log holds {' and '.join(used)}, and the migration is not under way",
+                f"the metadata log of controller {id} holds {' and '.join(used)}, and no migration is in progress",
                 last_offset=log.last_offset,
             )
 

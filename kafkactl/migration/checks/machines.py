@@ -29,7 +29,7 @@ def _ensemble(case: CheckCase) -> Said:
     if case.observation.tree is None:
         yield Unknown("ZooKeeper could not be read, or was not observed")
     elif servers is None or all(server.mode is None for server in servers):
-        yield Unknown("how the ZooKeeper servers are is not part of the observation, or none of them answers srvr")
+        yield Unknown("the ZooKeeper servers were not observed, or none of them answers srvr")
     else:
         for server in servers:
             if server.mode is None:
@@ -42,8 +42,8 @@ def _ensemble(case: CheckCase) -> Said:
             yield warning(
                 "zookeeper-leader-not-seen",
                 "ZooKeeper",
-                f"of its servers {some(f'{server.address} is {server.mode}' for server in servers)}:"
-                " there is not one leader",
+                "the ZooKeeper servers do not have exactly one leader:"
+                f" {some(f'{server.address} is {server.mode}' for server in servers)}",
             )
 
 
@@ -86,7 +86,7 @@ def _strays(case: CheckCase) -> Said:
 
 def _automation(_: CheckCase) -> Iterator[Unknown]:
     """C-41. Only the operator knows."""
-    yield Unknown("whether rebalancers, operators, topic and ACL synchronisation are paused is for you to say")
+    yield Unknown("kafkactl cannot see whether rebalancers, operators, topic and ACL synchronisation are paused")
 
 
 def _reach(case: CheckCase) -> Iterator[Unknown]:

@@ -65,7 +65,8 @@ def _broker_ids(case: CheckCase) -> Said:
             yield blocker(
                 "broker-id-not-written",
                 node.name,
-                "its file has no broker.id, so Kafka makes one up; a broker in migration mode needs it written",
+                f"the file of {node.name} has no broker.id, so Kafka generated one; a broker in migration mode"
+                " requires it in the file",
                 f"Set broker.id={node.id}, as its meta.properties has it.",
             )
         wrong = {key: id for key, id in ids.items() if id not in (node.id, -1)}
@@ -91,8 +92,8 @@ def _reserved(node: NodeSeen) -> Iterator[Finding]:
         yield blocker(
             "broker-id-above-reserved",
             node.name,
-            f"its id is above reserved.broker.max.id ({limit}) while ids are generated: with broker.id written it does"
-            " not start",
+            f"the id of {node.name} is above reserved.broker.max.id ({limit}) while ids are generated: with broker.id"
+            " in its file the broker does not start",
             limit=limit,
         )
 
@@ -177,7 +178,7 @@ def _kraft_file(case: CheckCase) -> Iterator[Finding]:
             yield warning(
                 "zookeeper-settings-on-kraft-broker",
                 node.name,
-                f"its KRaft file still has {', '.join(left)}",
+                f"the KRaft file of {node.name} still has {', '.join(left)}",
                 keys=left,
             )
         authorizer = given(node, "authorizer.class.name")
@@ -185,7 +186,7 @@ def _kraft_file(case: CheckCase) -> Iterator[Finding]:
             yield blocker(
                 "zookeeper-authorizer-on-kraft",
                 node.name,
-                "its KRaft file names the authorizer of ZooKeeper, with which it does not start",
+                f"the KRaft file of {node.name} names ZooKeeper's authorizer, with which a KRaft broker does not start",
             )
 
 

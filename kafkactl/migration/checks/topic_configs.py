@@ -37,7 +37,7 @@ def _topic_configs(case: CheckCase) -> Iterator[Finding]:
         yield warning(
             "topic-config-unknown",
             key,
-            f"Kafka 3.9 knows no such config; {some(topics)} has it, and it is copied as it is",
+            f"Kafka 3.9 does not know the config {key}; {some(topics)} has it, and it is copied unchanged",
             topics=sorted(topics)[:20],
         )
 

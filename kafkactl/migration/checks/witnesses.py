@@ -278,7 +278,8 @@ def _directories(case: CheckCase) -> Iterator[Finding]:
             yield blocker(
                 "duplicate-directory-id",
                 ", ".join(sorted(names)),
-                f"their disks have the same directory id {id}: they were cloned, and one of them is not registered",
+                f"the disks of {' and '.join(sorted(names))} have the same directory id {id}: one was cloned from the"
+                " other, and one of the nodes is not registered",
                 "Remove directory.id from meta.properties of one of them while it is stopped; it makes a new one.",
                 directory_id=id,
             )
@@ -291,7 +292,8 @@ def _formatted_anew(case: CheckCase) -> Iterator[Finding]:
             yield warning(
                 "broker-formatted-for-kraft",
                 node.name,
-                "its meta.properties have version 1, which no broker on ZooKeeper reads: it was formatted for KRaft",
+                f"meta.properties of {node.name} has version 1, which a broker in ZooKeeper mode cannot read: the disk"
+                " was formatted for KRaft",
             )
 
 

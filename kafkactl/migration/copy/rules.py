@@ -6,7 +6,7 @@ import functools
 from typing import Final
 
 from kafkactl.errors import InputError
-from kafkactl.features.catalog.releases import KafkaVersion
+from kafkactl.features.catalog.releases import KafkaVersion, newest_with_zookeeper
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import frozen
 from kafkactl.schema.release_table import ReleaseTable, Version, read_release_table
@@ -36,7 +36,6 @@ class CopyRules:
 
 
 _FIRST: Final = (3, 5, 0)
-_LAST: Final = (3, 9)
 _ANY_PATCH: Final = 1 << 16  # behind every patch: without a number the newest one counts
 
 
@@ -45,9 +44,10 @@ def copy_rules(version: KafkaVersion) -> CopyRules:
 
     Raises InputError `migration-release-unknown` for one that cannot copy, or whose copy is not in the table.
     """
-    if _numbers(version) < _FIRST or _numbers(version)[:2] > _LAST:
+    last = newest_with_zookeeper()
+    if _numbers(version) < _FIRST or _numbers(version)[:2] > last.numbers[:2]:
         raise InputError(
-            f"what Kafka {version} would copy from ZooKeeper is not known; 3.5 to 3.9 are",
+            f"what Kafka {version} would copy from ZooKeeper is not known; 3.5 to {last.name} are",
             id="migration-release-unknown",
         )
     return _rules_at(_numbers(version))

@@ -72,7 +72,7 @@ def disagreement(memory: JournalState, observed: str, seen: Observation) -> Find
     return blocker(
         "journal-and-cluster-disagree",
         "journal",
-        f"the journal remembers another situation than the one that is there: {table}",
+        f"the journal and the observation differ: {table}",
         table=rows,
     )
 
@@ -133,10 +133,11 @@ def _late(seen: Observation, broker: int) -> Iterator[str]:
 def gate_stays_closed(step: Step, closed: Iterable[str], *, asked: bool) -> Finding:
     """A step was taken and what it should bring about was not seen in time."""
     seen = "; ".join(closed) or "unknown"
+    how = "was requested from the operator" if asked else "was reported as done by its hook"
     return blocker(
         "step-not-confirmed",
         step.target,
-        f"{step.action} {step.target} was {'told' if asked else 'done, says its hook'}; not seen: {step.gate} ({seen})",
+        f"{step.action} {step.target} {how}, and was not observed in time: {step.gate} ({seen})",
         action=step.action.value,
         gate=step.gate,
         seen=list(closed),

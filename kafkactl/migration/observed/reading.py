@@ -180,7 +180,9 @@ def _config(text: str | None, name: str, findings: list[Finding]) -> Mapping[str
     except DecodeError as error:
         findings.append(
             warning(
-                "node-config-unreadable", name, f"its configuration cannot be read, so it is unknown: {error.reason}"
+                "node-config-unreadable",
+                name,
+                f"the configuration of {name} cannot be read and is unknown: {error.reason}",
             )
         )
         return None
@@ -201,7 +203,7 @@ def _decoded(answer: RawAnswer | None, request: str, name: str, findings: list[F
         warning(
             "node-answer-unreadable",
             name,
-            f"its answer to {request} cannot be read, so what it says is unknown: {trouble}",
+            f"the answer of {name} to {request} cannot be read, so its content is unknown: {trouble}",
             request=request,
             version=answer.version,
         )

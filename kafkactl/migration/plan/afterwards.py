@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kafkactl.features.catalog.levels import default_metadata_version
-from kafkactl.features.catalog.releases import Release
+from kafkactl.features.catalog.releases import Release, newest_with_zookeeper
 from kafkactl.features.cluster.node_settings import difference_findings
 from kafkactl.findings import Finding, note, warning
 from kafkactl.kafka_names import METADATA_VERSION
@@ -19,7 +19,6 @@ from kafkactl.migration.checks.decided import decided_differences
 from kafkactl.migration.observed.observation import NodeSeen, Observation
 from kafkactl.migration.observed.settings import level_name, release_of
 
-BRIDGE: Final = (3, 9)  # the last release with ZooKeeper, and the one from which 4.x is reached
 _ZOOKEEPER_ONLY: Final = ("inter.broker.protocol.version", "control.plane.listener.name", "broker.id.generation.enable")
 _LEFT_BEHIND: Final = ("/controller", "/controller_epoch", "/migration")
 
@@ -50,7 +49,7 @@ def _files(observation: Observation) -> Iterator[Finding]:
             yield warning(
                 "zookeeper-settings-left",
                 f"{node.role.value} {node.id}",
-                f"its file still has {', '.join(left)}",
+                f"the file of {node.role.value} {node.id} still has {', '.join(left)}",
                 settings=left,
             )
 
@@ -79,12 +78,14 @@ def _binaries(observation: Observation) -> Iterator[Finding]:
     old = {node.id: node.kafka_version for node in observation.nodes if _is_old(node)}
     if old:
         versions = sorted({version for version in old.values() if version})
-        bridged = all((release.version.major, release.version.minor) >= BRIDGE for release in _releases(observation))
-        begin = "Take" if bridged else "Go to 3.9 first, the bridge release; then take"
+        bridge = newest_with_zookeeper()  # the release from which 4.x is reached
+        bridged = all(release.numbers[:2] >= bridge.numbers[:2] for release in _releases(observation))
+        begin = "Take" if bridged else f"Go to {bridge.name} first, the bridge release; then take"
         yield note(
             "binaries-can-be-upgraded",
             "cluster",
-            f"{len(old)} nodes run Kafka {', '.join(versions)}; 3.9 is the last of 3.x, and 4.x knows KRaft only",
+            f"{len(old)} nodes run Kafka {', '.join(versions)}; {bridge.name} is the last release with ZooKeeper, and"
+            " 4.x supports KRaft only",
             f"{begin} controllers and brokers to 4.x one by one, waiting for each to be in sync; at the end "
             "`kafkactl features upgrade --release-version` with that release.",
             nodes=sorted(old),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kafkactl.errors import InputError
-from kafkactl.features.catalog.releases import KafkaVersion, find_release
+from kafkactl.features.catalog.releases import KafkaVersion, find_release, newest_with_zookeeper
 from kafkactl.migration.copy.forecast import CopyForecast, forecast_copy
 from kafkactl.migration.copy.rules import rules_seen
 from kafkactl.migration.observed.observation import NodeSeen
@@ -16,7 +16,6 @@ from kafkactl.migration.state.names import State
 from kafkactl.migration.zktree.password_encoder import SECRET_KEYS
 from kafkactl.migration.zktree.znode import Hidden
 
-_NEWEST: Final = "3.9"
 _TIMES: Final = 3
 _MORE_MS: Final = 120_000
 
@@ -29,7 +28,7 @@ def expected_copy(evidence: Evidence, state: State) -> CopyForecast | None:
     if evidence.tree is None or not is_before:
         return None
     told = {node.kafka_version for node in evidence.observation.nodes if node.kafka_version}
-    version = min((version for text in told for version in _known(text)), default=find_release(_NEWEST).version)
+    version = min((version for text in told for version in _known(text)), default=newest_with_zookeeper().version)
     rules, told_of_release = rules_seen(version)
     return forecast_copy(
         evidence.tree, rules, secrets=shown_secrets(evidence.observation.controllers), findings=told_of_release

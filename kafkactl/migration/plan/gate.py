@@ -99,7 +99,7 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
         yield warning(
             "dual-write-stalled",
             "/migration",
-            f"its offset is {evidence.dual_write.offset} in both looks, and the log has grown",
+            f"/migration stayed at offset {evidence.dual_write.offset} in two observations while the log grew",
             metadata_offset=evidence.dual_write.offset,
         )
 

@@ -36,10 +36,11 @@ def quorum_ready(e: Evidence) -> Iterator[Finding]:
         if answers(controller) is not True:
             yield warning("quorum-not-ready", controller.name, f"{controller.name} was not observed to respond")
         elif has_flag(controller) is None:
-            yield warning("quorum-not-ready", controller.name, "whether it is ready for the migration was not seen")
+            text = f"whether {controller.name} is ready for the migration was not observed"
+            yield warning("quorum-not-ready", controller.name, text)
         state = state_metric(controller)
-        if state not in (None, ZkMigrationState.PRE_MIGRATION):
-            text = f"its migration state is {STATE_WORDS[state]}" if state is not None else ""
+        if state is not None and state != ZkMigrationState.PRE_MIGRATION:
+            text = f"the migration state of {controller.name} is {STATE_WORDS[state]}"
             yield warning("quorum-not-ready", controller.name, text, state=state)
     if e.memory is not Memory.NOT_COPIED:
         yield warning("quorum-not-ready", "/migration", f"/migration is {e.memory}, not at offset -1")

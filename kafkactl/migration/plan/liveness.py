@@ -93,8 +93,8 @@ def replicas_at_risk(observation: Observation, step: Step) -> tuple[Finding, ...
         blocker(
             "last-replica-at-risk",
             step.target,
-            f"{some(lost)}: {step.target} is the only replica in sync that answers, for"
-            f" {some(f'broker {id}' for id in sorted(silent))} did not answer",
+            f"{some(lost)}: {step.target} is the only replica in sync that answers;"
+            f" no answer from {some(f'broker {id}' for id in sorted(silent))}",
             partitions=len(lost),
         ),
     )

@@ -113,7 +113,8 @@ def _leftovers(e: Evidence) -> Iterator[Finding]:
             yield warning(
                 "controller-disk-left-over",
                 f"controller {id}",
-                f"its disk has a metadata log that ends at {log.end_offset}: a new try needs an empty one",
+                f"the disk of controller {id} has a metadata log that ends at {log.end_offset}: a new attempt requires"
+                " an empty one",
                 end_offset=log.end_offset,
                 state=log.migration_state,
             )
@@ -128,7 +129,8 @@ def _leftovers(e: Evidence) -> Iterator[Finding]:
         )
     for broker in e.brokers:
         if broker.file_is_plain is False:
-            yield warning("broker-file-left-over", broker.name, "its file still has the configuration of the migration")
+            text = f"the file of {broker.name} still has the configuration of the migration"
+            yield warning("broker-file-left-over", broker.name, text)
         if broker.registration is not None:
             yield note(
                 "broker-metadata-left-over",

@@ -11,7 +11,7 @@ from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.local import Loaded
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.errors import InputError, KafkactlError
-from kafkactl.features.catalog.releases import Release, find_release
+from kafkactl.features.catalog.releases import Release, find_release, newest_with_zookeeper
 from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Image
 from kafkactl.migration.copy.forecast import CopyForecast, CopyOutcome, forecast_copy
@@ -21,7 +21,6 @@ from kafkactl.operations.dryrun.logs import in_process, on_spark
 from kafkactl.operations.migrate.copy import CopySource, predicted_log, read_copy_source
 
 ABOUT: Final = "What the copy from ZooKeeper to KRaft writes; the cluster below is the one after it."
-_NEWEST: Final = "3.9"
 _SECRETS: Final = ("password.encoder.secret", "password.encoder.old.secret")
 _MIN_BATCH: Final = "zookeeper.metadata.migration.min.batch.size"
 
@@ -71,9 +70,9 @@ def predict_copy(
 def _seen_release(source: CopySource) -> Release:
     """What the observation says; the last one with ZooKeeper where it says nothing, or a release that is unknown."""
     try:
-        return find_release(source.release or _NEWEST)
+        return find_release(source.release) if source.release else newest_with_zookeeper()
     except InputError:
-        return find_release(_NEWEST)
+        return newest_with_zookeeper()
 
 
 def _forecast_of(

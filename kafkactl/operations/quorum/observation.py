@@ -144,7 +144,7 @@ def _only_disks() -> Finding:
         id="only-disks-read",
         severity=Severity.INFO,
         subject="quorum",
-        message="no node was asked: who leads and who is alive is not known",
+        message="no node was asked: the leader and the nodes that are alive are unknown",
         next_step="Add --bootstrap-controller HOST:PORT to ask those that run.",
     )
 

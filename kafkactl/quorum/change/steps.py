@@ -147,7 +147,7 @@ def _after_conversion(watcher: QuorumWatcher) -> tuple[Finding | None, Sequence[
             warning(
                 "conversion-not-seen-everywhere",
                 f"nodes {', '.join(map(str, behind))}",
-                "these nodes do not show kraft.version 1 yet",
+                f"nodes {', '.join(map(str, behind))} do not report kraft.version 1 yet",
                 nodes=behind,
             )
         )

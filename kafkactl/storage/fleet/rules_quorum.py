@@ -131,7 +131,7 @@ def _initial_voters(fleet: Fleet) -> Iterator[Finding]:
         yield blocker(
             id="several-standalone-controllers",
             subject=FLEET,
-            message=f"{nodes_text(alone)} are standalone: each would found a cluster of its own",
+            message=f"{nodes_text(alone)} are standalone: each would create its own cluster",
             nodes=alone,
         )
     if alone and initial:
@@ -146,7 +146,7 @@ def _initial_voters(fleet: Fleet) -> Iterator[Finding]:
         yield blocker(
             id="initial-voters-in-existing-cluster",
             subject=FLEET,
-            message=f"existing_cluster is true, and {nodes_text(alone + initial)} would found a first voter set",
+            message=f"existing_cluster is true, and {nodes_text(alone + initial)} would create a second voter set",
         )
     elif not alone and not initial and not fleet.inventory.existing_cluster:
         yield blocker(

@@ -221,8 +221,8 @@ def check_same_place(directories: Sequence[ObservedDirectory]) -> Iterator[Findi
             yield warning(
                 "same-directory-twice",
                 f"directory {directory.path}",
-                f"{directory.path} and {other} are one directory ({directory.real_path}): a node will not start, for"
-                " both have one directory.id",
+                f"{directory.path} and {other} are one directory ({directory.real_path}): a node does not start"
+                " because both have the same directory.id",
                 paths=[other, directory.path],
                 real_path=directory.real_path,
             )

@@ -304,7 +304,7 @@ def _dropped(partition: PartitionCase) -> Iterator[Finding]:
         yield note(
             why,
             subject_of(partition),
-            f"{counted(total, 'record')} that brokers drop, for {words}",
+            f"{counted(total, 'record')} that brokers drop: {words}",
             step,
             **place_of(partition),
             metadata_partition=drops[0].metadata_partition if drops else partition.metadata_partition,

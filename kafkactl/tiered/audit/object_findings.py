@@ -222,7 +222,7 @@ def _strangers(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
         yield note(
             "objects-newer-than-view",
             bucket.listing.path,
-            f"{_cost(newer)} written after the metadata was read: nothing can be said of them",
+            f"{_cost(newer)} written after the metadata was read: whether a record names them is unknown",
             **object_evidence(newer),
         )
 

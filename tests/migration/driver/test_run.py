@@ -257,7 +257,7 @@ def test_an_operator_who_does_nothing_is_waited_for_with_reminders(tmp_path: Pat
     cluster = FakeCluster()
     result = forward(FakeWorld(cluster, verbs=frozenset({Verb.GET_CONFIG, Verb.FORMAT})), tmp_path)
     assert [finding.id for finding in result.findings] == ["step-not-confirmed"]
-    assert "was told" in result.findings[0].message
+    assert "was requested from the operator" in result.findings[0].message
 
 
 def test_a_zookeeper_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from kafkactl.metadata.log.stretches import Course
 from kafkactl.metadata.replay.columns import tagged
 from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Batches, Heads, batches, heads
-from kafkactl.metadata.replay.columns.tagged import CHANGE, IDS_BYTES, NEWEST, PARTITION
+from kafkactl.metadata.replay.columns.tagged import IDS_BYTES
+from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION
 from kafkactl.protocol.record_batch import Record, decode_header
 
 _NO_OP: Final = 20

@@ -22,9 +22,8 @@ from kafkactl.metadata.replay.columns.bytes import Array, Window
 from kafkactl.metadata.replay.columns.frame import Records
 from kafkactl.metadata.replay.columns.given import Changed, Made, change, changes_of, make, partitions_of
 from kafkactl.metadata.replay.columns.table import PartitionTable
-from kafkactl.metadata.replay.columns.tagged import CHANGE, NEWEST, PARTITION
 from kafkactl.metadata.replay.state import ContradictionError, State
-from kafkactl.metadata.replay.topics import merged, registered
+from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION, merged, registered
 
 TOPIC, REMOVE_TOPIC, BEGIN, END, ABORT, CLEAR_ELR = 2, 9, 23, 24, 25, 28
 _HEAD_END: Final = 3 + tagged.IDS_BYTES

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from kafkactl.metadata.replay.columns.bytes import Array, Window
+from kafkactl.metadata.replay.topics import NEWEST
 
-PARTITION, CHANGE, NEWEST = 3, 5, 2  # api keys, and the version of both
 IDS_BYTES: Final = 20  # partition number and topic id
 _IDS_END: Final = 3 + IDS_BYTES
 # The first bytes of a partition record. Of a change `tags` is how many tagged fields there are, `word` the first.
