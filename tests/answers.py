@@ -7,10 +7,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import jsonschema
-
 from kafkactl.commands.models import kinds
 from kafkactl.commands.schema import json_schema
+from tests.schema_checker import jsonschema
 
 OF_THE_TESTS = {"sample"}
 
