@@ -7,8 +7,8 @@ import pytest
 from tests.mutation.campaign import explained, packages, try_mutants, verdicts
 from tests.mutation.page import way_of, write
 
-# What was reached, of the mutants that are not explained. The goal is on the page; this may only rise.
-REACHED = 0.80
+# The goal, which was reached, of the mutants that are not explained; this may only rise.
+REACHED = 0.98
 
 
 @pytest.mark.campaign
