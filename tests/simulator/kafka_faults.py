@@ -1,0 +1,60 @@
+"""Faults of released Kafka that the nodes have, too, because they do what Kafka does; each can be mended for one run.
+
+A run that breaks an invariant, and does not with one of them mended, broke by that fault of Kafka's, not of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from kafkactl.raft.disk import FlushLog
+from kafkactl.raft.replica_log import ReplicaLog
+from kafkactl.simulator.campaign import Asked, play
+from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.world import World
+
+
+class KafkaFault(NamedTuple):
+    """A function that does what Kafka's does, and what `mended` makes of it."""
+
+    name: str
+    owner: Any
+    attribute: str
+    mended: Callable[[Any], Any]
+
+
+def _reads_again(original: Any) -> Any:
+    def truncate(log: ReplicaLog, offset: int) -> None:
+        original(log, offset)
+        log.read_end = min(log.read_end, log.end)
+
+    return truncate
+
+
+def _syncs_at_start(original: Any) -> Any:
+    def begin(world: Any, machine: Any) -> None:
+        machine.disk.apply(FlushLog())
+        machine.shadow.durable = machine.shadow.end
+        original(world, machine)
+
+    return begin
+
+
+# docs/decisions/0024-raft.md: voters that a new leader writes below `nextOffset` are not read after a truncation.
+UNREAD_VOTERS = KafkaFault("voters not read after a truncation", ReplicaLog, "truncate", _reads_again)
+# docs/decisions/0025-simulator.md: a log that is loaded after a kill is not synced before its end is fetched from.
+UNSYNCED_START = KafkaFault("a log not synced at the start", World, "begin", _syncs_at_start)
+KAFKA_FAULTS = (UNREAD_VOTERS, UNSYNCED_START)
+
+
+def passes_without(fault: KafkaFault, asked: Asked, quorum: Quorum, seed: int) -> bool:
+    """Whether the run breaks nothing with this fault mended."""
+    with patch.object(fault.owner, fault.attribute, fault.mended(getattr(fault.owner, fault.attribute))):
+        return play(asked, quorum, seed, traced=False).passed
+
+
+def causes_of(asked: Asked, quorum: Quorum, seed: int) -> list[KafkaFault]:
+    """The faults of Kafka's without which a run that broke does not break; none if it breaks in any case."""
+    return [fault for fault in KAFKA_FAULTS if passes_without(fault, asked, quorum, seed)]
