@@ -17,6 +17,7 @@ from kafkactl.metadata.image.redact import (
     PEM_BEGIN,
     REDACTED,
     goes_on_as_block,
+    is_defined_setting,
     is_secret_setting,
     is_secret_text,
     says_secret,
@@ -60,7 +61,9 @@ def _lines(lines: Sequence[tuple[str, str]], entries: dict[int, Entry]) -> Itera
         if entry is None:
             content, end = lines[at]
             yield ("#" if content.strip() else content) + end
-            at += 1
+            behind = _behind_comment(lines, entries, at) if _mentions_secret(content) else at + 1
+            yield from ("#" + end for _, end in lines[at + 1 : behind])
+            at = behind
             continue
         behind = _behind(lines, at)
         raw = " ".join(content for content, _ in lines[at:behind])
@@ -78,6 +81,25 @@ def _behind(lines: Sequence[tuple[str, str]], at: int) -> int:
     while at < len(lines) - 1 and _is_odd(lines[at][0]):
         at += 1
     return at + 1
+
+
+def _behind_comment(lines: Sequence[tuple[str, str]], entries: dict[int, Entry], at: int) -> int:
+    """The index behind the lines that a comment would join if it were none, up to the next of Kafka's own settings.
+
+    Java ends a comment at the line's end, also behind a backslash. So where only the first line of a setting was made a
+    comment, its value is left as keys of its own.
+    """
+    behind = at + 1
+    while behind < len(lines) and _is_odd(lines[behind - 1][0]):
+        entry = entries.get(behind)
+        if entry is not None and is_defined_setting(entry.key):
+            break
+        behind += 1
+    return behind
+
+
+def _mentions_secret(comment: str) -> bool:
+    return any(map(says_secret, _WORD.findall(comment)))
 
 
 def _is_odd(content: str) -> bool:

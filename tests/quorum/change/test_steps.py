@@ -15,7 +15,7 @@ from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import plan_addition, plan_removal
 from kafkactl.quorum.state import QuorumState
 from kafkactl.values import Endpoint
-from tests.quorum.played import TIMED_OUT, PlayedQuorum, Reaction
+from tests.quorum.played import TIMED_OUT, SteppedQuorum, Reaction
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key, world
 
 ADD_4 = Goal(
@@ -30,7 +30,7 @@ NEVER_MS = 1e9
 
 
 @dataclass
-class Misplaced(PlayedQuorum):
+class Misplaced(SteppedQuorum):
     """The voter set has another port of voter 4 for `wrong_ms` after it was added."""
 
     wrong_ms: float = 0.0
@@ -48,7 +48,7 @@ class Misplaced(PlayedQuorum):
         return replace(state, voters=tuple(replace(v, endpoints=(there,)) if v.id == 4 else v for v in state.voters))
 
 
-def run(quorum: PlayedQuorum, goal: Goal, path) -> ChangeResult:
+def run(quorum: SteppedQuorum, goal: Goal, path) -> ChangeResult:
     with open_journal(str(path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID) as journal:
         return carry_out(quorum, goal, journal, patience=QuorumWaitPolicy(), clock=quorum.clock)
 
@@ -88,6 +88,6 @@ def test_an_endpoint_that_stays_wrong_is_reported(tmp_path):
     ids=["done", "refused", "pending"],
 )
 def test_the_journal_says_how_a_step_ended_only_where_that_is_certain(tmp_path, reactions, known):
-    run(PlayedQuorum(world=world("1 2 3 4"), reactions=reactions), REMOVE_3, tmp_path)
+    run(SteppedQuorum(world=world("1 2 3 4"), reactions=reactions), REMOVE_3, tmp_path)
     entries = map(json.loads, (tmp_path / "journal.jsonl").read_text(encoding="utf-8").splitlines())
     assert [entry["data"]["known"] for entry in entries if "known" in entry["data"]] == known
