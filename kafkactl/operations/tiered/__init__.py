@@ -17,6 +17,7 @@ from kafkactl.adapters.tiered.observation import write_observation
 from kafkactl.errors import FailedError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.operations.tiered.load import Loaded, Request, load
 from kafkactl.tiered.answers import SegmentDict, record_answer, segment_answer
 from kafkactl.tiered.audit.case import PartitionCase, by_offset
@@ -149,8 +150,9 @@ def audit(loaded: Loaded, filters: Filters = ALL) -> Audit:
     """The answer of `tiered audit`. Raises InputError `not-in-metadata-topic`, as all that take filters do."""
     check_filters(loaded, filters)
     case = loaded.case
-    partitions = [partition_status(partition) for partition in case.partitions if filters.has(partition)]
-    found = [*loaded.findings, *(each for each in audit_findings(case) if filters.has_finding(each))]
+    with no_collection():
+        partitions = [partition_status(partition) for partition in case.partitions if filters.has(partition)]
+        found = [*loaded.findings, *(each for each in audit_findings(case) if filters.has_finding(each))]
     return Audit(
         engine=loaded.engine.name,
         source=source(loaded),
