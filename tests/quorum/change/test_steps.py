@@ -15,7 +15,7 @@ from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import plan_addition, plan_removal
 from kafkactl.quorum.state import QuorumState
 from kafkactl.values import Endpoint
-from tests.quorum.played import TIMED_OUT, SteppedQuorum, Reaction
+from tests.quorum.played import TIMED_OUT, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, endpoint, key, world
 
 ADD_4 = Goal(
