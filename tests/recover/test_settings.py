@@ -195,6 +195,15 @@ class TestRetentionThatIsNotKnown:
     def test_no_batch_and_no_timestamp_show_nothing(self, oldest_ms: int | None):
         assert expiring(BEFORE, [old_folder(oldest_ms)], now_ms=NOW_MS, alive_ms=NOW_MS) == []
 
+    @pytest.mark.parametrize(("oldest_bytes", "expires"), [({}, False), ({"oldest_bytes": 4}, True)])
+    def test_a_folder_without_segments_has_none_to_lose(self, oldest_bytes: dict[str, int], expires: bool):
+        image = changed(BEFORE, configs={(TOPIC_CONFIG, "pay"): {"retention.bytes": "5"}})
+        folder = PartitionFolder(
+            disk="/d", broker=11, directory_id=None, name="pay-0", kind=FolderKind.LIVE, topic="pay", partition=0,
+            topic_id=PAY.id, size_bytes=9, **oldest_bytes,
+        )  # fmt: skip
+        assert [held.setting for held in expiring(image, [folder], now_ms=NOW_MS)] == ["retention.bytes"] * expires
+
     def test_what_expired_while_the_cluster_was_down_is_not_counted(self):
         folder = old_folder(NOW_MS - 30 * DAY_MS)
         assert expiring(BEFORE, [folder], now_ms=NOW_MS, alive_ms=NOW_MS - 29 * DAY_MS) == []
