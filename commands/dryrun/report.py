@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
@@ -16,8 +15,7 @@ from kafkactl.shown import plain_values
 if TYPE_CHECKING:
     from kafkactl.dryrun.answer import PredictionDict, ReportDict
     from kafkactl.dryrun.detail_tables import Table
-    from kafkactl.dryrun.prediction import Verdict
-    from kafkactl.operations.dryrun import ScenarioContext
+    from kafkactl.operations.dryrun import Prediction, Verdict
     from kafkactl.report.build import Played as Part
 
 
@@ -38,61 +36,43 @@ def report(*, common: Common) -> None:
     restart, preferred elections, and the worst loss of one and of two brokers. The exit code is that
     of the worst verdict.
     """
-    from kafkactl.operations.dryrun import heaviest, run
-    from kafkactl.operations.dryrun.ahead import played_ahead
+    from kafkactl.operations.dryrun import report as report_of
     from kafkactl.operations.dryrun.outputs import detail_tables, page_part
 
     def play(opened: Opened) -> tuple[ReportDict, Verdict]:
         tables: list[Table] = []
         html = tagged(common.html, opened.tag)
-        scenarios = list(_scenarios(opened.context))
 
-        def played(scenario: str, asked: Any) -> _Played:
-            found = run(scenario, opened.context, asked)
+        def keep(number: int, found: Prediction) -> _Kept:
             prediction = plain_values(prediction_of(common, found, opened))
             if common.details is not None:
-                number = scenarios.index((scenario, asked)) + 1
-                tables.extend(detail_tables(found, opened.context, f"{number}-{scenario}/"))
+                tables.extend(detail_tables(found, opened.context, f"{number}-{found.scenario}/"))
             part = None
             if html is not None:
                 part = page_part({**plain_values(opened.frame), **prediction}, found, opened.context)
-            return _Played(found.verdict, prediction, part)
+            return _Kept(prediction, part)
 
-        # Tables are made here, because they are too large to be sent.
-        each = played_ahead(scenarios, played, opened.context.image, processes=None if common.details is None else 1)
-        results = list(each)
+        # Tables are made in this process, because they are too large to be sent.
+        made = report_of(opened.context, keep, processes=None if common.details is None else 1)
         if html is not None:
-            write_html(html, [result.part for result in results if result.part is not None], opened)
-        verdict = heaviest([result.verdict for result in results])
-        details = write_tables(common.details, opened, tables)
-        predictions = [result.prediction for result in results]
+            write_html(html, [kept.part for kept in made.predictions if kept.part is not None], opened)
         answer: ReportDict = {
             **opened.frame,
-            "verdict": verdict,
+            "verdict": made.verdict,
             "html": html,
-            "details": details,
-            "predictions": predictions,
+            "details": write_tables(common.details, opened, tables),
+            "predictions": [kept.prediction for kept in made.predictions],
         }
-        return answer, verdict
+        return answer, made.verdict
 
     give(common, "dryrun.report", play, _show, restarts=True)
 
 
-class _Played(NamedTuple):
+class _Kept(NamedTuple):
     """What is kept of a prediction, which can be large itself; `part` is what the page shows of it."""
 
-    verdict: Verdict
     prediction: PredictionDict
     part: Part | None
-
-
-def _scenarios(context: ScenarioContext) -> Iterator[tuple[str, Any]]:
-    """The scenarios that need no argument, each with its inputs, in the order of the page."""
-    from kafkactl.operations.dryrun import every_scenario
-
-    parts = [(scenario.report, scenario.name) for scenario in every_scenario() if scenario.report is not None]
-    for part, name in sorted(parts, key=lambda row: row[0].place):
-        yield from ((name, asked) for asked in part.inputs(context.image))
 
 
 def _show(page: Page, answer: ReportDict) -> None:
@@ -119,15 +99,15 @@ def _show(page: Page, answer: ReportDict) -> None:
             for prediction in answer["predictions"]
         ],
     )
-    told = [
+    blockers = [
         {**finding, "subject": f"{title_of(played)}: {finding['subject']}"}
         for played in answer["predictions"]
         for finding in played["findings"]
         if finding["severity"] == "blocker"
     ]
-    page.findings(told[:_SHOWN])
-    if len(told) > _SHOWN:
-        page.line(Word(f"and {len(told) - _SHOWN} more blockers (all with -o json)", "dim"))
+    page.findings(blockers[:_SHOWN])
+    if len(blockers) > _SHOWN:
+        page.line(Word(f"and {len(blockers) - _SHOWN} more blockers (all with -o json)", "dim"))
     if answer["html"] is None:
         page.line(Word("--html FILE writes it all as one page with pictures", "dim"))
 

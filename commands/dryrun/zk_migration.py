@@ -40,7 +40,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     controllers' files in the observation. Nothing is written.
     """
     from kafkactl.operations.bundle.reading import unpacked_observation
-    from kafkactl.operations.dryrun.copy import predict_copy
+    from kafkactl.operations.dryrun import predict_copy
     from kafkactl.operations.dryrun.outputs import answer_of, check_details, check_html
 
     if len(common.sources) + (common.bundle is not None) > 1:

@@ -8,7 +8,8 @@ __getattr__ = lazy_names(
     __name__,
     {
         "kafkactl.operations.dryrun": (
-            "Prediction", "ScenarioContext", "Verdict", "predict", "read_context", "scenario_names",
+            "PredictedCopy", "Prediction", "Report", "ScenarioContext", "Verdict", "predict", "predict_copy",
+            "read_context", "report", "scenario_names",
         )
     },
 )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 from kafkactl.dryrun import scenarios
 from kafkactl.dryrun.fields import INVALID_INPUT
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
-from kafkactl.dryrun.scenario import Scenario, ScenarioContext
+from kafkactl.dryrun.scenario import Needs, Scenario, ScenarioContext
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 
@@ -39,15 +39,27 @@ def find_scenario(name: str) -> Scenario:
 def run(name: str, context: ScenarioContext, asked: Any) -> Prediction:
     """Simulate one scenario. `asked` is its `Input`, or a mapping with the fields of the `input` of its answer.
 
-    Raises InputError `unknown-scenario`, `invalid-scenario-input`, and what the scenario raises.
+    Raises InputError `unknown-scenario`, `invalid-scenario-input`, as `check_reading`, and what the scenario raises.
     """
     scenario = find_scenario(name)
+    check_reading(scenario, context)
     try:
         given = scenario.input_of(asked) if isinstance(asked, Mapping) else asked
         found = scenario.play(context, given)
     except InputError as error:
         raise (error if error.id == INVALID_INPUT else _on_damage(error, context)) from None
     return _on_what_was_read(found, context)
+
+
+def check_reading(scenario: Scenario, context: ScenarioContext | None) -> None:
+    """Raises InputError `scenario-needs-log` where a scenario is about more than was read; None: an image alone."""
+    has_needed = context is not None and (scenario.needs is not Needs.STARTS or bool(context.started))
+    if scenario.needs is not Needs.STATE and not has_needed:
+        raise InputError(
+            f"scenario {scenario.name} is about the metadata log, and the state given does not hold"
+            " what was read of it",
+            id="scenario-needs-log",
+        )
 
 
 def chain(

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.errors import InputError
+from kafkactl.features.catalog.releases import find_release, first_with_dynamic_quorum
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import changed, frozen
 from kafkactl.simulator.campaign import Asked, Summary, failover_ms, figures
@@ -192,8 +193,9 @@ def _check_nodes(request: SimulationRequest, script: Script | None) -> None:
         raise _invalid(f"these nodes cannot be simulated: expected {limits}", "Give fewer or other nodes.")
     release = request.release or (script and script.setup.release)
     is_static = request.is_static if request.is_static is not None else (script and script.setup.is_static)
-    if release == "3.7" and is_static is False:
-        raise _invalid("Kafka 3.7 has no dynamic quorum (KIP-853 came with 3.9)", "Give another release, or `static`.")
+    if release and is_static is False and not find_release(release).voter_flags:
+        text = f"Kafka {release} has no dynamic quorum (KIP-853 came with {first_with_dynamic_quorum().name})"
+        raise _invalid(text, "Give another release, or `static`.")
 
 
 def _invalid(message: str, next_step: str) -> InputError:

@@ -19,12 +19,12 @@ from time import monotonic, sleep
 from typing import Final
 
 from kafkactl.errors import FailedError, InputError
+from kafkactl.features.catalog.releases import first_with_dynamic_quorum
 from kafkactl.frozen import frozen
 from kafkactl.playground.cluster import CONTROLLERS, Cluster
 from kafkactl.playground.stage import environment, run_command
 from kafkactl.playground.topics import BROKERS, TOPICS, DemoTopic
 
-_OLDEST: Final = (3, 9)  # the first release with dynamic quorums (KIP-853)
 _HOST: Final = "127.0.0.1"
 _JVM: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _NODE: Final = "kafka.Kafka"
@@ -65,8 +65,9 @@ def _jars_of(folder: Path) -> list[str]:
 
 def _new_enough(release: str) -> str:
     numbers = tuple(int(number) for number in re.findall(r"\d+", release)[:2])
-    if numbers < _OLDEST:
-        raise InputError(f"Kafka {release} has no dynamic quorums, expected 3.9 or newer", id="kafka-too-old")
+    oldest = first_with_dynamic_quorum()
+    if numbers < oldest.numbers[:2]:
+        raise InputError(f"Kafka {release} has no dynamic quorums, expected {oldest.name} or newer", id="kafka-too-old")
     return release
 
 

@@ -180,7 +180,7 @@ def _requests(state: QuorumState) -> Iterator[Finding]:
         )
     for node in state.nodes.values():
         release = release_of_node(node)
-        if node.is_controller and release is not None and release.name == "3.9":
+        if node.is_controller and release is not None and release.keeps_wrong_endpoints:
             yield warning(
                 "controller-on-3-9",
                 f"controller {node.id}",

@@ -19,7 +19,6 @@ from kafkactl.quorum.state import QuorumState, ids_of
 from kafkactl.quorum.step import Action, Step
 
 MOST_VOTERS = 7
-FIRST_WITH_AUTO_JOIN = (4, 2)
 UNREGISTER_LEVEL = 33  # metadata.version from which a controller can be unregistered (KIP-1312)
 
 
@@ -177,4 +176,4 @@ def last_voter(state: QuorumState, after: VoterKeys) -> Iterator[Finding]:
 
 
 def _may_join(release: Release | None) -> bool:
-    return release is not None and tuple(int(part) for part in release.name.split(".")) >= FIRST_WITH_AUTO_JOIN
+    return release is not None and release.auto_join

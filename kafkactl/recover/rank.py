@@ -9,7 +9,7 @@ from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
 from kafkactl.quorum.majority import majority
-from kafkactl.recover.seen import DiskSeen, Target
+from kafkactl.recover.seen import DiskSeen, RecoveryTarget
 from kafkactl.values import Endpoint, Uuid
 
 CONTROLLER, BROKER = "controller", "broker"
@@ -88,7 +88,9 @@ def role_of(disk: DiskSeen, image: Image, voter_ids: Sequence[int]) -> str:
 # --- voters ---------------------------------------------------------------------------------------------------------
 
 
-def old_voters(image: Image, disks: Sequence[DiskSeen], target: Target, lost: Sequence[int]) -> tuple[OldVoter, ...]:
+def old_voters(
+    image: Image, disks: Sequence[DiskSeen], target: RecoveryTarget, lost: Sequence[int]
+) -> tuple[OldVoter, ...]:
     """The last voter set by the best disk, and what became of each.
 
     Static: the ids that quorum-state files name (the newest first), else those of the target's configuration, else the
@@ -151,7 +153,7 @@ def loss_is_unknowable(voters: Sequence[OldVoter]) -> bool:
     return sum(voter.state != SHOWN for voter in voters) >= majority(len(voters))
 
 
-def target_endpoints(target: Target, image: Image, node_id: int) -> tuple[Endpoint, ...]:
+def target_endpoints(target: RecoveryTarget, image: Image, node_id: int) -> tuple[Endpoint, ...]:
     """Where the recovered node answers: as given, else as the old voter of that id did."""
     if target.endpoints:
         return target.endpoints

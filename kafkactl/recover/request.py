@@ -9,7 +9,7 @@ from typing import Final
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.lineage import Divergence
 from kafkactl.recover.losses import Compared
-from kafkactl.recover.seen import Answering, DiskImage, DiskSeen, Target
+from kafkactl.recover.seen import Answering, DiskImage, DiskSeen, RecoveryTarget
 from kafkactl.values import Uuid
 
 RAISE: Final = 1_000_000
@@ -17,7 +17,7 @@ RAISE: Final = 1_000_000
 
 
 @frozen
-class Overrides:
+class RecoveryOverrides:
     """What the operator accepts, and the repairs that are asked for."""
 
     accept_loss: bool = False
@@ -38,12 +38,12 @@ class Request:
     `directory_id` and `now_ms` (milliseconds since the epoch) are drawn by the caller, or taken from an earlier plan.
     """
 
-    target: Target
+    target: RecoveryTarget
     directory_id: Uuid
     now_ms: int
     source: str | None = None
     lost: tuple[int, ...] = ()
-    overrides: Overrides = field(default_factory=Overrides)
+    overrides: RecoveryOverrides = field(default_factory=RecoveryOverrides)
     raise_epoch: int = RAISE
     raise_offset: int = RAISE
 

@@ -126,7 +126,7 @@ class DiskImage:
 
 
 @frozen
-class Target:
+class RecoveryTarget:
     """Whom the recovered directory is for: given on the command line, or by a server.properties, or by the source."""
 
     node_id: int | None = None

@@ -15,10 +15,10 @@ import pytest
 
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
-from kafkactl.operations.recover.plan import Asked, Planned, apply, plan
+from kafkactl.operations.recover.plan import PlannedRecovery, RecoveryRequest, apply_recovery, plan_recovery
 from kafkactl.recover.answer import read_kept_plan
-from kafkactl.recover.request import Overrides
-from kafkactl.recover.seen import Target
+from kafkactl.recover.request import RecoveryOverrides
+from kafkactl.recover.seen import RecoveryTarget
 from tests.crash.faulty import Fault, FaultyFilesystem, Killed
 from tests.recover import worlds
 
@@ -34,16 +34,16 @@ def root() -> Iterator[Path]:
     shutil.rmtree(scratch)
 
 
-def planned(root: Path) -> Planned:
-    asked = Asked(
+def planned(root: Path) -> PlannedRecovery:
+    request = RecoveryRequest(
         log_dirs=tuple(str(root / "sources" / name) for name in ("c2", "b11", "b12")),
-        target=Target(directory=str(root / "made" / "new")),
+        target=RecoveryTarget(directory=str(root / "made" / "new")),
         lost=(1, 3),
-        overrides=Overrides(),
+        overrides=RecoveryOverrides(),
         raise_epoch=1000,
         raise_offset=1000,
     )
-    return plan(asked, now_ms=1_700_000_000_000, probe=lambda _: ())
+    return plan_recovery(request, now_ms=1_700_000_000_000, probe=lambda _: ())
 
 
 def faulty(root: Path, number: int, fault: Fault) -> FaultyFilesystem:
@@ -55,7 +55,7 @@ def faulty(root: Path, number: int, fault: Fault) -> FaultyFilesystem:
 
 def points(root: Path) -> list[tuple[int, str, Fault]]:
     files = faulty(root, -1, Fault.ERROR_BEFORE)
-    assert apply(planned(root), files).outcome is Outcome.DONE
+    assert apply_recovery(planned(root), files).outcome is Outcome.DONE
     return [
         (number, name, fault)
         for number, name in enumerate(files.operations)
@@ -72,7 +72,7 @@ def fail_once(root: Path, number: int, fault: Fault) -> None:
     files, first = faulty(root, number, fault), planned(root)
     outcome = None
     try:
-        outcome = apply(first, files).outcome
+        outcome = apply_recovery(first, files).outcome
     except Killed:
         if fault is Fault.POWER_LOSS:
             files.lose_power()
@@ -88,7 +88,7 @@ def fail_once(root: Path, number: int, fault: Fault) -> None:
         finding.message for finding in again.plan.findings
     ]
     if again.outcome is Outcome.PLANNED:
-        assert apply(again, OsFilesystem()).outcome is Outcome.DONE
+        assert apply_recovery(again, OsFilesystem()).outcome is Outcome.DONE
     if (made / "new.recovery.json").exists() and has_mark:
         assert again.plan.request.directory_id == first.plan.request.directory_id
     check_whole(out, again)
@@ -98,7 +98,7 @@ def fail_once(root: Path, number: int, fault: Fault) -> None:
     assert worlds.tree(root / "sources") == sources
 
 
-def check_whole(out: Path, of: Planned) -> None:
+def check_whole(out: Path, of: PlannedRecovery) -> None:
     """Kafka would start from it: nothing is missing, nothing is half, nothing else is there."""
     result = of.plan.result
     assert result is not None

@@ -28,7 +28,8 @@ from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.render.facts import cluster_facts
 from kafkactl.migration.render.node import render_cluster
-from kafkactl.operations.recover import plan as recovery
+from kafkactl.operations.recover import plan as recovery_plan
+from kafkactl.operations.recover.plan import apply_recovery
 from kafkactl.operations.tiered import write_keys
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.tiered.bucket import StoredObject
@@ -189,11 +190,11 @@ def _sources(root: Path) -> None:
 
 def _recoveries() -> Iterator[Command]:
     def run(root: Path, _world: Any, _mark: Mark) -> str:
-        with mock.patch.object(recovery, "random_uuid", lambda: Uuid(bytes(range(1, 17)))):
+        with mock.patch.object(recovery_plan, "random_uuid", lambda: Uuid(bytes(range(1, 17)))):
             found = planned(root)
         if found.outcome is Outcome.REFUSED:
             return "refused:" + ",".join(finding.id for finding in found.plan.findings)
-        return recovery.apply(found).outcome.value
+        return apply_recovery(found).outcome.value
 
     def allowed(flat: Flat, old: Flat, new: Flat) -> str | None:
         mark = f"made/new/{META_PROPERTIES}"

@@ -9,7 +9,7 @@ import pytest
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
 from kafkactl.errors import InputError
-from kafkactl.operations.dryrun import Verdict, context_of, predict, read_context
+from kafkactl.operations.dryrun import Verdict, context_of, heaviest, predict, read_context, report
 from tests.dryrun.clusters import cluster
 
 TEXT = "brokers 1 2 3\ntopic orders\n  1 | 1 2 | 1 2\n  3 | 3 | 3"
@@ -55,3 +55,25 @@ def test_a_log_is_enough_for_all(tmp_path: Path) -> None:
         predict(context, "restart")
     started = read_context(str(tmp_path / "log"), restarts=True)
     assert predict(started, "restart").verdict is Verdict.OK
+
+
+def test_a_report_has_every_scenario_without_arguments_and_the_worst_verdict(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", Shape(records=300, partitions=20, brokers=3))
+    context = read_context(str(tmp_path / "log"), restarts=True)
+    whole = report(context)
+    assert [found.scenario for found in whole.predictions] == [
+        "replay", "restart", "growth", "controllers", "rolling-restart", "elect-leaders", "broker-loss", "broker-loss",
+    ]  # fmt: skip
+    for found in whole.predictions:
+        assert predict(context, found.scenario, **found.input).verdict is found.verdict
+    assert whole.verdict is heaviest([found.verdict for found in whole.predictions])
+    for processes in (1, 2):
+        kept = report(context, lambda number, found: (number, found.scenario), processes=processes)
+        assert kept.verdict is whole.verdict
+        assert list(kept.predictions) == [(at + 1, found.scenario) for at, found in enumerate(whole.predictions)]
+
+
+def test_a_report_of_a_log_without_the_starting_nodes_is_refused(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", Shape(records=300, partitions=20, brokers=3))
+    with pytest.raises(InputError, match="scenario restart is about the metadata log"):
+        report(read_context(str(tmp_path / "log")))

@@ -12,6 +12,8 @@ import pytest
 
 import kafkactl
 from kafkactl.commands.framework.leaf import LeafCommand
+from kafkactl.dryrun.play import run
+from kafkactl.operations.simulation import simulate
 from scripts import make_api, make_reference
 from tests.repository.tree import ROOT, parsed
 
@@ -30,6 +32,8 @@ LEAVES = [
     (ctx.command_path, command) for ctx, command in make_reference.every_command() if isinstance(command, LeafCommand)
 ]
 WITHOUT_THE_LIBRARY = ("kafkactl schema", "kafkactl completion")
+# Commands about kafkactl itself: its contexts, its catalogue, its demonstration.
+WITHOUT_API = (*WITHOUT_THE_LIBRARY, "kafkactl config ", "kafkactl demo", "kafkactl explain")
 
 
 def _operations(group: str):
@@ -93,8 +97,8 @@ def test_the_top_level_names_are_there():
 
 def test_importing_kafkactl_loads_nothing():
     script = "import sys; before = set(sys.modules); import kafkactl; print(*set(sys.modules) - before)"
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
-    loaded = {name for name in run.stdout.split() if name.startswith("kafkactl")}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
+    loaded = {name for name in done.stdout.split() if name.startswith("kafkactl")}
     assert loaded == {"kafkactl", "kafkactl._version", "kafkactl.lazy"}
 
 
@@ -104,6 +108,38 @@ def test_a_verb_calls_operations_and_nothing_else_of_the_library(name, command):
     assert not {module for module in found if module.split(".")[1] not in FOR_COMMANDS}
     asks = {module for module in found if module.startswith("kafkactl.operations.")}
     assert bool(asks) is (name not in WITHOUT_THE_LIBRARY)
+
+
+@pytest.mark.parametrize(("name", "command"), LEAVES)
+def test_a_verb_calls_a_function_of_the_public_api(name, command):
+    """Else a program cannot do what the command does: its function is private, or the verb has none.
+
+    `dryrun.predict` is `run`, and `simulate.script` and `profile` are `simulate`, but for making the input of words.
+    """
+    module = command.callback.__module__
+    group = f"{module.rpartition('.')[0]}."
+    shared = {each for each in _imported_by(module) if group != "kafkactl.commands." and each.startswith(group)}
+    called = {id(found) for each in (module, *shared) for found in _operations_of(each)}
+    public = {id(found) for group in make_api.GROUPS for found in _public_functions(group)} | {id(run), id(simulate)}
+    assert bool(called & public) is not name.startswith(WITHOUT_API), name
+
+
+def _public_functions(group: str) -> list[object]:
+    given, operations = getattr(kafkactl, group), _operations(group)
+    public = [getattr(operations, name) for name in operations.__all__ if hasattr(given, name)]
+    return [found for found in public if inspect.isfunction(found) or found is kafkactl.quorum.QuorumWatch]
+
+
+def _operations_of(module: str) -> list[object]:
+    """What a module of commands takes of operations by name, where that is not a module."""
+    path = ROOT / f"{module.removeprefix('kafkactl.').replace('.', '/')}.py"
+    imports = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom)] if path.is_file() else []
+    return [
+        getattr(importlib.import_module(node.module), alias.name, None)
+        for node in imports
+        if (node.module or "").startswith("kafkactl.operations")
+        for alias in node.names
+    ]
 
 
 def _imported_by(module: str) -> set[str]:

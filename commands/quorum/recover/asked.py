@@ -8,18 +8,19 @@ from pathlib import Path
 
 import click
 
-from kafkactl.operations.recover.plan import Asked, Probe
+from kafkactl.operations.recover.plan import RecoveryRequest
 from kafkactl.operations.recover.words import (
-    Overrides,
+    Probe,
+    RecoveryOverrides,
     parse_address,
     parse_listener,
-    probe_of,
-    read_target,
+    recovery_probe,
+    recovery_target,
 )
 from kafkactl.values import Endpoint
 
 
-def asked_of(
+def request_of(
     *,
     log_dirs: tuple[str, ...],
     broker_log_dirs: tuple[str, ...],
@@ -32,7 +33,7 @@ def asked_of(
     raise_epoch: int,
     raise_offset: int,
     **accepted: bool,
-) -> Asked:
+) -> RecoveryRequest:
     """What was asked for; `accepted` are the flags of `run.FLAGS`.
 
     Raises UsageError, and InputError for a --config that Kafka would not load.
@@ -43,12 +44,12 @@ def asked_of(
         raise click.UsageError("Give --out, the new directory.")
     if accepted["return_strays"] and not accepted["adopt"]:
         raise click.UsageError("--return-strays goes with --adopt.")
-    return Asked(
+    return RecoveryRequest(
         log_dirs=tuple(map(os.path.normpath, (*log_dirs, *broker_log_dirs))),
-        target=read_target(str(Path(out).absolute()), config=config, node_id=node_id, listener=_listener(listener)),
+        target=recovery_target(str(Path(out).absolute()), config=config, node_id=node_id, listener=_listener(listener)),
         source=None if source is None else os.path.normpath(source),
         lost=_lost(lost),
-        overrides=Overrides(**accepted),
+        overrides=RecoveryOverrides(**accepted),
         raise_epoch=raise_epoch,
         raise_offset=raise_offset,
     )
@@ -79,4 +80,4 @@ def probe_asked(addresses: str | None, command_config: str | None) -> Probe:
         if address is None:
             raise click.BadParameter(f"{word!r} is not HOST:PORT.", param_hint="--bootstrap-controller")
         found.append(address)
-    return probe_of(found, command_config, timeout_ms=current_settings().timeout_ms)
+    return recovery_probe(found, command_config, timeout_ms=current_settings().timeout_ms)

@@ -12,7 +12,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.recover.collect import Collected
+    from kafkactl.operations.recover.collect import RecoveryCopy
 
 
 @leaf_command(
@@ -30,12 +30,12 @@ def command(*, directory: str, to: str) -> None:
     id, its leader epochs and where its log ends. No record of a topic is in it, but credentials of
     users are. Unpack it on the host that recovers, and name the folder with --log-dir.
     """
-    from kafkactl.operations.recover.collect import collect
+    from kafkactl.operations.recover.collect import collect_recovery
 
-    emit("quorum.recover-collect", collect(directory, to), render=_show)
+    emit("quorum.recover-collect", collect_recovery(directory, to), render=_show)
 
 
-def _show(page: Page, made: Collected) -> None:
+def _show(page: Page, made: RecoveryCopy) -> None:
     copied = made.copied
     page.heading(f"Copied to {made.to}", "good")
     page.fields((("files", copied.files), ("bytes", copied.bytes), ("partitions", copied.partitions)))

@@ -15,7 +15,7 @@ from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding, Outcome
-    from kafkactl.operations.recover.plan import Asked, Planned
+    from kafkactl.operations.recover.plan import PlannedRecovery, RecoveryRequest
 
 KIND = "quorum.recover"
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -108,32 +108,34 @@ def command(
     only voter is the recovered controller. What is lost is listed before, entity by entity, and
     whatever is not accepted refuses. Start with --plan; docs/quorum-recovery.md is the runbook.
     """
-    from kafkactl.commands.quorum.recover.asked import asked_of, probe_asked
+    from kafkactl.commands.quorum.recover.asked import probe_asked, request_of
     from kafkactl.findings import Outcome
-    from kafkactl.operations.recover import plan as recovery
+    from kafkactl.operations.recover.plan import apply_recovery, plan_recovery
 
-    asked = asked_of(**given)
+    request = request_of(**given)
     with shown_progress("Reading the disks"):
-        planned = recovery.plan(asked, probe=probe_asked(bootstrap_controller, command_config))
+        planned = plan_recovery(request, probe=probe_asked(bootstrap_controller, command_config))
     if dry_run or planned.outcome is Outcome.REFUSED:
         _emit(planned, planned.outcome)
     if planned.outcome is Outcome.NOTHING_TO_DO:
-        settled = recovery.apply(planned)
+        settled = apply_recovery(planned)
         _emit(planned, settled.outcome, settled.findings)
-    no = _confirmed(asked, planned, confirm, confirm_loss)
+    no = _confirmed(request, planned, confirm, confirm_loss)
     if no is not None:
         _emit(planned, Outcome.REFUSED, [no])
     with shown_progress("Reading and writing"):
-        written = recovery.apply(planned)
+        written = apply_recovery(planned)
     _emit(planned, written.outcome, written.findings)
 
 
-def _confirmed(asked: Asked, planned: Planned, confirm: str | None, confirm_loss: int | None) -> Finding | None:
+def _confirmed(
+    request: RecoveryRequest, planned: PlannedRecovery, confirm: str | None, confirm_loss: int | None
+) -> Finding | None:
     """The cluster's id, and where something is given up, how much. The plan is shown before a question."""
     from kafkactl.commands.framework.confirmation import confirm_cluster_id, confirm_count
     from kafkactl.commands.quorum.recover.page import tell_plan
 
-    accepts = asked.overrides.accept_loss or asked.overrides.accept_strays
+    accepts = request.overrides.accept_loss or request.overrides.accept_strays
     if confirm is None or (accepts and confirm_loss is None):
         tell_plan(planned.answer())
     where = planned.plan.request.target.directory
@@ -146,7 +148,7 @@ def _confirmed(asked: Asked, planned: Planned, confirm: str | None, confirm_loss
     return no
 
 
-def _emit(planned: Planned, outcome: Outcome, more: Sequence[Finding] = ()) -> NoReturn:
+def _emit(planned: PlannedRecovery, outcome: Outcome, more: Sequence[Finding] = ()) -> NoReturn:
     from kafkactl.commands.quorum.recover.page import show
     from kafkactl.commands.rendering.output import emit
 

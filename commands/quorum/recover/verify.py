@@ -13,7 +13,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.recover.check import Recovered
+    from kafkactl.operations.recover.check import RecoveryCheck
 
 
 @leaf_command(
@@ -43,13 +43,13 @@ def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArgum
     from contextlib import ExitStack
 
     from kafkactl.findings import blockers
-    from kafkactl.operations.recover.check import verify
+    from kafkactl.operations.recover.check import verify_recovery
 
     with ExitStack() as stack:
         client = None
         if any(connection[:2]) or connection.context:
             client = stack.enter_context(open_client(connection))
-        checked = verify(plan, log_dirs, client)
+        checked = verify_recovery(plan, log_dirs, client)
     code = exit_codes.DONE if checked.learned else exit_codes.UNKNOWN
     emit(
         "quorum.recover-verify",
@@ -59,7 +59,7 @@ def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArgum
     )
 
 
-def _show(page: Page, found: Recovered) -> None:
+def _show(page: Page, found: RecoveryCheck) -> None:
     from kafkactl.findings import blockers
 
     live = found.live

@@ -13,14 +13,13 @@ from pathlib import Path
 from kafkactl.adapters.files.config_providers import resolve
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.errors import InputError
-from kafkactl.features.catalog.releases import Release, known_releases
+from kafkactl.features.catalog.releases import known_releases
 from kafkactl.frozen import frozen
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
 from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey
 
-_FIRST_WITH_VOTERS = (3, 9)
 _LOCALHOST = "localhost"
 
 
@@ -72,7 +71,7 @@ def read_controller_config(data: bytes, file: str) -> NodeConfig:
     """
     first: ConfigError | None = None
     for release in reversed(known_releases()):
-        if _version(release) < _FIRST_WITH_VOTERS:
+        if not release.knows_bootstrap_servers:
             continue
         try:
             return read_node_config(data, file=file, release=release, resolve=resolve)
@@ -80,7 +79,3 @@ def read_controller_config(data: bytes, file: str) -> NodeConfig:
             first = first or error
     assert first is not None, "some release has dynamic voters"
     raise first
-
-
-def _version(release: Release) -> tuple[int, ...]:
-    return tuple(int(part) for part in release.name.split("."))

@@ -16,7 +16,7 @@ from kafkactl.adapters.files.found import sync_found_file, sync_found_name
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.files.whole_file import sync_folder, write_whole
 from kafkactl.errors import KafkactlError
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.findings import Outcome, blockers
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.migration.driver.ports import Request
@@ -71,7 +71,8 @@ def _put(node: InventoryNode, request: Request) -> HookRun:
 
 def _format(node: InventoryNode, request: Request) -> HookRun:
     """As `kafkactl storage ensure` does: formatted as asked is well, formatted otherwise is refused."""
-    release = find_release(node.kafka_version or str(request.extra.get("kafka_version") or "3.9"))
+    named = node.kafka_version or request.extra.get("kafka_version")
+    release = find_release(str(named)) if named else newest_with_zookeeper()
     flags = tuple(request.extra["format_flags"])
     text = read_whole(node.config, InputKind.NODE_CONFIG)
     config = read_node_config(text, file=node.config, release=release, resolve=resolve)

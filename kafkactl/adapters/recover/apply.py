@@ -38,8 +38,8 @@ _WRITE_BYTES: Final = 8 * 1024 * 1024
 
 
 @frozen
-class Written:
-    """How it ended: done, nothing-to-do, failed (nothing that counts was written) or partial (files, not the last)."""
+class WrittenRecovery:
+    """How it ended: done, nothing-to-do, refused, failed (nothing from which a node starts), or partial."""
 
     outcome: Outcome
     findings: tuple[Finding, ...] = ()
@@ -95,20 +95,22 @@ def _checkpoint(result: Result) -> str:
     return Path(result.files[0].name).name
 
 
-def apply_recovery(result: Result, plan: bytes, place: Place, files: Filesystem) -> Written:
+def apply_recovery(result: Result, plan: bytes, place: Place, files: Filesystem) -> WrittenRecovery:
     """Write plan and directory. The directory is missing or empty, or holds leftovers of this plan (`is_leftover`)."""
     work = _Work(result, plan, place, files)
     try:
         work.run()
     except OSError as error:
         finding = failure_finding(error, work.at)
-        return Written(outcome=Outcome.PARTIAL if work.named else Outcome.FAILED, findings=(finding, _stands(work)))
+        return WrittenRecovery(
+            outcome=Outcome.PARTIAL if work.named else Outcome.FAILED, findings=(finding, _stands(work))
+        )
     except _DiffersError as error:
-        return Written(outcome=Outcome.PARTIAL, findings=(error.finding, _stands(work)))
-    return Written(outcome=Outcome.DONE)
+        return WrittenRecovery(outcome=Outcome.PARTIAL, findings=(error.finding, _stands(work)))
+    return WrittenRecovery(outcome=Outcome.DONE)
 
 
-def settle_recovery(result: Result, place: Place, files: Filesystem) -> Written:
+def settle_recovery(result: Result, place: Place, files: Filesystem) -> WrittenRecovery:
     """Sync what is there exactly as planned: the run that wrote it may have been killed before it did."""
     at = place.directory
     try:
@@ -117,8 +119,8 @@ def settle_recovery(result: Result, place: Place, files: Filesystem) -> Written:
         for at in (str(Path(place.directory, METADATA_LOG)), place.directory, str(Path(place.directory).parent)):
             files.fsync_directory(at)
     except OSError as error:
-        return Written(outcome=Outcome.FAILED, findings=(failure_finding(error, at),))
-    return Written(outcome=Outcome.NOTHING_TO_DO)
+        return WrittenRecovery(outcome=Outcome.FAILED, findings=(failure_finding(error, at),))
+    return WrittenRecovery(outcome=Outcome.NOTHING_TO_DO)
 
 
 class _DiffersError(Exception):

@@ -33,7 +33,6 @@ from kafkactl.metadata.replay.fast import FastReplaying
 from kafkactl.progress import heard_by
 from kafkactl.protocol.batch_scan import Damage
 
-CONFIGS_SINCE: Final = (3, 8)
 _ODD: Final = frozenset({"transaction-inside-transaction", "transaction-not-open"})
 
 
@@ -50,7 +49,7 @@ class Started:
 def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, keeps_configs: bool = True) -> Started:
     """The image of a node that starts from these files. Raises InputError `log-start-missing`, and what pieces raise.
 
-    `keeps_configs` is False for a release before `CONFIGS_SINCE`.
+    `keeps_configs` is that of the release (`StartRules.keeps_orphaned_configs`).
     """
     with no_collection():
         begin = start_of(segments, checkpoints, None)

@@ -17,6 +17,7 @@ from kafkactl.dryrun.fields import Form, Kind, NodeIds, is_number, is_text
 from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Observed, Option, OptionsError, Reported, Scenario, ScenarioContext
 from kafkactl.errors import InputError
+from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
@@ -33,7 +34,6 @@ STATIC_VOTERS: Final = "controller.quorum.voters"
 LISTENERS: Final = "controller.listener.names"
 _ENDPOINT: Final = re.compile(r"([^:/]+)://(.+):(\d+)", re.ASCII)
 # From then on the voters stand in an immutable set of Java, which every JVM walks in an order of its own.
-_RANDOM_ORDER_SINCE: Final = (4, 4)
 Side: TypeAlias = tuple[frozenset[int], frozenset[int]]  # voters, and those of them that are alive
 
 
@@ -176,10 +176,10 @@ def _listeners(image: Image, leader_id: int | None) -> list[str]:
 
 
 def _of_set(image: Image, facts: Facts, event: ControllerEvent, voters: frozenset[int]) -> ServerError | None:
-    release = (facts.release.version.major, facts.release.version.minor)
+    release = facts.release
     directories = {voter.node_id: voter.directory_id for voter in image.voters or ()}
     members = [(voter, directories.get(voter)) for voter in sorted(voters)]
-    if release < _RANDOM_ORDER_SINCE:
+    if release.orders_voters_by_hash:
         members = [members[at] for at in hash_map_order(_key_hash(*member) for member in members)]
     shown = ", ".join(_key(release, *member) for member in members)
     if event.add is not None and event.add.node_id in voters:
@@ -200,10 +200,10 @@ def _of_set(image: Image, facts: Facts, event: ControllerEvent, voters: frozense
     return None
 
 
-def _key(release: tuple[int, int], node_id: int, directory: Uuid | None) -> str:
-    """`ReplicaKey.toString`, which shows Java's Optional up to 3.9."""
+def _key(release: Release, node_id: int, directory: Uuid | None) -> str:
+    """`ReplicaKey.toString`, which shows Java's Optional in older releases."""
     shown = str(directory) if directory else "<undefined>"
-    if release < (4, 0):
+    if release.shows_optional:
         shown = f"Optional[{directory}]" if directory else "Optional.empty"
     return f"ReplicaKey(id={node_id}, directoryId={shown})"
 

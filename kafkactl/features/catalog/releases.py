@@ -58,6 +58,13 @@ class Release:
       reads_unused_bootstrap_checkpoint: a bootstrap.checkpoint whose metadata.version is too low for the node stops
       it even where the metadata log is not empty (KAFKA-19192, fixed in 4.0.1).
 
+    Quorum
+      auto_join: a controller with controller.quorum.auto.join.enable adds itself to the voters (KIP-853, 4.2 on).
+      keeps_wrong_endpoints: a wrong endpoint in the voter set is never repaired by its voter (3.9 alone).
+      orders_voters_by_hash: the voter set in an error's text is in the order of Java's hash table; later, in none.
+      shows_optional: a directory id in an error's text is Java's Optional (up to 3.9).
+      controllers_show_levels: the ApiVersions answer of a controller carries its levels (not in 3.3, measured).
+
     Configuration
       zookeeper_mode: process.roles may be empty, and then it is a ZooKeeper-mode broker (3.x).
       empty_log_dir_refused: an empty item in log.dirs is a configuration error (4.2 on); before, it is dropped.
@@ -116,6 +123,11 @@ class Release:
     mapping_commands: bool
     feature_argument_rule: str
     quorum_state_version: int
+    auto_join: bool
+    keeps_wrong_endpoints: bool
+    orders_voters_by_hash: bool
+    shows_optional: bool
+    controllers_show_levels: bool
     reads_unused_bootstrap_checkpoint: bool
 
     @property
@@ -174,6 +186,11 @@ def newest_release() -> Release:
 def newest_with_zookeeper() -> Release:
     """The newest release that has ZooKeeper mode: a migration ends on it, and from it 4.x is reached."""
     return next(release for release in reversed(known_releases()) if release.zookeeper_mode)
+
+
+def first_with_dynamic_quorum() -> Release:
+    """The oldest release whose voters can be changed (KIP-853)."""
+    return next(release for release in known_releases() if release.voter_flags)
 
 
 def release_names() -> tuple[str, ...]:

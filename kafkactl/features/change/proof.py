@@ -13,8 +13,6 @@ from kafkactl.features.cluster.state import FeatureState, Member, NodeSeen, Role
 from kafkactl.findings import Finding, blocker, blockers, warning
 from kafkactl.frozen import frozen
 
-_MUTE_CONTROLLERS = frozenset({"3.3"})  # their ApiVersions answer carries no levels (measured)
-
 
 @frozen
 class NodeProof:
@@ -128,7 +126,7 @@ def _no_levels_yet(node: NodeSeen) -> Finding:
 
 
 def _is_mute(member: Member) -> bool:
-    return member.role is Role.CONTROLLER and member.release is not None and member.release.name in _MUTE_CONTROLLERS
+    return member.role is Role.CONTROLLER and member.release is not None and not member.release.controllers_show_levels
 
 
 def _never_tells(node: NodeSeen) -> Finding:

@@ -13,6 +13,7 @@ from kafkactl.findings import Finding, blocker, warning
 from kafkactl.migration.checks.bugs import Bug, bugs_of
 from kafkactl.migration.checks.case import CLAIMED, FORWARD, UNFINISHED, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.observed.observation import NodeSeen
+from kafkactl.migration.observed.release_rules import first_recommended, migration_rules, numbers_of
 from kafkactl.migration.observed.settings import (
     BOOTSTRAP,
     CONNECT,
@@ -37,8 +38,6 @@ _TOKEN_FLOOR: Final = 14  # 3.6-IV2
 _SCRAM_FLOOR: Final = 11  # 3.5-IV2
 _JBOD_FLOOR: Final = 17  # 3.7-IV2
 _DYNAMIC_FLOOR: Final = 21  # 3.9-IV0: kraft.version 1
-_ANY_PATCH: Final = 1 << 16
-_OLDEST, _RECOMMENDED = (3, 4, 0), (3, 6, 2)
 
 
 def _cluster_id(case: CheckCase) -> Said:
@@ -147,9 +146,9 @@ def _versions(case: CheckCase) -> Said:
         )
     for version in told:
         # Where the patch is not known, only what every patch lacks is reported.
-        at = (version.major, version.minor, _ANY_PATCH if version.patch is None else version.patch)
+        at = numbers_of(version)
         nodes = [node.name for node, running in known if running == version]
-        if at < _OLDEST or version.major > 3:
+        if not migration_rules(at).migrates:
             yield blocker(
                 "release-cannot-migrate",
                 ", ".join(nodes),
@@ -179,8 +178,8 @@ def _bugs(case: CheckCase, version: str, at: tuple[int, int, int], nodes: list[s
             issues=[bug.issue for bug in losing],
         )
     text = f"Kafka {version} lacks {len(found)} corrections of the migration"
-    if at < _RECOMMENDED:
-        text += ", and is older than 3.6.2, the oldest that should be tried"
+    if not migration_rules(at).is_recommended:
+        text += f", and is older than {first_recommended()}, the oldest that should be tried"
     yield warning(
         "release-with-migration-bugs",
         ", ".join(nodes),
@@ -241,7 +240,10 @@ def _ibp(case: CheckCase) -> Said:
 
 def _floors(case: CheckCase, node: NodeSeen, level: int) -> Iterator[Finding]:
     version = version_of(node)
-    asks_transactions = version is None or (version.major, version.minor, version.patch or 0) >= (3, 8, 1)
+    # Without a patch, only what every patch does.
+    asks_transactions = (
+        version is None or migration_rules((version.major, version.minor, version.patch or 0)).needs_transactions
+    )
     tree = case.tree
     floors = (
         (_FLOOR, True, "a broker in migration mode does not start"),
@@ -288,7 +290,7 @@ def _metadata_version(case: CheckCase) -> Said:
                 metadata_version=finalized,
             )
     releases = [release_of(controller) for controller in case.controllers]
-    asked = any(release is not None and (release.name, release.patch) >= ("3.8", 1) for release in releases)
+    asked = any(release is not None and migration_rules(release.numbers).needs_transactions for release in releases)
     if case.stage is Stage.BEFORE and finalized < (_TRANSACTION_FLOOR if asked else _FLOOR):
         yield blocker(
             "metadata-version-too-old",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.features.catalog.releases import newest_with_zookeeper
 from kafkactl.findings import Finding, Severity, blocker, note, warning
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.checks.case import (
@@ -26,6 +26,7 @@ from kafkactl.migration.checks.case import (
     Unknown,
 )
 from kafkactl.migration.observed.observation import Mode, NodeSeen
+from kafkactl.migration.observed.release_rules import migration_rules
 from kafkactl.migration.observed.settings import (
     BOOTSTRAP,
     CONNECT,
@@ -196,7 +197,8 @@ def _control_plane(case: CheckCase) -> Iterator[Finding]:
         if not given(node, CONTROL_PLANE) or is_kraft_file(node):
             continue
         release = release_of(node)
-        if release is not None and (release.name, release.patch) < ("3.9", 0) and case.stage is not Stage.FINAL:
+        omits = release is not None and not migration_rules(release.numbers).registers_control_plane
+        if release is not None and omits and case.stage is not Stage.FINAL:
             yield blocker(
                 "control-plane-listener-not-registered",
                 node.name,
@@ -244,7 +246,7 @@ def _files(case: CheckCase) -> Iterator[Finding]:
     for node in case.observation.nodes:
         if node.config_text is None or not is_kraft_file(node):
             continue
-        release = release_of(node) or find_release("3.9")
+        release = release_of(node) or newest_with_zookeeper()
         try:
             read_node_config(node.config_text.encode("latin-1", "replace"), file=node.name, release=release)
         except ConfigError as error:

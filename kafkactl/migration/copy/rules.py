@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import Final
 
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import KafkaVersion, newest_with_zookeeper
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import frozen
+from kafkactl.migration.observed.release_rules import numbers_of
 from kafkactl.schema.release_table import ReleaseTable, Version, read_release_table
 
 
@@ -35,22 +35,19 @@ class CopyRules:
     min_batch_size: int
 
 
-_FIRST: Final = (3, 5, 0)
-_ANY_PATCH: Final = 1 << 16  # behind every patch: without a number the newest one counts
-
-
 def copy_rules(version: KafkaVersion) -> CopyRules:
     """The rules of a release; of its newest patch where none is named.
 
     Raises InputError `migration-release-unknown` for one that cannot copy, or whose copy is not in the table.
     """
     last = newest_with_zookeeper()
-    if _numbers(version) < _FIRST or _numbers(version)[:2] > last.numbers[:2]:
+    first, numbers = _table().rows[0].since, numbers_of(version)
+    if numbers < first or numbers[:2] > last.numbers[:2]:
         raise InputError(
-            f"what Kafka {version} would copy from ZooKeeper is not known; 3.5 to {last.name} are",
+            f"what Kafka {version} would copy from ZooKeeper is not known; {first[0]}.{first[1]} to {last.name} are",
             id="migration-release-unknown",
         )
-    return _rules_at(_numbers(version))
+    return _rules_at(numbers)
 
 
 def rules_seen(version: KafkaVersion) -> tuple[CopyRules, tuple[Finding, ...]]:
@@ -60,13 +57,9 @@ def rules_seen(version: KafkaVersion) -> tuple[CopyRules, tuple[Finding, ...]]:
     try:
         return copy_rules(version), ()
     except InputError as error:
-        row = _rules_at(_numbers(version))  # the newest row for a later release, the oldest for an earlier one
+        row = _rules_at(numbers_of(version))  # the newest row for a later release, the oldest for an earlier one
         text = f"{error.message}; the numbers are those of {row.since}"
         return row, (blocker("migration-release-unknown", f"Kafka {version}", text, error.advice),)
-
-
-def _numbers(version: KafkaVersion) -> Version:
-    return version.major, version.minor, _ANY_PATCH if version.patch is None else version.patch
 
 
 def _rules_at(version: Version) -> CopyRules:

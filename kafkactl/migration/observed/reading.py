@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kafkactl.errors import DecodeError, InputError
+from kafkactl.features.catalog.releases import find_release
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.findings import Finding, blocker, blockers, warning
 from kafkactl.frozen import changed
@@ -26,6 +27,7 @@ from kafkactl.migration.observed.observation import (
     ReplicaSeen,
 )
 from kafkactl.migration.observed.raw import CLOSED, RawNode, RawObservation
+from kafkactl.migration.observed.release_rules import migration_rules, release_of_requests
 from kafkactl.migration.zktree.tree import Tree, find_chroots, tree_of
 from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.codec import Message, decode_message
@@ -36,18 +38,8 @@ from kafkactl.values import ZERO_UUID
 
 DESCRIBE_QUORUM: Final = 55  # api key; on the listeners of brokers since KRaft only
 # A broker on ZooKeeper names no metadata.version, which shows the release elsewhere; the requests that it takes do: the
-# highest versions of Produce, Fetch, LeaderAndIsr and AddPartitionsToTxn, as `ApiKeys` of the released clients has them
-# for such brokers (3.4.1, 3.5.2, 3.6.2, 3.7.2, 3.8.1, 3.9.2; the first patch of each says the same).
-_TELLING: Final = (0, 1, 4, 24)
-_RELEASES: Final[Mapping[tuple[int, ...], str]] = {
-    (9, 13, 7, 3): "3.4",
-    (9, 15, 7, 3): "3.5",
-    (9, 15, 7, 4): "3.6",
-    (10, 16, 7, 4): "3.7",
-    (11, 16, 7, 5): "3.8",
-    (11, 17, 7, 5): "3.9",
-}
-_WITHOUT_TAG: Final = frozenset({"3.4"})  # migrating or not, its nodes do not say so (seen on 3.4.1; 3.5.2 does)
+# highest versions of Produce, Fetch, LeaderAndIsr and AddPartitionsToTxn.
+_REQUESTS: Final = (0, 1, 4, 24)
 
 
 def observation_of(
@@ -159,7 +151,9 @@ def mode_of(role: NodeRole, api: ApiVersionsSeen | None) -> Mode | None:
         return Mode.KRAFT
     if api.zk_migration_ready:
         return Mode.MIGRATING
-    return None if _release(api) in _WITHOUT_TAG else Mode.ZK
+    release = _release(api)
+    shows_flag = release is None or migration_rules(find_release(release).numbers).shows_flag
+    return Mode.ZK if shows_flag else None
 
 
 def _release(api: ApiVersionsSeen | None) -> str | None:
@@ -167,7 +161,8 @@ def _release(api: ApiVersionsSeen | None) -> str | None:
         return None
     levels = api.supported_features.get(METADATA_VERSION)
     if levels is None:
-        return _RELEASES.get(tuple(api.supported.get(key, (0, -1))[1] for key in _TELLING))
+        version = release_of_requests(tuple(api.supported.get(key, (0, -1))[1] for key in _REQUESTS))
+        return None if version is None else str(version)
     release = release_of(Versions(*levels))
     return None if release is None else release.name
 

@@ -13,7 +13,7 @@ from typing import Final
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.levels import metadata_version
 from kafkactl.features.catalog.release_version import understood
-from kafkactl.features.catalog.releases import KafkaVersion, Release, find_release
+from kafkactl.features.catalog.releases import KafkaVersion, Release, find_release, newest_with_zookeeper
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen
 from kafkactl.migration.zktree.settings import is_password_config
@@ -171,7 +171,7 @@ def ibp_level(node: NodeSeen) -> int | None:
         return None
     if text is None:
         return None if release is None else release.production_level
-    found = understood(release or find_release("3.9"), text)
+    found = understood(release or newest_with_zookeeper(), text)
     return None if found is None else found.level
 
 

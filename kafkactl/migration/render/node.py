@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
-from typing import Any, Final
+from typing import Any
 
 from kafkactl.errors import InputError
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.findings import Finding, Severity, blocker
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import MIGRATION_ENABLE
@@ -23,8 +23,6 @@ from kafkactl.migration.render.controller import controller_edits
 from kafkactl.migration.render.facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, is_withheld
 from kafkactl.migration.render.properties_edit import Edits, edited, shown_diff
 from kafkactl.storage.config.node_config import ConfigError, read_node_config
-
-_LAST_WITH_ZOOKEEPER: Final = "3.9"
 
 
 @frozen
@@ -108,9 +106,9 @@ def _withheld(node: NodeFile) -> Iterator[Finding]:
 def refused_by_kafka(node: NodeFile, phase: ConfigPhase, content: bytes) -> Iterator[Finding]:
     """What Kafka itself would refuse in the result."""
     try:
-        release = find_release(node.kafka_version or _LAST_WITH_ZOOKEEPER)
+        release = find_release(node.kafka_version) if node.kafka_version else newest_with_zookeeper()
     except InputError:
-        release = find_release(_LAST_WITH_ZOOKEEPER)
+        release = newest_with_zookeeper()
     try:
         read_node_config(content, file=f"{node.name}, {phase}", release=release)
     except ConfigError as error:

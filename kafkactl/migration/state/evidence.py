@@ -16,6 +16,8 @@ from kafkactl.frozen import frozen
 from kafkactl.kafka_names import LAST_LEVEL_BEFORE_4_0, MIGRATION_ENABLE, ZkMigrationState
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.observation import Mode, NodeSeen, Observation, QuorumSeen
+from kafkactl.migration.observed.release_rules import MigrationRules, migration_rules, numbers_of
+from kafkactl.migration.observed.settings import version_of
 from kafkactl.migration.state.brokers import BrokerEvidence, answers, brokers_of
 from kafkactl.migration.state.identity import Identities, identities_of, without_strangers
 from kafkactl.migration.zktree.parse import parse_tree
@@ -225,9 +227,15 @@ def has_flag(controller: NodeSeen) -> bool | None:
     """Whether a controller runs with the migration flag: by its own answer (tag 3), which Kafka 3.4 does not give."""
     if controller.alive is False or controller.api_versions is None:
         return None
-    if not controller.api_versions.zk_migration_ready and (controller.kafka_version or "").startswith("3.4"):
+    rules = _rules_of(controller)
+    if not controller.api_versions.zk_migration_ready and rules is not None and not rules.shows_flag:
         return None
     return controller.api_versions.zk_migration_ready
+
+
+def _rules_of(node: NodeSeen) -> MigrationRules | None:
+    version = version_of(node)
+    return None if version is None else migration_rules(numbers_of(version))
 
 
 def is_finalized_by_flag(e: Evidence) -> bool:
@@ -295,8 +303,9 @@ def _state_in_log(observation: Observation, log: LogFacts | None, memory: Memory
         or memory not in (Memory.NOT_COPIED, Memory.BROKEN)
     ):
         return None if log is None else log.migration_state
-    is_of_3_4 = any(version.startswith("3.4") for node in observation.nodes if (version := node.kafka_version))
-    return ZkMigrationState.PRE_MIGRATION if is_of_3_4 else ZkMigrationState.MIGRATION
+    known = filter(None, map(_rules_of, observation.nodes))
+    writes_one_state = any(rules.writes_one_state for rules in known)
+    return ZkMigrationState.PRE_MIGRATION if writes_one_state else ZkMigrationState.MIGRATION
 
 
 def _by_brokers_on_kraft(observation: Observation) -> int | None:

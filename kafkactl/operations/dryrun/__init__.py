@@ -4,6 +4,9 @@
     found = kafkactl.dryrun.predict(loaded, "broker-loss", brokers=[3])
     found.verdict, found.changes
 
+    context = kafkactl.dryrun.read_context("/disk1/__cluster_metadata-0", restarts=True)
+    kafkactl.dryrun.report(context).verdict
+
 The state is enough for most scenarios; replay, growth and restart are about the log, which
 `kafkactl.dryrun.read_context` reads. `scenario_names` lists them all.
 """
@@ -15,16 +18,20 @@ from typing import TYPE_CHECKING, Any
 
 from kafkactl.dryrun.answer import Answer, ChangeDict, Effects
 from kafkactl.dryrun.fields import Form, fields_of
-from kafkactl.dryrun.play import chain, find_scenario, run, scenario_names
+from kafkactl.dryrun.play import chain, check_reading, find_scenario, run, scenario_names
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Document, Needs, Observed, Option, OptionsError, Scenario, ScenarioContext
-from kafkactl.errors import InputError
 from kafkactl.frozen import changed
+from kafkactl.lazy import lazy_names
 from kafkactl.metadata.image.model import Image
+from kafkactl.operations.dryrun.reporting import Report, report
 
 if TYPE_CHECKING:
     from kafkactl.adapters.logs.image import LoadedImage
     from kafkactl.features.catalog.releases import Release
+    from kafkactl.operations.dryrun.copy import PredictedCopy, predict_copy
+else:
+    __getattr__ = lazy_names(__name__, {f"{__name__}.copy": ("PredictedCopy", "predict_copy")})
 
 __all__ = [
     "Answer",
@@ -36,7 +43,9 @@ __all__ = [
     "Observed",
     "Option",
     "OptionsError",
+    "PredictedCopy",
     "Prediction",
+    "Report",
     "Scenario",
     "ScenarioContext",
     "Verdict",
@@ -48,7 +57,9 @@ __all__ = [
     "heaviest",
     "input_of_options",
     "predict",
+    "predict_copy",
     "read_context",
+    "report",
     "run",
     "scenario_names",
 ]
@@ -69,14 +80,10 @@ def predict(state: LoadedImage | Image | ScenarioContext, scenario: str, /, **in
     if not isinstance(state, Image | ScenarioContext):
         found = predict(state.image, scenario, **inputs)
         return changed(found, findings=(*state.findings, *found.findings))
-    needs = find_scenario(scenario).needs
-    context = context_of(state) if isinstance(state, Image) else state
-    if (needs is not Needs.STATE and isinstance(state, Image)) or (needs is Needs.STARTS and not context.started):
-        raise InputError(
-            f"scenario {scenario} is about the metadata log, and the state given does not hold what was read of it",
-            id="scenario-needs-log",
-        )
-    return run(scenario, context, inputs)
+    if not isinstance(state, Image):
+        return run(scenario, state, inputs)
+    check_reading(find_scenario(scenario), None)
+    return run(scenario, context_of(state), inputs)
 
 
 def input_of_options(scenario: Scenario, given: Mapping[str, Any]) -> Any:

@@ -14,13 +14,14 @@ from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.logs.places import fetched, needs_fetch, plain_paths
 from kafkactl.adapters.logs.source import LogSource, announce
 from kafkactl.dryrun.controller.facts import facts_of
-from kafkactl.dryrun.engine.loader import CONFIGS_SINCE, Started, started, times_read
+from kafkactl.dryrun.engine.loader import Started, started, times_read
 from kafkactl.dryrun.engine.local import GAP, Loaded, load
 from kafkactl.dryrun.engine.replicas import Replica, compared, farthest, proved, replica_of
 from kafkactl.dryrun.engine.spark.fetched import fetched_folder
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.errors import KafkactlError
 from kafkactl.features.catalog.releases import Release, find_release
+from kafkactl.features.catalog.start_rules import start_rules
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.operations.dryrun.clusters import Cluster
@@ -139,8 +140,7 @@ def _context(
         departed=loaded.departed,
         starting=loaded.starting,
     )
-    runs = facts.release.version
-    keeps_configs = (runs.major, runs.minor) >= CONFIGS_SINCE
+    keeps_configs = start_rules(facts.release).keeps_orphaned_configs
     is_whole = not any(finding.id == GAP for finding in loaded.findings)
     found = tuple(_started(chosen.log, keeps_configs=keeps_configs, is_whole=is_whole)) if restarts else ()
     return ScenarioContext(

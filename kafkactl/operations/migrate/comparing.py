@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.migration.saved import ZNODES
 from kafkactl.errors import InputError
-from kafkactl.features.catalog.releases import find_release
+from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import frozen
 from kafkactl.migration.compare.case import Difference, Unknown
@@ -127,7 +127,8 @@ def _copy(observation: Observation, before: Path, kafka_version: str | None) -> 
 def _version(observation: Observation, named: str | None) -> KafkaVersion:
     """The release of the controllers; the last one with ZooKeeper where it is not known."""
     known = [node.kafka_version for node in observation.controllers if node.kafka_version]
-    return find_release(named or (known[0] if known else "3.9")).version
+    name = named or (known[0] if known else None)
+    return (newest_with_zookeeper() if name is None else find_release(name)).version
 
 
 def _tree_before(file: Path) -> KafkaTree:

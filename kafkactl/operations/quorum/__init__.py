@@ -1,6 +1,13 @@
 """The voter set of a live cluster: describe, plan and change it.
 
 `client` is what `kafkactl.connect` gives. A goal comes from `addition`, `removal`, `reassignment` or `conversion`.
+
+A quorum that lost its majority is recovered from disks: `plan_recovery` and `apply_recovery` write one new directory.
+
+    target = kafkactl.quorum.recovery_target("/disk/recovered", config="/etc/kafka/controller.properties")
+    request = kafkactl.quorum.RecoveryRequest(log_dirs=("/mnt/c2", "/mnt/b11"), target=target, lost=(1, 3))
+    planned = kafkactl.quorum.plan_recovery(request)
+    planned.outcome, planned.plan.losses
 """
 
 from __future__ import annotations
@@ -11,25 +18,39 @@ from kafkactl.lazy import lazy_names
 
 __all__ = [
     "Candidate",
+    "PlannedRecovery",
     "QuorumChange",
     "QuorumDescription",
     "QuorumPlanFile",
     "QuorumWatch",
+    "RecoveryCheck",
+    "RecoveryCopy",
+    "RecoveryOverrides",
+    "RecoveryRequest",
+    "RecoveryTarget",
+    "WrittenRecovery",
     "addition",
+    "apply_recovery",
     "change_voters",
+    "collect_recovery",
     "conversion",
     "describe",
     "load_plan",
     "plan_change",
+    "plan_recovery",
     "planned_goal",
     "reassignment",
+    "recovery_probe",
+    "recovery_target",
     "removal",
     "save_plan",
     "survivable",
+    "verify_recovery",
     "wait_policy",
 ]
 
 if TYPE_CHECKING:
+    from kafkactl.adapters.recover.apply import WrittenRecovery
     from kafkactl.operations.quorum.change import (
         Candidate,
         QuorumChange,
@@ -44,7 +65,13 @@ if TYPE_CHECKING:
     )
     from kafkactl.operations.quorum.observation import QuorumDescription, QuorumWatch, describe
     from kafkactl.operations.quorum.plan_files import load_plan, planned_goal, save_plan
+    from kafkactl.operations.recover.check import RecoveryCheck, verify_recovery
+    from kafkactl.operations.recover.collect import RecoveryCopy, collect_recovery
+    from kafkactl.operations.recover.plan import PlannedRecovery, RecoveryRequest, apply_recovery, plan_recovery
+    from kafkactl.operations.recover.words import recovery_probe, recovery_target
     from kafkactl.quorum.plan_file import QuorumPlanFile
+    from kafkactl.recover.request import RecoveryOverrides
+    from kafkactl.recover.seen import RecoveryTarget
 else:
     __getattr__ = lazy_names(
         __name__,
@@ -56,5 +83,14 @@ else:
             f"{__name__}.plan_files": ("load_plan", "planned_goal", "save_plan"),
             "kafkactl.quorum.plan_file": ("QuorumPlanFile",),
             f"{__name__}.observation": ("QuorumDescription", "QuorumWatch", "describe"),
+            "kafkactl.operations.recover.plan": (
+                "PlannedRecovery", "RecoveryRequest", "apply_recovery", "plan_recovery",
+            ),
+            "kafkactl.operations.recover.words": ("recovery_probe", "recovery_target"),
+            "kafkactl.operations.recover.collect": ("RecoveryCopy", "collect_recovery"),
+            "kafkactl.operations.recover.check": ("RecoveryCheck", "verify_recovery"),
+            "kafkactl.adapters.recover.apply": ("WrittenRecovery",),
+            "kafkactl.recover.request": ("RecoveryOverrides",),
+            "kafkactl.recover.seen": ("RecoveryTarget",),
         },
     )  # fmt: skip

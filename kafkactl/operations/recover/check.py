@@ -31,7 +31,7 @@ from kafkactl.storage.model import DirectoryState
 
 
 @frozen
-class Recovered:
+class RecoveryCheck:
     """What was checked, and what was found."""
 
     plan_file: str
@@ -72,8 +72,12 @@ class Recovered:
         }
 
 
-def verify(plan_file: str, log_dirs: Sequence[str], client: Client | None) -> Recovered:
-    """Check what can be seen from here. Raises InputError (the plan, a log directory), UnreachableError."""
+def verify_recovery(plan_file: str, log_dirs: Sequence[str] = (), client: Client | None = None) -> RecoveryCheck:
+    """Check the new directory against its plan, brokers' `log_dirs` for stray folders, and the cluster of `client`.
+
+    What is not there or not named is not in `checked` of the result. Raises InputError for the plan or a log
+    directory, and UnreachableError.
+    """
     data = read_input(Path(plan_file), "the plan of the recovery", InputKind.KEPT)
     kept = read_kept_plan(data, file=plan_file)
     seen = _written(kept)
@@ -87,7 +91,7 @@ def verify(plan_file: str, log_dirs: Sequence[str], client: Client | None) -> Re
     if log_dirs:
         findings += check_strays([folder for path in log_dirs for folder in read_disk(path).folders])
         checked.append("folders")
-    return Recovered(
+    return RecoveryCheck(
         plan_file=plan_file,
         cluster_id=kept.cluster_id,
         checked=tuple(checked),

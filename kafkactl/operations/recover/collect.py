@@ -12,7 +12,7 @@ from kafkactl.frozen import frozen
 
 
 @frozen
-class Collected:
+class RecoveryCopy:
     """The copy in the file `to`."""
 
     directory: str
@@ -32,7 +32,7 @@ class Collected:
         }
 
 
-def collect(directory: str, to: str) -> Collected:
+def collect_recovery(directory: str, to: str) -> RecoveryCopy:
     """Copy the metadata log of a log directory, and the ids and epochs of its partitions, into the new tar file `to`.
 
     Raises InputError for a directory that cannot be read, and FailedError where the file cannot be written or exists.
@@ -47,4 +47,4 @@ def collect(directory: str, to: str) -> Collected:
                 f"a node runs on {directory}: the copy contains what was written until now",
             ),
         )
-    return Collected(directory=directory, to=to, copied=copied, findings=findings)
+    return RecoveryCopy(directory=directory, to=to, copied=copied, findings=findings)

@@ -1,6 +1,7 @@
 """Recover a metadata quorum that lost its majority: read disks, plan, and write one new directory.
 
-`plan` reads and decides, `apply` writes what was planned. No directory that was read is ever written into.
+`plan_recovery` reads and decides, `apply_recovery` writes what was planned. No directory that was read is ever written
+into.
 """
 
 from __future__ import annotations
@@ -8,52 +9,52 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import field
 from pathlib import Path
+from typing import Any
 
 from kafkactl.adapters.files.entropy import random_uuid
 from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.recover.apply import (
-    Place,
-    Written,
-    apply_recovery,
-    entries_of,
-    is_leftover,
-    is_written,
-    settle_recovery,
-)
+from kafkactl.adapters.recover import apply as writing
+from kafkactl.adapters.recover.apply import Place, WrittenRecovery, entries_of, is_leftover, is_written
 from kafkactl.adapters.recover.disks import read_disk, read_image, read_images
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import EMPTY
 from kafkactl.metadata.log.lineage import divergence
+from kafkactl.operations.recover.words import Probe, recovery_probe
+from kafkactl.recover import plan as planning
 from kafkactl.recover.answer import KIND, KeptPlan, Recovery, plan_file_of, read_kept_plan
 from kafkactl.recover.losses import Compared, compared
-from kafkactl.recover.plan import RecoveryPlan, plan_recovery
+from kafkactl.recover.plan import RecoveryPlan
 from kafkactl.recover.rank import choose_source, old_voters, ranked
-from kafkactl.recover.request import Overrides, Read, Request, Tail
-from kafkactl.recover.seen import Answering, DiskSeen, Target
+from kafkactl.recover.request import RAISE, Read, RecoveryOverrides, Request, Tail
+from kafkactl.recover.seen import DiskSeen, RecoveryTarget
 from kafkactl.values import Endpoint
 
-Probe = Callable[[Sequence[tuple[int | None, Endpoint]]], tuple[Answering, ...]]
-
 
 @frozen
-class Asked:
-    """A recovery as an operator asks for it; without ids and times, which are drawn or taken from an earlier plan."""
+class RecoveryRequest:
+    """A recovery as an operator asks for it; without ids and times, which are drawn or taken from an earlier plan.
+
+    `log_dirs` are all log directories that are left, of controllers and brokers, or copies of them. `source` is the one
+    to recover from (default: the best), `lost` the voters whose disks are gone. Epoch and offset of the new snapshot
+    are by `raise_epoch` and `raise_offset` above everything that was read.
+    """
 
     log_dirs: tuple[str, ...]
-    target: Target
+    target: RecoveryTarget
     source: str | None = None
     lost: tuple[int, ...] = ()
-    overrides: Overrides
-    raise_epoch: int
-    raise_offset: int
+    overrides: RecoveryOverrides = field(default_factory=RecoveryOverrides)
+    raise_epoch: int = RAISE
+    raise_offset: int = RAISE
 
 
 @frozen
-class Planned:
+class PlannedRecovery:
     """A plan, and the state of the directory that it is for: `is_there` exactly as planned already."""
 
     plan: RecoveryPlan
@@ -64,23 +65,31 @@ class Planned:
         """planned, refused, or nothing-to-do."""
         return Outcome.NOTHING_TO_DO if self.is_there else self.plan.outcome
 
+    def to_dict(self) -> dict[str, Any]:
+        """The answer `quorum.recover`, before anything is written."""
+        return self.answer().to_dict()
+
     def answer(self, outcome: Outcome | None = None, more: Sequence[Finding] = ()) -> Recovery:
         """The object of `quorum.recover`, with `more` findings than the plan's."""
         return Recovery(plan=self.plan, outcome=outcome or self.outcome, more=tuple(more))
 
 
-def plan(asked: Asked, *, probe: Probe, now_ms: int | None = None) -> Planned:
-    """Read every directory and plan. `probe` asks the old voters' addresses whether a controller answers;
+def plan_recovery(
+    request: RecoveryRequest, *, probe: Probe | None = None, now_ms: int | None = None
+) -> PlannedRecovery:
+    """Read every directory and plan; nothing is written. The plan lists what is lost, and refuses what is not accepted.
+
+    `probe` asks the old voters' addresses whether a controller answers (default: `recovery_probe()`, without security);
     `now_ms` is the time of the plan (default: now).
 
     A plan that is kept next to the new directory gives its ids and times, so that the same disks and arguments give the
     same bytes again. Raises InputError for directories that cannot be read, and as `choose_source`.
     """
-    disks = tuple(read_disk(path) for path in dict.fromkeys(asked.log_dirs))
-    source = choose_source(disks, asked.source)
+    disks = tuple(read_disk(path) for path in dict.fromkeys(request.log_dirs))
+    source = choose_source(disks, request.source)
     images = read_images(list({disk.path: disk for disk in (source, ranked(disks)[0])}.values()))
     newest = images[ranked(disks)[0].path].image
-    voters = old_voters(newest, disks, asked.target, asked.lost)
+    voters = old_voters(newest, disks, request.target, request.lost)
     places: list[tuple[int | None, Endpoint]] = [
         (voter.id, endpoint) for voter in voters for endpoint in voter.endpoints[:1]
     ]
@@ -88,39 +97,39 @@ def plan(asked: Asked, *, probe: Probe, now_ms: int | None = None) -> Planned:
         disks=disks,
         images=images,
         tails=tuple(_tails(disks, source)),
-        answering=probe(places),
-        target_entries=entries_of(asked.target.directory),
-        target_inside=_inside(asked.target.directory, disks),
+        answering=(probe or recovery_probe())(places),
+        target_entries=entries_of(request.target.directory),
+        target_inside=_inside(request.target.directory, disks),
     )
-    kept = _kept(asked.target.directory)
+    kept = _kept(request.target.directory)
     if kept is not None:
-        again = _planned_again(asked, read, kept)
+        again = _planned_again(request, read, kept)
         if again is not None:
             return again
     planned_at_ms = int(time.time() * 1000) if now_ms is None else now_ms
-    return Planned(plan=plan_recovery(_request(asked, now_ms=planned_at_ms), read))
+    return PlannedRecovery(plan=planning.plan_recovery(_request(request, now_ms=planned_at_ms), read))
 
 
-def _request(asked: Asked, *, now_ms: int, kept: KeptPlan | None = None) -> Request:
+def _request(request: RecoveryRequest, *, now_ms: int, kept: KeptPlan | None = None) -> Request:
     return Request(
-        target=asked.target,
+        target=request.target,
         directory_id=random_uuid() if kept is None else kept.directory_id,
         now_ms=now_ms if kept is None else kept.planned_at_ms,
-        source=asked.source,
-        lost=asked.lost,
-        overrides=asked.overrides,
-        raise_epoch=asked.raise_epoch,
-        raise_offset=asked.raise_offset,
+        source=request.source,
+        lost=request.lost,
+        overrides=request.overrides,
+        raise_epoch=request.raise_epoch,
+        raise_offset=request.raise_offset,
     )
 
 
-def _planned_again(asked: Asked, read: Read, kept: KeptPlan) -> Planned | None:
+def _planned_again(request: RecoveryRequest, read: Read, kept: KeptPlan) -> PlannedRecovery | None:
     """The kept plan made again, where disks and arguments still give it; its leftovers do not count as content."""
-    made = plan_recovery(_request(asked, now_ms=0, kept=kept), changed(read, target_entries=None))
-    again = Planned(plan=made)
+    made = planning.plan_recovery(_request(request, now_ms=0, kept=kept), changed(read, target_entries=None))
+    again = PlannedRecovery(plan=made)
     if made.result is None or again.answer().to_dict()["plan_sha256"] != kept.plan_sha256:
         return None
-    directory = asked.target.directory
+    directory = request.target.directory
     if not read.target_entries:
         return again
     if is_written(directory, made.result):
@@ -186,16 +195,21 @@ def _count(changes: Compared) -> int:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def apply(planned: Planned, files: Filesystem | None = None) -> Written:
-    """Write the plan and the new directory, or make sure of what is there. Not for a plan that is refused."""
+def apply_recovery(planned: PlannedRecovery, files: Filesystem | None = None) -> WrittenRecovery:
+    """Write the plan and the new directory, or make sure of what is there. A plan that is refused writes nothing.
+
+    meta.properties is written last: a node does not start from what a killed call left, and the same call continues.
+    Failures are part of the result. `files` writes (default: the file system of this machine).
+    """
     made = planned.plan.result
-    assert made is not None and planned.outcome is not Outcome.REFUSED, "a refused plan is not applied"
+    if made is None or planned.outcome is Outcome.REFUSED:
+        return WrittenRecovery(outcome=Outcome.REFUSED)
     if planned.is_there:
-        return settle_recovery(made, _place(planned.plan), files or OsFilesystem())
-    return apply_recovery(made, kept_bytes(planned), _place(planned.plan), files or OsFilesystem())
+        return writing.settle_recovery(made, _place(planned.plan), files or OsFilesystem())
+    return writing.apply_recovery(made, kept_bytes(planned), _place(planned.plan), files or OsFilesystem())
 
 
-def kept_bytes(planned: Planned) -> bytes:
+def kept_bytes(planned: PlannedRecovery) -> bytes:
     """The plan as it is kept next to the directory: the answer before anything was written."""
     answer = {"kind": KIND, "schema_version": 1, **planned.answer(Outcome.PLANNED).to_dict()}
     return (json.dumps(answer, indent=2, ensure_ascii=True) + "\n").encode()

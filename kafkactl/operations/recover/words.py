@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,14 +12,21 @@ from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.recover.probe import PATIENCE_MS, who_answers
 from kafkactl.operations.nodes.patience import NO_LIMIT, patience_ms
-from kafkactl.operations.recover.plan import Probe
 from kafkactl.quorum.voters import parse_host_port
-from kafkactl.recover.request import Overrides
-from kafkactl.recover.seen import Answering, Target
+from kafkactl.recover.request import RecoveryOverrides
+from kafkactl.recover.seen import Answering, RecoveryTarget
 from kafkactl.values import Endpoint
 
-__all__ = ["Overrides", "Target", "parse_address", "parse_listener", "probe_of", "read_target"]
+__all__ = [
+    "RecoveryOverrides",
+    "RecoveryTarget",
+    "parse_address",
+    "parse_listener",
+    "recovery_probe",
+    "recovery_target",
+]
 
+Probe = Callable[[Sequence[tuple[int | None, Endpoint]]], tuple[Answering, ...]]
 _LISTENER: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)://(.*)")
 _LAST_PORT: Final = 65535
 
@@ -39,9 +46,9 @@ def parse_address(text: str) -> Endpoint | None:
     return None if address is None else Endpoint(listener="", host=address[0], port=address[1])
 
 
-def read_target(
+def recovery_target(
     directory: str, *, config: str | None = None, node_id: int | None = None, listener: Endpoint | None = None
-) -> Target:
+) -> RecoveryTarget:
     """The recovered controller, by its server.properties (`config`); `node_id` and `listener` win over the file.
 
     Raises InputError for a file that cannot be read, or that Kafka would not load.
@@ -60,13 +67,13 @@ def read_target(
         voters = tuple((voter.node_id, voter.host, voter.port) for voter in settings.static_voters)
     if listener is not None:
         endpoints = (listener,)
-    return Target(node_id=node_id, endpoints=endpoints, static_voters=voters, directory=directory)
+    return RecoveryTarget(node_id=node_id, endpoints=endpoints, static_voters=voters, directory=directory)
 
 
-def probe_of(
-    addresses: Sequence[Endpoint], command_config: str | None = None, *, timeout_ms: float = NO_LIMIT
+def recovery_probe(
+    addresses: Sequence[Endpoint] = (), command_config: str | None = None, *, timeout_ms: float = NO_LIMIT
 ) -> Probe:
-    """Ask `addresses`, and those of the old voters, whether a controller answers there.
+    """A probe that asks `addresses`, and those of the old voters, whether a controller answers there.
 
     `command_config` is a file of client properties with the security and the login. One silent node costs a fifth of
     `timeout_ms` at most. Raises InputError for a file that cannot be read.

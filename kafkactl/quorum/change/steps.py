@@ -15,7 +15,6 @@ from kafkactl.quorum.catch_up import CatchUp
 from kafkactl.quorum.change.watch import QuorumWatcher, is_converted, stays_away, watch_until
 from kafkactl.quorum.guard import release_of_node
 from kafkactl.quorum.guard_candidate import check_endpoints
-from kafkactl.quorum.guard_steps import FIRST_WITH_AUTO_JOIN
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import SETTLED_EPOCH_MS
@@ -109,7 +108,7 @@ def _back_again(watcher: QuorumWatcher, step: Step, state: QuorumState) -> Findi
     runs = any(observer.key == step.key and observer.alive is not False for observer in state.observers)
     if node is not None and node.auto_join is False:
         return None
-    able = release is None or tuple(int(part) for part in release.name.split(".")) >= FIRST_WITH_AUTO_JOIN
+    able = release is None or release.auto_join
     if not runs or not able or stays_away(watcher, step):
         return None
     return blocker(

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.quorum.voters import is_host_pattern
 from kafkactl.storage.config.keys import Problem, metadata_version_name, predates_kraft
 from kafkactl.storage.config.listeners import PROTOCOL_MAP, csv_items, csv_map
 from kafkactl.storage.config.view import (
-    ADVERTISES_CONTROLLERS,
     INTER_BROKER_LISTENER,
     ConfigView,
 )
@@ -23,7 +21,6 @@ CONTROLLER_NAMES = "controller.listener.names"
 VOTERS = "controller.quorum.voters"
 BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
 _SASL = ("SASL_PLAINTEXT", "SASL_SSL")
-_CONTROLLERS_APART_FROM_BROKERS = KafkaVersion(4, 0, 0)
 
 
 # --- read while the configuration is put together -------------------------------------------------------------------
@@ -200,7 +197,7 @@ def check_controller_only_listeners(view: ConfigView) -> Iterator[Problem]:
     """A controller that is not a broker has controllers' listeners only, and advertises none before 3.9."""
     if set(view.roles) != {"controller"}:
         return
-    if not view.since(ADVERTISES_CONTROLLERS):
+    if not view.rules.advertises_controllers:
         if view.get("advertised.listeners") is not None:
             words = "The advertised.listeners config must be empty when process.roles=controller"
             key = "advertised.listeners"
@@ -218,7 +215,7 @@ def check_controller_only_listeners(view: ConfigView) -> Iterator[Problem]:
             words=f"{words} process.roles=controller",
             next_step=next_step,
         )
-    named = view.since(_CONTROLLERS_APART_FROM_BROKERS) and view.get(INTER_BROKER_LISTENER) is not None
+    named = view.rules.inter_broker_listener_apart and view.get(INTER_BROKER_LISTENER) is not None
     if named and view.inter_broker_listener[0] in view.controller_listener_names:
         words = f"{CONTROLLER_NAMES} must not contain an explicitly set {INTER_BROKER_LISTENER}"
         yield _listener_names("inter-broker-listener-on-controller", words, f"Remove {INTER_BROKER_LISTENER}.")
@@ -226,7 +223,7 @@ def check_controller_only_listeners(view: ConfigView) -> Iterator[Problem]:
 
 def check_advertised_controllers(view: ConfigView) -> Iterator[Problem]:
     """Before 3.9, clients of a broker got everything in advertised.listeners, so no controller may be."""
-    if view.since(ADVERTISES_CONTROLLERS) or "broker" not in view.roles:
+    if view.rules.advertises_controllers or "broker" not in view.roles:
         return
     if any(listener.name in view.controller_listener_names for listener in view.advertised_broker_listeners):
         key = "advertised.listeners"
@@ -239,7 +236,7 @@ def check_controller_listeners(view: ConfigView) -> Iterator[Problem]:
     names = view.controller_listener_names
     if not view.is_controller:
         return
-    if not (view.advertised_controller_listeners if view.since(ADVERTISES_CONTROLLERS) else view.controller_listeners):
+    if not (view.advertised_controller_listeners if view.rules.advertises_controllers else view.controller_listeners):
         words = f"{CONTROLLER_NAMES} must contain at least one value appearing in the 'listeners' configuration when"
         next_step = f"Add a listener to listeners and its name, in upper case, to {CONTROLLER_NAMES}."
         yield _listener_names("no-controller-listener", f"{words} running the KRaft controller role", next_step)
@@ -260,7 +257,7 @@ def check_broker_listeners(view: ConfigView) -> Iterator[Problem]:
     key = "advertised.listeners"
     advertised = {listener.name for listener in view.advertised_broker_listeners}
     if not advertised:
-        kind = "broker advertised" if view.since(ADVERTISES_CONTROLLERS) else "advertised"
+        kind = "broker advertised" if view.rules.advertises_controllers else "advertised"
         words = f"There must be at least one {kind} listener."
         next_step = f"Perhaps all listeners appear in {CONTROLLER_NAMES}?"
         yield Problem(id="no-broker-listener", key=key, words=words, next_step=next_step)
@@ -280,7 +277,7 @@ def check_broker_listeners(view: ConfigView) -> Iterator[Problem]:
 def check_routable(view: ConfigView) -> Iterator[Problem]:
     """0.0.0.0 leads nowhere."""
     told = [*view.advertised_broker_listeners]
-    if view.since(ADVERTISES_CONTROLLERS):
+    if view.rules.advertises_controllers:
         told += view.advertised_controller_listeners
     if any(listener.host == "0.0.0.0" for listener in told):
         words = "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0."

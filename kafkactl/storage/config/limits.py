@@ -1,7 +1,7 @@
 """Settings that must fit each other: timeouts, intervals and sizes, as data.
 
 Sources: core `KafkaConfig.validateValues`, group-coordinator `GroupCoordinatorConfig` and `ShareGroupConfig`. A rule
-holds where the release has both keys, from the version on that is given.
+holds where the release has both keys.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from kafkactl.features.catalog.releases import KafkaVersion
 from kafkactl.frozen import frozen
 from kafkactl.protocol.text.java_text import split_list
 from kafkactl.storage.config.keys import Problem, Unusable
+from kafkactl.storage.config.release_rules import ConfigRules
 from kafkactl.storage.config.view import ConfigView
 
-ALWAYS = KafkaVersion(0, 0, 0)
-_TIERED_STORAGE_WANTS_ONE_DIRECTORY = (KafkaVersion(3, 6, 0), KafkaVersion(3, 8, 0))
 _OPERATORS: Mapping[str, tuple[Callable[[float, float], bool], str]] = MappingProxyType(
     {
         ">=": (operator.ge, "greater than or equal to"),
@@ -29,31 +27,35 @@ _OPERATORS: Mapping[str, tuple[Callable[[float, float], bool], str]] = MappingPr
 
 @frozen(kw_only=False)
 class Limit:
-    """`left relation right`, both keys of the configuration."""
+    """`left relation right`, both keys of the configuration; only in releases whose rules say so (`holds_in`)."""
 
     left: str
     relation: str
     right: str
-    since: KafkaVersion = ALWAYS
+    holds_in: Callable[[ConfigRules], bool] = lambda _: True
 
 
-def _group_limits(kind: str, setting: str, *, since: KafkaVersion = ALWAYS) -> tuple[Limit, ...]:
+def _group_limits(kind: str, setting: str) -> tuple[Limit, ...]:
     """A group setting must lie between its own minimum and maximum: `group.<kind>.[min.|max.]<setting>`."""
     value, low, high = (f"group.{kind}.{part}{setting}" for part in ("", "min.", "max."))
-    return (Limit(high, ">=", low, since), Limit(value, ">=", low, since), Limit(value, "<=", high, since))
+    return (Limit(high, ">=", low), Limit(value, ">=", low), Limit(value, "<=", high))
 
 
 _CODEC_KEYS = ("offsets.topic.compression.codec", "share.coordinator.state.topic.compression.codec")
 _LAST_CODEC = 4  # clients' CompressionType: none, gzip, snappy, lz4, zstd
 _KINDS = ("consumer", "share", "streams")
-_BEATS_WITHIN_SESSION = KafkaVersion(4, 0, 0)
 
 GROUP_LIMITS: tuple[Limit, ...] = (
     *(limit for kind in _KINDS for limit in _group_limits(kind, "heartbeat.interval.ms")),
     *(limit for kind in _KINDS for limit in _group_limits(kind, "session.timeout.ms")),
     *(limit for kind in _KINDS for limit in _group_limits(kind, "assignment.interval.ms")),
     *(
-        Limit(f"group.{kind}.heartbeat.interval.ms", "<", f"group.{kind}.session.timeout.ms", _BEATS_WITHIN_SESSION)
+        Limit(
+            f"group.{kind}.heartbeat.interval.ms",
+            "<",
+            f"group.{kind}.session.timeout.ms",
+            lambda rules: rules.heartbeat_within_session,
+        )
         for kind in _KINDS
     ),
     Limit("group.streams.num.standby.replicas", "<=", "group.streams.max.standby.replicas"),
@@ -75,8 +77,9 @@ REPLICA_LIMITS: tuple[Limit, ...] = (
 
 def check_limits(view: ConfigView, limits: tuple[Limit, ...]) -> Iterator[Problem]:
     """The limits that do not hold."""
+    keys = view.values.keys
     for limit in limits:
-        if limit.left not in view.values.keys or limit.right not in view.values.keys or not view.since(limit.since):
+        if limit.left not in keys or limit.right not in keys or not limit.holds_in(view.rules):
             continue
         try:
             left, right = view.get(limit.left), view.get(limit.right)
@@ -143,9 +146,8 @@ def check_log_limits(view: ConfigView) -> Iterator[Problem]:
     if not view.log_dirs:
         words = "At least one log directory must be defined via log.dirs or log.dir."
         yield Problem(id="no-log-directory", key="log.dirs", words=words)
-    began, ended = _TIERED_STORAGE_WANTS_ONE_DIRECTORY
     if (
-        began <= view.release.version < ended
+        view.rules.tiered_storage_needs_one_directory
         and view.get("remote.log.storage.system.enable")
         and len(view.log_dirs) > 1
     ):

@@ -34,9 +34,10 @@ from kafkactl.storage.config.keys import (
     server_keys,
 )
 from kafkactl.storage.config.listeners import Listener
+from kafkactl.storage.config.release_rules import config_rules
 from kafkactl.storage.config.rules import check_config
 from kafkactl.storage.config.values import Resolve, named_variables, resolve_values
-from kafkactl.storage.config.view import ConfigView, overlooks_text_before_host
+from kafkactl.storage.config.view import ConfigView
 from kafkactl.values import Endpoint
 
 _COPIES = {"node.id": "broker.id", "broker.id": "node.id"}
@@ -136,7 +137,8 @@ def read_node_config(data: bytes, *, file: str, release: Release, resolve: Resol
 
 
 def _reading_rules(release: Release) -> ReadingRules:
-    return ReadingRules(anything_before_host=overlooks_text_before_host(release), newest_level=release.testing_level)
+    overlooks = config_rules(release).overlooks_text_before_host
+    return ReadingRules(anything_before_host=overlooks, newest_level=release.testing_level)
 
 
 def _with_synonyms(given: Mapping[str, str]) -> dict[str, str]:

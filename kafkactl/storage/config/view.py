@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from kafkactl.features.catalog.releases import KafkaVersion, Release
+from kafkactl.features.catalog.releases import Release
 from kafkactl.protocol.text.java_text import split_at, trim
 from kafkactl.quorum.voters import StaticVoter, parse_static_voters
 from kafkactl.storage.config.keys import QUORUM_VOTERS, Problem, ProblemFound, Values
@@ -24,25 +24,12 @@ from kafkactl.storage.config.listeners import (
     protocol_of,
     security_protocols,
 )
+from kafkactl.storage.config.release_rules import config_rules
 
 BROKER = "broker"
 CONTROLLER = "controller"
 INTER_BROKER_LISTENER = "inter.broker.listener.name"
 INTER_BROKER_PROTOCOL = "security.inter.broker.protocol"
-
-# Since which version a rule holds that no key of the configuration shows.
-ADVERTISES_CONTROLLERS = KafkaVersion(3, 9, 0)  # advertised.listeners may name controller listeners
-PORT_SHARED_BY_IP_VERSIONS = KafkaVersion(3, 6, 0)  # one listener on IPv4 and one on IPv6 may have the same port
-CONTROLLER_NAMES_TRIMMED = KafkaVersion(4, 1, 0)
-LISTENER_NAMES_UNIQUE = KafkaVersion(4, 1, 0)  # in the protocol map, given or made
-# Nothing but a scheme may stand before `host:port`: in 3.8, no longer in 3.9, and again from 4.0 on.
-_HOST_STANDS_ALONE = (KafkaVersion(3, 8, 0), KafkaVersion(3, 9, 0), KafkaVersion(4, 0, 0))
-
-
-def overlooks_text_before_host(release: Release) -> bool:
-    """Whether `x/host:9093` is read as `host:9093` (clients `Utils.getHost`)."""
-    began, ended, began_again = _HOST_STANDS_ALONE
-    return not (began <= release.version < ended or release.version >= began_again)
 
 
 class ConfigView:
@@ -51,10 +38,7 @@ class ConfigView:
     def __init__(self, values: Values, release: Release) -> None:
         self.values = values
         self.release = release
-
-    def since(self, version: KafkaVersion) -> bool:
-        """Whether the release is `version` or later."""
-        return self.release.version >= version
+        self.rules = config_rules(release)
 
     def get(self, key: str) -> Any:
         """The value or default of a key; None where the release has none. Raises Unusable."""
@@ -100,7 +84,7 @@ class ConfigView:
     def voters(self) -> tuple[StaticVoter, ...]:
         """The voters of a static quorum."""
         return parse_static_voters(
-            self.get(QUORUM_VOTERS) or (), anything_before_host=overlooks_text_before_host(self.release)
+            self.get(QUORUM_VOTERS) or (), anything_before_host=self.rules.overlooks_text_before_host
         )
 
     @cached_property
@@ -126,7 +110,7 @@ class ConfigView:
     def controller_listener_names(self) -> tuple[str, ...]:
         """As written; before 4.1, blanks around a name belong to it."""
         value = self.get("controller.listener.names")
-        if isinstance(value, str) and not self.since(CONTROLLER_NAMES_TRIMMED):
+        if isinstance(value, str) and not self.rules.controller_names_trimmed:
             return tuple(split_at(value, ",")) if value else ()
         return tuple(self._items(value))
 
@@ -138,14 +122,14 @@ class ConfigView:
             explicit=self.is_given(PROTOCOL_MAP) or self.is_zookeeper_mode,
             controller_names=self.controller_listener_names,
             listener_items=self._items(self.get("listeners")),
-            unique_names=self.since(LISTENER_NAMES_UNIQUE),
+            unique_names=self.rules.listener_names_unique,
         )
 
     @cached_property
     def listeners(self) -> tuple[Listener, ...]:
         """All listeners."""
         items = self._items(self.get("listeners"))
-        shared = self.since(PORT_SHARED_BY_IP_VERSIONS)
+        shared = self.rules.port_shared_by_ip_versions
         return parse_listeners(items, self.protocols, key="listeners", ports=Ports.SHARED if shared else Ports.DISTINCT)
 
     @cached_property
@@ -171,7 +155,7 @@ class ConfigView:
     def advertised_broker_listeners(self) -> tuple[Listener, ...]:
         """What clients and other brokers get. Up to 3.8 a controller listener among them is not left out."""
         names = self.controller_listener_names
-        if self.written_advertised is not None and not self.since(ADVERTISES_CONTROLLERS):
+        if self.written_advertised is not None and not self.rules.advertises_controllers:
             return self.written_advertised
         told = self.listeners if self.written_advertised is None else self.written_advertised
         return tuple(listener for listener in told if listener.name not in names)

@@ -27,7 +27,7 @@ from kafkactl.findings import Outcome
 from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.hooks.run import HookEnd
 from kafkactl.migration.hooks.words import Verb
-from kafkactl.operations.recover import plan as recovery
+from kafkactl.operations.recover.plan import apply_recovery, kept_bytes
 from kafkactl.operations.storage.fleet_apply import apply_fleet, check_fleet
 from kafkactl.storage.fleet.plan_file import render_plan
 from kafkactl.storage.fleet.receipts import Receipt
@@ -221,13 +221,13 @@ def test_a_recovery_that_is_there_already(tmp_path: Path, synced: list[str]) -> 
     out.parent.mkdir()
     kept = planned_recovery(tmp_path)
     (out / CHECKPOINT).mkdir(parents=True)  # a killed run made both and synced neither
-    Path(f"{out}.recovery.json").write_bytes(recovery.kept_bytes(kept))
-    assert recovery.apply(planned_recovery(tmp_path)).outcome is Outcome.DONE
+    Path(f"{out}.recovery.json").write_bytes(kept_bytes(kept))
+    assert apply_recovery(planned_recovery(tmp_path)).outcome is Outcome.DONE
     assert synced.index(str(out)) < synced.index(f"{out}/{CHECKPOINT}") and str(out.parent) in synced
     synced.clear()
     again = planned_recovery(tmp_path)
     assert again.outcome is Outcome.NOTHING_TO_DO
-    assert recovery.apply(again).outcome is Outcome.NOTHING_TO_DO
+    assert apply_recovery(again).outcome is Outcome.NOTHING_TO_DO
     folders = {str(out), f"{out}/{CHECKPOINT}", str(out.parent)}
     assert folders | {f"{out}/{META_PROPERTIES}", f"{out}.recovery.json"} <= set(synced)
 

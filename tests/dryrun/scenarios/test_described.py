@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafkactl.commands.dryrun import SCENARIOS
+from kafkactl.dryrun.engine.loader import Started
 from kafkactl.dryrun.fields import fields_of
 from kafkactl.dryrun.play import find_scenario, run, scenario_names
 from kafkactl.dryrun.scenario import ScenarioContext
@@ -42,8 +43,9 @@ def test_effects_are_those_that_are_described(name: str) -> None:
     scenario = find_scenario(name)
     image, facts = cluster(TEXT)
     log = replace(loaded()[0], image=image, voters=(1, 2, 3))
+    started = (Started(image=image, from_offset=0, phantoms=0),)
     for asked in ASKED[name]:
-        found = run(name, ScenarioContext(loaded=log, facts=facts), asked)
+        found = run(name, ScenarioContext(loaded=log, facts=facts, started=started), asked)
         assert set(found.effects) <= set(scenario.effects), asked
         scenario.input_of(found.to_dict()["input"])  # what is printed is accepted as input again
 

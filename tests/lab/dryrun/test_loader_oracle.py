@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters.logs.source import open_source
-from kafkactl.dryrun.engine.loader import CONFIGS_SINCE, started
+from kafkactl.dryrun.engine.loader import started
+from kafkactl.features.catalog.releases import find_release
+from kafkactl.features.catalog.start_rules import start_rules
 from kafkactl.metadata.image.diff import diff
 from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.metadata.replay.reference import replay
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import message
-from tests.lab.harness import releases
 from tests.lab.oracles.images import ImageOracle
 from tests.metadata.records import record, uuid
 
@@ -119,7 +120,7 @@ class _Log:
 
 def test_a_starting_node_believes_what_we_say(oracle: ImageOracle, tmp_path: Path):
     file = tmp_path / f"{0:020}.log"
-    keeps_configs = releases.release(oracle.release).number >= CONFIGS_SINCE
+    keeps_configs = start_rules(find_release(oracle.release)).keeps_orphaned_configs
     surprises = 0
     for seed in range(LOGS):
         file.write_bytes(_Log(seed, LEVELS[oracle.release]).data())

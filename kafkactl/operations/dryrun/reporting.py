@@ -1,0 +1,59 @@
+"""Every scenario that needs no argument, simulated on one state: `kafkactl dryrun report` as a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar, cast
+
+from kafkactl.dryrun.play import find_scenario, run, scenario_names
+from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.scenario import ScenarioContext
+from kafkactl.frozen import frozen
+from kafkactl.operations.dryrun.ahead import Asked, played_ahead
+
+Kept = TypeVar("Kept")
+
+
+@frozen
+class Report(Generic[Kept]):
+    """The worst verdict of all scenarios, and what was kept of the prediction of each, in their order."""
+
+    verdict: Verdict
+    predictions: tuple[Kept, ...]
+
+
+def report(
+    context: ScenarioContext, keep: Callable[[int, Prediction], Kept] | None = None, *, processes: int | None = None
+) -> Report[Kept]:
+    """What every scenario that needs no argument does to a cluster in this state.
+
+    These are the content of the log, the state of a starting node, growth, the quorum, a rolling restart, preferred
+    elections, and the worst loss of one and of two brokers. `context` is what `read_context` gives with `restarts`.
+
+    `keep` makes of each prediction, and its number from 1, what is wanted of it (default: the prediction itself, which
+    is large where the cluster is). Of a large cluster several scenarios are simulated at once, each in a process of
+    its own, and what `keep` gives is pickled; without `keep`, and with `processes=1`, all is done in this process.
+
+    Raises InputError `scenario-needs-log` for a context that was read without `restarts`.
+    """
+    scenarios = list(_scenarios(context))
+
+    def played(scenario: str, asked: Any) -> tuple[Verdict, Kept]:
+        found = run(scenario, context, asked)
+        kept = cast("Kept", found) if keep is None else keep(scenarios.index((scenario, asked)) + 1, found)
+        return found.verdict, kept
+
+    at_once = 1 if keep is None else processes
+    results = list(played_ahead(scenarios, played, context.image, processes=at_once))
+    return Report(verdict=heaviest([verdict for verdict, _ in results]), predictions=tuple(kept for _, kept in results))
+
+
+def _scenarios(context: ScenarioContext) -> Iterator[Asked]:
+    """The scenarios that need no argument, each with its inputs, in the order of the page."""
+    parts = [
+        (scenario.report, scenario.name)
+        for scenario in map(find_scenario, scenario_names())
+        if scenario.report is not None
+    ]
+    for part, name in sorted(parts, key=lambda row: row[0].place):
+        yield from ((name, asked) for asked in part.inputs(context.image))

@@ -1,0 +1,51 @@
+"""How a release judges a configuration: schemas/config/rules.toml as values."""
+
+from __future__ import annotations
+
+import functools
+
+from kafkactl.features.catalog.releases import Release
+from kafkactl.frozen import frozen
+from kafkactl.schema.release_table import ReleaseTable, Version, read_release_table
+
+
+@frozen
+class ConfigRules:
+    """What differs between releases where no key of the configuration shows it.
+
+    Listeners
+      port_shared_by_ip_versions: one listener on IPv4 and one on IPv6 may have the same port.
+      overlooks_text_before_host: `x/host:9093` is read as `host:9093`.
+      advertises_controllers: advertised.listeners may name controller listeners.
+      inter_broker_listener_apart: a listener between brokers that is named must not be one of the controllers'.
+      controller_names_trimmed: blanks around a name in controller.listener.names do not belong to it.
+      listener_names_unique: a name may appear once in the protocol map, given or made.
+
+    Settings that must fit each other
+      tiered_storage_needs_one_directory: tiered storage is refused with several log directories.
+      heartbeat_within_session: the heartbeat interval of a group must be shorter than its session timeout.
+    """
+
+    port_shared_by_ip_versions: bool
+    tiered_storage_needs_one_directory: bool
+    overlooks_text_before_host: bool
+    advertises_controllers: bool
+    inter_broker_listener_apart: bool
+    heartbeat_within_session: bool
+    controller_names_trimmed: bool
+    listener_names_unique: bool
+
+
+def config_rules(release: Release) -> ConfigRules:
+    """The rules of a release."""
+    return _at(release.numbers)
+
+
+@functools.cache
+def _at(version: Version) -> ConfigRules:
+    return ConfigRules(**_table().at(version))
+
+
+@functools.cache
+def _table() -> ReleaseTable:
+    return read_release_table("config/rules.toml", ConfigRules.__annotations__)
