@@ -11,7 +11,7 @@ import pytest
 
 from tests.repository.tree import ROOT, parsed
 
-# Which releases the simulator and the demonstration play is their own choice, and no rule; the table of node settings
+# Which releases the simulator and the demonstration run is their own choice, and no rule; the table of node settings
 # names the release that its rows begin with.
 WITHOUT_RULES = (
     "kafkactl/features/cluster/node_settings.py", "kafkactl/playground/scenes.py", "kafkactl/raft/",
