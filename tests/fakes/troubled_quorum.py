@@ -39,7 +39,7 @@ class Moment(Enum):
     KILLED_5_S_AGO = "the node is gone, and fetched last 5 s ago"
     PAUSED = "the node takes connections and requests, and answers none from then on (SIGSTOP)"
     PAUSED_A_WHILE = "the same for a second; then it does what it was asked meanwhile"
-    ELECTION = "nobody leads for half a second, then another voter does, in a new epoch"
+    ELECTION = "no voter leads for half a second, then another voter does, in a new epoch"
     FORMER_LEADER = "another voter leads; for a second the former leader still answers as if it did"
     HALF_OPEN = "every connection that is open swallows what is sent on it; new ones work"
     OTHER_CLUSTER = "new connections to the node's address lead to the leader of another cluster with the same ids"
