@@ -143,12 +143,12 @@ def _span(name: str, low: int, high: int) -> str:
 def _differing(feature: FeatureDict) -> str:
     """The nodes whose range is not the one that all have in common."""
     common = (feature["supported_min"], feature["supported_max"])
-    told = [
+    levels = [
         f"{node['role']} {node['id']}: {_range_of(feature['name'], node)}"
         for node in feature["nodes"]
         if _is_other(node, common)
     ]
-    return _shortened(told)
+    return _shortened(levels)
 
 
 def _is_other(node: RangeDict, common: Sequence[int | None]) -> bool:
@@ -159,5 +159,5 @@ def _range_of(name: str, node: RangeDict) -> str:
     return _span(name, node["min"] or 0, node["max"]) if node["max"] else "not supported"
 
 
-def _shortened(told: Sequence[str], most: int = 4) -> str:
-    return first_few(told, most) or "none"
+def _shortened(levels: Sequence[str], most: int = 4) -> str:
+    return first_few(levels, most) or "none"

@@ -105,4 +105,6 @@ def _facts(ctx: click.Context) -> dict[str, Any]:
 def _items(words: Iterable[tuple[str, str]], incomplete: str) -> Items:
     from click.shell_completion import CompletionItem
 
-    return [CompletionItem(word, help=told or None) for word, told in words if word.startswith(incomplete)]
+    return [
+        CompletionItem(word, help=description or None) for word, description in words if word.startswith(incomplete)
+    ]

@@ -37,8 +37,8 @@ def status_page(page: Page, status: MigrationStatus) -> None:
     gates = _not_info(status.gates)
     page.heading(_gate_words(status.state, is_open=not gates))
     page.findings(gates)
-    told = {_key(gate) for gate in gates}
-    page.findings(finding for finding in status.findings if _key(finding) not in told)
+    shown = {_key(gate) for gate in gates}
+    page.findings(finding for finding in status.findings if _key(finding) not in shown)
     step = status.next_step
     if step is not None:
         page.line(Word(f"Next: {step.action} {step.target}", "strong"))

@@ -22,5 +22,5 @@ def show_simulation(page: Page, simulation: Mapping[str, Any] | None) -> None:
     page.table(FAILURES, _rows(failure_rows(simulation)))
 
 
-def _rows(told: Iterable[Told]) -> Iterable[tuple[Word, ...]]:
-    return [tuple(Word(text, row.tone) for text in row.cells) for row in told]
+def _rows(rows: Iterable[Told]) -> Iterable[tuple[Word, ...]]:
+    return [tuple(Word(text, row.tone) for text in row.cells) for row in rows]

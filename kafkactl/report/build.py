@@ -95,8 +95,8 @@ def _rest(findings: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...
     if not findings:
         return ()
     counts = Counter(found["id"] for found in findings)
-    told = ", ".join(f"{count} {name}" for name, count in counts.most_common(10))
-    text = f"{len(findings)} more findings are not shown: {told}"
+    by_severity = ", ".join(f"{count} {name}" for name, count in counts.most_common(10))
+    text = f"{len(findings)} more findings are not shown: {by_severity}"
     severity = findings[0]["severity"]
     return ({"id": "", "severity": severity, "subject": "", "message": text, "next_step": "All of them: -o json."},)
 
@@ -165,8 +165,10 @@ def overview(sections: Iterable[Section]) -> Table:
 def _findings_in_short(findings: Iterable[Mapping[str, Any]]) -> str:
     """How many of each sort, and the first: "2 warnings, first leaderless-partition: partition a-0"."""
     counts = Counter(finding["severity"] for finding in findings)
-    told = [counted(counts[severity], severity) for severity in ("blocker", "warning") if counts[severity]]
-    return f"{', '.join(told)}, first {heaviest(findings)}" if told else "none"
+    counted_by_severity = [
+        counted(counts[severity], severity) for severity in ("blocker", "warning") if counts[severity]
+    ]
+    return f"{', '.join(counted_by_severity)}, first {heaviest(findings)}" if counted_by_severity else "none"
 
 
 def heaviest(findings: Iterable[Mapping[str, Any]]) -> str:

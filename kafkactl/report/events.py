@@ -116,10 +116,10 @@ def _is_wanted(frame: bytes) -> bool:
 
 
 def _event(offset: int, time_ms: int, record: MetadataRecord) -> Event | None:
-    told = _TELLERS[record.type](record.data)
-    if told is None:
+    shown = _TELLERS[record.type](record.data)
+    if shown is None:
         return None
-    lane, label, tone = told
+    lane, label, tone = shown
     return Event(time_ms=time_ms, offset=offset, lane=lane, label=label, tone=tone)
 
 

@@ -151,6 +151,6 @@ def _failures(effects: Mapping[str, Any]) -> Table | None:
     return found and _told(f"A second failure in the middle, {seeds_of(found)}", FAILURES, failure_rows(found))
 
 
-def _told(title: str, columns: tuple[str, ...], told: Iterator[Told]) -> Table:
-    rows = tuple((Cell(row.cells[0]), *(Cell(text, row.tone) for text in row.cells[1:])) for row in told)
+def _told(title: str, columns: tuple[str, ...], shown: Iterator[Told]) -> Table:
+    rows = tuple((Cell(row.cells[0]), *(Cell(text, row.tone) for text in row.cells[1:])) for row in shown)
     return Table(title=title, columns=columns, rows=rows)

@@ -294,10 +294,10 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
         first = -1
     for epoch, start, found in _differing(said, node.index, node.facts.end_offset, known_from=first + 1):
         where = "the epoch is missing" if found is None else f"its first batch of that epoch begins at offset {found}"
-        told = (
+        in_file = (
             f"epoch {epoch} is missing in the file" if start is None else f"epoch {epoch} begins at {start} in the file"
         )
-        text = f"leader-epoch-checkpoint does not match the log: {told}, and in the log {where}."
+        text = f"leader-epoch-checkpoint does not match the log: {in_file}, and in the log {where}."
         yield remark(
             "leader-epochs-differ",
             _WARNING,

@@ -46,12 +46,12 @@ def may_agree(nodes: Sequence[NodeLog]) -> bool:
 
 
 def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
-    told = ", ".join(f"{node.path}: {node.cluster_id}" for node in nodes)
+    listed = ", ".join(f"{node.path}: {node.cluster_id}" for node in nodes)
     yield remark(
         "several-clusters",
         _BLOCKER,
         "the sources",
-        f"the sources belong to different clusters: {told}",
+        f"the sources belong to different clusters: {listed}",
         clusters=sorted({node.cluster_id for node in nodes if node.cluster_id is not None}),
     )
 

@@ -73,7 +73,7 @@ def run_hook(
         exit_code=code,
         stdout=bytes(out.kept),
         truncated=out.truncated,
-        told=_told(words, end, code, bounds, err=err, out=out if shows_stdout else None),
+        message=_told(words, end, code, bounds, err=err, out=out if shows_stdout else None),
         attempts=attempts,
         elapsed_ms=int(time.now_ms() - began_ms),
     )

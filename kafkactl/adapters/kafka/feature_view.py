@@ -259,8 +259,8 @@ class _Look:
     def _active(self, found: Sequence[Seat]) -> int | None:
         if self.quorum is not None:
             return self.quorum.leader_id if self.quorum.leader_id >= 0 else None
-        told = -1 if self.cluster is None or self._client.role is Listener.BROKER else self.cluster.controller_id
-        return told if any(seat.id == told and seat.role is Role.CONTROLLER for seat in found) else None
+        active_id = -1 if self.cluster is None or self._client.role is Listener.BROKER else self.cluster.controller_id
+        return active_id if any(seat.id == active_id and seat.role is Role.CONTROLLER for seat in found) else None
 
 
 def nothing_learned(errors: Sequence[UnreachableError]) -> UnreachableError:

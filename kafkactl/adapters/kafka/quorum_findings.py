@@ -148,16 +148,16 @@ def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterato
 def _static_voters_differ(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
     if state.mode is not Mode.STATIC:
         return
-    told = {
+    configured = {
         visit.id: _ids(visit) for visit in visits if visit.role is Role.CONTROLLER and visit.settings.get(STATIC_VOTERS)
     }
-    if len(set(told.values())) > 1:
+    if len(set(configured.values())) > 1:
         yield warning(
             "configured-voters-differ",
             "quorum",
             "controllers are configured with different voters: "
-            + "; ".join(f"controller {id} has {', '.join(map(str, ids))}" for id, ids in told.items()),
-            voters={str(id): list(ids) for id, ids in told.items()},
+            + "; ".join(f"controller {id} has {', '.join(map(str, ids))}" for id, ids in configured.items()),
+            voters={str(id): list(ids) for id, ids in configured.items()},
         )
 
 

@@ -362,9 +362,9 @@ def _weight(visit: Visit) -> tuple[bool, bool, bool]:
 
 
 def _cluster_id(visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> str | None:
-    told = [visit.view.cluster_id for visit in visits if visit.view is not None]
-    told += [disk.cluster_id for disk in disks if disk.cluster_id is not None]
-    return told[0] if told else None
+    reported = [visit.view.cluster_id for visit in visits if visit.view is not None]
+    reported += [disk.cluster_id for disk in disks if disk.cluster_id is not None]
+    return reported[0] if reported else None
 
 
 def _probes(visits: Sequence[Visit], answers: Sequence[QuorumAnswer]) -> Iterator[Probe]:

@@ -199,10 +199,10 @@ def _identity(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
             return changed(seen, node_id=supposed, settings=settings)
         if code == _DENIED:
             return changed(seen, denied=(*seen.denied, "DescribeConfigs"))
-        told = re.search(_OWN_ID, text) if code == _INVALID_REQUEST else None
-        if told is None:
+        matched = re.search(_OWN_ID, text) if code == _INVALID_REQUEST else None
+        if matched is None:
             return seen
-        supposed = int(told[1])
+        supposed = int(matched[1])
         seen = changed(seen, node_id=supposed)
     return seen
 

@@ -83,14 +83,16 @@ class LiveWorld:
             return run_locally(node, request)
         if command is None:
             self._tell(
-                "\n".join((f"{request.told} (on {node.host})", *(f"    {text}" for text in by_hand(node, request))))
+                "\n".join(
+                    (f"{request.instruction} (on {node.host})", *(f"    {text}" for text in by_hand(node, request)))
+                )
             )
             return HookRun(end=HookEnd.ASKED)
         limits = HookLimits(timeout_ms=node.hooks.timeout_s * 1000)
         try:
             return call_hook(self._inventory, node, request, limits=limits, clock=self._clock)
         except InputError as error:
-            return HookRun(end=HookEnd.NOT_STARTED, told=error.message)
+            return HookRun(end=HookEnd.NOT_STARTED, message=error.message)
 
     def listens(self, node: int) -> bool | None:
         """Whether a connection to the node is accepted; None if it is neither accepted nor refused."""

@@ -80,7 +80,7 @@ def observe(
         servers=looking.servers,
         lock=looking.lock,
         nodes=nodes,
-        findings=(*looking.findings, *(told for place in places.values() for told in place.findings)),
+        findings=(*looking.findings, *(finding for place in places.values() for finding in place.findings)),
     )
     return Captured(raw=raw, znodes=None if tree is None else _absolute(tree), logs=logs)
 

@@ -126,9 +126,9 @@ def _release(image: Image, leader_id: int | None) -> tuple[Release, str]:
     """The release that decides, and what was assumed to find it."""
     leader = image.controllers.get(-1 if leader_id is None else leader_id)
     if leader is not None:
-        told = _told(leader.features)
-        if told is not None:
-            return told, ""
+        release = _told(leader.features)
+        if release is not None:
+            return release, ""
     found = sorted(_registered(image), key=lambda release: release.version)
     if found:
         return found[0], (
@@ -142,9 +142,9 @@ def _release(image: Image, leader_id: int | None) -> tuple[Release, str]:
 def _registered(image: Image) -> Iterator[Release]:
     nodes = image.controllers.values() or image.brokers.values()
     for node in nodes:
-        told = _told(node.features)
-        if told is not None:
-            yield told
+        release = _told(node.features)
+        if release is not None:
+            yield release
 
 
 def _told(features: Mapping[str, FeatureRange]) -> Release | None:

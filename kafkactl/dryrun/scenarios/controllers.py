@@ -78,9 +78,9 @@ def parse_wish(text: str) -> VoterWish:
     )
 
 
-def controllers(image: Image, facts: Facts, event: ControllerEvent, told: Collection[int] = ()) -> Prediction:
-    """What becomes of the quorum. `told` are the voters that the last LeaderChange record of the log names."""
-    known = known_voters(image, facts, told)
+def controllers(image: Image, facts: Facts, event: ControllerEvent, logged_voters: Collection[int] = ()) -> Prediction:
+    """What becomes of the quorum. `logged_voters` are the voters that the last LeaderChange record of the log names."""
+    known = known_voters(image, facts, logged_voters)
     if known is None:
         return _unknown(facts, event)
     voters, where = known
@@ -107,7 +107,7 @@ def controllers(image: Image, facts: Facts, event: ControllerEvent, told: Collec
     )
 
 
-def known_voters(image: Image, facts: Facts, told: Collection[int]) -> tuple[frozenset[int], str] | None:
+def known_voters(image: Image, facts: Facts, logged_voters: Collection[int]) -> tuple[frozenset[int], str] | None:
     """The voter ids, and where they were found."""
     if image.voters is not None:
         return frozenset(voter.node_id for voter in image.voters), "the last VotersRecord in the log"
@@ -116,7 +116,7 @@ def known_voters(image: Image, facts: Facts, told: Collection[int]) -> tuple[fro
         ids = frozenset(voter.node_id for voter in parse_static_voters(entries))
         if ids:
             return ids, f"{STATIC_VOTERS} in the file given"
-    return (frozenset(told), "the last LeaderChange record in the log") if told else None
+    return (frozenset(logged_voters), "the last LeaderChange record in the log") if logged_voters else None
 
 
 def _unknown(facts: Facts, event: ControllerEvent) -> Prediction:

@@ -61,8 +61,8 @@ _SETTINGS: Final = {
 
 def limits_of(static: Mapping[str, str]) -> Limits:
     """The limits of a controller with these static settings; Kafka's default for a value that is not a number."""
-    told = {name: static.get(key, "").strip() for name, key in _SETTINGS.items()}
-    return Limits(**{name: int(text) for name, text in told.items() if re.fullmatch(r"-?[0-9]+", text)})
+    given = {name: static.get(key, "").strip() for name, key in _SETTINGS.items()}
+    return Limits(**{name: int(text) for name, text in given.items() if re.fullmatch(r"-?[0-9]+", text)})
 
 
 def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:

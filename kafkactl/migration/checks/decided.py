@@ -84,8 +84,8 @@ def _carried(nodes: list[NodeSettings]) -> list[NodeSettings]:
     shared = {}
     for row in node_settings():
         held = {settings.values[row.key].text for settings in brokers if row.key in settings.values}
-        told = all(row.key in settings.values and settings.values[row.key].given for settings in brokers)
-        if row.carried_over and brokers and told and len(held) == 1:
+        is_given = all(row.key in settings.values and settings.values[row.key].given for settings in brokers)
+        if row.carried_over and brokers and is_given and len(held) == 1:
             shared[row.key] = Value(text=held.pop(), given=True)
     return [settings if settings.role is Role.BROKER else _with(settings, shared) for settings in nodes]
 

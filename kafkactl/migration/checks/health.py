@@ -230,12 +230,12 @@ def _partitions(case: CheckCase) -> Said:
 def _short_of_replicas(case: CheckCase, short: list[_Part]) -> Finding:
     """A replica that catches up only has to be waited for; one whose broker is away has to be brought back."""
     away = {id for partition in short for id in set(partition.replicas) - set(partition.isr)} - _living(case)
-    told = f"; broker {some(map(str, away))} is away" if away else "; their brokers are alive, so they are catching up"
+    why = f"; broker {some(map(str, away))} is away" if away else "; their brokers are alive, so they are catching up"
     return Finding(
         id="under-replicated-partitions",
         severity=Severity.BLOCKER if away else Severity.WARNING,
         subject=f"{len(short)} partitions",
-        message=f"not all of their replicas are in sync: {some(partition.name for partition in short)}{told}",
+        message=f"not all of their replicas are in sync: {some(partition.name for partition in short)}{why}",
         evidence={"count": len(short), "away": sorted(away)},
     )
 

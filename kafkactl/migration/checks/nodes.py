@@ -77,11 +77,11 @@ def _broker_ids(case: CheckCase) -> Said:
         if on_disk is not None and on_disk != node.id:
             wrong["meta.properties"] = on_disk
         if wrong:
-            told = ", ".join(f"{key} {id}" for key, id in wrong.items())
+            listed = ", ".join(f"{key} {id}" for key, id in wrong.items())
             yield blocker(
                 "broker-id-mismatch",
                 node.name,
-                f"{node.name} has the id {node.id} in the cluster and another one elsewhere: {told}",
+                f"{node.name} has the id {node.id} in the cluster and another one elsewhere: {listed}",
             )
         yield from _reserved(node)
 

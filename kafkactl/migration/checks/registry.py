@@ -77,8 +77,8 @@ def check_case(case: CheckCase, *, accepted: frozenset[str] = frozenset()) -> tu
     found: dict[tuple[str, str, object], Finding] = {}
     for finding in (*_of_the_observation(case.observation), *_of_rows(case)):
         found.setdefault((finding.id, finding.subject, finding.evidence.get("unknown")), finding)
-    told = {id for id, _, _ in found}
-    found |= {(finding.id, finding.subject, None): finding for finding in _of_the_state(case) if finding.id not in told}
+    ids = {id for id, _, _ in found}
+    found |= {(finding.id, finding.subject, None): finding for finding in _of_the_state(case) if finding.id not in ids}
     return tuple(_accepted(finding, accepted) for finding in sorted(found.values(), key=_place))
 
 

@@ -147,14 +147,14 @@ def compared(
             behind_ms=0 if facts.mirror is None else facts.mirror.behind_ms,
             written_ms={path: znode.mtime_ms for path, znode in tree.znodes.items()},
         )
-    told = explained(differences, facts.phase, evidence)
+    all_differences = explained(differences, facts.phase, evidence)
     unknown = tuple(difference for difference in answers if isinstance(difference, Unknown))
     return Comparison(
         phase=phase_of(facts.phase),
         compared=True,
-        differences=tuple(sorted(told, key=lambda difference: difference.explained is not None)),
+        differences=tuple(sorted(all_differences, key=lambda difference: difference.explained is not None)),
         unknown=unknown,
-        findings=(*_findings(facts.phase, told), *_unknown_findings(unknown)),
+        findings=(*_findings(facts.phase, all_differences), *_unknown_findings(unknown)),
     )
 
 
@@ -218,17 +218,17 @@ def _case(tree: Tree, image: Image, facts: CompareFacts, values: KafkaTree | Non
 
 
 def _answers(case: Case, looks: tuple[Look, ...]) -> Iterator[Answer]:
-    told = set()
+    reported = set()
     for entity in looks:
         for answer in entity(case):
-            told.add(answer.znode if isinstance(answer, Difference) else None)
+            reported.add(answer.znode if isinstance(answer, Difference) else None)
             yield answer
     if looks is not _ENTITIES:
         return
     # What neither side has because it cannot be read; it was written once.
     for finding in case.tree.findings:
-        if finding.id in _UNREADABLE and finding.subject not in told:
-            told.add(finding.subject)
+        if finding.id in _UNREADABLE and finding.subject not in reported:
+            reported.add(finding.subject)
             entity_of, left = _UNREADABLE[finding.id], {"unreadable": finding.message}
             yield Difference(entity=entity_of, key=finding.subject, znode=finding.subject, zookeeper=left, kraft=None)
 
@@ -284,7 +284,7 @@ def encoder_secrets(nodes: Iterable[NodeSeen]) -> tuple[str, ...]:
 # --- findings -------------------------------------------------------------------------------------------------------
 
 
-def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding]:
+def _findings(facts: PhaseFacts, differences: Sequence[Difference]) -> Iterator[Finding]:
     phase = phase_of(facts)
     if phase is Phase.BEFORE_COPY:
         text = (
@@ -301,7 +301,7 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
     if phase is Phase.UNKNOWN:
         text = "the log does not say where the migration stands, so no phase explains a difference"
         yield warning("comparison-phase-unknown", "comparison", text, state=facts.state)
-    escaped = [difference.key for difference in copied_escaped(told)]
+    escaped = [difference.key for difference in copied_escaped(differences)]
     if escaped:
         text = (
             f"{len(escaped)} names of users and clients are in KRaft as ZooKeeper writes them ({escaped[0]} …): their"
@@ -310,7 +310,7 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
         yield blocker("names-copied-escaped", "comparison", text, count=len(escaped), first=escaped[:_NAMED])
     taken = [
         difference.key
-        for difference in told
+        for difference in differences
         if isinstance(difference.kraft, dict) and compare_configs.CIPHER_TEXT in difference.kraft.values()
     ]
     if taken:
@@ -321,10 +321,12 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
         yield blocker("password-copied-encrypted", f"broker config {taken[0]}", text, entities=taken[:_NAMED])
 
 
-def copied_escaped(told: Iterable[Difference]) -> list[Difference]:
+def copied_escaped(differences: Iterable[Difference]) -> list[Difference]:
     """What only KRaft has, and only ZooKeeper has without the escapes (a default: as an empty name; KAFKA-16222)."""
     named = [
-        difference for difference in told if difference.entity in (CLIENT_QUOTA, SCRAM) and difference.znode is not None
+        difference
+        for difference in differences
+        if difference.entity in (CLIENT_QUOTA, SCRAM) and difference.znode is not None
     ]
     lost = {difference.znode for difference in named if difference.kraft is None}
     return [

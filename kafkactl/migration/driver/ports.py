@@ -22,13 +22,13 @@ from kafkactl.migration.zktree.znode import Znode
 
 @frozen
 class Request:
-    """One thing asked of a node by its hook. `text` goes by stdin; `told` is for an operator where there is no hook."""
+    """One thing asked of a node by its hook. `text` goes by stdin; `instruction` is for an operator, without a hook."""
 
     verb: Verb
     node: int
     phase: str
     seq: int
-    told: str
+    instruction: str
     text: bytes = field(default=b"", repr=False)
     extra: Mapping[str, Value] = field(default_factory=dict)
 

@@ -331,8 +331,8 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             left_ms = boot_left_ms(context, step, context.place(step, context.journal.next_seq), up_ms)
         if left_ms <= 0:
             return False
-        told = f"{step.target} was started {up_ms // 1000} s ago by an earlier run and is booting: its gate is awaited"
-        context.tell(Event(kind="note", text=told, state=self.state))
+        text = f"{step.target} was started {up_ms // 1000} s ago by an earlier run and is booting: its gate is awaited"
+        context.tell(Event(kind="note", text=text, state=self.state))
         problem = self._gate(step, asked=False, limit_ms=left_ms)
         return problem is None or (False if problem.id == "step-not-confirmed" else problem)
 
@@ -378,8 +378,8 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
                 return found[0]
             if (strays := new_strays(seen, step)) is not None:
                 return strays
-            told = found or ([] if stuck is None else [stuck])
-            closed = tuple(finding.message for finding in told) or why_closed(self.context, step, route, seen)
+            findings = found or ([] if stuck is None else [stuck])
+            closed = tuple(finding.message for finding in findings) or why_closed(self.context, step, route, seen)
             if not closed:
                 opened_ms = clock.now_ms() if opened_ms is None else opened_ms
                 if clock.now_ms() - opened_ms >= patience.apart_ms or key[0] in SEEN_TWICE_ALREADY:

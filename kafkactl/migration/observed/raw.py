@@ -189,7 +189,7 @@ def parse_observation(data: bytes, *, file: str) -> tuple[RawObservation, tuple[
         servers=reading.value(zookeeper, "members", "zookeeper.", read_servers),
         lock=reading.value(zookeeper, "driver_lock", "zookeeper.", read_lock),
         nodes=nodes,
-        findings=reading.told(table.get("findings")),
+        findings=reading.saved_findings(table.get("findings")),
     )
     return raw, tuple(reading.findings)
 
@@ -248,7 +248,7 @@ class _Reading:
     def table(self, table: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any] | None:
         return self.value(table, name, where, read_table)
 
-    def told(self, value: object) -> tuple[Finding, ...]:
+    def saved_findings(self, value: object) -> tuple[Finding, ...]:
         """What the observer had to say, in the one shape of findings."""
         if value is not None and not isinstance(value, list):
             self.note("findings", "list")
@@ -285,8 +285,8 @@ class _Reading:
             self.note(where, "node with an id and the role broker or controller")
             return None
         at = f"{where}."
-        told = table.get("describe_quorum")
-        quorum = told if isinstance(told, dict) and "error" in told else {}
+        answer = table.get("describe_quorum")
+        quorum = answer if isinstance(answer, dict) and "error" in answer else {}
         return RawNode(
             id=id,
             role=role,

@@ -79,8 +79,8 @@ def observation_of(
     )
     quorum = observation.quorum
     committed = None if quorum is None else quorum.high_watermark
-    told = {id: log if committed is None else changed(log, high_watermark=committed) for id, log in known.items()}
-    return changed(observation, logs=told, findings=tuple(found))
+    bounded = {id: log if committed is None else changed(log, high_watermark=committed) for id, log in known.items()}
+    return changed(observation, logs=bounded, findings=tuple(found))
 
 
 def chroot_seen(raw: RawObservation, paths: Iterable[str]) -> str | None:

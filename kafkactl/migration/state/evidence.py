@@ -259,8 +259,8 @@ def _log(observation: Observation, memory: Memory) -> LogFacts | None:
     that is not of now (`is_old`).
     """
     live = {controller.id for controller in observation.controllers if answers(controller)}
-    told = {id: log for id, log in observation.logs.items() if log.end_offset > 0}
-    every = {id: log for id, log in told.items() if not is_old(log, observation, memory)}
+    with_records = {id: log for id, log in observation.logs.items() if log.end_offset > 0}
+    every = {id: log for id, log in with_records.items() if not is_old(log, observation, memory)}
     chosen = [log for id, log in sorted(every.items()) if id in live] or [every[id] for id in sorted(every)]
     return max(chosen, key=lambda facts: (facts.epoch, facts.end_offset), default=None)
 
@@ -282,12 +282,14 @@ def _kraft_state(observation: Observation, log: LogFacts | None, memory: Memory)
     Kafka 4 neither migrates nor keeps the record in its snapshots: a cluster that runs it, or has a metadata.version of
     it, has no migration before it any more.
     """
-    told = [state_metric(controller) for controller in observation.controllers]
-    told.append(_state_in_log(observation, log, memory))
+    reported = [state_metric(controller) for controller in observation.controllers]
+    reported.append(_state_in_log(observation, log, memory))
     in_logs = {facts.migration_state for facts in observation.logs.values()}
     if ZkMigrationState.POST_MIGRATION in in_logs:  # also in an old one
         return ZkMigrationState.POST_MIGRATION
-    found = max((state for state in told if state is not None), key=lambda state: _ADVANCE.get(state, 0), default=None)
+    found = max(
+        (state for state in reported if state is not None), key=lambda state: _ADVANCE.get(state, 0), default=None
+    )
     if found is None and _is_of_kafka_4(observation, log):
         return ZkMigrationState.POST_MIGRATION
     return _by_brokers_on_kraft(observation) if found is None else found
@@ -395,13 +397,13 @@ def cluster_time_ms(observation: Observation, log: LogFacts | None) -> int:
     answer comes right behind the tree; the log may be read much later, where a node or a hook is slow.
     """
     quorum = observation.quorum
-    told = (
+    times_ms = (
         []
         if quorum is None
         else [voter.last_caught_up_timestamp_ms for voter in quorum.voters if voter.id == quorum.leader_id]
     )
-    told.append(None if log is None else log.last_ms)
-    return next((time_ms for time_ms in told if time_ms is not None and time_ms > 0), observation.time_ms)
+    times_ms.append(None if log is None else log.last_ms)
+    return next((time_ms for time_ms in times_ms if time_ms is not None and time_ms > 0), observation.time_ms)
 
 
 def _age_ms(since_ms: int, now_ms: int) -> int | None:

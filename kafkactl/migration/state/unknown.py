@@ -76,8 +76,8 @@ _OF_THE_OBSERVER: Final = frozenset({"zookeeper-of-another-cluster"})
 
 def several_clusters(e: Evidence) -> tuple[Finding, ...]:
     """What says that the observation is not of one cluster and all of its nodes: then nothing follows from it."""
-    told = (finding for finding in e.observation.findings if finding.id in _OF_THE_OBSERVER)
-    return (*told, *e.identities.findings, *different_clusters(e))
+    by_observer = (finding for finding in e.observation.findings if finding.id in _OF_THE_OBSERVER)
+    return (*by_observer, *e.identities.findings, *different_clusters(e))
 
 
 def different_clusters(e: Evidence) -> Iterator[Finding]:

@@ -129,11 +129,11 @@ def _look(inventory: Inventory) -> Observation:
     """
     captured = observe(inventory, timeout_ms=LOOK_MS, asks_zookeeper_brokers=False)
     if captured.znodes is None:
-        told = next(
+        reason = next(
             (finding.message for finding in captured.raw.findings if finding.id == "zookeeper-not-observed"), ""
         )
         raise UnreachableError(
-            f"ZooKeeper {inventory.zookeeper.connect}: {told}",
+            f"ZooKeeper {inventory.zookeeper.connect}: {reason}",
             id="zookeeper-unreachable",
             next_step="Bring ZooKeeper back, then run this again: it looks first.",
         )

@@ -140,9 +140,9 @@ def _after_conversion(watcher: QuorumWatcher) -> tuple[Finding | None, Sequence[
     state = watch_until(watcher, everywhere, within_ms=watcher.policy.settle_ms)
     if state is None or not is_converted(state):
         return _not_well(None, state), ()
-    told = [_edit_configs(state)]
+    findings = [_edit_configs(state)]
     if behind := _without_level(state):
-        told.append(
+        findings.append(
             warning(
                 "conversion-not-seen-everywhere",
                 f"nodes {', '.join(map(str, behind))}",
@@ -150,7 +150,7 @@ def _after_conversion(watcher: QuorumWatcher) -> tuple[Finding | None, Sequence[
                 nodes=behind,
             )
         )
-    return None, told
+    return None, findings
 
 
 def _without_level(state: QuorumState) -> list[int]:

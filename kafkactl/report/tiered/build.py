@@ -174,10 +174,10 @@ def _bytes_by_finding(findings: Findings) -> Iterator[Bars]:
         costs[finding["id"]] += finding["evidence"].get("bytes", 0)
     rows = [(id, (count,)) for id, count in costs.most_common() if count]
     if rows:
-        told = ", ".join(f"{id} {size_text(values[0])}" for id, values in rows)
+        by_id = ", ".join(f"{id} {size_text(values[0])}" for id, values in rows)
         yield Bars(
             title="Bytes by reason",
-            text=f"The bytes that the findings of each kind are about: {told}. One segment may be in several.",
+            text=f"The bytes that the findings of each kind are about: {by_id}. One segment may be in several.",
             series=(Series("bytes", "warn"),),
             rows=tuple(rows),
             unit="bytes",
@@ -228,8 +228,8 @@ def _shown(findings: Findings) -> Iterator[Mapping[str, Any]]:
             left[finding["id"]] += 1
     if left:
         total = sum(left.values())
-        told = ", ".join(f"{count:,} {id}" for id, count in left.most_common(10))
-        text = f"{total:,} more {plural('finding', total)} of these kinds: {told}"
+        by_id = ", ".join(f"{count:,} {id}" for id, count in left.most_common(10))
+        text = f"{total:,} more {plural('finding', total)} of these kinds: {by_id}"
         yield {"id": "", "severity": severity, "subject": "", "message": text, "next_step": "All of them: -o json."}
 
 

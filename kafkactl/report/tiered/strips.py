@@ -147,14 +147,14 @@ def _ranges(lane: LaneDict) -> str:
 def orphan_bars(ages: OrphanAgesDict) -> Bars:
     """The orphaned copies of a topic by age."""
     oldest = "" if ages["oldest_ms"] is None else f"; the oldest is {age_text(ages['oldest_ms'])} old"
-    told = "; ".join(
+    by_age = "; ".join(
         f"{_age_name(part)}: {part['segments']:,} with {size_text(part['bytes'])}"
         for part in ages["by_age"]
         if part["segments"]
     )
     return Bars(
         title="Age of orphaned copies",
-        text=f"{_segments(ages)} whose copy began and never ended{oldest}. By age: {told or 'not known'}.",
+        text=f"{_segments(ages)} whose copy began and never ended{oldest}. By age: {by_age or 'not known'}.",
         series=(Series("segments", "warn"),),
         rows=tuple((_age_name(part), (part["segments"],)) for part in ages["by_age"]),
     )
@@ -212,8 +212,8 @@ def metadata_strip(partitions: Sequence[MetadataPartitionDict], findings: Iterab
     count = counted(len(partitions), "metadata partition")
     whole = sum(bool(row["complete"]) for row in partitions)
     words = {at: _words(drawn.get(at, ())) for at in ordered if at in by_partition}
-    told = [f"partition {at}: {'; '.join(texts)}" for at, texts in words.items() if texts]
-    troubled = f" In {first_few(told, _TOLD_PARTITIONS)}." if told else ""
+    faults = [f"partition {at}: {'; '.join(texts)}" for at, texts in words.items() if texts]
+    troubled = f" In {first_few(faults, _TOLD_PARTITIONS)}." if faults else ""
     more = f" The first {LANES} of {len(ordered):,} are drawn." if len(ordered) > LANES else ""
     return Strip(
         title="Records of the metadata topic",

@@ -276,10 +276,10 @@ def check_broker_listeners(view: ConfigView) -> Iterator[Problem]:
 
 def check_routable(view: ConfigView) -> Iterator[Problem]:
     """0.0.0.0 leads nowhere."""
-    told = [*view.advertised_broker_listeners]
+    advertised = [*view.advertised_broker_listeners]
     if view.rules.advertises_controllers:
-        told += view.advertised_controller_listeners
-    if any(listener.host == "0.0.0.0" for listener in told):
+        advertised += view.advertised_controller_listeners
+    if any(listener.host == "0.0.0.0" for listener in advertised):
         words = "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0."
         next_step = "Use a routable IP address or a host name."
         yield Problem(

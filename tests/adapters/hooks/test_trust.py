@@ -75,7 +75,7 @@ def world_of(inventory: Inventory) -> LiveWorld:
 
 
 def request(verb: Verb, **extra: str) -> Request:
-    return Request(verb=verb, node=1, phase="kraft", seq=12, told="", text=NEW, extra=extra)
+    return Request(verb=verb, node=1, phase="kraft", seq=12, instruction="", text=NEW, extra=extra)
 
 
 # --- directories of a node's own file -------------------------------------------------------------------------------

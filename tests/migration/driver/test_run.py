@@ -218,7 +218,7 @@ def test_without_hooks_an_operator_does_it_all(tmp_path: Path) -> None:
     events = []
 
     def operator(request):
-        events.append(request.told)
+        events.append(request.instruction)
         world.carry_out(request)
 
     world.operator = operator
