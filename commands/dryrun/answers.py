@@ -46,14 +46,14 @@ class Opened(NamedTuple):
 
 
 Shown = TypeVar("Shown", "Answer", "ReportDict")
-Play = Callable[[Opened], tuple[Shown, "Verdict"]]
+Ask = Callable[[Opened], tuple[Shown, "Verdict"]]
 Show = Callable[[Page, Shown], None]
 
 
 def give(
-    common: Common, kind: str, play: Play[Shown], show: Show[Shown], *, at: int | None = None, restarts: bool = False
+    common: Common, kind: str, ask: Ask[Shown], show: Show[Shown], *, at: int | None = None, restarts: bool = False
 ) -> NoReturn:
-    """Ask every cluster and print what `play` answers: its payload and its verdict."""
+    """Ask every cluster and print what `ask` answers: its payload and its verdict."""
     from kafkactl.errors import KafkactlError
 
     opened = open_contexts(common, at=at, restarts=restarts)
@@ -61,9 +61,9 @@ def give(
         for result in opened.each():
             if isinstance(result, KafkactlError):
                 raise result
-            payload, verdict = play(result)
+            payload, verdict = ask(result)
             emit(kind, payload, render=show, exit_code=verdict.exit_code)
-    _give_several(kind, play, show, opened)
+    _give_several(kind, ask, show, opened)
 
 
 class Reading(NamedTuple):
@@ -199,7 +199,7 @@ def _source(chosen: Chosen, loaded: Loaded) -> Source:
 # --- several clusters ---------------------------------------------------------------------------------------------
 
 
-def _give_several(kind: str, play: Play[Shown], show: Show[Shown], opened: Reading) -> NoReturn:
+def _give_several(kind: str, ask: Ask[Shown], show: Show[Shown], opened: Reading) -> NoReturn:
     from kafkactl.errors import KafkactlError
     from kafkactl.operations.dryrun import heaviest
 
@@ -210,7 +210,7 @@ def _give_several(kind: str, play: Play[Shown], show: Show[Shown], opened: Readi
         try:
             if isinstance(result, KafkactlError):
                 raise result
-            payload, verdict = play(result)
+            payload, verdict = ask(result)
         except KafkactlError as error:
             failed.append((chosen, error))
         else:

@@ -153,7 +153,7 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
 
     observed = _observed(common, scenario.watches(asked)) if common.from_cluster and scenario.watches else None
 
-    def play(opened: Opened) -> tuple[Answer, Verdict]:
+    def ask(opened: Opened) -> tuple[Answer, Verdict]:
         context = opened.context if observed is None else changed(opened.context, observed=observed)
         found = run(scenario.name, context, asked)
         prediction = prediction_of(common, found, opened)
@@ -165,7 +165,7 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
         return {**opened.frame, **prediction, "details": details}, found.verdict
 
     is_restart = scenario.needs is Needs.STARTS
-    give(common, "dryrun.prediction", play, show_prediction, at=scenario.at(asked), restarts=is_restart)
+    give(common, "dryrun.prediction", ask, show_prediction, at=scenario.at(asked), restarts=is_restart)
 
 
 def _observed(common: Common, added: frozenset[int]) -> Observed:

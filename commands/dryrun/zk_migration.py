@@ -104,7 +104,7 @@ def _write_page(path: str, payload: Mapping[str, Any], copy: PredictedCopy) -> N
     """The page of `--html`."""
     from kafkactl.operations.dryrun.copy import ABOUT
     from kafkactl.operations.dryrun.outputs import write_report
-    from kafkactl.report.build import Played
+    from kafkactl.report.build import SimulatedScenario
 
-    write_report(path, [Played(answer=plain_values(payload), about=ABOUT)], copy.image)
+    write_report(path, [SimulatedScenario(answer=plain_values(payload), about=ABOUT)], copy.image)
     say(f"The report is in {path}.")

@@ -143,8 +143,8 @@ def with_lives(state: QuorumState, observation: Observation) -> QuorumState:
         leader_id=last.leader_id,
         leader_epoch=last.leader_epoch,
         high_watermark=last.high_watermark,
-        voters=tuple(_told(voter, found[voter.key]) for voter in last.voters),
-        observers=tuple(_told(observer, found[observer.key]) for observer in last.observers),
+        voters=tuple(_with_life(voter, found[voter.key]) for voter in last.voters),
+        observers=tuple(_with_life(observer, found[observer.key]) for observer in last.observers),
     )
 
 
@@ -166,8 +166,8 @@ def unproven(state: QuorumState) -> QuorumState:
     )
     return changed(
         state,
-        voters=tuple(_told(voter, unknown) for voter in state.voters),
-        observers=tuple(_told(observer, unknown) for observer in state.observers),
+        voters=tuple(_with_life(voter, unknown) for voter in state.voters),
+        observers=tuple(_with_life(observer, unknown) for observer in state.observers),
         findings=(*state.findings, finding),
     )
 
@@ -238,8 +238,10 @@ def at_a_glance(state: QuorumState, *, alive_within_ms: int = ALIVE_WITHIN_MS) -
     """
     return changed(
         state,
-        voters=tuple(_told(voter, _glimpse(voter, state, alive_within_ms)) for voter in state.voters),
-        observers=tuple(_told(observer, _glimpse(observer, state, alive_within_ms)) for observer in state.observers),
+        voters=tuple(_with_life(voter, _glimpse(voter, state, alive_within_ms)) for voter in state.voters),
+        observers=tuple(
+            _with_life(observer, _glimpse(observer, state, alive_within_ms)) for observer in state.observers
+        ),
     )
 
 
@@ -348,7 +350,7 @@ def _last_fetch(replica: Replica, state: QuorumState) -> str:
     return ", and never fetched from this leader" if age_ms is None else f"; its last fetch was {age_ms} ms before"
 
 
-def _told(replica: Replica, life: Life) -> Replica:
+def _with_life(replica: Replica, life: Life) -> Replica:
     return changed(replica, alive=life.alive, evidence=life.reason)
 
 

@@ -23,7 +23,7 @@ SHOWN_FINDINGS: Final = 50
 
 
 @frozen
-class Played:
+class SimulatedScenario:
     """One answer, the cluster when its event has happened (None: nothing changes), and what the scenario is about."""
 
     answer: Mapping[str, Any]
@@ -32,16 +32,20 @@ class Played:
 
 
 def report_of(
-    played: Sequence[Played], before: Cluster, *, timeline: Timeline | None = None, written_by: str = "kafkactl"
+    simulated: Sequence[SimulatedScenario],
+    before: Cluster,
+    *,
+    timeline: Timeline | None = None,
+    written_by: str = "kafkactl",
 ) -> Report:
     """One report of one or several scenarios, all of one log."""
-    first = played[0].answer
+    first = simulated[0].answer
     shared = [
-        text for text in first["assumptions"] if all(text in scenario.answer["assumptions"] for scenario in played)
+        text for text in first["assumptions"] if all(text in scenario.answer["assumptions"] for scenario in simulated)
     ]
-    several = len(played) > 1
-    verdict = max((scenario.answer["verdict"] for scenario in played), key=_WEIGHTS.index)
-    sections = tuple(_section(scenario, number, before, shared) for number, scenario in enumerate(played))
+    several = len(simulated) > 1
+    verdict = max((scenario.answer["verdict"] for scenario in simulated), key=_WEIGHTS.index)
+    sections = tuple(_section(scenario, number, before, shared) for number, scenario in enumerate(simulated))
     return Report(
         title="Dry-run report" if several else f"Dry run: {title_of(first)}",
         verdict=verdict,
@@ -74,16 +78,16 @@ def title_of(answer: Mapping[str, Any]) -> str:
     return " ".join([answer["scenario"], *([", ".join(words)] if words else [])])
 
 
-def _section(played: Played, number: int, before: Cluster, shared: Sequence[str]) -> Section:
-    answer = played.answer
+def _section(simulated: SimulatedScenario, number: int, before: Cluster, shared: Sequence[str]) -> Section:
+    answer = simulated.answer
     findings = sorted(answer["findings"], key=lambda found: _SEVERITIES.index(found["severity"]))
     blocks: list[Block] = [*pictures(answer["effects"])]
-    if played.after is not None:
-        blocks += loads(before, played.after)
+    if simulated.after is not None:
+        blocks += loads(before, simulated.after)
     return Section(
         anchor=f"scenario-{number + 1}",
         title=title_of(answer),
-        about=played.about,
+        about=simulated.about,
         verdict=answer["verdict"],
         findings=tuple(findings[:SHOWN_FINDINGS]) + _rest(findings[SHOWN_FINDINGS:]),
         blocks=(*_facts(answer["effects"]), *blocks, *tables(answer["effects"])),

@@ -25,7 +25,7 @@ BANNED: Final = {
     r"\b(put|puts) in(to)? (its|their) place\b": "install",
     r"\b(play|plays|played|playing)\b": "simulate",
     r"\bbegun and left\b": "interrupted",
-    r"(?<!there )(?<!There )(?<!where )\b(is|are|was|were) no (?!longer\b|more than\b|later\b|older\b)": "is not a",
+    r"(?<!there )(?<!There )(?<!where )\b(is|are|was|were) no (?!(longer|later|older|more than|op)\b)": "is not a",
     r"\bcounts? for nothing\b|\bcounts (as|until|here|silently)\b": "takes effect, is ignored",
     r"\bwants\b": "requires",
     r"\b(speaks?|spoke|spoken) (with|to|otherwise)\b": "connects to",

@@ -95,14 +95,14 @@ class _Look:
         self._errors: list[UnreachableError] = []
 
     def view(self, *, with_log: bool) -> FeatureView:
-        self._check_anybody_there()
+        self._check_any_node_answers()
         no_leader = self.ask_quorum()
         self._ask_cluster()
         if self.quorum is None and self.cluster is None:
             self._check_can_learn(no_leader)
         places = self._places()
         found = self._seats(places)
-        if with_log or self._somebody_is_missing(found):
+        if with_log or self._is_any_node_missing(found):
             if self.registrations is None and self.log_error is None:
                 self._read_log(no_leader)
             found = self._seats(places)
@@ -178,7 +178,7 @@ class _Look:
             what = "the cluster id and its nodes are unknown"
             self.findings.append(_not_seen("cluster-not-seen", "cluster", what, error))
 
-    def _check_anybody_there(self) -> None:
+    def _check_any_node_answers(self) -> None:
         """Raise UnreachableError if no node named at the start answers, or if one is of the other kind."""
         answers = self._client.versions(self._client.bootstrap)
         for address, answer in answers.items():
@@ -251,7 +251,7 @@ class _Look:
         self.findings = [finding for finding in self.findings if finding.id != "cluster-not-seen"]
         return cluster_id
 
-    def _somebody_is_missing(self, found: Sequence[Seat]) -> bool:
+    def _is_any_node_missing(self, found: Sequence[Seat]) -> bool:
         known = {seat.id for seat in found if seat.addresses}
         replicas = () if self.quorum is None else (*self.quorum.voters, *self.quorum.observers)
         return self._client.role is Listener.CONTROLLER or any(replica.id not in known for replica in replicas)

@@ -38,7 +38,7 @@ FORWARDED_MS = 65_000
 REQUEST_MS = 20_000.0
 _SOON_MS = 1_000.0
 _NOT_LEADER = 6
-_NOT_TOLD = frozenset({"request-not-supported", "cluster-not-described"})
+_NOT_REPORTED = frozenset({"request-not-supported", "cluster-not-described"})
 
 
 class LiveQuorum:
@@ -254,7 +254,7 @@ def _cluster_id(client: Client) -> str | UnreachableError:
     try:
         return client.cluster().cluster_id
     except UnreachableError as error:
-        if error.id not in _NOT_TOLD:
+        if error.id not in _NOT_REPORTED:
             raise
         return UnreachableError(
             "the controllers do not tell to which cluster they belong",

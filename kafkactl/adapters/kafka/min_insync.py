@@ -47,7 +47,7 @@ def observe_min_insync(client: Client, view: FeatureView) -> MinInsync:
             continue
         listener = Listener.BROKER if seat.role is Role.BROKER else Listener.CONTROLLER
         with client.sibling(listener, seat.addresses, timeout_ms=PATIENCE_MS) as asking:
-            config = _told(asking, seat.id)
+            config = _min_insync_config(asking, seat.id)
         if config is None:
             unread.append(f"{seat.role.value} {seat.id}")
         elif seat.role is Role.BROKER:
@@ -66,7 +66,7 @@ def observe_min_insync(client: Client, view: FeatureView) -> MinInsync:
     )  # fmt: skip
 
 
-def _told(client: Client, node_id: int) -> Mapping[str, Any] | None:
+def _min_insync_config(client: Client, node_id: int) -> Mapping[str, Any] | None:
     for address in client.bootstrap:
         try:
             configs = describe_own(client, address, node_id, [MIN_INSYNC])

@@ -20,7 +20,7 @@ _RIGHTS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def told_by_visits(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:
+def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:
     """Findings about the observation itself: what could not be asked, and where answers contradict each other."""
     yield from _not_asked(visits)
     yield from _denied(visits)

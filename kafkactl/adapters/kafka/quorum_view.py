@@ -19,7 +19,7 @@ from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, check_role
 from kafkactl.adapters.kafka.connection import Connection
-from kafkactl.adapters.kafka.quorum_findings import told_by_visits
+from kafkactl.adapters.kafka.quorum_findings import visit_findings
 from kafkactl.adapters.kafka.quorum_glance import glance, leaders_visit
 from kafkactl.adapters.kafka.quorum_visit import (
     BOOTSTRAP_SERVERS,
@@ -319,7 +319,7 @@ def assembled(
         configured=_voters_configured(visits),
         alive_within_ms=_alive_within_ms(visits),
     )
-    return changed(state, findings=state.findings + tuple(told_by_visits(state, visits, disks)))
+    return changed(state, findings=state.findings + tuple(visit_findings(state, visits, disks)))
 
 
 def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:

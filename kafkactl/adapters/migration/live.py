@@ -174,6 +174,6 @@ def _address(node: InventoryNode) -> Address:
     return Address(host.strip("[]"), int(port))
 
 
-def read_beside(inventory: Inventory, name: str) -> Path:
+def path_next_to(inventory: Inventory, name: str) -> Path:
     """A path of the inventory, relative to its folder."""
     return Path(inventory.file).parent / name

@@ -276,7 +276,7 @@ class Input:
     ONE_OF: ClassVar = (("set", "delete"),)
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The change of the configuration. Raises InputError `unknown-entity`."""
     entity = parse_entity(asked.entity)
     return alter_config(
@@ -307,7 +307,7 @@ SCENARIO: Final = Scenario(
     """,
     about="A configuration changes.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=(
         "kafkactl dryrun alter-config /disk1/__cluster_metadata-0 --entity topic:orders --set min.insync.replicas=2",
         "kafkactl dryrun alter-config /disk1/__cluster_metadata-0 --entity cluster --delete log.retention.ms",

@@ -359,7 +359,7 @@ class Input:
     seed: Number = 0
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The event, on a quorum as it was observed where it was asked."""
     seen, own = context.observed, context.cluster_id
     if seen is not None and None not in (seen.cluster_id, own) and seen.cluster_id != own:
@@ -423,7 +423,7 @@ SCENARIO: Final = Scenario(
     """,
     about="Voters are lost, added or removed: does the quorum live on?",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=(
         "kafkactl dryrun controllers /disk1/__cluster_metadata-0 --lose 2,3",
         "kafkactl dryrun controllers /disk1/__cluster_metadata-0 --down 3 --remove 2",

@@ -210,7 +210,7 @@ class Input:
     topics: Texts = ()
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The election that is asked for. Raises InputError `invalid-partition-name`."""
     wanted = [parse_partition(text) for text in asked.topics]
     return elect_leaders(context.image, context.facts, asked.type, wanted)
@@ -233,7 +233,7 @@ SCENARIO: Final = Scenario(
     help="What kafka-leader-election.sh would do.",
     about="What kafka-leader-election.sh would do.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=(
         "kafkactl dryrun elect-leaders /disk1/__cluster_metadata-0 --type preferred",
         "kafkactl dryrun elect-leaders /disk1/__cluster_metadata-0 --type unclean --topic orders:3",

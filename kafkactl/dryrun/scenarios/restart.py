@@ -131,7 +131,7 @@ class Input:
     node: int | None = None
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """What a node makes of the log from each point at which it may start."""
     return restart(context.image, context.facts, context.started, asked.node, context.voters)
 
@@ -145,7 +145,7 @@ SCENARIO: Final = Scenario(
     """,
     about="What a node that starts on this log would believe, where it is not what the controller knows.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=("kafkactl dryrun restart /disk1/__cluster_metadata-0",),
     options=(Option("node", "The node whose files these are; for the record.", metavar="ID"),),
     effects=("differences", "starts"),

@@ -113,7 +113,7 @@ def check_promises(case: Case) -> Iterator[Finding]:
                 f"feature {change.name}",
                 f"{change.name} cannot go back from {level_name(change.name, change.after)} to "
                 f"{level_name(change.name, change.before)}",
-                f"To undo: {change.way_back}.",
+                f"To undo: {change.how_to_undo}.",
             )
         if change.after > change.before and not is_known_level(change.name, change.after):
             yield warning(

@@ -77,7 +77,7 @@ NUMBERS: Final[Mapping[str, str]] = {
     "config-of-absent-broker": "C-60",
 }
 # Of what the tree alone says: these have a check of their own, or hold in some stages only.
-_TOLD_ELSEWHERE: Final = frozenset(
+_REPORTED_ELSEWHERE: Final = frozenset(
     {"reassignment-before-migration", "legacy-reassignment-lost", "topic-deletion-before-migration"}
 )
 _FORWARD_ONLY: Final = frozenset({"stale-migration-znode"})
@@ -91,7 +91,7 @@ def _tree(case: CheckCase) -> Said:
     copied = case.tree.migration is not None and case.tree.migration.metadata_offset > 0
     is_holder_unseen = copied and case.tree.controller is None and not case.lacks("/controller")
     for finding in (*case.tree.findings, *check_tree(case.tree)):
-        if finding.id in _TOLD_ELSEWHERE or (finding.id in _FORWARD_ONLY and case.stage not in FORWARD):
+        if finding.id in _REPORTED_ELSEWHERE or (finding.id in _FORWARD_ONLY and case.stage not in FORWARD):
             continue
         if finding.id == "stale-migration-znode" and is_holder_unseen:
             yield Unknown("/migration records a completed copy, and who holds /controller was not observed")

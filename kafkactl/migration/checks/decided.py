@@ -48,7 +48,7 @@ def _decided(case: CheckCase) -> Said:
     found = decided_differences(
         (*case.brokers, *case.controllers), dynamic=cluster_configs(case), rendered=case.stage is Stage.BEFORE
     )
-    yield from difference_findings(difference for difference in found if not _told_elsewhere(case, difference))
+    yield from difference_findings(difference for difference in found if not _is_reported_elsewhere(case, difference))
 
 
 def cluster_configs(case: CheckCase) -> Mapping[str, str]:
@@ -59,7 +59,7 @@ def cluster_configs(case: CheckCase) -> Mapping[str, str]:
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
-def _told_elsewhere(case: CheckCase, difference: Difference) -> bool:
+def _is_reported_elsewhere(case: CheckCase, difference: Difference) -> bool:
     """C-20 reports a policy that controllers lack while ZooKeeper is there."""
     is_policy = difference.setting.type == "class" and difference.setting.key.endswith("policy.class.name")
     return is_policy and case.stage is not Stage.FINAL and "" in difference.controllers

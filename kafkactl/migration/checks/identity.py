@@ -183,12 +183,12 @@ def _bugs(case: CheckCase, version: str, at: tuple[int, int, int], nodes: list[s
     yield warning(
         "release-with-migration-bugs",
         ", ".join(nodes),
-        f"{text}: {_told(found)}",
+        f"{text}: {_listed(found)}",
         issues=[bug.issue for bug in found],
     )
 
 
-def _told(bugs: Iterable[Bug]) -> str:
+def _listed(bugs: Iterable[Bug]) -> str:
     return "; ".join(f"{bug.issue} ({bug.effect})" for bug in bugs)
 
 

@@ -285,7 +285,7 @@ def _directories(case: CheckCase) -> Iterator[Finding]:
             )
 
 
-def _formatted_anew(case: CheckCase) -> Iterator[Finding]:
+def _formatted_again(case: CheckCase) -> Iterator[Finding]:
     """5.4: meta.properties of version 1 cannot be read by a broker on ZooKeeper."""
     for node in case.brokers:
         if (node.meta_properties or {}).get("version") == "1":
@@ -304,5 +304,5 @@ ROWS: Final = (
     Row(check="X-4", title="a quorum for a migration", stages=frozenset({Stage.BURNT}), look=_burnt),
     Row(check="X-4", title="no flag after the end", stages=frozenset({Stage.FINAL}), look=_flag_again),
     Row(check="X-7.2", title="directory ids", stages=ALWAYS, look=_directories),
-    Row(check="X-2", title="the rollback of each broker", stages=CLAIMED, look=_formatted_anew),
+    Row(check="X-2", title="the rollback of each broker", stages=CLAIMED, look=_formatted_again),
 )

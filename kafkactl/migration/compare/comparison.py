@@ -67,7 +67,7 @@ _ENTITIES: Final[tuple[Look, ...]] = (
     compare_cluster.producer_ids,
 )
 # What lies outside of the topics: few in any cluster, so that they are compared in every observation.
-BESIDE_TOPICS: Final[tuple[Look, ...]] = (
+OTHER_THAN_TOPICS: Final[tuple[Look, ...]] = (
     compare_topics.topic_configs,
     compare_configs.broker_configs,
     compare_configs.quotas,

@@ -19,7 +19,7 @@ from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.plan.step import Move, Progress, Step
 from kafkactl.migration.render.facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, cluster_facts, node_file
-from kafkactl.migration.render.folder import FromFolder, from_folder, told_of
+from kafkactl.migration.render.folder import FromFolder, difference_text, from_folder
 from kafkactl.migration.render.hand_edits import HandEdit, HandEdits, edit_finding, hand_edit
 from kafkactl.migration.render.node import render
 
@@ -136,7 +136,11 @@ class RenderedFiles:
         the operator: where the files come from, and what of them is not as rendered.
         """
         lines = [_RENDERED if self.folder is None else f"files: those of {self.folder}"]
-        lines += [told_of(file) for file in self._of_the_folder(steps) if isinstance(file, FromFolder) and file.differs]
+        lines += [
+            difference_text(file)
+            for file in self._of_the_folder(steps)
+            if isinstance(file, FromFolder) and file.differs
+        ]
         if self._rendered is not None and self._rendered != journal.memory.rendered:
             journal.append("rendered", {"folder": self._rendered})
         for edit in self._seen_edits(seen):

@@ -19,7 +19,7 @@ from kafkactl.migration.plan.step import File, Move, Progress, Step
 from kafkactl.migration.state.names import State
 
 
-class WayBack:
+class RollbackRoute:
     """`plan_rollback`, with what the journal remembers: the same list that `rollback --dry-run` shows."""
 
     def __init__(self, inventory: Inventory, *, accepted: frozenset[str] = frozenset()) -> None:
@@ -43,7 +43,7 @@ def remembered_of(memory: JournalState) -> Remembered:
     )
 
 
-class WayForward:
+class ForwardRoute:
     """`plan_forward`, up to the point of no return or, for `finalize`, over it."""
 
     def __init__(self, inventory: Inventory, *, finalize: bool = False) -> None:

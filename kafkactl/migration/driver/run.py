@@ -26,8 +26,8 @@ from kafkactl.migration.driver.ports import DoneStep, RunResult
 from kafkactl.migration.driver.routes import prepares_quorum
 from kafkactl.migration.driver.steps import (
     ACTS,
-    SEEN_BY_THEMSELVES,
-    SEEN_TWICE_ALREADY,
+    CONFIRMED_ALREADY,
+    WITHOUT_OBSERVATION,
     RunContext,
     StepPlan,
     phase_of,
@@ -358,7 +358,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
     def _gate(self, step: Step, *, asked: bool, limit_ms: int | None = None) -> Finding | None:
         """Wait until a step's gate was seen open twice; the reason where it stays closed."""
         key = (step.action.value, step.target)
-        if key[0] in SEEN_BY_THEMSELVES or is_blind(self.context, step, asked=asked):
+        if key[0] in WITHOUT_OBSERVATION or is_blind(self.context, step, asked=asked):
             self.seen_done.add(key)
             return None
         patience, clock = self.context.patience, self.context.world.clock
@@ -382,7 +382,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             closed = tuple(finding.message for finding in findings) or why_closed(self.context, step, route, seen)
             if not closed:
                 opened_ms = clock.now_ms() if opened_ms is None else opened_ms
-                if clock.now_ms() - opened_ms >= patience.apart_ms or key[0] in SEEN_TWICE_ALREADY:
+                if clock.now_ms() - opened_ms >= patience.apart_ms or key[0] in CONFIRMED_ALREADY:
                     return None
                 clock.sleep_ms(patience.apart_ms - (clock.now_ms() - opened_ms))
                 continue

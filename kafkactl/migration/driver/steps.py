@@ -261,11 +261,11 @@ ACTS: Final[Mapping[str, Act]] = {
     "wipe-disk": _wipe,
 }
 
-SEEN_BY_THEMSELVES: Final = frozenset({"wait-broker-follows-controller", "wipe-disk"})
+WITHOUT_OBSERVATION: Final = frozenset({"wait-broker-follows-controller", "wipe-disk"})
 """Actions whose end no observation may show: what they looked at themselves has to do, and the start behind them."""
 
 
-SEEN_TWICE_ALREADY: Final = frozenset(
+CONFIRMED_ALREADY: Final = frozenset(
     {
         "put-config",
         "restore-config",

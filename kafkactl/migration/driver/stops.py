@@ -19,7 +19,7 @@ _CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops al
 # Nothing shows these from outside, or not yet: what is planned and formatted is not started.
 _EARLY: Final = frozenset({"M0", "M1", "M2"})
 # From these the next ones follow automatically.
-_BY_ITSELF: Final = frozenset({"M4L", "M5", "M8", "M9", "M10"})
+_PASSED_AUTOMATICALLY: Final = frozenset({"M4L", "M5", "M8", "M9", "M10"})
 
 STOP_AT_ONCE: Final = frozenset(
     {
@@ -65,7 +65,11 @@ def disagreement(memory: JournalState, observed: str, seen: Observation) -> Find
     if None in places:
         return None  # a broken situation is reported by the plan
     before, now = (int(place) for place in places if place is not None)
-    if memory.pending is not None or memory.failed is not None or (now > before and remembered in _BY_ITSELF):
+    if (
+        memory.pending is not None
+        or memory.failed is not None
+        or (now > before and remembered in _PASSED_AUTOMATICALLY)
+    ):
         return None
     rows = list(_rows(memory, remembered, observed, seen))
     table = "; ".join(f"{row['what']}: journal {row['journal']}, observed {row['observed']}" for row in rows)

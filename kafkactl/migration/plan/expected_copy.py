@@ -29,9 +29,9 @@ def expected_copy(evidence: Evidence, state: State) -> CopyForecast | None:
         return None
     versions = {node.kafka_version for node in evidence.observation.nodes if node.kafka_version}
     version = min((version for text in versions for version in _known(text)), default=newest_with_zookeeper().version)
-    rules, told_of_release = rules_seen(version)
+    rules, release_findings = rules_seen(version)
     return forecast_copy(
-        evidence.tree, rules, secrets=shown_secrets(evidence.observation.controllers), findings=told_of_release
+        evidence.tree, rules, secrets=shown_secrets(evidence.observation.controllers), findings=release_findings
     )
 
 

@@ -29,7 +29,7 @@ from kafkactl.migration.state.unknown import several_clusters
 _RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
 # Started again on its old disk, a controller continues with the old log: a split brain within seconds.
 _FATAL_LEFTOVERS: Final = frozenset({"controller-disk-left-over", "migration-znode-left-over"})
-_BY_THE_WAY_BACK: Final = (
+_ROLLBACK_STATES: Final = (
     State.STALE_MIGRATION,
     State.STALE_CONTROLLER,
     State.QUORUM_WITHOUT_MIGRATION_FLAG,
@@ -86,7 +86,7 @@ def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = N
     """
     if several_clusters(e):
         return None
-    if situation.state in _BY_THE_WAY_BACK:
+    if situation.state in _ROLLBACK_STATES:
         steps: Iterable[Step] = rollback_of(e, situation, inventory).pending
     elif situation.state is State.FINALIZED_WITH_ZOOKEEPER_BROKER:
         steps = (step for step in kraft_steps(e) if step.state is Progress.PENDING)
@@ -118,8 +118,8 @@ def _repairable(finding: Finding, situation: Situation, e: Evidence) -> Finding:
     if situation.state not in _RESTARTABLE or finding.id != situation.state.value:
         return finding
     copy = expected_copy(e, situation.state)
-    dies = copy is not None and copy.outcome is CopyOutcome.DIES
-    return finding if dies else changed(finding, severity=Severity.WARNING)
+    exits = copy is not None and copy.outcome is CopyOutcome.EXITS
+    return finding if exits else changed(finding, severity=Severity.WARNING)
 
 
 def _steps(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[Step]:

@@ -95,7 +95,7 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
             f"{state} was not confirmed in two observations {APART_MS // 1000} s apart",
             apart_ms=apart_ms,
         )
-    if state in (State.M6, State.M7, State.M8, State.M9) and _stands_still(before, evidence):
+    if state in (State.M6, State.M7, State.M8, State.M9) and _does_not_advance(before, evidence):
         yield warning(
             "dual-write-stalled",
             "/migration",
@@ -104,7 +104,7 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
         )
 
 
-def _stands_still(before: Evidence, now: Evidence) -> bool:
+def _does_not_advance(before: Evidence, now: Evidence) -> bool:
     old, new = before.dual_write, now.dual_write
     grown = old.last is not None and new.last is not None and new.last > old.last
     return grown and old.offset == new.offset

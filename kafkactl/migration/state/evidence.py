@@ -43,7 +43,7 @@ class Holder(StrEnum):
     """Who holds `/controller`."""
 
     UNKNOWN = "unknown"
-    NOBODY = "nobody"
+    NONE = "nobody"
     ZOOKEEPER = "zookeeper"
     KRAFT = "kraft"
 
@@ -342,7 +342,7 @@ def _holder(observation: Observation, tree: KafkaTree | None) -> Holder:
         return Holder.UNKNOWN
     if observation.tree.get("/controller") is None:
         # Of a saved part of a tree, which has not even the znode that is never removed, nothing is known.
-        return Holder.NOBODY if observation.tree.get("/controller_epoch") is not None else Holder.UNKNOWN
+        return Holder.NONE if observation.tree.get("/controller_epoch") is not None else Holder.UNKNOWN
     if tree.controller is None:
         return Holder.UNKNOWN
     return Holder.KRAFT if tree.controller.is_kraft else Holder.ZOOKEEPER

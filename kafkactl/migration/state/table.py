@@ -140,8 +140,8 @@ def _foreign(e: Evidence) -> bool:
         return False
     claimed = None if e.tree is None or e.tree.controller is None else e.tree.controller.kraft_epoch
     newer = claimed is not None and e.log_epoch is not None and claimed > e.log_epoch
-    nobody = e.log is not None and not e.log.registrations
-    return newer or (nobody and not e.copy_in_log)
+    registers_none = e.log is not None and not e.log.registrations
+    return newer or (registers_none and not e.copy_in_log)
 
 
 def _claimed_uncopied(e: Evidence) -> bool:
@@ -169,13 +169,13 @@ def _rolling_back(e: Evidence) -> bool:
     if e.memory is Memory.COPIED:
         return True
     if e.memory is Memory.ABSENT:
-        return bool(e.flagged) or (down and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.NOBODY)
+        return bool(e.flagged) or (down and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.NONE)
     return down and e.kraft_state in (ZkMigrationState.MIGRATION, None)
 
 
 def _rolled_back(e: Evidence) -> bool:
     """The log is that of controllers that are gone, and ZooKeeper is as if they had never been."""
-    return _not_up(e) and e.holder in (Holder.ZOOKEEPER, Holder.NOBODY) and e.memory is Memory.ABSENT
+    return _not_up(e) and e.holder in (Holder.ZOOKEEPER, Holder.NONE) and e.memory is Memory.ABSENT
 
 
 def _copied(e: Evidence) -> bool:
@@ -200,8 +200,8 @@ def _lost_memory(e: Evidence) -> bool:
         return False
     if e.memory is not Memory.NOT_COPIED or e.tree is None or e.tree.migration is None:
         return True
-    made_anew = e.holder is Holder.KRAFT and e.tree.migration.version == 0 and not _is_version_untold(e)
-    return _since_copy(e) > (_WINDOW if made_anew else _WINDOW_OF_A_LOOK)
+    created_again = e.holder is Holder.KRAFT and e.tree.migration.version == 0 and not _is_version_untold(e)
+    return _since_copy(e) > (_WINDOW if created_again else _WINDOW_OF_A_LOOK)
 
 
 def _is_version_untold(e: Evidence) -> bool:
@@ -266,8 +266,8 @@ def _some_on_kraft(e: Evidence) -> bool:
 
 def _by_tree_alone(e: Evidence) -> bool:
     """Only ZooKeeper shows the brokers: one that is not in it any more, and not seen to be down, is on KRaft."""
-    tells = e.tree is not None and e.tree.knows_brokers and e.log is None
-    return tells and all(broker.on_kraft is None and broker.answers is not False for broker in e.brokers)
+    knows_brokers = e.tree is not None and e.tree.knows_brokers and e.log is None
+    return knows_brokers and all(broker.on_kraft is None and broker.answers is not False for broker in e.brokers)
 
 
 # --- the table ------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ def missing_evidence(evidence: Evidence) -> tuple[Finding, ...]:
     )
 
 
-def _claimed_by_nobody_known(e: Evidence) -> bool:
+def _claimed_by_unknown_node(e: Evidence) -> bool:
     return e.log is None and e.kraft_state is None and (e.controllers is Quorum.UP or e.holder is Holder.KRAFT)
 
 
@@ -49,7 +49,7 @@ _SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = 
         "whether one runs is not known",
     ),
     (
-        _claimed_by_nobody_known,
+        _claimed_by_unknown_node,
         "metadata log",
         "neither a log nor the metric of a controller was observed",
         "the state is that of znodes and brokers alone",

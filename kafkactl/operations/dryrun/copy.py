@@ -117,7 +117,7 @@ def _verdict(outcome: CopyOutcome) -> Verdict:
         CopyOutcome.LOSES: Verdict.DEGRADED,
         CopyOutcome.NEVER_STARTS: Verdict.REFUSED,
         CopyOutcome.NOT_KNOWN: Verdict.UNKNOWN,
-        CopyOutcome.DIES: Verdict.WEDGED,
+        CopyOutcome.EXITS: Verdict.WEDGED,
     }[outcome]
 
 

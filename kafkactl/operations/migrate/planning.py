@@ -68,7 +68,7 @@ def plan(observation: Observation, inventory: Inventory | None = None) -> Migrat
     return MigrationPlan(
         way=way,
         time_ms=observation.time_ms,
-        findings=each_once((*way.beside((*observation.findings, *release)), *way.findings, *then)),
+        findings=each_once((*way.weighed((*observation.findings, *release)), *way.findings, *then)),
         copy=copy,
         lacks=lacking(observation, way.state),
     )

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from kafkactl.tiered.pictures import AgeDict, LaneDict, LocalDict, OrphanAgesDict, OthersDict, PictureDict
 
 LANES: Final = 50  # metadata partitions in a picture
-_TOLD: Final = 4  # ranges that a text names
-_TOLD_PARTITIONS: Final = 8  # metadata partitions that a text names
+_NAMED_RANGES: Final = 4  # ranges that a text names
+_NAMED_PARTITIONS: Final = 8  # metadata partitions that a text names
 # What no reader is served from: how it is named, and its tone.
 _OTHERS: Final[Mapping[str, tuple[str, str]]] = {
     "orphan-copy": ("orphaned copies", "warn"),
@@ -44,7 +44,7 @@ def strip_of(picture: PictureDict) -> Strip:
     )
     return Strip(
         title=f"{picture['topic']}-{picture['partition']}",
-        text=" ".join(_told(picture)),
+        text=" ".join(_sentences(picture)),
         first=first,
         last=last,
         lanes=tuple(lanes),
@@ -99,7 +99,7 @@ def _span(part: Sequence[int], form: str, words: str) -> Span:
     return Span(part[0], part[1], form, f"{words}: {_range(part)}")
 
 
-def _told(picture: PictureDict) -> Iterator[str]:
+def _sentences(picture: PictureDict) -> Iterator[str]:
     """The numbers of a picture in sentences."""
     remote, local, both, holes = picture["remote"], picture["local"], _both(picture), picture["holes"]
     yield f"Offsets {picture['from_offset']:,} to {picture['to_offset']:,}:"
@@ -136,8 +136,8 @@ def _range(part: Sequence[int]) -> str:
 
 
 def _ranges(lane: LaneDict) -> str:
-    shown = ", ".join(_range(part) for part in lane["ranges"][:_TOLD])
-    more = lane["ranges_total"] - min(_TOLD, len(lane["ranges"]))
+    shown = ", ".join(_range(part) for part in lane["ranges"][:_NAMED_RANGES])
+    more = lane["ranges_total"] - min(_NAMED_RANGES, len(lane["ranges"]))
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
@@ -213,7 +213,7 @@ def metadata_strip(partitions: Sequence[MetadataPartitionDict], findings: Iterab
     whole = sum(bool(row["complete"]) for row in partitions)
     words = {at: _words(drawn.get(at, ())) for at in ordered if at in by_partition}
     faults = [f"partition {at}: {'; '.join(texts)}" for at, texts in words.items() if texts]
-    troubled = f" In {first_few(faults, _TOLD_PARTITIONS)}." if faults else ""
+    troubled = f" In {first_few(faults, _NAMED_PARTITIONS)}." if faults else ""
     more = f" The first {LANES} of {len(ordered):,} are drawn." if len(ordered) > LANES else ""
     return Strip(
         title="Records of the metadata topic",

@@ -18,15 +18,15 @@ from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.protocol.record_batch import LENGTH_END, MAGIC, MAGIC_POSITION
 from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, FileRead
 from kafkactl.storage.verify.model import (
-    DIES,
+    FATAL_EXIT,
     Loss,
     Phase,
     Situation,
     Trouble,
     file_subject,
+    informs,
     loses,
     stops,
-    tells,
     warns,
 )
 from kafkactl.storage.verify.state import log_looks_empty
@@ -166,14 +166,14 @@ def _read_file(situation: Situation, read: FileRead) -> _File:
 def _fatal_stop(stop: Stop, path: str) -> str | None:
     if stop.reason == "length":
         return f"Found record size {stop.length} smaller than minimum record overhead (14) in file {path}."
-    return DIES if stop.reason in ("magic", "crc") else None
+    return FATAL_EXIT if stop.reason in ("magic", "crc") else None
 
 
 def _fatal_content(situation: Situation, contents: Contents) -> str | None:
     """The first record that this release's reader does not take."""
     broken = contents.undecodable
     if broken is not None and broken.whole_batch:
-        return DIES
+        return FATAL_EXIT
     if contents.unknown_control is not None:
         return f"Unable to read control record at offset {contents.unknown_control[0]}"
     if broken is not None and broken.control:
@@ -225,7 +225,7 @@ def _founding_rules(situation: Situation, read: FileRead | None) -> Iterator[Tro
     if records.source == "default" and not _ignored_contents(situation):
         yield _default_used(situation, records)
     if situation.release.layout >= 4 and records.source == FIRST_CHECKPOINT and read is not None:
-        yield tells(
+        yield informs(
             "unused-bootstrap-checkpoint",
             file_subject(read.path),
             "The file is read, and then overridden by the records of the 0-0 checkpoint.",

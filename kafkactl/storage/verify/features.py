@@ -96,12 +96,12 @@ def _only_here(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
 
 def _stopped_by(situation: Situation, bad: FeatureChange, subject: str) -> Iterator[Trouble]:
     if situation.is_controller:
-        yield _dies_of(situation, bad, subject, Phase.METADATA_REPLAY)
+        yield _exits_of(situation, bad, subject, Phase.METADATA_REPLAY)
     else:
         yield _never_registers(situation, bad, subject)
 
 
-def _dies_of(situation: Situation, change: FeatureChange, subject: str, phase: Phase) -> Trouble:
+def _exits_of(situation: Situation, change: FeatureChange, subject: str, phase: Phase) -> Trouble:
     low_high = supported(situation, change.name)
     version = situation.release.version_text
     return stops(
@@ -151,7 +151,7 @@ def _founding_levels(situation: Situation) -> Iterator[Trouble]:
     changes = [FeatureChange(offset=-1, name=name, level=level) for name, level in records.levels.items()]
     bad = _unsupported(situation, changes)
     if bad is not None:
-        yield _dies_of(situation, bad, f"records in {records.source}", Phase.CONTROLLER_ACTIVATION)
+        yield _exits_of(situation, bad, f"records in {records.source}", Phase.CONTROLLER_ACTIVATION)
 
 
 def _several_directories(situation: Situation) -> Iterator[Trouble]:

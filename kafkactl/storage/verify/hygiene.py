@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kafkactl.metadata.log.scan import Contents, FoundBatch, walk_batches
 from kafkactl.storage.model import FIRST_CHECKPOINT, FileRead
-from kafkactl.storage.verify.model import Situation, Trouble, directory_subject, file_subject, tells, warns
+from kafkactl.storage.verify.model import Situation, Trouble, directory_subject, file_subject, informs, warns
 
 _LEFTOVER = re.compile(r".*\.(tmp|part|deleted|swap|cleaned)")
 _GROUP_OR_OTHER_READ = 0o044
@@ -28,7 +28,7 @@ def _leftovers(situation: Situation) -> Iterator[Trouble]:
         names = [entry.name for entry in (*seen.entries, *(seen.metadata_log or ())) if entry.kind == "file"]
         left = [name for name in names if _LEFTOVER.fullmatch(name)]
         if left:
-            yield tells(
+            yield informs(
                 "leftover-files",
                 directory_subject(directory.path),
                 f"Something was interrupted here: {', '.join(left[:5])}.",
@@ -41,7 +41,7 @@ def _as_root(situation: Situation) -> Iterator[Trouble]:
     """root may read and write everything, so nothing can be said of permissions; Kafka seldom runs as root."""
     owners = sorted({directory.observed.owner_uid for directory in situation.directories})
     if situation.observed.process_uid == 0 and any(owners):
-        yield tells(
+        yield informs(
             "verified-as-root",
             f"node {situation.config.node_id}",
             f"verify runs as root, and the directories belong to user {', '.join(map(str, owners))}: what that user may"

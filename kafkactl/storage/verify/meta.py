@@ -31,8 +31,8 @@ from kafkactl.storage.verify.model import (
     Trouble,
     directory_subject,
     file_subject,
+    informs,
     stops,
-    tells,
     warns,
 )
 
@@ -225,7 +225,7 @@ def _without_directory_id(situation: Situation, directory: DirectoryFacts) -> It
             says=f"Error while writing meta.properties to {directory.path}",
         )
         return
-    yield tells(
+    yield informs(
         "directory-id-will-be-made",
         directory_subject(directory.path),
         f"Kafka {situation.release.version_text} makes a directory.id and rewrites meta.properties.",
@@ -249,7 +249,7 @@ def _remarks(situation: Situation) -> Iterator[Trouble]:
 def _version_0(directory: DirectoryFacts) -> Iterator[Trouble]:
     assert directory.meta is not None
     if directory.meta.version == 0 and directory.meta.stored_id is not None:
-        yield tells(
+        yield informs(
             "meta-properties-of-zookeeper-mode",
             directory_subject(directory.path),
             "The meta.properties is of version 0, as ZooKeeper mode writes it. A KRaft node reads it and leaves it so.",

@@ -57,9 +57,9 @@ class DirectoryClass(IntEnum):
 
 
 # The line with which every release ends where an exception leaves the main thread; what stands below it varies.
-DIES = "Exiting Kafka due to fatal exception"
+FATAL_EXIT = "Exiting Kafka due to fatal exception"
 # The line where it is thrown while the raft layer starts (3.3 had no such layer of its own).
-DIES_IN_RAFT = "Got exception while starting SharedServer"
+RAFT_NOT_STARTED = "Got exception while starting SharedServer"
 
 
 @frozen
@@ -154,9 +154,9 @@ class Situation:
         raise KeyError(path)
 
     @property
-    def dies_in_raft(self) -> str:
+    def raft_not_started(self) -> str:
         """What is logged when the raft layer cannot start, whatever the reason."""
-        return DIES_IN_RAFT if self.rules.names_raft_failure else DIES
+        return RAFT_NOT_STARTED if self.rules.names_raft_failure else FATAL_EXIT
 
     @property
     def takes_first_checkpoint_as_snapshot(self) -> bool:
@@ -270,7 +270,7 @@ def warns(id: str, subject: str, message: str, *, next_step: str = "", **evidenc
     return Trouble(finding=finding(id, Severity.WARNING, subject, message, next_step=next_step, **evidence))
 
 
-def tells(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> Trouble:
+def informs(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> Trouble:
     """Something worth knowing that needs nothing done."""
     return Trouble(finding=finding(id, Severity.INFO, subject, message, next_step=next_step, **evidence))
 

@@ -127,7 +127,7 @@ def _voted_alone(situation: Situation, read: FileRead, state: QuorumStateFile) -
     same_directory = state.voted_directory_id in (ZERO_UUID, directory)
     stale = state.leader_epoch < (situation.log.contents.last_epoch or 0)
     candidate = state.voted_id == own and state.leader_id != own and same_directory and not stale
-    if candidate and not other_voters(situation) and situation.rules.lone_candidate_dies:
+    if candidate and not other_voters(situation) and situation.rules.lone_candidate_exits:
         yield stops(
             "candidate-alone",
             Phase.QUORUM_STATE,

@@ -16,9 +16,9 @@ from kafkactl.storage.verify.model import (
     Situation,
     Trouble,
     file_subject,
+    informs,
     loses,
     stops,
-    tells,
     warns,
 )
 from kafkactl.storage.verify.state import loaded_snapshot, log_looks_empty
@@ -79,7 +79,7 @@ def _damage(situation: Situation, segment: SegmentFacts) -> Iterator[Trouble]:
     )
     evidence = {"segment": segment.name, "position": stop.position, "end_offset": segment.end_offset}
     if stop.zeros and not situation.log.dropped_segments:
-        yield tells(
+        yield informs(
             "metadata-log-zero-tail", subject, message, next_step="Nothing to do: the zeros contain no records."
         )
     elif not situation.is_controller or other_voters(situation):
@@ -149,7 +149,7 @@ def _undecodable(situation: Situation) -> Trouble:
         Phase.METADATA_LOG,
         f"metadata log in {situation.config.metadata_log_dir}",
         f"A record of the log does not decode although its CRC is right: {problem}",
-        says="Failed to deserialize record" if _is_plain_record(contents) else situation.dies_in_raft,
+        says="Failed to deserialize record" if _is_plain_record(contents) else situation.raft_not_started,
         next_step="Was the log written by a newer Kafka? Start that release.",
         problem=problem,
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from kafkactl.metadata.log.scan import Contents, Stop
 from kafkactl.storage.verify.log import SnapshotFacts
 from kafkactl.storage.verify.model import (
-    DIES_IN_RAFT,
+    RAFT_NOT_STARTED,
     Loss,
     Phase,
     Situation,
@@ -111,7 +111,7 @@ def _fatal_content(contents: Contents) -> str | None:
         return "Unknown control record type"
     if contents.undecodable is not None:
         broken = contents.undecodable
-        return DIES_IN_RAFT if broken.whole_batch or broken.control else "Failed to deserialize record"
+        return RAFT_NOT_STARTED if broken.whole_batch or broken.control else "Failed to deserialize record"
     return None
 
 

@@ -14,9 +14,9 @@ from kafkactl.storage.verify.model import (
     Phase,
     Situation,
     Trouble,
+    informs,
     loses,
     stops,
-    tells,
 )
 from kafkactl.values import Uuid
 
@@ -89,7 +89,7 @@ def _kraft_version(situation: Situation) -> int:
 
 
 def _needs_others(situation: Situation, who: list[str]) -> Trouble:
-    return tells(
+    return informs(
         "needs-other-nodes",
         f"node {situation.config.node_id}",
         f"The start completes when a majority of the voters answers: {', '.join(who)}. This is taken for granted here.",

@@ -13,7 +13,7 @@ from kafkactl.findings import Outcome, blocker
 from kafkactl.migration.driver.guards import ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
 from kafkactl.migration.driver.ports import RunResult
-from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
+from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.driver.stops import moved_against, not_caught_up
 from kafkactl.migration.hooks.words import Verb
@@ -34,7 +34,7 @@ def forward(world: FakeWorld, folder: Path, *, goal: str = FORWARD, until: str |
     crew = open_crew(world, folder)
     with crew.journal, crew.lock:
         guard = ForwardGuard(crew, accepted=more.pop("accepted", KNOWN))
-        plan = WayForward(crew.inventory, finalize=goal == FINALIZE)
+        plan = ForwardRoute(crew.inventory, finalize=goal == FINALIZE)
         is_there = (lambda state: state == until) if until else (lambda _: False)
         return run_migration(
             crew, plan, goal=goal, identity=identity_of(crew.inventory), guard=guard, is_there=is_there, **more
@@ -44,7 +44,7 @@ def forward(world: FakeWorld, folder: Path, *, goal: str = FORWARD, until: str |
 def back(world: FakeWorld, folder: Path) -> RunResult:
     crew = open_crew(world, folder)
     with crew.journal, crew.lock:
-        return run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity_of(crew.inventory))
+        return run_migration(crew, RollbackRoute(crew.inventory), goal=BACK, identity=identity_of(crew.inventory))
 
 
 def assert_on_kraft(cluster: FakeCluster) -> None:
