@@ -30,7 +30,7 @@ _ON_BOARD = 6  # findings; behind them come nodes, which are to be seen, too
 def status_page(page: Page, status: MigrationStatus) -> None:
     """The state, its evidence, what is next."""
     page.heading(f"{status.state}: {status.state.words}", _tone(status))
-    page.line(status.situation.why)
+    page.line(status.observed_state.why)
     _both_sides(page, status)
     _brokers(page, status.observed["brokers"])
     _controllers(page, status.observed["controllers"])
@@ -49,7 +49,7 @@ def board_page(page: Page, status: MigrationStatus) -> None:
     """The same on one screen, for a view that is drawn again and again: what needs the operator comes first."""
     page.line(Word(f"{status.state}: {status.state.words}", _tone(status)))
     observed_at = time.localtime(status.observation.time_ms / 1000)
-    page.line(f"{time.strftime('%H:%M:%S', observed_at)}  {status.situation.why}")
+    page.line(f"{time.strftime('%H:%M:%S', observed_at)}  {status.observed_state.why}")
     journal, step = status.journal, status.next_step
     if journal is not None:
         words = f"the journal says {journal.state or 'nothing'}"

@@ -69,7 +69,7 @@ def _weighed(finding: Finding, overrides: Collection[str]) -> Finding:
     return finding if flag in step else replace(finding, next_step=f"{step} {flag} overrides this.")
 
 
-def check_situation(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
+def check_quorum(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
     """Everything about the quorum itself that forbids any change of voters."""
     yield from state.findings
     yield from check_leader(state)

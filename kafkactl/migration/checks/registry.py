@@ -40,7 +40,7 @@ from kafkactl.migration.checks.numbers import (
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import Evidence
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import situation_of
+from kafkactl.migration.state.table import state_of_evidence
 
 STATE_CHECK: Final = "X-STATE"
 # C-34, C-35: what is under way is carried over, what waits for its deletion is dropped; both may be wanted.
@@ -93,10 +93,10 @@ def check_numbers() -> tuple[str, ...]:
 
 
 def _of_the_state(case: CheckCase) -> Iterator[Finding]:
-    """The situation as a whole, where no step of the procedure leads to it."""
-    situation = situation_of(case.evidence)
-    if situation.state.is_broken and situation.state is not State.NOT_ENOUGH_EVIDENCE:
-        for finding in blockers(situation.findings):
+    """The state as a whole, where no step of the procedure leads to it."""
+    observed = state_of_evidence(case.evidence)
+    if observed.state.is_broken and observed.state is not State.NOT_ENOUGH_EVIDENCE:
+        for finding in blockers(observed.findings):
             yield _with_number(finding, STATE_CHECK)
 
 

@@ -25,7 +25,7 @@ from kafkactl.migration.plan.gate_progress import (
 )
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import situation_of
+from kafkactl.migration.state.table import state_of_evidence
 
 APART_MS: Final = 10_000
 Gate = Callable[[Evidence], Iterable[Finding]]
@@ -88,7 +88,7 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
     """A gate seen once may be seen in passing."""
     before = evidence_of(earlier)
     apart_ms = evidence.observation.time_ms - earlier.time_ms
-    if apart_ms < APART_MS or situation_of(before).state is not state:
+    if apart_ms < APART_MS or state_of_evidence(before).state is not state:
         yield warning(
             "condition-not-confirmed",
             "migration",

@@ -31,7 +31,7 @@ from kafkactl.migration.state.names import State
 from kafkactl.migration.state.row import Band, Row
 from kafkactl.migration.state.unknown import missing_evidence, several_clusters, what_is_left_over
 
-__all__ = ["TABLE", "Situation", "State", "observed_state", "situation_of"]
+__all__ = ["TABLE", "ObservedState", "State", "observed_state", "state_of_evidence"]
 
 _ABORTS_OF_A_CRASH: Final = 2  # one is an election during the copy, which then begins again
 _WRITTEN_MS: Final = 60_000  # a mirror writes /migration twice a second
@@ -40,7 +40,7 @@ _WINDOW_OF_A_LOOK: Final = 240  # the znodes may have been read two minutes of n
 
 
 @frozen
-class Situation:
+class ObservedState:
     """What an observation shows: the state, why it is that one, what is wrong or not known, what is left over."""
 
     state: State
@@ -49,19 +49,19 @@ class Situation:
     leftovers: tuple[Finding, ...] = ()
 
 
-def observed_state(observation: Observation) -> Situation:
+def observed_state(observation: Observation) -> ObservedState:
     """The state that an observation shows. Never raises for what was observed."""
-    return situation_of(evidence_of(observation))
+    return state_of_evidence(evidence_of(observation))
 
 
-def situation_of(evidence: Evidence) -> Situation:
+def state_of_evidence(evidence: Evidence) -> ObservedState:
     """The same from evidence that was gathered already."""
     row = next(row for row in TABLE if isinstance(row, Row) and row.holds(evidence))
     findings = [*several_clusters(evidence), *missing_evidence(evidence)]
     if row.state.is_broken:
         findings.insert(0, blocker(row.state.value, "migration", row.why, f"kafkactl explain {row.state}"))
     left = what_is_left_over(evidence) if row.state in (State.M0, State.INCOMPLETE_ROLLBACK) else ()
-    return Situation(state=row.state, why=row.why, findings=tuple(findings), leftovers=left)
+    return ObservedState(state=row.state, why=row.why, findings=tuple(findings), leftovers=left)
 
 
 # --- what the rows ask ----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from kafkactl.migration.checks.numbers import UNKNOWN_ID, accept_word, ids_of, m
 from kafkactl.migration.driver.files import hand_edit_findings
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import situation_of
+from kafkactl.migration.state.table import state_of_evidence
 from kafkactl.operations.migrate.observing import Lacking, lacking
 from kafkactl.schema.explanations import explanations, renamed_ids
 
@@ -85,7 +85,7 @@ def check(
     evidence = evidence_of(observation)
     edited = () if inventory is None else edits_of(look_into_journal(None, inventory), inventory, observation)
     found = (*edited, *registry.check(observation, accepted=frozenset(accepted), evidence=evidence))
-    state = situation_of(evidence).state
+    state = state_of_evidence(evidence).state
     return CheckResult(
         state=state,
         time_ms=observation.time_ms,

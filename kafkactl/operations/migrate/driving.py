@@ -23,7 +23,7 @@ from kafkactl.migration.render.hand_edits import HandEdits
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_of
-from kafkactl.migration.state.table import situation_of
+from kafkactl.migration.state.table import state_of_evidence
 from kafkactl.operations.callbacks import NoteCallback
 from kafkactl.operations.migrate import driver
 
@@ -223,7 +223,7 @@ def patience_of(options: DriveOptions, seen: Observation) -> MigrationWaitPolicy
 
 def _copy_ms(seen: Observation) -> int | None:
     evidence = evidence_of(seen)
-    copy = expected_copy(evidence, situation_of(evidence).state)
+    copy = expected_copy(evidence, state_of_evidence(evidence).state)
     return None if copy is None else copy_deadline_ms(copy)
 
 
