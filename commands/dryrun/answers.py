@@ -66,7 +66,7 @@ def give(
     _give_several(kind, ask, show, opened)
 
 
-class Reading(NamedTuple):
+class OpenedClusters(NamedTuple):
     """The clusters that were named, and the way to go through them."""
 
     clusters: Sequence[Chosen]
@@ -74,7 +74,7 @@ class Reading(NamedTuple):
     each: Callable[[], Iterator[Opened | KafkactlError]]
 
 
-def open_contexts(common: Common, *, at: int | None = None, restarts: bool = False) -> Reading:
+def open_contexts(common: Common, *, at: int | None = None, restarts: bool = False) -> OpenedClusters:
     """Find the clusters, and what to read them with. They are read, and what comes before is simulated, one by one."""
     from kafkactl.commands.dryrun.run import engine_of
     from kafkactl.errors import KafkactlError
@@ -116,7 +116,7 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
                 frame: Frame = {"engine": engine.name, "source": _source(cluster, context.loaded), "after": []}
                 yield _opened(Opened(context, cluster, frame, tag), events, at)
 
-    return Reading(chosen, engine.name, each)
+    return OpenedClusters(chosen, engine.name, each)
 
 
 def _places(common: Common) -> dict[str, str]:
@@ -199,7 +199,7 @@ def _source(chosen: Chosen, loaded: Loaded) -> Source:
 # --- several clusters ---------------------------------------------------------------------------------------------
 
 
-def _give_several(kind: str, ask: Ask[Shown], show: Show[Shown], opened: Reading) -> NoReturn:
+def _give_several(kind: str, ask: Ask[Shown], show: Show[Shown], opened: OpenedClusters) -> NoReturn:
     from kafkactl.errors import KafkactlError
     from kafkactl.operations.dryrun import heaviest
 

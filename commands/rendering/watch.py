@@ -35,7 +35,7 @@ class View(Protocol):
         """What is so now; takes the place of what was shown before, where that is possible."""
         ...
 
-    def trouble(self, message: str) -> None:
+    def failed(self, message: str) -> None:
         """Why there is no news. What was shown before stays."""
         ...
 
@@ -68,7 +68,7 @@ def watch(
                 try:
                     payload, code = look()
                 except UnreachableError as error:
-                    view.trouble(error.message)
+                    view.failed(error.message)
                     code = error.exit_code
                 else:
                     view.show(payload)
@@ -111,7 +111,7 @@ class _Lines:
         if not self.unread:
             self.unread = not output.write_data(text)
 
-    def trouble(self, message: str) -> None:
+    def failed(self, message: str) -> None:
         output.say(message, "warn")
 
 
@@ -155,7 +155,7 @@ class _Screen:
         self._page = output.drawn(self._kind, payload, self._render)
         self._draw(self._page)
 
-    def trouble(self, message: str) -> None:
+    def failed(self, message: str) -> None:
         page = Page()
         page.blocks += self._page.blocks
         page.heading(message, tone="warn")

@@ -18,7 +18,7 @@ from kafkactl.kafka_names import KRAFT_VERSION, NO_LEADER
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.quorum.liveness import at_a_glance
+from kafkactl.quorum.liveness import by_one_answer
 from kafkactl.quorum.state import ALIVE_WITHIN_MS, Mode, NodeFacts, Probe, QuorumState, Replica
 from kafkactl.values import ZERO_UUID, Endpoint, Uuid
 
@@ -133,7 +133,7 @@ def quorum_state(
         sources={"leader": asked, "voters": voters_source, "kraft_version": kraft_source},
         findings=tuple(_contradictions(best, answers, kraft_version)),
     )
-    return state if best is None else at_a_glance(state, alive_within_ms=alive_within_ms)
+    return state if best is None else by_one_answer(state, alive_within_ms=alive_within_ms)
 
 
 # --- voters and who is alive ----------------------------------------------------------------------------------------

@@ -82,10 +82,10 @@ class NodeLog:
     @property
     def kept(self) -> BatchIndex:
         """The valid prefix, which alone is compared with other logs."""
-        return self.index if self.trouble is None else self.index.until(self.trouble[0])
+        return self.index if self.damage is None else self.index.until(self.damage[0])
 
     @property
-    def trouble(self) -> tuple[int, str] | None:
+    def damage(self) -> tuple[int, str] | None:
         """Where the valid part ends before the log does, and why; None where it does not.
 
         Below the newest snapshot a gap does not matter to a node. Damage does: the node drops the log, the snapshot is

@@ -126,9 +126,9 @@ class LiveQuorum:
             raise UnreachableError("no controller leads the quorum", id="no-active-controller")
         return state
 
-    def glance(self) -> QuorumState | None:
+    def sample(self) -> QuorumState | None:
         """The leader alone, and whether the nodes that answered the last observation still do."""
-        return self._observer.glance()
+        return self._observer.sample()
 
     def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
         """The endpoints that a controller registered; () if they are unknown.

@@ -24,7 +24,7 @@ def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[
     """Findings about the observation itself: what could not be asked, and where answers contradict each other."""
     yield from _not_asked(visits)
     yield from _denied(visits)
-    yield from _leader_out_of_sight(state, visits)
+    yield from _leader_not_reached(state, visits)
     yield from _voters_unknown(state)
     yield from _unlike_registration(state, visits)
     yield from _static_voters_differ(state, visits)
@@ -88,7 +88,7 @@ def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
             )
 
 
-def _leader_out_of_sight(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+def _leader_not_reached(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
     """A node follows a controller that could not be asked: that controller may lead, unreachable from here."""
     if state.has_leader:
         return

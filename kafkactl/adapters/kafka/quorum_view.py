@@ -20,7 +20,7 @@ from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, check_role
 from kafkactl.adapters.kafka.connection import Connection
 from kafkactl.adapters.kafka.quorum_findings import visit_findings
-from kafkactl.adapters.kafka.quorum_glance import glance, leaders_visit
+from kafkactl.adapters.kafka.quorum_sample import leaders_visit, sample_visits
 from kafkactl.adapters.kafka.quorum_visit import (
     BOOTSTRAP_SERVERS,
     FETCH_TIMEOUT,
@@ -71,7 +71,7 @@ class QuorumObserver:
         self._clock = clock or SystemClock()
         self._lines: dict[Address, Connection] = {}
         self.visits: tuple[Visit, ...] = ()
-        self._latest: list[Visit] = []  # the same, as of the last glance
+        self._latest: list[Visit] = []  # the same, as of the last sample
 
     def __enter__(self) -> QuorumObserver:
         return self
@@ -111,12 +111,12 @@ class QuorumObserver:
         """The state that these visits add up to, of the cluster that is meant."""
         return assembled(visits, disks=disks, registrations=registrations, cluster_id=self.cluster_id)
 
-    def glance(self) -> QuorumState | None:
-        """The quorum from the nodes that answered the last observation (`quorum_glance`); None without a leader.
+    def sample(self) -> QuorumState | None:
+        """The quorum from the nodes that answered the last observation (`quorum_sample`); None without a leader.
 
         `visits` stay those of the last observation.
         """
-        now = glance(self._latest, self._lines, self._clock)
+        now = sample_visits(self._latest, self._lines, self._clock)
         if now is None:
             return None
         self._latest = now
@@ -133,7 +133,7 @@ class QuorumObserver:
         return self._clock.now_ms()
 
     def sleep_ms(self, duration_ms: float) -> None:
-        """Wait between two glances."""
+        """Wait between two samples."""
         self._clock.sleep_ms(duration_ms)
 
     def prove(self, *, node_ids: Collection[int] = (), rounds: int = 3) -> QuorumState:

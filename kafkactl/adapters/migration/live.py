@@ -123,10 +123,10 @@ class LiveWorld:
         client = self._client if known.role is NodeRole.BROKER else self._controller_client
         try:
             with connect(_address(known), client.access(), deadline) as connection:
-                seen, trouble = identify(connection, expected_id=node, cluster_id=None, deadline=deadline)
+                seen, error = identify(connection, expected_id=node, cluster_id=None, deadline=deadline)
         except (UnreachableError, UnknownOutcomeError):
             return False
-        return trouble is None and seen.node_id in (None, node) and seen.role is known.role
+        return error is None and seen.node_id in (None, node) and seen.role is known.role
 
     # --- ZooKeeper ---
 

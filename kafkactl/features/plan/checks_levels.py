@@ -165,8 +165,8 @@ def dependencies(case: Case, name: str, level: int) -> dict[str, int]:
     return next((dict(row.dependencies) for row in rows if row.level == level), {})
 
 
-def _missing(case: Case, wish: tuple[str, int], need: tuple[str, int], have: int) -> Finding:
-    (name, level), (needed, at_least) = wish, need
+def _missing(case: Case, wanted: tuple[str, int], need: tuple[str, int], have: int) -> Finding:
+    (name, level), (needed, at_least) = wanted, need
     return blocker(
         "feature-dependency-missing",
         f"feature {name}",

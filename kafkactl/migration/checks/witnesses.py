@@ -158,12 +158,12 @@ def _after_copy(case: CheckCase) -> Said:
         yield Unknown("the metadata log was not observed: the registered brokers are unknown")
         return
     for witnesses in witnesses_of(case):
-        found = _first_trouble(witnesses)
+        found = _first_contradiction(witnesses)
         if found is not None:
             yield found
 
 
-def _first_trouble(witnesses: Witnesses) -> Finding | None:
+def _first_contradiction(witnesses: Witnesses) -> Finding | None:
     if not witnesses.registered:
         return _unknown_to_kraft(witnesses)
     mode = None if witnesses.node is None else witnesses.node.mode

@@ -140,7 +140,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
                 if not self.run.began or away.passed:
                     raise
                 self._wait_for_zookeeper(error)
-        route = self.way.plan(seen, context.journal.memory)
+        route = self.way.plan(seen, context.journal.recorded)
         if route.state != self.state:
             context.tell(Event(kind="state", text=self._state_words(route), state=route.state))
             self.first = self.first or route.state
@@ -203,9 +203,9 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
 
     def resume(self, seen: Observed) -> Observed | End:
         """What an earlier run left open is settled by what is observed, once the next step begins."""
-        memory = self.context.journal.memory
-        self._earlier = memory.pending
-        if not self.way.accept_observed and (stop := disagreement(memory, seen.route.state, seen.seen)) is not None:
+        recorded = self.context.journal.recorded
+        self._earlier = recorded.pending
+        if not self.way.accept_observed and (stop := disagreement(recorded, seen.route.state, seen.seen)) is not None:
             return self.run.refused((stop, *seen.route.findings), None)
         return seen
 
@@ -286,7 +286,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
     def send(self, ready: Ready, seq: int) -> Applied:
         """The action, unless a node that an earlier run started comes up automatically."""
         step: Step = ready.step
-        came_up = self._comes_up(step, self.context.journal.memory.starting.get((step.target, phase_of(step))))
+        came_up = self._comes_up(step, self.context.journal.recorded.starting.get((step.target, phase_of(step))))
         if isinstance(came_up, Finding):
             return Applied(finding=came_up)
         if came_up:

@@ -25,13 +25,13 @@ from kafkactl.migration.plan.rollback_refusals import objections
 from kafkactl.migration.plan.rollback_roll import back_to_migration_mode, back_to_zookeeper, first_to_start, rolled
 from kafkactl.migration.plan.step import File, Move, Progress, Step, Way
 from kafkactl.migration.state.brokers import answers
-from kafkactl.migration.state.evidence import Evidence, Holder, Memory, Quorum, evidence_of, has_flag
+from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, evidence_of, has_flag
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.table import ObservedState, state_of_evidence
 
 __all__ = ["Step", "Way", "plan_rollback", "rollback_of", "wipes"]
 
-_PRESENT = (Memory.NOT_COPIED, Memory.COPIED, Memory.BROKEN)
+_PRESENT = (CopyMarker.NOT_COPIED, CopyMarker.COPIED, CopyMarker.BROKEN)
 
 
 def plan_rollback(
@@ -244,7 +244,9 @@ def _znodes(e: Evidence) -> Iterator[Step]:
             path="/controller",
             version=_version(e, "/controller"),
         )
-    if e.memory in _PRESENT or (e.observation.tree is not None and e.observation.tree.get("/migration") is not None):
+    if e.copy_marker in _PRESENT or (
+        e.observation.tree is not None and e.observation.tree.get("/migration") is not None
+    ):
         yield Step(
             action=Move.DELETE_MIGRATION_ZNODE,
             target="/migration",
@@ -285,5 +287,5 @@ def _consequences(e: Evidence, steps: tuple[Step, ...]) -> Iterator[str]:
         yield "1 restart." if rolls == 1 else f"{rolls} restarts, one node at a time."
     if any(broker.runs_as is Mode.KRAFT for broker in e.brokers):
         yield "Brokers on KRaft are restarted twice: into migration mode, and out of it."
-    if e.memory is Memory.COPIED and Move.DELETE_CONTROLLER_ZNODE in actions:
+    if e.copy_marker is CopyMarker.COPIED and Move.DELETE_CONTROLLER_ZNODE in actions:
         yield "What was changed while ZooKeeper was written is kept. The epochs are looked at again before the raise."

@@ -15,7 +15,7 @@ from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.compare.comparison import compare_observation, copied_escaped
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.plan.rollback_epoch import epoch_gate
-from kafkactl.migration.state.evidence import Evidence, Holder, Memory, Quorum, has_flag, is_finalized_by_flag
+from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, has_flag, is_finalized_by_flag
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.table import ObservedState
 from kafkactl.migration.state.unknown import different_clusters, several_clusters
@@ -175,7 +175,7 @@ def _behind(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
         yield blocker(
             "zookeeper-behind-kraft", "/migration", f"/migration does not show how far ZooKeeper is: {text}", step
         )
-    elif e.memory is Memory.COPIED and e.dual_write.follows is False:
+    elif e.copy_marker is CopyMarker.COPIED and e.dual_write.follows is False:
         seen = e.dual_write
         yield blocker(
             "zookeeper-behind-kraft",
@@ -186,7 +186,7 @@ def _behind(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
             log_offset=seen.last,
             lag=seen.lag,
         )
-    elif e.memory is Memory.COPIED and e.dual_write.follows is None:
+    elif e.copy_marker is CopyMarker.COPIED and e.dual_write.follows is None:
         yield warning(
             "zookeeper-lag-unknown",
             "/migration",

@@ -120,33 +120,33 @@ def cluster_facts(nodes: Iterable[NodeFile]) -> ClusterFacts:
     every = tuple(nodes)
     brokers = [file for file in every if file.role is NodeRole.BROKER]
     controllers = [file for file in every if file.role is NodeRole.CONTROLLER]
-    reading = _Reading()
-    quorum = reading.quorum(controllers)
-    names = reading.same(controllers, CONTROLLER_NAMES) or ""
-    between = reading.between(brokers)
+    agreed = _AgreedValues()
+    quorum = agreed.quorum(controllers)
+    names = agreed.same(controllers, CONTROLLER_NAMES) or ""
+    between = agreed.between(brokers)
     controller_names = tuple(split_list(names))
     listener = between[1].upper() if between else None
-    protocols = reading.protocols(controllers, controller_names) | reading.protocols(
+    protocols = agreed.protocols(controllers, controller_names) | agreed.protocols(
         brokers, () if listener is None else (listener,)
     )
     return ClusterFacts(
         quorum=quorum,
         controller_names=controller_names,
-        controller_sasl=reading.same(controllers, CONTROLLER_SASL, needed=False),
+        controller_sasl=agreed.same(controllers, CONTROLLER_SASL, needed=False),
         between=between,
-        between_sasl=reading.same(brokers, BROKER_SASL, needed=False),
-        between_mechanisms=None if listener is None else reading.mechanisms(brokers, listener),
+        between_sasl=agreed.same(brokers, BROKER_SASL, needed=False),
+        between_mechanisms=None if listener is None else agreed.mechanisms(brokers, listener),
         protocols=protocols,
-        zookeeper=reading.zookeeper(brokers),
-        secrets=reading.secrets(brokers),
-        decided=reading.decided(brokers),
+        zookeeper=agreed.zookeeper(brokers),
+        secrets=agreed.secrets(brokers),
+        decided=agreed.decided(brokers),
         brokers_have_authorizer=any(broker.given.get(AUTHORIZER) for broker in brokers),
         broker_ids=frozenset(broker.id for broker in brokers),
-        findings=tuple(reading.findings),
+        findings=tuple(agreed.findings),
     )
 
 
-class _Reading:
+class _AgreedValues:
     """Takes values that nodes agree on, and keeps the findings where they do not."""
 
     def __init__(self) -> None:

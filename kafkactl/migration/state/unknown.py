@@ -7,7 +7,7 @@ from typing import Final
 
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.kafka_names import ZkMigrationState
-from kafkactl.migration.state.evidence import Evidence, Holder, Memory, Quorum, is_old
+from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, is_old
 
 
 def missing_evidence(evidence: Evidence) -> tuple[Finding, ...]:
@@ -37,13 +37,15 @@ _SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = 
         "the active controller is unknown",
     ),
     (
-        lambda e: e.tree is not None and e.memory is Memory.UNKNOWN,
+        lambda e: e.tree is not None and e.copy_marker is CopyMarker.UNKNOWN,
         "/migration",
         "it cannot be read",
         "whether the copy was done is not known",
     ),
     (
-        lambda e: not e.observation.controllers and (e.memory is not Memory.ABSENT or e.holder is Holder.KRAFT),
+        lambda e: (
+            not e.observation.controllers and (e.copy_marker is not CopyMarker.ABSENT or e.holder is Holder.KRAFT)
+        ),
         "controllers",
         "no controller was observed",
         "whether one runs is not known",
@@ -56,7 +58,7 @@ _SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = 
     ),
     (
         lambda e: (
-            e.log is None and any(is_old(facts, e.observation, e.memory) for facts in e.observation.logs.values())
+            e.log is None and any(is_old(facts, e.observation, e.copy_marker) for facts in e.observation.logs.values())
         ),
         "metadata log",
         "every log that was observed ends long before what the quorum has committed",
@@ -118,7 +120,7 @@ def _leftovers(e: Evidence) -> Iterator[Finding]:
                 end_offset=log.end_offset,
                 state=log.migration_state,
             )
-    if e.memory in (Memory.COPIED, Memory.NOT_COPIED, Memory.BROKEN):
+    if e.copy_marker in (CopyMarker.COPIED, CopyMarker.NOT_COPIED, CopyMarker.BROKEN):
         offset = None if e.tree is None or e.tree.migration is None else e.tree.migration.metadata_offset
         yield warning(
             "migration-znode-left-over",

@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 _LOOK = "Correct the znode, or delete it if it is not needed, before the last broker is restarted for the migration."
 
 
-class Reading:
+class TreeReader:
     """The findings so far, and the paths whose data is hidden."""
 
     def __init__(self, tree: Tree) -> None:

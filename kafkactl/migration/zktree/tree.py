@@ -24,7 +24,7 @@ _TWICE_NAMED: Final = 20
 class Tree:
     """Znodes by path, and the names of each one's children in order. `chroot` is "" or begins with a slash.
 
-    Of a tree that was read live, the zxids are ZooKeeper's last transactions before and after the reading; where they
+    Of a tree that was read live, the zxids are ZooKeeper's last transactions before and after the reader; where they
     are equal, nothing at all was written meanwhile.
     """
 

@@ -119,7 +119,7 @@ def plan_rollback(
     """
     options = options or DriveOptions()
     journal = None if inventory is None else journal_of(inventory, observation)
-    remembered = NOTHING if journal is None else remembered_of(journal.memory)
+    remembered = NOTHING if journal is None else remembered_of(journal.recorded)
     way = planned_rollback(observation, inventory, accepted=options.accepted, remembered=remembered)
     missing: tuple[Finding, ...] = ()
     if inventory is not None and journal is not None and is_live:

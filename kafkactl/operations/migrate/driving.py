@@ -160,7 +160,7 @@ def rehearse(
     world = driver.live_world(inventory, on_request)
     seen = world.observe()
     journal = journal_of(inventory, seen)
-    route = way(seen, journal.memory)
+    route = way(seen, journal.recorded)
     files = files_of(inventory, world, journal, options)
     guard = ForwardGuard(Rehearsal(world=world, inventory=inventory, files=files), accepted=options.accepted)
     step = first_due(route, until)

@@ -123,8 +123,8 @@ def plan_finalize(
     options = options or DriveOptions()
     route_of = _final_route(inventory)
 
-    def soaked(seen: Observation, memory: JournalState) -> StepPlan:
-        return _with_soak(route_of(seen, memory), seen, inventory, options.accepted)
+    def soaked(seen: Observation, recorded: JournalState) -> StepPlan:
+        return _with_soak(route_of(seen, recorded), seen, inventory, options.accepted)
 
     return rehearse(inventory, soaked, options, on_request)
 
@@ -132,9 +132,9 @@ def plan_finalize(
 def _final_route(inventory: Inventory) -> Plan:
     way = ForwardRoute(inventory, finalize=True)
 
-    def route_of(seen: Observation, memory: JournalState) -> StepPlan:
-        route = way(seen, memory)
-        return route if memory.is_finalizing else _refused_where_too_early(route)
+    def route_of(seen: Observation, recorded: JournalState) -> StepPlan:
+        route = way(seen, recorded)
+        return route if recorded.is_finalizing else _refused_where_too_early(route)
 
     return route_of
 

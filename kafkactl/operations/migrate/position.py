@@ -209,11 +209,11 @@ def _has_problems(observed: ObservedState, gates: Iterable[Finding], *, is_alarm
 
 
 def _remembered(found: JournalView) -> JournalSummary:
-    memory, pending = found.memory, found.memory.pending
+    recorded, pending = found.recorded, found.recorded.pending
     return JournalSummary(
         file=found.file,
-        state=memory.state,
-        goal=memory.goal,
+        state=recorded.state,
+        goal=recorded.goal,
         pending=None if pending is None else f"{pending.action} {pending.target}",
-        outcome=memory.outcome,
+        outcome=recorded.outcome,
     )

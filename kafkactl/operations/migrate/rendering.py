@@ -133,12 +133,12 @@ def saved_node_files(folder: str | os.PathLike[str]) -> NodeFiles:
 def as_the_driver_has_them(inventory: Inventory, given: NodeFiles) -> NodeFiles:
     """In the middle of a migration the files from before it; and the files that were edited since."""
     journal = look_into_journal(None, inventory)
-    if journal is None or not journal.memory.is_under_way:
+    if journal is None or not journal.recorded.is_under_way:
         return given
     found: list[NodeFile] = []
     findings: list[Finding] = []
     for file in given.files:
-        kept, node = (journal.memory.originals or {}).get(file.name), inventory.node(file.id)
+        kept, node = (journal.recorded.originals or {}).get(file.name), inventory.node(file.id)
         if kept is None or node is None:
             found.append(file)
             continue

@@ -64,12 +64,12 @@ class QuorumWatcher:
         judged, self.earlier = proven(state, self, node_ids={*self._node_ids, *also}, watch_ms=self.policy.watch_ms)
         return self._seen(judged)
 
-    def glance(self) -> QuorumState | None:
+    def sample(self) -> QuorumState | None:
         """The leader's word alone, and who still answers."""
-        return self.port.glance()
+        return self.port.sample()
 
     def sleep_ms(self, duration_ms: float) -> None:
-        """Wait between two glances."""
+        """Wait between two samples."""
         self.clock.sleep_ms(duration_ms)
 
     def look(self) -> QuorumState | None:

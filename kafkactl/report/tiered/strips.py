@@ -189,7 +189,7 @@ _AT: Final = {
     "diverged-metadata-replicas": ("bad", "other bytes in another replica"),
     "unread-metadata-batch": ("warn", "a batch that was not read"),
 }
-_TROUBLE: Final = frozenset({*_AT, "metadata-log-start-moved", "metadata-view-incomplete"})
+_FAULTS: Final = frozenset({*_AT, "metadata-log-start-moved", "metadata-view-incomplete"})
 
 
 def metadata_strip(partitions: Sequence[MetadataPartitionDict], findings: Iterable[Mapping[str, Any]]) -> Strip | None:
@@ -197,7 +197,7 @@ def metadata_strip(partitions: Sequence[MetadataPartitionDict], findings: Iterab
     by_partition: dict[int, list[Mapping[str, Any]]] = {}
     for finding in findings:
         at = finding["evidence"].get("metadata_partition")
-        if finding["id"] in _TROUBLE and at is not None:
+        if finding["id"] in _FAULTS and at is not None:
             by_partition.setdefault(at, []).append(finding)
     rows = {row["partition"]: row for row in partitions}
     absent = [at for at in by_partition if at not in rows]
@@ -213,12 +213,12 @@ def metadata_strip(partitions: Sequence[MetadataPartitionDict], findings: Iterab
     whole = sum(bool(row["complete"]) for row in partitions)
     words = {at: _words(drawn.get(at, ())) for at in ordered if at in by_partition}
     faults = [f"partition {at}: {'; '.join(texts)}" for at, texts in words.items() if texts]
-    troubled = f" In {first_few(faults, _NAMED_PARTITIONS)}." if faults else ""
+    faults_text = f" In {first_few(faults, _NAMED_PARTITIONS)}." if faults else ""
     more = f" The first {LANES} of {len(ordered):,} are drawn." if len(ordered) > LANES else ""
     return Strip(
         title="Records of the metadata topic",
         text=f"{records:,} {plural('record', records)} in {count}, {whole} of which read to the end that is known."
-        f"{troubled}{more}",
+        f"{faults_text}{more}",
         first=0,
         last=last,
         lanes=tuple(

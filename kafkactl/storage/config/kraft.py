@@ -203,10 +203,10 @@ def check_controller_only_listeners(view: ConfigView) -> Iterator[Problem]:
             key = "advertised.listeners"
             yield Problem(id="controller-advertises", key=key, words=words, next_step=f"Remove {key}.")
             return
-        foreign = bool(view.advertised_broker_listeners)
+        has_others = bool(view.advertised_broker_listeners)
     else:
-        foreign = len(view.advertised_controller_listeners) != len(view.listeners)
-    if foreign:
+        has_others = len(view.advertised_controller_listeners) != len(view.listeners)
+    if has_others:
         words = f"The listeners config must only contain KRaft controller listeners from {CONTROLLER_NAMES} when"
         next_step = f"Name every listener in {CONTROLLER_NAMES}, or add the broker role."
         yield Problem(

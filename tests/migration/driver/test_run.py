@@ -354,8 +354,8 @@ def test_the_journal_keeps_the_trees_of_both_barriers(tmp_path: Path) -> None:
     forward(FakeWorld(cluster), tmp_path, until="M6")
     crew = open_crew(FakeWorld(cluster), tmp_path)
     with crew.journal as journal:
-        assert len(journal.memory.trees) == 3  # before anything, before the first broker, before the last
-        assert journal.kept(journal.memory.trees[0]).startswith(b"\x1f\x8b")
+        assert len(journal.recorded.trees) == 3  # before anything, before the first broker, before the last
+        assert journal.kept(journal.recorded.trees[0]).startswith(b"\x1f\x8b")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from kafkactl.dryrun.engine.columns import BATCH, VALUE, Window
-from kafkactl.dryrun.engine.local import LogFile, Reading, Start
+from kafkactl.dryrun.engine.local import LogFile, SegmentReplay, Start
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.read import Stretch
 from kafkactl.frozen import frozen
@@ -74,7 +74,7 @@ class Row(NamedTuple):
     content: bytes
 
 
-class Planning(Reading):
+class Planning(SegmentReplay):
     """Batch headers on their way to stretches; says of the log what the local engine says while it replays."""
 
     REPLAYING = RowReplaying
