@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
+from kafkactl.commands.dryrun.options import engine_of
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import until_the_end
 from kafkactl.commands.framework.log_memory import read_by_columns
@@ -20,7 +21,7 @@ from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
-    from kafkactl.commands.dryrun.run import Common
+    from kafkactl.commands.dryrun.options import Common
     from kafkactl.dryrun.answer import Answer, ClusterDict, Earlier, Frame, ReportDict, Source
     from kafkactl.dryrun.engine.local import Loaded
     from kafkactl.errors import KafkactlError
@@ -76,7 +77,6 @@ class OpenedClusters(NamedTuple):
 
 def open_contexts(common: Common, *, at: int | None = None, restarts: bool = False) -> OpenedClusters:
     """Find the clusters, and what to read them with. They are read, and what comes before is simulated, one by one."""
-    from kafkactl.commands.dryrun.run import engine_of
     from kafkactl.errors import KafkactlError
     from kafkactl.operations.dryrun.clusters import open_clusters
     from kafkactl.operations.dryrun.events import read_events

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkactl.commands.dryrun.run import CODES, Common, NodeIds, answer, scenario_options
+from kafkactl.commands.dryrun.options import CODES, Common, NodeIds, scenario_options
+from kafkactl.commands.dryrun.run import answer
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
-from kafkactl.commands.dryrun.run import CODES, Common, prediction_of, scenario_options
+from kafkactl.commands.dryrun.options import CODES, Common, scenario_options
+from kafkactl.commands.dryrun.run import prediction_of
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.report.model import TONES

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkactl.commands.dryrun.options import CODES, Common, engine_of, saved_options
 from kafkactl.commands.dryrun.page import show_prediction
-from kafkactl.commands.dryrun.run import CODES, Common, engine_of, saved_options
 from kafkactl.commands.framework.bundles import until_the_end
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.settings import current_settings

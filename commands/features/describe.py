@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from kafkactl.commands.framework import completing, exit_codes
+from kafkactl.commands.framework import completing_live, exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--node-id",
-    shell_complete=completing.nodes,
+    shell_complete=completing_live.nodes,
     type=click.IntRange(min=0),
     metavar="ID",
     help="Show only this node's response. [default: all nodes]",

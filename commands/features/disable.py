@@ -6,7 +6,7 @@ import click
 
 from kafkactl.commands.features.change import change
 from kafkactl.commands.features.options import CHANGE_CODES
-from kafkactl.commands.framework import completing
+from kafkactl.commands.framework import completing_live
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import unasked_writing_options
@@ -22,7 +22,7 @@ from kafkactl.commands.framework.options import unasked_writing_options
     timeout="2m",
 )
 @click.option(
-    "--feature", "features", multiple=True, metavar="NAME", shell_complete=completing.features,
+    "--feature", "features", multiple=True, metavar="NAME", shell_complete=completing_live.features,
     help="A feature to turn off; repeatable.",
 )  # fmt: skip
 @click.option("--unsafe", is_flag=True, help="Accept that metadata is lost.")

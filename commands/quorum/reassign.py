@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkactl.commands.framework import completing
+from kafkactl.commands.framework import completing_live
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import plan_file_options, writing_options
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     timeout="1h",
 )
 @click.option(
-    "--target", required=True, metavar="IDS", shell_complete=completing.controller_list,
+    "--target", required=True, metavar="IDS", shell_complete=completing_live.controller_list,
     help="The intended voters: 1,2,3; to select a directory, 3@DIRECTORY_ID.",
 )  # fmt: skip
 @click.option(

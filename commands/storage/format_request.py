@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kafkactl.commands.framework import completing
+from kafkactl.commands.framework import completing, completing_live
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
@@ -42,7 +42,7 @@ def kafka_options(function: Function) -> Function:
         ),
         click.option(
             "-f", "--feature", "features", multiple=True, metavar="NAME=LEVEL", help="A feature level; repeatable.",
-            shell_complete=completing.feature_levels,
+            shell_complete=completing_live.feature_levels,
         ),
         click.option(
             "-S", "--add-scram", multiple=True, metavar="SCRAM",
