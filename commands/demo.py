@@ -38,7 +38,7 @@ _WIDTH = 96  # of paragraphs, where the terminal is wider
     codes=(0, 1, 2, 3, 6),
     timeout="10m",
 )
-@click.option("--scene", "scenes", type=Choice(SCENES), multiple=True, help="Only this scene; repeatable.")
+@click.option("--scene", "scenes", type=Choice(SCENES), multiple=True, help="Only this scene.")
 @click.option("--list", "lists", is_flag=True, help="List the scenes, and run none.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for Enter before each command.")
 @click.option("--kafka", metavar="DIR", type=click.Path(), help="Use released Kafka, unpacked in DIR.")

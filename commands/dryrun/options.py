@@ -96,7 +96,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         metavar="FILE",
         multiple=True,
         type=click.Path(),
-        help="Simulate this first: an earlier answer (-o json), or a TOML file of scenarios. Repeatable, in order.",
+        help="Simulate this first: an earlier answer (-o json), or a TOML file of scenarios. Several: in order.",
     ),
     click.option("--records", is_flag=True, help="List the records that would be appended, as log dump writes them."),
     click.option(

@@ -23,7 +23,7 @@ from kafkactl.commands.framework.options import unasked_writing_options
 )
 @click.option(
     "--feature", "features", multiple=True, metavar="NAME", shell_complete=completing_live.features,
-    help="A feature to turn off; repeatable.",
+    help="A feature to turn off.",
 )  # fmt: skip
 @click.option("--unsafe", is_flag=True, help="Accept that metadata is lost.")
 @unasked_writing_options

@@ -33,7 +33,7 @@ def level_options(function: Function) -> Function:
         ),
         click.option(
             "--feature", "features", multiple=True, metavar="NAME=LEVEL", shell_complete=completing_live.feature_levels,
-            help="A feature and its level; repeatable.",
+            help="A feature and its level.",
         ),
         click.option(
             "--release-version", metavar="VERSION", shell_complete=completing.releases,

@@ -45,9 +45,7 @@ if TYPE_CHECKING:
     "--target", required=True, metavar="IDS", shell_complete=completing_live.controller_list,
     help="The intended voters: 1,2,3; to select a directory, 3@DIRECTORY_ID.",
 )  # fmt: skip
-@click.option(
-    "--zone", "zones", multiple=True, metavar="ID=ZONE", help="The zone of a controller, for the forecast; repeatable."
-)
+@click.option("--zone", "zones", multiple=True, metavar="ID=ZONE", help="The zone of a controller, for the forecast.")
 @click.option(
     "--simulate",
     type=click.IntRange(0, 10_000),

@@ -314,8 +314,8 @@ SCENARIO: Final = Scenario(
     ),
     options=(
         Option("entity", "topic:NAME, broker:ID or cluster.", metavar="ENTITY"),
-        Option("settings", "Set a key. Repeatable.", flag="--set", metavar="K=V", is_repeatable=True),
-        Option("deleted", "Delete a key. Repeatable.", flag="--delete", metavar="K", is_repeatable=True),
+        Option("settings", "Set a key.", flag="--set", metavar="K=V", is_repeatable=True),
+        Option("deleted", "Delete a key.", flag="--delete", metavar="K", is_repeatable=True),
         Option("through_broker", "Sent to a broker, which checks it first, not to a controller."),
     ),
     effects=("stranded", "server_error"),

@@ -240,7 +240,7 @@ SCENARIO: Final = Scenario(
     ),
     options=(
         Option("kind", "Which election.", flag="--type", field="type"),
-        Option("topics", "Only these partitions. Repeatable.", flag="--topic", metavar="T[:P]", is_repeatable=True),
+        Option("topics", "Only these partitions.", flag="--topic", metavar="T[:P]", is_repeatable=True),
     ),
     effects=("results", "server_error"),
     report=Reported(place=6, inputs=lambda image: [Input()] if image.brokers else []),

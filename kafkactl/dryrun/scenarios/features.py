@@ -347,9 +347,9 @@ SCENARIO: Final = Scenario(
         "kafkactl dryrun features /disk1/__cluster_metadata-0 --release-version 4.3",
     ),
     options=(
-        Option("upgrade", "Raise a feature. Repeatable.", metavar="NAME=LEVEL", is_repeatable=True),
-        Option("downgrade", "Lower a feature. Repeatable.", metavar="NAME=LEVEL", is_repeatable=True),
-        Option("disable", "Turn a feature off. Repeatable.", metavar="NAME", is_repeatable=True),
+        Option("upgrade", "Raise a feature.", metavar="NAME=LEVEL", is_repeatable=True),
+        Option("downgrade", "Lower a feature.", metavar="NAME=LEVEL", is_repeatable=True),
+        Option("disable", "Turn a feature off.", metavar="NAME", is_repeatable=True),
         Option("release_version", "Raise all features to those of a release.", metavar="R"),
         Option("unsafe", "A downgrade that accepts losses."),
         Option("down", "Nodes that do not answer now."),
