@@ -30,7 +30,7 @@ from kafkactl.values import ReplicaKey
 NOT_STEADY = "quorum-not-steady"
 FETCH_WAIT_MS = 500  # KafkaRaftClient.MAX_FETCH_WAIT_MS
 WATCH_MS = FETCH_TIMEOUT_MS  # a follower that cannot fetch for that long gives its leader up
-LOOK_EVERY_MS = 150
+SAMPLE_EVERY_MS = 150
 # How long ago an advance may have been seen when the observation ends. All followers advance on the same no-op, so a
 # healthy quorum is seen to do so in one look.
 FRESH_MS = 400
@@ -212,7 +212,7 @@ def watch(
         over_ms = sampling.now_ms() - until_ms
         if over_ms >= _ALIGN_MS or _is_settled(observation, frozenset(needed), is_over=over_ms >= 0):
             return observation
-        sampling.sleep_ms(LOOK_EVERY_MS)
+        sampling.sleep_ms(SAMPLE_EVERY_MS)
 
 
 def proven(

@@ -243,7 +243,7 @@ class LivingQuorum:
         self.sleep_ms(STUCK_MS if hangs else 20.0)
         return state
 
-    def look(self) -> QuorumState:
+    def observe_nodes(self) -> QuorumState:
         state = self._state(full=False)
         self.sleep_ms(5.0)
         if not state.has_leader:

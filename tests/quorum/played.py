@@ -75,7 +75,7 @@ class SteppedQuorum:
         self.clock.sleep_ms(5)
         return self._state()
 
-    def look(self) -> QuorumState:
+    def observe_nodes(self) -> QuorumState:
         self._act("look")
         self.clock.sleep_ms(1)
         state = self._state()

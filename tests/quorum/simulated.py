@@ -83,7 +83,7 @@ class SimulatedQuorum:
         self._pass(5_000)
         return self._state()
 
-    def look(self) -> QuorumState:
+    def observe_nodes(self) -> QuorumState:
         self._pass(1_000)
         state = self._state(nodes=False)
         if not state.has_leader:

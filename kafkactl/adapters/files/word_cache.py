@@ -26,7 +26,7 @@ EMPTY_FRESH_S = 5.0
 KEPT_S = 24 * 3600.0
 WAIT_S = 0.15
 WORK_S = 10
-_LOOK_EVERY_S = 0.005
+_CHECK_EVERY_S = 0.005
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -96,4 +96,4 @@ def _only_once(path: Path) -> Any:
 def _wait_for(child: int) -> None:
     until = time.monotonic() + WAIT_S
     while os.waitpid(child, os.WNOHANG) == (0, 0) and time.monotonic() < until:
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_CHECK_EVERY_S)

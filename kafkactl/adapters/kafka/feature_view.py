@@ -55,8 +55,8 @@ def observe_features(
     rights).
     """
     with _patient(client, patience_ms) as patient:
-        look = _Look(patient, patience_ms or PATIENCE_MS, watches=with_log, doubted=doubted)
-        return look.view(with_log=with_log)
+        observer = _FeatureObserver(patient, patience_ms or PATIENCE_MS, watches=with_log, doubted=doubted)
+        return observer.view(with_log=with_log)
 
 
 def observe_levels(
@@ -67,18 +67,18 @@ def observe_levels(
     With `watches` it is also seen again who follows the leader, as before a request that changes something.
     """
     with _patient(client, patience_ms) as patient:
-        look = _Look(patient, patience_ms or PATIENCE_MS, watches=watches)
-        look.registrations, look.brokers_known = view.state.registrations, view.state.brokers_known
-        look.ask_quorum()
-        state = look.state(view.seats, cluster_id=view.state.cluster_id)
-        return FeatureView(state=state, findings=tuple(look.findings), seats=view.seats)
+        observer = _FeatureObserver(patient, patience_ms or PATIENCE_MS, watches=watches)
+        observer.registrations, observer.brokers_known = view.state.registrations, view.state.brokers_known
+        observer.ask_quorum()
+        state = observer.state(view.seats, cluster_id=view.state.cluster_id)
+        return FeatureView(state=state, findings=tuple(observer.findings), seats=view.seats)
 
 
 def _patient(client: Client, patience_ms: float | None) -> Client:
     return client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS)
 
 
-class _Look:
+class _FeatureObserver:
     """What was heard so far, and the findings of what was not."""
 
     def __init__(self, client: Client, patience_ms: float, *, watches: bool, doubted: int | None = None) -> None:

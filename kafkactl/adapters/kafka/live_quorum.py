@@ -76,7 +76,7 @@ class LiveQuorum:
         hangs delays the observation that follows as well."""
         try:
             with QuorumObserver(self._client, identify=False, patience_ms=_SOON_MS) as observer:
-                return observer.look().cluster_id
+                return observer.observe().cluster_id
         except UnreachableError:
             self._watcher.close()
             return None  # a client asks more than once before it gives up, and says why
@@ -110,7 +110,7 @@ class LiveQuorum:
 
     def observe(self) -> QuorumState:
         """Everything: the quorum, every controller, registrations out of the log, probes of what was named."""
-        state = self._observer.look()
+        state = self._observer.observe()
         if not state.has_leader:
             return self._named(state)
         try:
@@ -119,9 +119,9 @@ class LiveQuorum:
             return self._named(replace(state, findings=(*state.findings, _log_not_read(error))))
         return self._named(self._observer.assembled(self._observer.visits, registrations=registrations))
 
-    def look(self) -> QuorumState:
+    def observe_nodes(self) -> QuorumState:
         """What the leader says; every controller is asked who it is. Raises UnreachableError."""
-        state = self._watcher.look()
+        state = self._watcher.observe()
         if not state.has_leader:
             raise UnreachableError("no controller leads the quorum", id="no-active-controller")
         return state

@@ -85,7 +85,7 @@ class QuorumObserver:
         for line in lines:
             line.close()
 
-    def look(self, *, disks: Sequence[DiskSeen] = (), registrations: Registrations | None = None) -> QuorumState:
+    def observe(self, *, disks: Sequence[DiskSeen] = (), registrations: Registrations | None = None) -> QuorumState:
         """The quorum now. `visits` then holds what each node said.
 
         Raises UnreachableError where none of the nodes named at the start answers what it is asked, unless there are
@@ -142,14 +142,14 @@ class QuorumObserver:
         `node_ids` are nodes that matter in addition to the voters. An election on the way is looked at again, `rounds`
         times in all; after that a blocker says that the quorum is not steady. Raises as `look`.
         """
-        state = self.look()
+        state = self.observe()
         for left in reversed(range(rounds)):
             if not state.has_leader:
                 return state
             judged, _ = proven(state, self, node_ids=node_ids)
             if is_steady(judged) or not left:
                 return judged
-            state = self.look()
+            state = self.observe()
         return state
 
     # --- the tour ---

@@ -25,7 +25,7 @@ class JournalView:
         return kept_file(kept_folder(self.file), sha256)
 
 
-def look_into_journal(given: str | None, inventory: Inventory | None) -> JournalView | None:
+def read_journal_view(given: str | None, inventory: Inventory | None) -> JournalView | None:
     """The journal; None where none was named and the inventory's folder has none.
 
     Raises InputError `input-file-unreadable` for a file that was named, and those of `read_journal`.

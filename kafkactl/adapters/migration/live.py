@@ -47,7 +47,7 @@ class LiveWorld:
         settings: ZooKeeperSettings,
         client: ClientConfig,
         controller_client: ClientConfig | None = None,
-        look: Callable[[], Observation],
+        observe: Callable[[], Observation],
         tell: Callable[[str], None],
         clock: Clock | None = None,
     ) -> None:
@@ -55,7 +55,7 @@ class LiveWorld:
         self._settings = settings
         self._client = client
         self._controller_client = controller_client or client
-        self._look = look
+        self._observe = observe
         self._tell = tell
         self._clock = clock or SystemClock()
 
@@ -66,7 +66,7 @@ class LiveWorld:
 
     def observe(self) -> Observation:
         """Everything that can be seen now."""
-        return self._look()
+        return self._observe()
 
     # --- nodes ---
 

@@ -58,10 +58,10 @@ class PlaceFacts:
     findings: tuple[Finding, ...]
 
 
-def look_at_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, PlaceFacts]:
+def observe_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, PlaceFacts]:
     """What the places of all nodes tell, by node id; several nodes at a time, for a hook may take a second each."""
 
-    def look(node: InventoryNode) -> tuple[int, PlaceFacts]:
+    def observe_place(node: InventoryNode) -> tuple[int, PlaceFacts]:
         places = Places(inventory, timeout_ms)
         config = places.config(node)
         listed = places.listed(node, config)
@@ -76,7 +76,7 @@ def look_at_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, Plac
         )
 
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        return dict(pool.map(look, inventory.nodes))
+        return dict(pool.map(observe_place, inventory.nodes))
 
 
 class Places:

@@ -188,9 +188,9 @@ def _planned_files(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-13", title="files that `run` makes", stages=FORWARD, look=_planned_files),
-    Row(check="C-13", title="files of controllers", stages=UNFINISHED, look=_controller_file),
-    Row(check="C-13", title="listener between brokers", stages=UNFINISHED, look=_inter_broker_listener),
-    Row(check="C-13", title="the way to ZooKeeper", stages=UNFINISHED, look=_zookeeper_settings),
-    Row(check="C-13", title="flag of controllers", stages=UNFINISHED, look=_flag_of_controllers),
+    Row(check="C-13", title="files that `run` makes", stages=FORWARD, find=_planned_files),
+    Row(check="C-13", title="files of controllers", stages=UNFINISHED, find=_controller_file),
+    Row(check="C-13", title="listener between brokers", stages=UNFINISHED, find=_inter_broker_listener),
+    Row(check="C-13", title="the way to ZooKeeper", stages=UNFINISHED, find=_zookeeper_settings),
+    Row(check="C-13", title="flag of controllers", stages=UNFINISHED, find=_flag_of_controllers),
 )

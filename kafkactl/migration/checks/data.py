@@ -323,13 +323,13 @@ def _tokens(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-50", title="znodes can be read", stages=UNFINISHED, look=_tree),
-    Row(check="C-38", title="epochs for a rollback", stages=frozenset({Stage.QUORUM}) | CLAIMED, look=_epochs),
-    Row(check="C-54", title="names of clients", stages=ON_ZOOKEEPER, look=_names),
-    Row(check="C-56", title="producer ids", stages=UNFINISHED, look=_producer_ids),
-    Row(check="C-57", title="delegation tokens", stages=ON_ZOOKEEPER, look=_tokens),
-    Row(check="C-58", title="/migration is there", stages=UNFINISHED, look=_migration_znode),
-    Row(check="C-58", title="/migration is not stale", stages=frozenset({Stage.COPY}), look=_stale_in_progress),
-    Row(check="C-59", title="the copy goes on", stages=frozenset({Stage.COPY}), look=_copy),
-    Row(check="C-59", title="/controller is ephemeral", stages=UNFINISHED, look=_persistent_controller),
+    Row(check="C-50", title="znodes can be read", stages=UNFINISHED, find=_tree),
+    Row(check="C-38", title="epochs for a rollback", stages=frozenset({Stage.QUORUM}) | CLAIMED, find=_epochs),
+    Row(check="C-54", title="names of clients", stages=ON_ZOOKEEPER, find=_names),
+    Row(check="C-56", title="producer ids", stages=UNFINISHED, find=_producer_ids),
+    Row(check="C-57", title="delegation tokens", stages=ON_ZOOKEEPER, find=_tokens),
+    Row(check="C-58", title="/migration is there", stages=UNFINISHED, find=_migration_znode),
+    Row(check="C-58", title="/migration is not stale", stages=frozenset({Stage.COPY}), find=_stale_in_progress),
+    Row(check="C-59", title="the copy goes on", stages=frozenset({Stage.COPY}), find=_copy),
+    Row(check="C-59", title="/controller is ephemeral", stages=UNFINISHED, find=_persistent_controller),
 )

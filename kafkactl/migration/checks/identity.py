@@ -387,16 +387,16 @@ def _used_disks(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-01", title="one cluster id", stages=frozenset(Stage), look=_cluster_id),
-    Row(check="C-01", title="every node is who it should be", stages=frozenset(Stage), look=_who_they_are),
-    Row(check="C-01", title="one cluster in ZooKeeper and the log", stages=CLAIMED, look=_strangers),
-    Row(check="C-02", title="one chroot", stages=UNFINISHED, look=_chroot),
-    Row(check="C-02", title="one ensemble", stages=UNFINISHED, look=_ensembles),
-    Row(check="C-03", title="releases", stages=UNFINISHED, look=_versions),
-    Row(check="C-04", title="inter.broker.protocol.version", stages=UNFINISHED, look=_ibp),
-    Row(check="C-05", title="metadata.version of the quorum", stages=UNFINISHED, look=_metadata_version),
-    Row(check="C-06", title="finalized features", stages=FORWARD, look=_features),
-    Row(check="C-07", title="kind of quorum", stages=UNFINISHED, look=_quorum_kind),
-    Row(check="C-07", title="the same voters", stages=frozenset(Stage), look=_voters),
-    Row(check="C-08", title="empty controllers' disks", stages=frozenset({Stage.BEFORE}), look=_used_disks),
+    Row(check="C-01", title="one cluster id", stages=frozenset(Stage), find=_cluster_id),
+    Row(check="C-01", title="every node is who it should be", stages=frozenset(Stage), find=_who_they_are),
+    Row(check="C-01", title="one cluster in ZooKeeper and the log", stages=CLAIMED, find=_strangers),
+    Row(check="C-02", title="one chroot", stages=UNFINISHED, find=_chroot),
+    Row(check="C-02", title="one ensemble", stages=UNFINISHED, find=_ensembles),
+    Row(check="C-03", title="releases", stages=UNFINISHED, find=_versions),
+    Row(check="C-04", title="inter.broker.protocol.version", stages=UNFINISHED, find=_ibp),
+    Row(check="C-05", title="metadata.version of the quorum", stages=UNFINISHED, find=_metadata_version),
+    Row(check="C-06", title="finalized features", stages=FORWARD, find=_features),
+    Row(check="C-07", title="kind of quorum", stages=UNFINISHED, find=_quorum_kind),
+    Row(check="C-07", title="the same voters", stages=frozenset(Stage), find=_voters),
+    Row(check="C-08", title="empty controllers' disks", stages=frozenset({Stage.BEFORE}), find=_used_disks),
 )

@@ -112,7 +112,7 @@ def _of_the_observation(observation: Observation) -> Iterator[Finding]:
 def _of_rows(case: CheckCase) -> Iterator[Finding]:
     for row in ROWS:
         if case.stage in row.stages:
-            for said in row.look(case):
+            for said in row.find(case):
                 if isinstance(said, Unknown):
                     yield _unknown(row, said)
                 else:

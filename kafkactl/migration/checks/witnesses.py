@@ -298,11 +298,11 @@ def _formatted_again(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="X-2.1", title="four witnesses, before the copy", stages=frozenset({Stage.QUORUM}), look=_before_copy),
-    Row(check="X-2.1", title="four witnesses, after the copy", stages=frozenset({Stage.DUAL}), look=_after_copy),
-    Row(check="X-4", title="finalized with all brokers", stages=frozenset({Stage.FINAL}), look=_finalized),
-    Row(check="X-4", title="a quorum for a migration", stages=frozenset({Stage.BURNT}), look=_burnt),
-    Row(check="X-4", title="no flag after the end", stages=frozenset({Stage.FINAL}), look=_flag_again),
-    Row(check="X-7.2", title="directory ids", stages=ALWAYS, look=_directories),
-    Row(check="X-2", title="the rollback of each broker", stages=CLAIMED, look=_formatted_again),
+    Row(check="X-2.1", title="four witnesses, before the copy", stages=frozenset({Stage.QUORUM}), find=_before_copy),
+    Row(check="X-2.1", title="four witnesses, after the copy", stages=frozenset({Stage.DUAL}), find=_after_copy),
+    Row(check="X-4", title="finalized with all brokers", stages=frozenset({Stage.FINAL}), find=_finalized),
+    Row(check="X-4", title="a quorum for a migration", stages=frozenset({Stage.BURNT}), find=_burnt),
+    Row(check="X-4", title="no flag after the end", stages=frozenset({Stage.FINAL}), find=_flag_again),
+    Row(check="X-7.2", title="directory ids", stages=ALWAYS, find=_directories),
+    Row(check="X-2", title="the rollback of each broker", stages=CLAIMED, find=_formatted_again),
 )

@@ -51,8 +51,8 @@ _UNREADABLE: Final = {
     "broken-broker-znode": compare_cluster.BROKER,
 }
 _NAMED: Final = 5
-Look = Callable[[Case], Iterator[Answer]]
-_ENTITIES: Final[tuple[Look, ...]] = (
+EntityComparison = Callable[[Case], Iterator[Answer]]
+_ENTITIES: Final[tuple[EntityComparison, ...]] = (
     compare_cluster.cluster_id,
     compare_cluster.features,
     compare_cluster.brokers,
@@ -67,7 +67,7 @@ _ENTITIES: Final[tuple[Look, ...]] = (
     compare_cluster.producer_ids,
 )
 # What lies outside of the topics: few in any cluster, so that they are compared in every observation.
-OTHER_THAN_TOPICS: Final[tuple[Look, ...]] = (
+OTHER_THAN_TOPICS: Final[tuple[EntityComparison, ...]] = (
     compare_topics.topic_configs,
     compare_configs.broker_configs,
     compare_configs.quotas,
@@ -134,16 +134,16 @@ def compared(
     facts: CompareFacts = CompareFacts(),  # noqa: B008
     *,
     values: KafkaTree | None = None,
-    looks: tuple[Look, ...] = _ENTITIES,
+    comparisons: tuple[EntityComparison, ...] = _ENTITIES,
 ) -> Comparison:
     """The differences, and what could not be compared; `values` are those of the tree, where it was read already."""
     case = _case(tree, image, facts, values)
-    answers = list(_answers(case, looks))
+    answers = list(_answers(case, comparisons))
     differences = [unknown for unknown in answers if isinstance(unknown, Difference)]
     evidence = Evidence()
     if differences:
         evidence = Evidence(
-            at_mirror=_at_mirror(case, facts.mirror, looks),
+            at_mirror=_at_mirror(case, facts.mirror, comparisons),
             behind_ms=0 if facts.mirror is None else facts.mirror.behind_ms,
             written_ms={path: znode.mtime_ms for path, znode in tree.znodes.items()},
         )
@@ -158,17 +158,19 @@ def compared(
     )
 
 
-def _at_mirror(case: Case, mirror: Mirror | None, looks: tuple[Look, ...]) -> frozenset[tuple[str, str]] | None:
+def _at_mirror(
+    case: Case, mirror: Mirror | None, comparisons: tuple[EntityComparison, ...]
+) -> frozenset[tuple[str, str]] | None:
     if mirror is None:
         return None
-    earlier = _answers(changed(case, image=mirror.image), looks)
+    earlier = _answers(changed(case, image=mirror.image), comparisons)
     return frozenset(
         (difference.entity, difference.key) for difference in earlier if isinstance(difference, Difference)
     )
 
 
 def compare_observation(
-    observation: Observation, *, values: KafkaTree | None = None, looks: tuple[Look, ...] = _ENTITIES
+    observation: Observation, *, values: KafkaTree | None = None, comparisons: tuple[EntityComparison, ...] = _ENTITIES
 ) -> Comparison:
     """The same for what was observed of a cluster: the one answer for `compare`, a rollback, and the end."""
     log = observation.log
@@ -195,7 +197,7 @@ def compare_observation(
             secrets=encoder_secrets(observation.nodes),
         ),
         values=values,
-        looks=looks,
+        comparisons=comparisons,
     )
 
 
@@ -217,13 +219,13 @@ def _case(tree: Tree, image: Image, facts: CompareFacts, values: KafkaTree | Non
     )
 
 
-def _answers(case: Case, looks: tuple[Look, ...]) -> Iterator[Answer]:
+def _answers(case: Case, comparisons: tuple[EntityComparison, ...]) -> Iterator[Answer]:
     reported = set()
-    for entity in looks:
+    for entity in comparisons:
         for answer in entity(case):
             reported.add(answer.znode if isinstance(answer, Difference) else None)
             yield answer
-    if looks is not _ENTITIES:
+    if comparisons is not _ENTITIES:
         return
     # What neither side has because it cannot be read; it was written once.
     for finding in case.tree.findings:

@@ -132,7 +132,7 @@ def stop(world: MigrationPort, place: Place, *, patience: MigrationWaitPolicy, w
         if until.passed:
             return Applied(finding=_did_nothing(place) if listens else _still_runs(place), evidence=applied.evidence)
         waits(f"the process of {place.name} to end", "its port still takes connections" if listens else "it exists")
-        world.clock.sleep_ms(patience.look_every_ms)
+        world.clock.sleep_ms(patience.observe_every_ms)
     return applied
 
 
@@ -238,7 +238,7 @@ def verified_gone(
         if until.passed:
             return alive[0]
         waits("every controller to be gone", alive[0].message)
-        world.clock.sleep_ms(patience.look_every_ms)
+        world.clock.sleep_ms(patience.observe_every_ms)
     world.clock.sleep_ms(min(patience.apart_ms, 3_000))
     return next(iter(controllers_alive(world, every)), None)
 
@@ -320,7 +320,7 @@ def _vanishes(world: MigrationPort, path: str, patience: MigrationWaitPolicy, wa
         if until.passed:
             return False
         waits(f"the ZooKeeper session of the stopped broker to end ({path} to go)", f"{path} is there")
-        world.clock.sleep_ms(min(patience.look_every_ms, 1_000))
+        world.clock.sleep_ms(min(patience.observe_every_ms, 1_000))
     return True
 
 

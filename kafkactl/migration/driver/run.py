@@ -163,7 +163,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
 
     def _wait_for_zookeeper(self, error: UnreachableError) -> None:
         self._wait("ZooKeeper to answer again", error.message)
-        self.context.world.clock.sleep_ms(self.context.patience.look_every_ms)
+        self.context.world.clock.sleep_ms(self.context.patience.observe_every_ms)
 
     # --- planning ---
 
@@ -216,7 +216,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             return ready
         lost = self.watch.lock_lost()
         silent = self.watch.fell_silent(ready.seen.seen, ready.step)
-        if lost is None and silent is not None and self.watch.may_look_again(silent):
+        if lost is None and silent is not None and self.watch.may_observe_again(silent):
             return None
         if found := lost or silent:
             return self.run.refused((*ready.plan.findings, found), ready.seen)
@@ -229,7 +229,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         clock, patience, step = self.context.world.clock, self.context.patience, self.step_of(plan)
         until = Deadline.after(patience.settle_ms if self.run.began else 2 * patience.apart_ms, clock)
         found = self.guard.objections(seen.seen, None, seen.route, step)
-        needed = self.guard.looks_needed(seen.route, step)
+        needed = self.guard.observations_needed(seen.route, step)
         times = 0 if found else 1
         while times < needed:
             if found and until.passed:
@@ -390,7 +390,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             if until.passed:
                 return gate_stays_closed(step, closed, asked=asked)
             self._wait(f"{step.action} {step.target} to be seen done ({step.gate})", closed[0])
-            clock.sleep_ms(patience.look_every_ms)
+            clock.sleep_ms(patience.observe_every_ms)
 
     def _hopeless(self, seen: Observation, route: StepPlan, before: str | None) -> Finding | None:
         """What no gate opens behind if it lasts for a minute, in which a process supervisor may start it.

@@ -207,7 +207,7 @@ def _follows(crew: RunContext, step: Step, _seq: int, _seen: Observation) -> App
         else:
             seen = f"{step.target} names {_broker(named)}, /controller is held by {_broker(holder)}"
         crew.waits(f"{step.target} to name the broker that holds /controller", seen)
-        world.clock.sleep_ms(crew.patience.look_every_ms)
+        world.clock.sleep_ms(crew.patience.observe_every_ms)
 
 
 def _broker(id: int | None) -> str:

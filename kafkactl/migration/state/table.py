@@ -36,7 +36,7 @@ __all__ = ["TABLE", "ObservedState", "State", "observed_state", "state_of_eviden
 _ABORTS_OF_A_CRASH: Final = 2  # one is an election during the copy, which then begins again
 _WRITTEN_MS: Final = 60_000  # a mirror writes /migration twice a second
 _WINDOW: Final = 20  # records behind the copy's end before /migration must have its offset
-_WINDOW_OF_A_LOOK: Final = 240  # the znodes may have been read two minutes of no-ops before the log
+_WINDOW_OF_AN_OBSERVATION: Final = 240  # the znodes may have been read two minutes of no-ops before the log
 
 
 @frozen
@@ -117,7 +117,7 @@ def _split(e: Evidence) -> bool:
 
 def _in_motion(e: Evidence) -> bool:
     """The znodes were read before the copy, and the log after it."""
-    return e.copy_marker is CopyMarker.NOT_COPIED and _since_copy(e) <= _WINDOW_OF_A_LOOK
+    return e.copy_marker is CopyMarker.NOT_COPIED and _since_copy(e) <= _WINDOW_OF_AN_OBSERVATION
 
 
 def _since_copy(e: Evidence) -> int:
@@ -201,7 +201,7 @@ def _lost_memory(e: Evidence) -> bool:
     if e.copy_marker is not CopyMarker.NOT_COPIED or e.tree is None or e.tree.migration is None:
         return True
     created_again = e.holder is Holder.KRAFT and e.tree.migration.version == 0 and not _is_version_untold(e)
-    return _since_copy(e) > (_WINDOW if created_again else _WINDOW_OF_A_LOOK)
+    return _since_copy(e) > (_WINDOW if created_again else _WINDOW_OF_AN_OBSERVATION)
 
 
 def _is_version_untold(e: Evidence) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.migration.journal_view import JournalView, look_into_journal
+from kafkactl.adapters.migration.journal_view import JournalView, read_journal_view
 from kafkactl.findings import Finding, Severity, blockers
 from kafkactl.frozen import frozen
 from kafkactl.migration.checks import registry
@@ -83,7 +83,7 @@ def check(
     journal. What was not observed is unknown, neither right nor wrong.
     """
     evidence = evidence_of(observation)
-    edited = () if inventory is None else edits_of(look_into_journal(None, inventory), inventory, observation)
+    edited = () if inventory is None else edits_of(read_journal_view(None, inventory), inventory, observation)
     found = (*edited, *registry.check(observation, accepted=frozenset(accepted), evidence=evidence))
     state = state_of_evidence(evidence).state
     return CheckResult(

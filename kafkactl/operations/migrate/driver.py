@@ -36,7 +36,7 @@ _VOTERS: Final = "controller.quorum.voters"
 _QUORUM: Final = "quorum"
 _LOCK: Final = "lock"
 _READ_ONLY: Final = "zookeeper-read-only"
-LOOK_MS: Final = 45_000.0
+OBSERVE_MS: Final = 45_000.0
 
 
 def live_world(inventory: Inventory, say: Callable[[str], None]) -> LiveWorld:
@@ -50,7 +50,7 @@ def live_world(inventory: Inventory, say: Callable[[str], None]) -> LiveWorld:
         settings=_settings(inventory),
         client=client,
         controller_client=controllers,
-        look=lambda: _look(inventory),
+        observe=lambda: _observe(inventory),
         tell=say,
     )
 
@@ -122,12 +122,12 @@ def _settings(inventory: Inventory) -> ZooKeeperSettings:
     return load_zookeeper_settings(Path(path_next_to(inventory, inventory.zookeeper.config)))
 
 
-def _look(inventory: Inventory) -> Observation:
+def _observe(inventory: Inventory) -> Observation:
     """An observation without ZooKeeper is of no use: every plan is based on its znodes.
 
     Those of a server without its quorum may be old, and nothing that a step needs can be written there.
     """
-    captured = observe(inventory, timeout_ms=LOOK_MS, asks_zookeeper_brokers=False)
+    captured = observe(inventory, timeout_ms=OBSERVE_MS, asks_zookeeper_brokers=False)
     if captured.znodes is None:
         reason = next(
             (finding.message for finding in captured.raw.findings if finding.id == "zookeeper-not-observed"), ""

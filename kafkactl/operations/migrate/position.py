@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.migration.journal_view import JournalView, look_into_journal
+from kafkactl.adapters.migration.journal_view import JournalView, read_journal_view
 from kafkactl.findings import Finding, blockers, each_once
 from kafkactl.frozen import frozen
 from kafkactl.migration.checks.registry import check
@@ -158,7 +158,7 @@ class StatusWatch:
         """The journal; None where none was given and the inventory's does not exist."""
         if self._journal is None and self._inventory is None:
             return None
-        return look_into_journal(self._journal, self._inventory)
+        return read_journal_view(self._journal, self._inventory)
 
 
 def status(

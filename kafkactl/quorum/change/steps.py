@@ -52,7 +52,7 @@ def before_conversion(watcher: QuorumWatcher, step: Step) -> Finding | None:
         rehearsed,
         lambda found: found.code != _INVALID_UPDATE_VERSION or _NOT_HEARD_OF_ALL not in found.message,
         until=Deadline.after(2 * SETTLED_EPOCH_MS, watcher.clock),
-        every_ms=watcher.policy.look_every_ms,
+        every_ms=watcher.policy.observe_every_ms,
         waiting=lambda _: watcher.tell(
             Event(kind="wait", text="the leader has not heard from every voter yet", step=step)
         ),

@@ -25,7 +25,7 @@ from tests.fakes.hook_clients import Clients
 
 ODD = 'it\'s $HOME; a "b" {c}'
 UNIT = "kafka@broker 1's.service"
-PATIENCE = MigrationWaitPolicy(apart_ms=10, look_every_ms=10, gone_ms=5_000)
+PATIENCE = MigrationWaitPolicy(apart_ms=10, observe_every_ms=10, gone_ms=5_000)
 OLD, NEW = b"broker.id=1\n# caf\xc3\xa9\n", b"broker.id=1\nzookeeper.metadata.migration.enable=true\n"
 HOOKS = {
     "systemd-ssh": """unit = "kafka@broker 1's.service", ssh_user = "ops@", storage_command = '{storage}' """,
@@ -87,7 +87,7 @@ config = "/etc/c.properties"
         parse_inventory(text),
         settings=ZooKeeperSettings(),
         client=load_client_config(None),
-        look=lambda: Observation(time_ms=0),
+        observe=lambda: Observation(time_ms=0),
         tell=lambda _: None,
     )
 

@@ -60,7 +60,7 @@ def world_of(folder: Path, *, broker: str = "127.0.0.1:8", notes: list[str] | No
         parse_inventory(text),
         settings=ZooKeeperSettings(),
         client=load_client_config(None),
-        look=lambda: Observation(time_ms=0),
+        observe=lambda: Observation(time_ms=0),
         tell=(notes if notes is not None else []).append,
     )
 
