@@ -45,17 +45,17 @@ _TONES = {"done": "good", "partial": "warn", "unknown": "bad"}
 @click.option("--force", is_flag=True, help="Replace the file if there is one.")
 @click.option(
     "-c", "--config", "configs", multiple=True, metavar="FILE", type=click.Path(),
-    help="The configuration of a node on this host: its directories and its metadata log are read. Repeatable.",
+    help="The configuration of a node on this host: its directories and its metadata log are read.",
 )  # fmt: skip
 @click.option(
     "--log-dir", "log_dirs", multiple=True, metavar="DIR", type=click.Path(),
-    help="Also read this metadata log directory. Repeatable.",
+    help="Also read this metadata log directory.",
 )  # fmt: skip
 @click.option("--inventory", metavar="FILE", type=click.Path(), help="The inventory of a migration to observe.")
 @click.option("--observation", metavar="DIR", type=click.Path(), help="A saved observation of a migration.")
 @click.option(
     "--tiered", multiple=True, metavar="DIR", type=click.Path(),
-    help="A log directory of a broker with tiered storage, for its audit. Repeatable.",
+    help="A log directory of a broker with tiered storage, for its audit.",
 )  # fmt: skip
 @click.option(
     "--include-log", is_flag=True,

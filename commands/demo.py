@@ -38,7 +38,7 @@ _WIDTH = 96  # of paragraphs, where the terminal is wider
     codes=(0, 1, 2, 3, 6),
     timeout="10m",
 )
-@click.option("--scene", "scenes", type=Choice(SCENES), multiple=True, help="Only this scene; repeatable.")
+@click.option("--scene", "scenes", type=Choice(SCENES), multiple=True, help="Only this scene.")
 @click.option("--list", "lists", is_flag=True, help="List the scenes, and run none.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for Enter before each command.")
 @click.option("--kafka", metavar="DIR", type=click.Path(), help="Use released Kafka, unpacked in DIR.")
@@ -57,7 +57,7 @@ def command(
     With --kafka six Java processes of released Kafka are the cluster instead.
     """
     from kafkactl.commands.framework.deadline import ends_clean
-    from kafkactl.playground.demo import DemoRequest, play
+    from kafkactl.playground.demo import DemoRequest, run_demo
 
     chosen = tuple(name for name in SCENES if name in (scenes or SCENES))
     if lists:
@@ -74,7 +74,7 @@ def command(
         color=settings.color,
     )
     with ends_clean():
-        demo = play(request, audience)
+        demo = run_demo(request, audience)
     scenes_shown = [{**scene, "left_out": demo.left_out.get(scene["name"])} for scene in audience.scenes]
     answer = {**demo.to_dict(), "scenes": scenes_shown, "findings": []}
     output.emit("demo", answer, render=lambda page, _: _show_end(page, demo), listing="scenes")

@@ -65,8 +65,8 @@ def _text(data: bytes | str) -> str:
 
 
 def _explained(error: json.JSONDecodeError, text: str) -> JsonInputError:
-    told = error.msg.removesuffix(": ")
-    expected = _WORDS.get(told, _DIGITS if told.startswith("Invalid \\u") else "expected JSON")
+    reason = error.msg.removesuffix(": ")
+    expected = _WORDS.get(reason, _DIGITS if reason.startswith("Invalid \\u") else "expected JSON")
     where = f"line {error.lineno}, column {error.colno}"
     return JsonInputError(f"{'the text ends at ' if error.pos >= len(text.rstrip()) else ''}{where}: {expected}")
 

@@ -15,6 +15,7 @@ import click
 
 from kafkactl._version import __version__
 from kafkactl.commands.framework.exit_codes import MEANINGS
+from kafkactl.commands.framework.help_text import option_record
 from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.commands.framework.options import CommonOption, ConnectionOption
@@ -96,7 +97,7 @@ def _options(ctx: click.Context, command: LeafCommand) -> Iterator[str]:
         "COMMON OPTIONS": [option for option in known if isinstance(option, CommonOption)],
     }
     for title, options in sections.items():
-        records = [record for option in options if (record := option.get_help_record(ctx)) is not None]
+        records = [record for option in options if (record := option_record(option, ctx)) is not None]
         if records:
             yield f".SH {_quoted(title)}"
             yield from _definitions(records)

@@ -102,7 +102,7 @@ def _option_row(option: click.Option, variable: object) -> tuple[str, str, str]:
     value = "" if option.is_flag else f" `{option.make_metavar(click.Context(click.Command('x')))}`"
     default = f" Default: `{option.default}`." if option.show_default and option.default is not None else ""
     required = " Required." if option.required else ""
-    repeats = " May be given more than once." if option.multiple else ""
+    repeats = " Repeatable." if option.multiple else ""
     return f"{names}{value}", f"{option.help or ''}{required}{repeats}{default}".strip(), f"`{variable}`"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 
+from kafkactl.commands.dryrun.options import engine_of
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import until_the_end
 from kafkactl.commands.framework.log_memory import read_by_columns
@@ -20,7 +21,7 @@ from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
-    from kafkactl.commands.dryrun.run import Common
+    from kafkactl.commands.dryrun.options import Common
     from kafkactl.dryrun.answer import Answer, ClusterDict, Earlier, Frame, ReportDict, Source
     from kafkactl.dryrun.engine.local import Loaded
     from kafkactl.errors import KafkactlError
@@ -46,14 +47,14 @@ class Opened(NamedTuple):
 
 
 Shown = TypeVar("Shown", "Answer", "ReportDict")
-Play = Callable[[Opened], tuple[Shown, "Verdict"]]
+Ask = Callable[[Opened], tuple[Shown, "Verdict"]]
 Show = Callable[[Page, Shown], None]
 
 
 def give(
-    common: Common, kind: str, play: Play[Shown], show: Show[Shown], *, at: int | None = None, restarts: bool = False
+    common: Common, kind: str, ask: Ask[Shown], show: Show[Shown], *, at: int | None = None, restarts: bool = False
 ) -> NoReturn:
-    """Ask every cluster and print what `play` answers: its payload and its verdict."""
+    """Ask every cluster and print what `ask` answers: its payload and its verdict."""
     from kafkactl.errors import KafkactlError
 
     opened = open_contexts(common, at=at, restarts=restarts)
@@ -61,12 +62,12 @@ def give(
         for result in opened.each():
             if isinstance(result, KafkactlError):
                 raise result
-            payload, verdict = play(result)
+            payload, verdict = ask(result)
             emit(kind, payload, render=show, exit_code=verdict.exit_code)
-    _give_several(kind, play, show, opened)
+    _give_several(kind, ask, show, opened)
 
 
-class Reading(NamedTuple):
+class OpenedClusters(NamedTuple):
     """The clusters that were named, and the way to go through them."""
 
     clusters: Sequence[Chosen]
@@ -74,9 +75,8 @@ class Reading(NamedTuple):
     each: Callable[[], Iterator[Opened | KafkactlError]]
 
 
-def open_contexts(common: Common, *, at: int | None = None, restarts: bool = False) -> Reading:
+def open_contexts(common: Common, *, at: int | None = None, restarts: bool = False) -> OpenedClusters:
     """Find the clusters, and what to read them with. They are read, and what comes before is simulated, one by one."""
-    from kafkactl.commands.dryrun.run import engine_of
     from kafkactl.errors import KafkactlError
     from kafkactl.operations.dryrun.clusters import open_clusters
     from kafkactl.operations.dryrun.events import read_events
@@ -116,7 +116,7 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
                 frame: Frame = {"engine": engine.name, "source": _source(cluster, context.loaded), "after": []}
                 yield _opened(Opened(context, cluster, frame, tag), events, at)
 
-    return Reading(chosen, engine.name, each)
+    return OpenedClusters(chosen, engine.name, each)
 
 
 def _places(common: Common) -> dict[str, str]:
@@ -199,7 +199,7 @@ def _source(chosen: Chosen, loaded: Loaded) -> Source:
 # --- several clusters ---------------------------------------------------------------------------------------------
 
 
-def _give_several(kind: str, play: Play[Shown], show: Show[Shown], opened: Reading) -> NoReturn:
+def _give_several(kind: str, ask: Ask[Shown], show: Show[Shown], opened: OpenedClusters) -> NoReturn:
     from kafkactl.errors import KafkactlError
     from kafkactl.operations.dryrun import heaviest
 
@@ -210,7 +210,7 @@ def _give_several(kind: str, play: Play[Shown], show: Show[Shown], opened: Readi
         try:
             if isinstance(result, KafkactlError):
                 raise result
-            payload, verdict = play(result)
+            payload, verdict = ask(result)
         except KafkactlError as error:
             failed.append((chosen, error))
         else:

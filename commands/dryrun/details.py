@@ -10,7 +10,7 @@ from kafkactl.commands.rendering.output import say
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.answers import Opened
     from kafkactl.dryrun.detail_tables import Table
-    from kafkactl.report.build import Played
+    from kafkactl.report.build import SimulatedScenario
 
 
 def write_tables(path: str | None, opened: Opened, tables: Iterable[Table]) -> str | None:
@@ -24,9 +24,9 @@ def write_tables(path: str | None, opened: Opened, tables: Iterable[Table]) -> s
     return folder
 
 
-def write_html(path: str, played: Sequence[Played], opened: Opened) -> None:
+def write_html(path: str, simulated: Sequence[SimulatedScenario], opened: Opened) -> None:
     """Write the report of what was simulated on a cluster, and say where it is."""
     from kafkactl.operations.dryrun.outputs import write_log_report
 
-    write_log_report(path, played, opened.context, opened.chosen.log)
+    write_log_report(path, simulated, opened.context, opened.chosen.log)
     say(f"The report is in {path}.")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkactl.commands.dryrun.run import CODES, Common, NodeIds, answer, scenario_options
+from kafkactl.commands.dryrun.options import CODES, Common, NodeIds, scenario_options
+from kafkactl.commands.dryrun.run import answer
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice
 
@@ -32,10 +33,11 @@ def scenario_command(scenario: Scenario) -> click.Command:
 
     command.__doc__ = scenario.help
     function: Callable[..., Any] = command
-    for option in reversed(scenario.options):
+    function = scenario_options(function)
+    for option in reversed(scenario.options):  # first in the help
         function = _click_option(scenario, option)(function)
     decorate = leaf_command(scenario.name, examples=scenario.examples, codes=CODES, timeout="1h")
-    return decorate(scenario_options(function))
+    return decorate(function)
 
 
 def _asked(scenario: Scenario, given: dict[str, Any]) -> Any:
@@ -85,5 +87,5 @@ def _click_type(form: Form, choices: tuple[str, ...], option: Option) -> tuple[A
     if form is Form.CHOICE:
         return Choice(choices), None
     if form is Form.NUMBER:
-        return click.IntRange(min=option.least), None
+        return click.IntRange(min=option.least), "N"
     return {Form.IDS: (NodeIds(), "IDS"), Form.ORDER: (_Order(), "IDS|auto")}.get(form, (None, None))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
-from kafkactl.commands.dryrun.run import CODES, Common, prediction_of, scenario_options
+from kafkactl.commands.dryrun.options import CODES, Common, scenario_options
+from kafkactl.commands.dryrun.run import prediction_of
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.report.model import TONES
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.answer import PredictionDict, ReportDict
     from kafkactl.dryrun.detail_tables import Table
     from kafkactl.operations.dryrun import Prediction, Verdict
-    from kafkactl.report.build import Played as Part
+    from kafkactl.report.build import SimulatedScenario as Part
 
 
 @leaf_command(
@@ -39,7 +40,7 @@ def report(*, common: Common) -> None:
     from kafkactl.operations.dryrun import report as report_of
     from kafkactl.operations.dryrun.outputs import detail_tables, page_part
 
-    def play(opened: Opened) -> tuple[ReportDict, Verdict]:
+    def ask(opened: Opened) -> tuple[ReportDict, Verdict]:
         tables: list[Table] = []
         html = tagged(common.html, opened.tag)
 
@@ -65,7 +66,7 @@ def report(*, common: Common) -> None:
         }
         return answer, made.verdict
 
-    give(common, "dryrun.report", play, _show, restarts=True)
+    give(common, "dryrun.report", ask, _show, restarts=True)
 
 
 class _Kept(NamedTuple):
@@ -100,9 +101,9 @@ def _show(page: Page, answer: ReportDict) -> None:
         ],
     )
     blockers = [
-        {**finding, "subject": f"{title_of(played)}: {finding['subject']}"}
-        for played in answer["predictions"]
-        for finding in played["findings"]
+        {**finding, "subject": f"{title_of(prediction)}: {finding['subject']}"}
+        for prediction in answer["predictions"]
+        for finding in prediction["findings"]
         if finding["severity"] == "blocker"
     ]
     page.findings(blockers[:_SHOWN])
@@ -115,5 +116,5 @@ def _show(page: Page, answer: ReportDict) -> None:
 _SHOWN = 8
 
 
-def _count(played: PredictionDict, severity: str) -> int:
-    return sum(finding["severity"] == severity for finding in played["findings"])
+def _count(prediction: PredictionDict, severity: str) -> int:
+    return sum(finding["severity"] == severity for finding in prediction["findings"])

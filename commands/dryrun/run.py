@@ -1,148 +1,18 @@
-"""What all scenarios of `kafkactl dryrun` have in common: options, engine, and what an answer consists of."""
+"""One scenario of `kafkactl dryrun` from its input to its answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
-
-import click
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
 from kafkactl.commands.dryrun.page import show_prediction
-from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.bundles import BUNDLE, bundle_option
-from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
-from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
-from kafkactl.commands.framework.log_options import FROM_CLUSTER, from_cluster_option, past_damage_option
-from kafkactl.commands.framework.option_group import option_group
 from kafkactl.shown import plain_values
 
 if TYPE_CHECKING:
+    from kafkactl.commands.dryrun.options import Common
     from kafkactl.dryrun.answer import Answer, PredictionDict
     from kafkactl.operations.dryrun import Observed, Prediction, Scenario, Verdict
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-CODES = (
-    exit_codes.DONE,
-    exit_codes.FAILED,
-    exit_codes.USAGE,
-    exit_codes.REFUSED,
-    exit_codes.UNREACHABLE,
-    exit_codes.PARTLY_DONE,
-    exit_codes.UNKNOWN,
-    exit_codes.PROBLEMS_FOUND,
-)
-
-
-class NodeIds(click.ParamType[list[int]]):
-    """Node ids with commas between them."""
-
-    name = "ids"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
-        """The ids in their order; anything else is a usage error."""
-        if isinstance(value, list):
-            return value
-        parts = [part.strip() for part in str(value).split(",")]
-        if not all(part.isascii() and part.isdigit() for part in parts):
-            self.fail(f"{value!r} is not a list of node ids: write 1,2,3.", param, ctx)
-        return [int(part) for part in parts]
-
-
-class Common(NamedTuple):
-    """The options that every scenario takes."""
-
-    sources: tuple[str, ...]
-    connection: ConnectionArguments
-    engine: str
-    master: str | None
-    config: str | None
-    kafka_version: str | None
-    same_cluster: bool
-    cluster_of: str | None
-    after: tuple[str, ...]
-    records: bool
-    details: str | None
-    html: str | None
-    from_cluster: bool = False
-    past_damage: bool = False
-    bundle: str | None = None
-
-    @property
-    def context(self) -> str | None:
-        """The context that was named; it may name a Spark master, too."""
-        return self.connection.context
-
-
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    *ENGINE_OPTIONS,
-    click.option(
-        "--config",
-        metavar="FILE",
-        type=click.Path(),
-        help="A controller's properties file, for static settings that are not in the log.",
-    ),
-    click.option(
-        "--kafka-version",
-        metavar="V",
-        help="The release that the controllers run. [default: what they registered in the log]",
-    ),
-    click.option(
-        "--same-cluster", is_flag=True, help="Treat the sources as replicas of one log, whatever their cluster ids."
-    ),
-    click.option(
-        "--cluster-of",
-        metavar="PATTERN",
-        help="A regular expression that names the cluster of each path, by its first group if it has one.",
-    ),
-    click.option(
-        "--after",
-        metavar="FILE",
-        multiple=True,
-        type=click.Path(),
-        help="Simulate this first: an earlier answer (-o json), or a TOML file of scenarios. Repeatable, in order.",
-    ),
-    click.option("--records", is_flag=True, help="List the records that would be appended, as log dump writes them."),
-    click.option(
-        "--details",
-        metavar="DIR",
-        type=click.Path(),
-        help="Write all partitions that change and all records as Parquet tables; of replay the whole state.",
-    ),
-    click.option("--html", metavar="FILE", type=click.Path(), help="Also write an HTML report."),
-)
-
-
-_CONTEXT = click.option(
-    "--context",
-    metavar="NAME",
-    envvar="KAFKACTL_CONTEXT",
-    help="A context of `kafkactl config` that may name a Spark master, instead of the current one.",
-)
-
-
-def _source_argument() -> Callable[[Any], Any]:
-    return click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
-
-
-def _common(**given: Any) -> Common:
-    common = Common(**given)
-    if not (common.sources or common.from_cluster or common.bundle):
-        raise click.UsageError(f"Give a SOURCE, {FROM_CLUSTER}, or {BUNDLE}.")
-    return common
-
-
-def scenario_options(function: Function) -> Function:
-    """SOURCE... or a live cluster, and what every scenario takes; it arrives as `Common` under the name `common`."""
-    where = connection_options, _source_argument(), from_cluster_option, bundle_option, past_damage_option
-    return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
-
-
-def saved_options(function: Function) -> Function:
-    """The same for a scenario of anything but a metadata log: a SOURCE or a bundle has to be named."""
-    where = option_group("connection", ConnectionArguments, _CONTEXT), _source_argument(), bundle_option
-    return option_group("common", Common, *where, *_OPTIONS, make=_common)(function)
 
 
 def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
@@ -153,7 +23,7 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
 
     observed = _observed(common, scenario.watches(asked)) if common.from_cluster and scenario.watches else None
 
-    def play(opened: Opened) -> tuple[Answer, Verdict]:
+    def ask(opened: Opened) -> tuple[Answer, Verdict]:
         context = opened.context if observed is None else changed(opened.context, observed=observed)
         found = run(scenario.name, context, asked)
         prediction = prediction_of(common, found, opened)
@@ -165,7 +35,7 @@ def answer(common: Common, scenario: Scenario, asked: Any) -> NoReturn:
         return {**opened.frame, **prediction, "details": details}, found.verdict
 
     is_restart = scenario.needs is Needs.STARTS
-    give(common, "dryrun.prediction", play, show_prediction, at=scenario.at(asked), restarts=is_restart)
+    give(common, "dryrun.prediction", ask, show_prediction, at=scenario.at(asked), restarts=is_restart)
 
 
 def _observed(common: Common, added: frozenset[int]) -> Observed:
@@ -182,11 +52,3 @@ def prediction_of(common: Common, found: Prediction, opened: Opened) -> Predicti
     from kafkactl.operations.dryrun.outputs import answer_of
 
     return answer_of(found, with_records=common.records, facts=opened.context.facts)
-
-
-def engine_of(common: Common) -> str:
-    """The engine by name where no log decides: Spark where a master is named."""
-    check_master(common.engine, common.master)
-    if common.engine == "auto":
-        return "local" if common.master is None else "spark"
-    return common.engine

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkactl.commands.dryrun.options import CODES, Common, engine_of, saved_options
 from kafkactl.commands.dryrun.page import show_prediction
-from kafkactl.commands.dryrun.run import CODES, Common, engine_of, saved_options
 from kafkactl.commands.framework.bundles import until_the_end
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.settings import current_settings
@@ -104,7 +104,7 @@ def _write_page(path: str, payload: Mapping[str, Any], copy: PredictedCopy) -> N
     """The page of `--html`."""
     from kafkactl.operations.dryrun.copy import ABOUT
     from kafkactl.operations.dryrun.outputs import write_report
-    from kafkactl.report.build import Played
+    from kafkactl.report.build import SimulatedScenario
 
-    write_report(path, [Played(answer=plain_values(payload), about=ABOUT)], copy.image)
+    write_report(path, [SimulatedScenario(answer=plain_values(payload), about=ABOUT)], copy.image)
     say(f"The report is in {path}.")

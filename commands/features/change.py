@@ -113,8 +113,8 @@ def _changes(changes: Sequence[LevelChange]) -> Iterator[Sequence[Cell]]:
 
     for change in changes:
         name = change.name
-        no_way = change.way_back and not change.reversible
-        back = Word("none", "warn") if no_way else Word("yes" if change.way_back else "-", "dim")
+        no_way = change.how_to_undo and not change.reversible
+        back = Word("none", "warn") if no_way else Word("yes" if change.how_to_undo else "-", "dim")
         yield name, level_name(name, change.before), level_name(name, change.after), change.kind.value, back
 
 

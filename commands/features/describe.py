@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from kafkactl.commands.framework import completing, exit_codes
+from kafkactl.commands.framework import completing_live, exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--node-id",
-    shell_complete=completing.nodes,
+    shell_complete=completing_live.nodes,
     type=click.IntRange(min=0),
     metavar="ID",
     help="Show only this node's response. [default: all nodes]",
@@ -143,12 +143,12 @@ def _span(name: str, low: int, high: int) -> str:
 def _differing(feature: FeatureDict) -> str:
     """The nodes whose range is not the one that all have in common."""
     common = (feature["supported_min"], feature["supported_max"])
-    told = [
+    levels = [
         f"{node['role']} {node['id']}: {_range_of(feature['name'], node)}"
         for node in feature["nodes"]
         if _is_other(node, common)
     ]
-    return _shortened(told)
+    return _shortened(levels)
 
 
 def _is_other(node: RangeDict, common: Sequence[int | None]) -> bool:
@@ -159,5 +159,5 @@ def _range_of(name: str, node: RangeDict) -> str:
     return _span(name, node["min"] or 0, node["max"]) if node["max"] else "not supported"
 
 
-def _shortened(told: Sequence[str], most: int = 4) -> str:
-    return first_few(told, most) or "none"
+def _shortened(levels: Sequence[str], most: int = 4) -> str:
+    return first_few(levels, most) or "none"

@@ -6,7 +6,7 @@ import click
 
 from kafkactl.commands.features.change import change
 from kafkactl.commands.features.options import CHANGE_CODES
-from kafkactl.commands.framework import completing
+from kafkactl.commands.framework import completing_live
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import unasked_writing_options
@@ -22,8 +22,8 @@ from kafkactl.commands.framework.options import unasked_writing_options
     timeout="2m",
 )
 @click.option(
-    "--feature", "features", multiple=True, metavar="NAME", shell_complete=completing.features,
-    help="A feature to turn off; repeatable.",
+    "--feature", "features", multiple=True, metavar="NAME", shell_complete=completing_live.features,
+    help="A feature to turn off.",
 )  # fmt: skip
 @click.option("--unsafe", is_flag=True, help="Accept that metadata is lost.")
 @unasked_writing_options

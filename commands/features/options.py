@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kafkactl.commands.framework import completing, exit_codes
+from kafkactl.commands.framework import completing, completing_live, exit_codes
 
 CHANGE_CODES = (
     exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
@@ -32,8 +32,8 @@ def level_options(function: Function) -> Function:
             help="Level of metadata.version: a release (4.3) or its name.",
         ),
         click.option(
-            "--feature", "features", multiple=True, metavar="NAME=LEVEL", shell_complete=completing.feature_levels,
-            help="A feature and its level; repeatable.",
+            "--feature", "features", multiple=True, metavar="NAME=LEVEL", shell_complete=completing_live.feature_levels,
+            help="A feature and its level.",
         ),
         click.option(
             "--release-version", metavar="VERSION", shell_complete=completing.releases,

@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
 
-_TOLD: Final = "kafkactl.exposure"
+_REPORTED: Final = "kafkactl.exposure"
 
 
 def tell_exposure(findings: Iterable[Finding]) -> None:
@@ -23,9 +23,9 @@ def tell_exposure(findings: Iterable[Finding]) -> None:
     from kafkactl.commands.rendering import output
 
     context = click.get_current_context(silent=True)
-    told: set[str] = set() if context is None else context.meta.setdefault(_TOLD, set())
-    found = tuple(finding for finding in findings if finding.message not in told)
-    told.update(finding.message for finding in found)
+    reported: set[str] = set() if context is None else context.meta.setdefault(_REPORTED, set())
+    found = tuple(finding for finding in findings if finding.message not in reported)
+    reported.update(finding.message for finding in found)
     if found and current_settings().strict_security:
         raise _refused(found)
     if current_settings().output != "table" and not sys.stderr.isatty():

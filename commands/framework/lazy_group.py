@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from kafkactl.commands.framework.help_text import HelpContext
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -32,6 +34,8 @@ class LazyGroup(click.Group):
 
     With `argument_files` a word `@FILE` is replaced by the words in that file, one a line, as Kafka's tools do.
     """
+
+    context_class = HelpContext
 
     def __init__(
         self,

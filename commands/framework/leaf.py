@@ -9,6 +9,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.deadline import deadline
+from kafkactl.commands.framework.help_text import HelpContext, option_record
 from kafkactl.commands.framework.lazy_group import write_examples
 from kafkactl.commands.framework.options import COMMON_NAMES, CommonOption, ConnectionOption, common_options
 from kafkactl.commands.framework.settings import Invocation, Settings
@@ -16,6 +17,8 @@ from kafkactl.commands.framework.settings import Invocation, Settings
 
 class LeafCommand(click.Command):
     """A command with the common options; they become `Settings`, the rest the function's arguments."""
+
+    context_class = HelpContext
 
     def __init__(
         self,
@@ -45,7 +48,7 @@ class LeafCommand(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Connection options": [], "Common options": []}
         help_option = self.get_help_option(ctx)
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
+            record = option_record(param, ctx)
             if record is not None and (record[1] or isinstance(param, click.Option)):
                 is_common = isinstance(param, CommonOption) or param is help_option
                 is_connection = isinstance(param, ConnectionOption)
@@ -67,7 +70,7 @@ class LeafCommand(click.Command):
             formatter.write_text(
                 f"Options can be set in the environment: {prefix}_<OPTION>, common ones KAFKACTL_<OPTION>."
             )
-        super().format_epilog(ctx, formatter)
+        click.Command.format_epilog(self, ctx, formatter)  # not that of a group of verbs, which has examples as well
 
 
 def leaf_command(

@@ -64,7 +64,7 @@ def feature_dependencies_command(
         metavar="NAME=LEVEL",
         multiple=True,
         required=True,
-        help="A feature and its level; may be given several times.",
+        help="A feature and its level.",
     )
     @_TOOL_VERSION
     def command(features: tuple[str, ...], kafka_version: str | None) -> None:

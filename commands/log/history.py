@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kafkactl.commands.framework import completing, exit_codes
+from kafkactl.commands.framework import completing_live, exit_codes
 from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
@@ -28,24 +28,26 @@ from kafkactl.commands.rendering.progress import shown_progress
 @from_cluster_option
 @bundle_option
 @click.option(
-    "--topic", metavar="T", shell_complete=completing.topics,
+    "--topic", metavar="T", shell_complete=completing_live.topics,
     help="A topic, by name or id: itself, its partitions, its configuration.",
 )  # fmt: skip
 @click.option("--partition", type=click.IntRange(min=0), metavar="P", help="Only this partition of the topic.")
 @click.option(
     "--broker",
-    shell_complete=completing.brokers,
+    shell_complete=completing_live.brokers,
     type=click.IntRange(min=0),
     metavar="N",
     help="A broker: its registrations and its configuration.",
 )
 @click.option(
-    "--controller", type=click.IntRange(min=0), metavar="N", shell_complete=completing.controllers,
+    "--controller", type=click.IntRange(min=0), metavar="N", shell_complete=completing_live.controllers,
     help="A controller's registrations.",
 )  # fmt: skip
 @click.option("--config", metavar="KEY", help="topic:NAME, broker:ID, group:NAME …, or one of its keys (topic:NAME:K).")
 @click.option("--user", metavar="U", help="A user: SCRAM credentials, quotas, ACLs, tokens.")
-@click.option("--feature", metavar="F", shell_complete=completing.features, help="A feature, such as metadata.version.")
+@click.option(
+    "--feature", metavar="F", shell_complete=completing_live.features, help="A feature, such as metadata.version."
+)
 @click.option("--acl", metavar="ID", help="An ACL, by its id.")
 @show_secrets_option
 @connection_options

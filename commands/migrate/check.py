@@ -77,9 +77,9 @@ def _show(page: Page, found: CheckResult) -> None:
     from kafkactl.commands.migrate.page import is_unknown, unknowns
 
     counts = found.counts
-    told = [f"{counts['blocker']} blocking", f"{counts['warning']} warnings", f"{counts['unknown']} unknown"]
+    counted = [f"{counts['blocker']} blocking", f"{counts['warning']} warnings", f"{counts['unknown']} unknown"]
     tone = "bad" if found.has_problems else "good" if found.passes else "warn"
-    page.heading(f"{found.state}: {found.state.words}. Findings: {', '.join(told)}", tone)
+    page.heading(f"{found.state}: {found.state.words}. Findings: {', '.join(counted)}", tone)
     findings = found.findings
     for severity, title in (
         (Severity.BLOCKER, "Stops the migration"),

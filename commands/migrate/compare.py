@@ -80,15 +80,15 @@ def _show(page: Page, found: ComparisonResult) -> None:
     bad, total = len(comparison.unexplained), len(comparison.differences)
     bad_in_copy = 0 if copy is None else copy.unexplained
     unknown = len(comparison.unknown) + (0 if copy is None else len(copy.unknown))
-    told = f"; {unknown} unknown: their values are not shown" if unknown else ""
+    hidden = f"; {unknown} unknown: their values are not shown" if unknown else ""
     if bad or bad_in_copy:
         where = [f"{bad} between ZooKeeper and KRaft"] if bad else []
         where += [f"{bad_in_copy} between the copy and its prediction"] if bad_in_copy else []
         count = counted(bad + bad_in_copy, "difference")
-        page.heading(f"{count} that nothing explains: {', '.join(where)}{told}", "bad")
+        page.heading(f"{count} that nothing explains: {', '.join(where)}{hidden}", "bad")
     else:
         page.heading(
-            f"No unexplained difference{f', {total} explained' if total else ''}{told}", "warn" if unknown else "good"
+            f"No unexplained difference{f', {total} explained' if total else ''}{hidden}", "warn" if unknown else "good"
         )
     page.fields(
         (

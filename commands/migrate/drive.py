@@ -95,7 +95,7 @@ class Talk:
         on_screen = sys.stderr.isatty() if is_terminal is None else is_terminal
         self._again_ms = _AGAIN_ON_SCREEN_MS if on_screen else _AGAIN_IN_LOG_MS
         self._waits = ""
-        self._since_ms = self._told_ms = 0.0
+        self._since_ms = self._printed_ms = 0.0
 
     def __call__(self, event: Event) -> None:
         """One event."""
@@ -123,10 +123,10 @@ class Talk:
         now_ms = self._clock.now_ms()
         seen = f"; {event.seen}" if event.seen else ""
         if event.text != self._waits:
-            self._waits, self._since_ms, self._told_ms = event.text, now_ms, now_ms
+            self._waits, self._since_ms, self._printed_ms = event.text, now_ms, now_ms
             self.line(f"waiting for {event.text}{seen}", "dim")
-        elif now_ms - self._told_ms >= self._again_ms or current_settings().verbose:
-            self._told_ms = now_ms
+        elif now_ms - self._printed_ms >= self._again_ms or current_settings().verbose:
+            self._printed_ms = now_ms
             seen = f"; seen last: {event.seen}" if event.seen else ""
             short = event.text.partition(" (")[0]
             self.line(f"waiting since {(now_ms - self._since_ms) / 1000:.0f} s for {short}{seen}", "dim")

@@ -30,15 +30,15 @@ _ON_BOARD = 6  # findings; behind them come nodes, which are to be seen, too
 def status_page(page: Page, status: MigrationStatus) -> None:
     """The state, its evidence, what is next."""
     page.heading(f"{status.state}: {status.state.words}", _tone(status))
-    page.line(status.situation.why)
+    page.line(status.observed_state.why)
     _both_sides(page, status)
     _brokers(page, status.observed["brokers"])
     _controllers(page, status.observed["controllers"])
     gates = _not_info(status.gates)
     page.heading(_gate_words(status.state, is_open=not gates))
     page.findings(gates)
-    told = {_key(gate) for gate in gates}
-    page.findings(finding for finding in status.findings if _key(finding) not in told)
+    shown = {_key(gate) for gate in gates}
+    page.findings(finding for finding in status.findings if _key(finding) not in shown)
     step = status.next_step
     if step is not None:
         page.line(Word(f"Next: {step.action} {step.target}", "strong"))
@@ -49,7 +49,7 @@ def board_page(page: Page, status: MigrationStatus) -> None:
     """The same on one screen, for a view that is drawn again and again: what needs the operator comes first."""
     page.line(Word(f"{status.state}: {status.state.words}", _tone(status)))
     observed_at = time.localtime(status.observation.time_ms / 1000)
-    page.line(f"{time.strftime('%H:%M:%S', observed_at)}  {status.situation.why}")
+    page.line(f"{time.strftime('%H:%M:%S', observed_at)}  {status.observed_state.why}")
     journal, step = status.journal, status.next_step
     if journal is not None:
         words = f"the journal says {journal.state or 'nothing'}"
@@ -57,13 +57,13 @@ def board_page(page: Page, status: MigrationStatus) -> None:
         page.line(Word(words, "bad" if status.agrees is False and not journal.pending else "plain"))
     if step is not None and not (journal and journal.pending):  # else it is being executed
         page.line(Word(f"Next: {step.action} {step.target}", "strong"))
-    _troubles(page, status)
+    _problems(page, status)
     page.fields(_facts(status))
     _controllers(page, status.observed["controllers"])
     _brokers(page, status.observed["brokers"])
 
 
-def _troubles(page: Page, status: MigrationStatus) -> None:
+def _problems(page: Page, status: MigrationStatus) -> None:
     """What stops the migration or failed, a line each, blockers first."""
     found = {_key(finding): finding for finding in _not_info((*status.gates, *status.findings))}
     heavy = sorted(found.values(), key=lambda finding: finding.severity is not Severity.BLOCKER)
@@ -112,7 +112,7 @@ def _both_sides(page: Page, status: MigrationStatus) -> None:
 def _facts(status: MigrationStatus) -> list[tuple[str, Any]]:
     """What is one for the whole cluster."""
     seen, lock = status.observed, status.observation.lock
-    holder, memory, lag = seen["controller"], seen["migration_znode"], seen["dual_write"]
+    holder, znode, lag = seen["controller"], seen["migration_znode"], seen["dual_write"]
     held = f"{holder['held_by']} {holder['id']}" if holder["id"] is not None else holder["held_by"]
     return [
         ("migration state", seen["zk_migration_state"]),
@@ -120,7 +120,7 @@ def _facts(status: MigrationStatus) -> list[tuple[str, Any]]:
         ("/controller_epoch", seen["controller_epoch"]),
         (
             "/migration",
-            memory["says"] if memory["metadata_offset"] is None else f"offset {memory['metadata_offset']}",
+            znode["says"] if znode["metadata_offset"] is None else f"offset {znode['metadata_offset']}",
         ),
         ("log end", None if seen["log"] is None else f"{seen['log']['end_offset']}, epoch {seen['log']['epoch']}"),
         ("ZooKeeper behind", None if lag["lag"] is None or status.state == _LAST else f"{lag['lag']} records"),

@@ -41,7 +41,7 @@ KIND = "migrate.rollback"
     "--accept", "accepted", multiple=True, metavar="ID",
     help="Accept the risk of a refusal, such as zookeeper-behind-kraft.",
 )  # fmt: skip
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @drive_options
 def command(
     *,

@@ -269,7 +269,7 @@ class DryrunPrediction(Answer):
     details: str | None = Field(description="The folder with the tables of --details.")
 
 
-class Played(Shape):
+class ReportedPrediction(Shape):
     """One scenario of a report; fields as in `dryrun.prediction`."""
 
     scenario: str
@@ -290,7 +290,7 @@ class DryrunReport(Answer):
     verdict: Verdict = Field(description="The heaviest.")
     html: str | None = Field(description="The page that was written.")
     details: str | None = Field(description="The folder with the tables of --details, one below it for each scenario.")
-    predictions: list[Played]
+    predictions: list[ReportedPrediction]
 
 
 class NoAnswer(Shape):

@@ -9,7 +9,7 @@ from pydantic import Field
 from kafkactl.commands.models.shared import Answer, Finding, Shape
 
 
-class DecodeTrouble(Shape):
+class DecodeProblem(Shape):
     """Why a record cannot be read."""
 
     id: str
@@ -27,7 +27,7 @@ class LogRecord(Shape):
     type: str | None = Field(description="As in Kafka's definitions; null where the record cannot be read.")
     version: int | None
     data: dict[str, Any] | None = Field(description="The fields as in Kafka's JSON (`featureLevel`), secrets left out.")
-    error: DecodeTrouble | None = Field(default=None, description="Only for what cannot be read.")
+    error: DecodeProblem | None = Field(default=None, description="Only for what cannot be read.")
     file: str
 
 

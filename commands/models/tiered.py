@@ -59,7 +59,7 @@ class TieredSegments(Answer):
     details: str | None = Field(description=_DETAILS)
 
 
-class ReadTrouble(Shape):
+class ReadProblem(Shape):
     """Why a record cannot be read."""
 
     id: str
@@ -77,7 +77,7 @@ class RemoteRecord(Shape):
     type: str | None
     version: int | None
     data: dict[str, Any] | None = Field(description="The fields as in Kafka's JSON.")
-    error: ReadTrouble | None
+    error: ReadProblem | None
     file: str
     applied: bool = Field(description="Whether brokers that start now apply it.")
     why: (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkactl.commands.framework import completing
+from kafkactl.commands.framework import completing_live
 from kafkactl.commands.framework.connection import (
     ConnectionArguments,
     connection_options,
@@ -42,7 +42,7 @@ _TITLES = {
 )
 @connection_options
 @click.option(
-    "--id", "node_id", type=click.IntRange(min=0), required=True, metavar="N", shell_complete=completing.nodes,
+    "--id", "node_id", type=click.IntRange(min=0), required=True, metavar="N", shell_complete=completing_live.nodes,
     help="The node's id.",
 )  # fmt: skip
 @click.option("--role", type=Choice(("broker", "controller")), help="Required if both are registered under this id.")

@@ -33,7 +33,7 @@ KIND = "nodes.verify"
 )  # fmt: skip
 @click.option(
     "--config", "configs", multiple=True, metavar="FILE",
-    help="The server.properties of a node that cannot be asked; repeatable. Without an address only these.",
+    help="The server.properties of a node that cannot be asked. Without an address only these.",
 )  # fmt: skip
 @connection_options
 def command(*, configs: tuple[str, ...], connection: ConnectionArguments) -> None:

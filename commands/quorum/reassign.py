@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkactl.commands.framework import completing
+from kafkactl.commands.framework import completing_live
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import plan_file_options, writing_options
@@ -42,12 +42,10 @@ if TYPE_CHECKING:
     timeout="1h",
 )
 @click.option(
-    "--target", required=True, metavar="IDS", shell_complete=completing.controller_list,
+    "--target", required=True, metavar="IDS", shell_complete=completing_live.controller_list,
     help="The intended voters: 1,2,3; to select a directory, 3@DIRECTORY_ID.",
 )  # fmt: skip
-@click.option(
-    "--zone", "zones", multiple=True, metavar="ID=ZONE", help="The zone of a controller, for the forecast; repeatable."
-)
+@click.option("--zone", "zones", multiple=True, metavar="ID=ZONE", help="The zone of a controller, for the forecast.")
 @click.option(
     "--simulate",
     type=click.IntRange(0, 10_000),

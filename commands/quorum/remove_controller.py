@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkactl.commands.framework import completing
+from kafkactl.commands.framework import completing_live
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import unasked_writing_options
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "-i", "--controller-id", required=True, type=click.IntRange(min=0), metavar="ID", help="The voter's id.",
-    shell_complete=completing.controllers,
+    shell_complete=completing_live.controllers,
 )  # fmt: skip
 @click.option(
     "-d", "--controller-directory-id", required=True, metavar="DIR", help="Its directory id, as `describe` shows it."

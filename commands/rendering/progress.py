@@ -58,13 +58,13 @@ def progress_text(done: int, total: int, elapsed_s: float, unit: str = BYTES) ->
     >>> progress_text(100_000_000, 400_000_000, 2.0)
     '100.0 MB of 400.0 MB, 50.0 MB/s, 0:06 left'
     """
-    told = size_text if unit == BYTES else _plain
+    text_of = size_text if unit == BYTES else _plain
     rate = done / elapsed_s if elapsed_s > 0 else 0.0
     noun = "" if unit == BYTES else f" {unit}"
     is_known = done <= total and total > 0
-    of_all = f"{told(done)} of {told(total)}{noun}" if is_known else f"{told(done)}{noun}"
+    of_all = f"{text_of(done)} of {text_of(total)}{noun}" if is_known else f"{text_of(done)}{noun}"
     left = f", {_clock((total - done) / rate)} left" if is_known and rate > 0 else ""
-    return f"{of_all}, {told(round(rate))}/s{left}"
+    return f"{of_all}, {text_of(round(rate))}/s{left}"
 
 
 def _plain(count: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.report.simulated import Told
+    from kafkactl.report.simulated import SimulatedRow
 
 
 def show_simulation(page: Page, simulation: Mapping[str, Any] | None) -> None:
@@ -22,5 +22,5 @@ def show_simulation(page: Page, simulation: Mapping[str, Any] | None) -> None:
     page.table(FAILURES, _rows(failure_rows(simulation)))
 
 
-def _rows(told: Iterable[Told]) -> Iterable[tuple[Word, ...]]:
-    return [tuple(Word(text, row.tone) for text in row.cells) for row in told]
+def _rows(rows: Iterable[SimulatedRow]) -> Iterable[tuple[Word, ...]]:
+    return [tuple(Word(text, row.tone) for text in row.cells) for row in rows]

@@ -35,21 +35,21 @@ class View(Protocol):
         """What is so now; takes the place of what was shown before, where that is possible."""
         ...
 
-    def trouble(self, message: str) -> None:
+    def failed(self, message: str) -> None:
         """Why there is no news. What was shown before stays."""
         ...
 
 
 def watch(
     kind: str,
-    look: Callable[[], tuple[Given, int]],
+    observe: Callable[[], tuple[Given, int]],
     *,
     render: Callable[[Page, Given], None],
     interval_ms: int,
 ) -> NoReturn:
     """Look, show, wait, and so on; ends the command.
 
-    `look` gives the answer, as `emit` takes it, and its exit code. The first one may raise; later a cluster that
+    `observe` gives the answer, as `emit` takes it, and its exit code. The first one may raise; later a cluster that
     cannot be reached is reported, and observed again. Ctrl-C ends it with 130; a --timeout that was given ends it
     with the code of the last answer. Without one it continues until it is interrupted, whatever the default is.
     """
@@ -59,16 +59,16 @@ def watch(
     stop_clock()
     try:
         with live_view(kind, render) as view:
-            payload, code = look()
+            payload, code = observe()
             view.show(payload)
             while not view.unread and (wait_s := min(interval_ms / 1000, ends_at - time.monotonic())) > 0:
                 time.sleep(wait_s)
                 if time.monotonic() >= ends_at:
                     break
                 try:
-                    payload, code = look()
+                    payload, code = observe()
                 except UnreachableError as error:
-                    view.trouble(error.message)
+                    view.failed(error.message)
                     code = error.exit_code
                 else:
                     view.show(payload)
@@ -111,7 +111,7 @@ class _Lines:
         if not self.unread:
             self.unread = not output.write_data(text)
 
-    def trouble(self, message: str) -> None:
+    def failed(self, message: str) -> None:
         output.say(message, "warn")
 
 
@@ -155,7 +155,7 @@ class _Screen:
         self._page = output.drawn(self._kind, payload, self._render)
         self._draw(self._page)
 
-    def trouble(self, message: str) -> None:
+    def failed(self, message: str) -> None:
         page = Page()
         page.blocks += self._page.blocks
         page.heading(message, tone="warn")

@@ -32,9 +32,9 @@ from kafkactl.commands.storage.format_request import build_overrides, build_owne
     timeout="2m",
 )
 @click.argument("plan_file", metavar="PLAN", type=click.Path())
-@click.option("--node", "node_ids", type=int, multiple=True, metavar="ID", help="Apply to this node; repeatable.")
+@click.option("--node", "node_ids", type=int, multiple=True, metavar="ID", help="Apply to this node.")
 @click.option("--local", is_flag=True, help="Apply to the nodes whose host is this machine.")
-@click.option("--host", "hosts", multiple=True, metavar="NAME", help="Apply to the nodes of this host; repeatable.")
+@click.option("--host", "hosts", multiple=True, metavar="NAME", help="Apply to the nodes of this host.")
 @click.option(
     "--receipts", metavar="DIR", help="Directory with the receipts of formatted nodes. [default: PLAN.receipts]"
 )
@@ -43,7 +43,7 @@ from kafkactl.commands.storage.format_request import build_overrides, build_owne
     "reformats",
     multiple=True,
     metavar="NODE/DIR",
-    help="Format this directory again: it was formatted before, and its disk is permanently lost; repeatable.",
+    help="Format this directory again: it was formatted before, and its disk is permanently lost.",
 )
 @click.option("--reason", metavar="TEXT", help="Why, for the receipt; needed with --reformat.")
 @guard_options

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kafkactl.commands.framework import completing
+from kafkactl.commands.framework import completing, completing_live
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
@@ -41,12 +41,12 @@ def kafka_options(function: Function) -> Function:
             help="The release whose metadata.version to set.",
         ),
         click.option(
-            "-f", "--feature", "features", multiple=True, metavar="NAME=LEVEL", help="A feature level; repeatable.",
-            shell_complete=completing.feature_levels,
+            "-f", "--feature", "features", multiple=True, metavar="NAME=LEVEL", help="A feature level.",
+            shell_complete=completing_live.feature_levels,
         ),
         click.option(
             "-S", "--add-scram", multiple=True, metavar="SCRAM",
-            help="A SCRAM user: 'SCRAM-SHA-512=[name=…,password=…]'; repeatable. Shows in the process list:"
+            help="A SCRAM user: 'SCRAM-SHA-512=[name=…,password=…]'. Shows in the process list:"
             " prefer --scram-file.",
         ),
     )  # fmt: skip
@@ -68,11 +68,11 @@ def guard_options(function: Function) -> Function:
         click.option("--owner", metavar="USER:GROUP", help="Owner of the created files."),
         click.option(
             "--allow-failed-dir", multiple=True, metavar="DIR",
-            help="Continue without this directory, which cannot be read; repeatable.",
+            help="Continue without this directory, which cannot be read.",
         ),
         click.option(
             "--allow-not-blank", multiple=True, metavar="DIR",
-            help="Format this directory although it is not empty; repeatable.",
+            help="Format this directory although it is not empty.",
         ),
         click.option(
             "--replace-lost-metadata-disk", is_flag=True,
@@ -85,11 +85,11 @@ def guard_options(function: Function) -> Function:
         ),
         click.option(
             "--expect-mount", multiple=True, metavar="DIR",
-            help="Refuse unless a file system is mounted at DIR, a log directory or above one; repeatable.",
+            help="Refuse unless a file system is mounted at DIR, a log directory or above one.",
         ),
         click.option(
             "--not-a-mount", multiple=True, metavar="DIR",
-            help="This directory has no disk of its own although others have; repeatable.",
+            help="This directory has no disk of its own although others have.",
         ),
     )  # fmt: skip
     return _all_of(options, function)

@@ -37,7 +37,7 @@ _TITLES = {
     codes=(0, 1, 2, 3, 5, 6),
 )
 @click.option("-c", "--config", required=True, metavar="FILE", help="The node's server.properties.")
-@click.option("--only", multiple=True, metavar="DIR", help="Only this directory; repeatable.")
+@click.option("--only", multiple=True, metavar="DIR", help="Only this directory.")
 @kafka_version_option
 @confirm_option
 @writing_options

@@ -117,14 +117,12 @@ _AT_SCALE = (
     ),
 )
 _PARTITIONS = (
-    click.option("--topic", multiple=True, metavar="T", help="Only this topic, by name or id; repeatable."),
-    click.option(
-        "--partition", multiple=True, type=click.IntRange(min=0), metavar="P", help="Only this partition; repeatable."
-    ),
+    click.option("--topic", multiple=True, metavar="T", help="Only this topic, by name or id."),
+    click.option("--partition", multiple=True, type=click.IntRange(min=0), metavar="P", help="Only this partition."),
 )
 _SEGMENTS = (
-    click.option("--segment", multiple=True, metavar="ID", help="Only this segment; repeatable."),
-    click.option("--state", multiple=True, type=Choice(STATES), help="Only this state; repeatable."),
+    click.option("--segment", multiple=True, metavar="ID", help="Only this segment."),
+    click.option("--state", multiple=True, type=Choice(STATES), help="Only this state."),
 )
 _WHERE = (connection_options, _INPUTS[0], _FROM_CLUSTER, *_INPUTS[1:])
 
@@ -154,7 +152,7 @@ def html_option(function: Function) -> Function:
         "--html",
         metavar="FILE",
         type=click.Path(),
-        help="Write audit and forecast as one HTML page with pictures, instead of an earlier one.",
+        help="Also write audit and forecast as one HTML page with pictures; an earlier report is replaced.",
     )
     return option(function)
 

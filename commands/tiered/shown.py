@@ -65,8 +65,8 @@ def _findings(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
             left[finding["id"]] += 1
     page.findings(kept)
     if left:
-        told = ", ".join(f"{count} {id}" for id, count in left.items())
-        page.line(Word(f"Not shown: {counted(left.total(), 'finding')}: {told} (-o json has all)", "dim"))
+        by_id = ", ".join(f"{count} {id}" for id, count in left.items())
+        page.line(Word(f"Not shown: {counted(left.total(), 'finding')}: {by_id} (-o json has all)", "dim"))
 
 
 def _totals_line(sums: TotalsDict) -> str:
@@ -85,12 +85,12 @@ def _partition_groups(page: Page, partitions: Sequence[StatusDict], findings: It
         evidence = finding["evidence"]
         ranks.setdefault((evidence.get("topic_id"), evidence.get("partition")), rank)
     places = [(ranks.get((found["topic_id"], found["partition"])), found) for found in partitions]
-    told = [
+    groups = [
         (len(ranks) if rank is None else rank, found) for rank, found in places if rank is not None or found["holes"]
     ]
-    told.sort(key=lambda entry: entry[0])
-    page.groups((_partition_title(found), [_partition_row(found)]) for _, found in told[:MOST_SHOWN])
-    left, quiet = max(len(told) - MOST_SHOWN, 0), len(partitions) - len(told)
+    groups.sort(key=lambda entry: entry[0])
+    page.groups((_partition_title(found), [_partition_row(found)]) for _, found in groups[:MOST_SHOWN])
+    left, quiet = max(len(groups) - MOST_SHOWN, 0), len(partitions) - len(groups)
     rest = [f"{counted(left, 'more partition')} with a finding"] if left else []
     rest += [f"{counted(quiet, 'partition')} without a finding"] if quiet else []
     if rest:

@@ -58,7 +58,7 @@ def too_large(sizes: Iterable[int], archive_bytes: int) -> str | None:
 
 def check_entries(entries: Sequence[Entry], archive_bytes: int, *, file: str) -> None:
     """Refuse an archive that kafkactl would not have written. Raises InputError `hostile-bundle`."""
-    why = _trouble(entries, archive_bytes)
+    why = _refusal(entries, archive_bytes)
     if why is not None:
         raise hostile(file, why)
 
@@ -68,7 +68,7 @@ def hostile(file: str, why: str) -> InputError:
     return InputError(f"{file} was not read: {why}", id="hostile-bundle")
 
 
-def _trouble(entries: Sequence[Entry], archive_bytes: int) -> str | None:
+def _refusal(entries: Sequence[Entry], archive_bytes: int) -> str | None:
     if len(entries) > MOST_MEMBERS:
         return f"the archive has {len(entries)} members, and the limit is {MOST_MEMBERS}"
     for entry in entries:

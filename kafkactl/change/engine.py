@@ -306,7 +306,7 @@ class Engine(Generic[O, P, S, A]):
         if self._passing.passed:
             return False
         self.journey.waits(plan)
-        self.clock.sleep_ms(self.policy.look_every_ms)
+        self.clock.sleep_ms(self.policy.observe_every_ms)
         return True
 
     # --- one step ---
@@ -365,7 +365,7 @@ class Engine(Generic[O, P, S, A]):
         tries = self._attempts[key] = self._attempts.get(key, 0) + 1
         if found.retry and tries < self.policy.attempts:
             self.journey.again(step, found)
-            self.clock.sleep_ms(self.policy.look_every_ms)
+            self.clock.sleep_ms(self.policy.observe_every_ms)
             return None
         self.note(step, StepResult.FAILED)
         outcome = Outcome.REFUSED if found.refused else Outcome.FAILED

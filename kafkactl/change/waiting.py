@@ -14,7 +14,7 @@ class WaitPolicy(Protocol):
     """What the engine asks of a journey's waiting times, in milliseconds. Each journey has more of them."""
 
     @property
-    def look_every_ms(self) -> int:
+    def observe_every_ms(self) -> int:
         """Between two observations of something that is waited for."""
         ...
 
@@ -34,7 +34,7 @@ def _silently(_found: object) -> None:
 
 
 def wait_until(
-    look: Callable[[], Found],
+    observe: Callable[[], Found],
     is_over: Callable[[Found], bool],
     *,
     until: Deadline,
@@ -46,7 +46,7 @@ def wait_until(
     `waiting` is called with each observation after which is waited.
     """
     while True:
-        found = look()
+        found = observe()
         if is_over(found) or until.passed:
             return found
         waiting(found)

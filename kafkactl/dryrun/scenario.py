@@ -1,7 +1,7 @@
 """What a scenario is: a typed input, a function that simulates it on a state, and what the command line shows of it.
 
-Each module of `kafkactl.dryrun.scenarios` is one scenario: a class `Input`, a function `play` and a `SCENARIO`. That
-file, a row of the table in `commands/dryrun/__init__.py` and a paragraph of docs/dryrun.md is all that it takes.
+Each module of `kafkactl.dryrun.scenarios` is one scenario: a class `Input`, a function `simulate` and a `SCENARIO`.
+That file, a row of the table in `commands/dryrun/__init__.py` and a paragraph of docs/dryrun.md is all that it takes.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Scenario:
     help: str
     about: str
     input: Any
-    play: Callable[[ScenarioContext, Any], Prediction]
+    simulate: Callable[[ScenarioContext, Any], Prediction]
     examples: tuple[str, ...]
     options: tuple[Option, ...] = ()
     effects: tuple[str, ...] = ()

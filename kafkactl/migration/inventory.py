@@ -290,8 +290,8 @@ def _hooks(
 ) -> Hooks:
     """The hooks of a node: its own words before those of all. What is wrong with the shared ones is reported once, when
     they are read without a node (`complete` false)."""
-    told: list[str] = [] if complete else problems
-    base = read_table(shared, _HOOK_KEYS, where, told, other_words=_OTHER_WORDS)
+    shared_problems: list[str] = [] if complete else problems
+    base = read_table(shared, _HOOK_KEYS, where, shared_problems, other_words=_OTHER_WORDS)
     mine = read_table(own, _HOOK_KEYS, where, problems, other_words=_OTHER_WORDS)
     of_all = base.get("template", COMMAND if shared else MANUAL)
     template = mine.get("template", COMMAND if own and not shared else of_all)
@@ -299,7 +299,7 @@ def _hooks(
     kept = base if template == of_all else {}
     known = VARIABLES[template]
     variables = {name: value for name, value in known.items() if value is not None}
-    for table, into in ((kept, told), (mine, problems)):
+    for table, into in ((kept, shared_problems), (mine, problems)):
         variables |= _variables(table.get("variables", {}), where, into)
     if (user := variables.get(_SSH_USER, "")) and not user.endswith("@"):
         variables[_SSH_USER] = f"{user}@"  # it stands right before the host
@@ -310,7 +310,7 @@ def _hooks(
             if name not in variables
         ]
     commands = dict(TEMPLATES[template])
-    for table, into in ((kept, told), (mine, problems)):
+    for table, into in ((kept, shared_problems), (mine, problems)):
         commands |= _commands(table, where, into)
     if complete:
         problems += _unknown_places(commands, {*variables, *DERIVED}, where)

@@ -101,7 +101,7 @@ def feature_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         levels = [level for level in range(max(lowest, 1), highest + 1) if level != finalized]
         now = f"now {finalized}" if facts else ""
         found += [(f"{name}={level}", now) for level in levels[-_MOST_LEVELS:]]
-    return [(word, told) for word, told in found if _HARMLESS.fullmatch(word)]
+    return [(word, description) for word, description in found if _HARMLESS.fullmatch(word)]
 
 
 def feature_names(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -47,7 +47,7 @@ class Demo:
         return {"cluster": self.cluster, "release": self.release, "folder": self.folder, "report": self.report}
 
 
-def play(request: DemoRequest, audience: Audience) -> Demo:
+def run_demo(request: DemoRequest, audience: Audience) -> Demo:
     """Show the scenes, one after the other, and leave nothing behind but what was asked for.
 
     Raises FailedError `demo-command-differs` where a command does not end as it has to, and what `find_kafka` and
@@ -65,7 +65,7 @@ def play(request: DemoRequest, audience: Audience) -> Demo:
                 left_out[name] = reason
                 audience.say(f"Left out: {reason}")
             else:
-                scene.play(stage)
+                scene.run(stage)
         audience.close()
         running = clusters.running
     kept = str(folder / REPORT) if request.keeps and (folder / REPORT).exists() else None

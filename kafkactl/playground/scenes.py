@@ -24,7 +24,7 @@ class Scene:
 
     name: str
     title: str
-    play: Callable[[Stage], None]
+    run: Callable[[Stage], None]
     missing: Callable[[], str] = str
 
 
@@ -121,9 +121,9 @@ def _no_jinja() -> str:
 SCENES: Final = {
     scene.name: scene
     for scene in (
-        Scene(name="wedge", title="A change of voters that would stop the quorum is refused", play=_wedge),
-        Scene(name="mount", title="A disk that is not mounted is not formatted", play=_mount),
-        Scene(name="dryrun", title="The loss of a broker is predicted", play=_dryrun),
-        Scene(name="report", title="All predictions become an HTML report", play=_report, missing=_no_jinja),
+        Scene(name="wedge", title="A change of voters that would stop the quorum is refused", run=_wedge),
+        Scene(name="mount", title="A disk that is not mounted is not formatted", run=_mount),
+        Scene(name="dryrun", title="The loss of a broker is predicted", run=_dryrun),
+        Scene(name="report", title="All predictions become an HTML report", run=_report, missing=_no_jinja),
     )
 }

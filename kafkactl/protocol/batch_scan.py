@@ -69,8 +69,8 @@ def scan_batches(
             found, budget = _search(data, position, next_offset, budget, base)
             end = len(data) if found is None else found
             is_blank = end == len(data) and not data[position:].strip(b"\0")
-            told = _zeros(base + position, end - position, file) if is_blank else error
-            yield Damage(position=base + position, end=base + end, error=told, searched_all=budget >= 0)
+            shown_error = _zeros(base + position, end - position, file) if is_blank else error
+            yield Damage(position=base + position, end=base + end, error=shown_error, searched_all=budget >= 0)
             position = end
         else:
             yield header

@@ -69,7 +69,7 @@ def _weighed(finding: Finding, overrides: Collection[str]) -> Finding:
     return finding if flag in step else replace(finding, next_step=f"{step} {flag} overrides this.")
 
 
-def check_situation(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
+def check_quorum(state: QuorumState, circumstances: Circumstances) -> Iterator[Finding]:
     """Everything about the quorum itself that forbids any change of voters."""
     yield from state.findings
     yield from check_leader(state)
@@ -95,7 +95,7 @@ def check_leader(state: QuorumState) -> Iterator[Finding]:
         yield blocker(
             "no-quorum-leader",
             "quorum",
-            f"no controller{_out_of_sight(state)} leads the quorum{': ' + _sum(state) if state.voters else ''}",
+            f"no controller{_unreached_leader(state)} leads the quorum{': ' + _sum(state) if state.voters else ''}",
             _leaderless_step(state),
             voters=ids_of(state.voter_keys),
             alive=ids_of(state.voter_keys & state.alive_keys),
@@ -111,7 +111,7 @@ def check_leader(state: QuorumState) -> Iterator[Finding]:
         )
 
 
-def _out_of_sight(state: QuorumState) -> str:
+def _unreached_leader(state: QuorumState) -> str:
     """That more is not known, where a controller that others follow did not answer: it may lead."""
     followed = {node.leader_id for node in state.nodes.values() if node.leader_id is not None and node.leader_id >= 0}
     reached = {node.id for node in state.nodes.values() if node.answers}

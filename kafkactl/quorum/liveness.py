@@ -30,7 +30,7 @@ from kafkactl.values import ReplicaKey
 NOT_STEADY = "quorum-not-steady"
 FETCH_WAIT_MS = 500  # KafkaRaftClient.MAX_FETCH_WAIT_MS
 WATCH_MS = FETCH_TIMEOUT_MS  # a follower that cannot fetch for that long gives its leader up
-LOOK_EVERY_MS = 150
+SAMPLE_EVERY_MS = 150
 # How long ago an advance may have been seen when the observation ends. All followers advance on the same no-op, so a
 # healthy quorum is seen to do so in one look.
 FRESH_MS = 400
@@ -67,7 +67,7 @@ class Life:
 
 
 @frozen
-class Sight:
+class Sample:
     """The quorum as one answer of its leader shows it. `at_ms` is our steady clock when the question was sent.
 
     `state.nodes` holds what the nodes themselves answered at that moment; who was not asked is absent, or None.
@@ -77,8 +77,8 @@ class Sight:
     state: QuorumState
 
 
-class Glances(Protocol):
-    """Where the sights of an observation come from, and the time that passes between them."""
+class Sampling(Protocol):
+    """Where the samples of an observation come from, and the time that passes between them."""
 
     def now_ms(self) -> float:
         """By a steady clock."""
@@ -88,7 +88,7 @@ class Glances(Protocol):
         """Return after this time."""
         ...
 
-    def glance(self) -> QuorumState | None:
+    def sample(self) -> QuorumState | None:
         """The leader's word now, and of each voter that can be reached whether it still answers.
 
         It takes no longer than a healthy quorum needs; None where no node answers as the leader.
@@ -100,29 +100,29 @@ class Glances(Protocol):
 class Observation:
     """Sights of one quorum in the order in which they were made, and what the nodes answered before the first."""
 
-    sights: tuple[Sight, ...]
+    samples: tuple[Sample, ...]
     before: Mapping[int, NodeFacts]
 
     @property
-    def first(self) -> Sight:
-        """The first sight of the leader that was seen last: everything before it says nothing of now."""
-        return _of_one_leader(self.sights)[0]
+    def first(self) -> Sample:
+        """The first sample of the leader that was seen last: everything before it says nothing of now."""
+        return _of_one_leader(self.samples)[0]
 
     @property
-    def last(self) -> Sight:
-        """The newest sight."""
-        return self.sights[-1]
+    def last(self) -> Sample:
+        """The newest sample."""
+        return self.samples[-1]
 
-    def seeing(self, sight: Sight) -> Observation:
-        """The same with one sight more."""
-        return Observation(sights=(*self.sights, sight), before=self.before)
+    def seeing(self, sample: Sample) -> Observation:
+        """The same with one sample more."""
+        return Observation(samples=(*self.samples, sample), before=self.before)
 
 
 def lives(observation: Observation) -> dict[ReplicaKey, Life]:
     """The life of every voter and observer, for gates that protect a majority: `answers` alone is never alive."""
-    sights = _of_one_leader(observation.sights)
+    samples = _of_one_leader(observation.samples)
     found = {
-        replica.key: _life(replica, sights, _own_answers(replica.id, observation))
+        replica.key: _life(replica, samples, _own_answers(replica.id, observation))
         for replica in observation.last.state.replicas
     }
     runs_on = {key.node_id: key for key, life in found.items() if life.alive}
@@ -133,9 +133,9 @@ def lives(observation: Observation) -> dict[ReplicaKey, Life]:
 
 
 def with_lives(state: QuorumState, observation: Observation) -> QuorumState:
-    """The state with the replicas of the last sight and what is known of their lives.
+    """The state with the replicas of the last sample and what is known of their lives.
 
-    `state` is the whole observation of the same quorum (`is_same_quorum`), of which sights show a part.
+    `state` is the whole observation of the same quorum (`is_same_quorum`), of which samples show a part.
     """
     found, last = lives(observation), observation.last.state
     return changed(
@@ -143,15 +143,15 @@ def with_lives(state: QuorumState, observation: Observation) -> QuorumState:
         leader_id=last.leader_id,
         leader_epoch=last.leader_epoch,
         high_watermark=last.high_watermark,
-        voters=tuple(_told(voter, found[voter.key]) for voter in last.voters),
-        observers=tuple(_told(observer, found[observer.key]) for observer in last.observers),
+        voters=tuple(_with_life(voter, found[voter.key]) for voter in last.voters),
+        observers=tuple(_with_life(observer, found[observer.key]) for observer in last.observers),
     )
 
 
 def unproven(state: QuorumState) -> QuorumState:
     """The state with no voter proven alive, and the blocker that says why: leader or voters changed meanwhile.
 
-    What a single look shows of who is alive (`at_a_glance`) is not evidence for a majority.
+    What a single look shows of who is alive (`by_one_answer`) is not evidence for a majority.
     """
     reason = "could not be watched: the leader or the voters changed meanwhile"
     unknown = Life(alive=None, sign=None, answers=None, reason=reason)
@@ -166,8 +166,8 @@ def unproven(state: QuorumState) -> QuorumState:
     )
     return changed(
         state,
-        voters=tuple(_told(voter, unknown) for voter in state.voters),
-        observers=tuple(_told(observer, unknown) for observer in state.observers),
+        voters=tuple(_with_life(voter, unknown) for voter in state.voters),
+        observers=tuple(_with_life(observer, unknown) for observer in state.observers),
         findings=(*state.findings, finding),
     )
 
@@ -187,7 +187,7 @@ def is_same_quorum(state: QuorumState, other: QuorumState) -> bool:
 
 
 def watch(
-    glances: Glances,
+    sampling: Sampling,
     before: Mapping[int, NodeFacts] | None = None,
     *,
     needed: Iterable[ReplicaKey] = (),
@@ -198,39 +198,39 @@ def watch(
     `before` is what nodes answered just before. A healthy quorum takes one interval of its no-ops, about half a
     second. The result may end with another leader than it began with; None where no node leads.
     """
-    until_ms = glances.now_ms() + watch_ms
+    until_ms = sampling.now_ms() + watch_ms
     observation: Observation | None = None
     while True:
-        at_ms = glances.now_ms()
-        state = glances.glance()
+        at_ms = sampling.now_ms()
+        state = sampling.sample()
         if state is None or not state.has_leader:
             return None
-        sight = Sight(at_ms=at_ms, state=state)
+        sample = Sample(at_ms=at_ms, state=state)
         observation = (
-            Observation(sights=(sight,), before=before or {}) if observation is None else observation.seeing(sight)
+            Observation(samples=(sample,), before=before or {}) if observation is None else observation.seeing(sample)
         )
-        over_ms = glances.now_ms() - until_ms
+        over_ms = sampling.now_ms() - until_ms
         if over_ms >= _ALIGN_MS or _is_settled(observation, frozenset(needed), is_over=over_ms >= 0):
             return observation
-        glances.sleep_ms(LOOK_EVERY_MS)
+        sampling.sleep_ms(SAMPLE_EVERY_MS)
 
 
 def proven(
-    state: QuorumState, glances: Glances, *, node_ids: Collection[int] = (), watch_ms: float = WATCH_MS
+    state: QuorumState, sampling: Sampling, *, node_ids: Collection[int] = (), watch_ms: float = WATCH_MS
 ) -> tuple[QuorumState, QuorumState | None]:
-    """The state of a quorum that has a leader, with evidence of who is alive, and the first sight of the watch.
+    """The state of a quorum that has a leader, with evidence of who is alive, and the first sample of the watch.
 
     `node_ids` are nodes that matter in addition to the voters. Where leader or voters changed meanwhile no voter is
-    proven alive, a blocker says so (`unproven`), and there is no first sight.
+    proven alive, a blocker says so (`unproven`), and there is no first sample.
     """
     needed = [observer.key for observer in state.observers if observer.id in node_ids]
-    found = watch(glances, state.nodes, needed=needed, watch_ms=watch_ms)
+    found = watch(sampling, state.nodes, needed=needed, watch_ms=watch_ms)
     if found is None or not is_same_quorum(state, found.last.state):
         return unproven(state), None
     return with_lives(state, found), found.first.state
 
 
-def at_a_glance(state: QuorumState, *, alive_within_ms: int = ALIVE_WITHIN_MS) -> QuorumState:
+def by_one_answer(state: QuorumState, *, alive_within_ms: int = ALIVE_WITHIN_MS) -> QuorumState:
     """The state with what one single look shows of its replicas; no evidence for a majority, but for the leader.
 
     Alive is who answers at its own endpoint as itself and fetched within `alive_within_ms`; dead who has not fetched
@@ -238,8 +238,10 @@ def at_a_glance(state: QuorumState, *, alive_within_ms: int = ALIVE_WITHIN_MS) -
     """
     return changed(
         state,
-        voters=tuple(_told(voter, _glimpse(voter, state, alive_within_ms)) for voter in state.voters),
-        observers=tuple(_told(observer, _glimpse(observer, state, alive_within_ms)) for observer in state.observers),
+        voters=tuple(_with_life(voter, _glimpse(voter, state, alive_within_ms)) for voter in state.voters),
+        observers=tuple(
+            _with_life(observer, _glimpse(observer, state, alive_within_ms)) for observer in state.observers
+        ),
     )
 
 
@@ -274,18 +276,18 @@ def _glimpse(replica: Replica, state: QuorumState, alive_within_ms: int) -> Life
     return Life(alive=None, sign=None, answers=answers, reason="was not seen to advance in one look")
 
 
-def _life(replica: Replica, sights: Sequence[Sight], answered: Sequence[bool]) -> Life:
+def _life(replica: Replica, samples: Sequence[Sample], answered: Sequence[bool]) -> Life:
     answers = answered[-1] if answered else None
-    state = sights[-1].state
-    watched_ms = round(sights[-1].at_ms - sights[0].at_ms)
+    state = samples[-1].state
+    watched_ms = round(samples[-1].at_ms - samples[0].at_ms)
     if replica.id == state.leader_id:
-        leads = len(sights) > 1
+        leads = len(samples) > 1
         return Life(alive=True if leads else None, sign=LifeSign.LEADS, answers=answers, reason="leads")
     if answers is False and True in answered:
         return Life(alive=False, sign=None, answers=False, reason="answered at first and no longer does")
-    seen_ms = _last_advance_ms(replica.key, sights)
-    if seen_ms is not None and sights[-1].at_ms - seen_ms <= FRESH_MS:
-        return Life(alive=True, sign=LifeSign.FETCHES, answers=answers, reason=_fetching(replica, sights, answers))
+    seen_ms = _last_advance_ms(replica.key, samples)
+    if seen_ms is not None and samples[-1].at_ms - seen_ms <= FRESH_MS:
+        return Life(alive=True, sign=LifeSign.FETCHES, answers=answers, reason=_fetching(replica, samples, answers))
     reason = f"did not advance in {watched_ms} ms{_last_fetch(replica, state)}"
     if answers is False:
         reason = f"{reason}, and does not answer at its endpoint"
@@ -302,12 +304,12 @@ def _elsewhere(life: Life, key: ReplicaKey) -> Life:
     return Life(alive=False, sign=None, answers=life.answers, reason=reason)
 
 
-def _last_advance_ms(key: ReplicaKey, sights: Sequence[Sight]) -> float | None:
+def _last_advance_ms(key: ReplicaKey, samples: Sequence[Sample]) -> float | None:
     """When the replica was last seen to have advanced, by our clock; None where it was not."""
-    grew = _has_grown(sights)
-    began_ms = _clock(sights[0].state)
+    grew = _has_grown(samples)
+    began_ms = _clock(samples[0].state)
     found: float | None = None
-    for earlier, later in pairwise(sights):
+    for earlier, later in pairwise(samples):
         old, new = _find(earlier.state, key), _find(later.state, key)
         if new is None:
             continue
@@ -325,18 +327,18 @@ def _is_new_fetch(old: Replica | None, new: Replica, began_ms: int | None) -> bo
     return _is_more(None if old is None else old.last_fetch_timestamp_ms, time_ms)
 
 
-def _has_grown(sights: Sequence[Sight]) -> bool:
+def _has_grown(samples: Sequence[Sample]) -> bool:
     """Whether the leader's log grew: then a replica that does not follow is not one that acknowledges."""
-    return _is_more(_end(sights[0].state), _end(sights[-1].state))
+    return _is_more(_end(samples[0].state), _end(samples[-1].state))
 
 
 def _own_answers(node_id: int, observation: Observation) -> list[bool]:
-    facts = [observation.before.get(node_id), *(sight.state.nodes.get(node_id) for sight in observation.sights)]
+    facts = [observation.before.get(node_id), *(sample.state.nodes.get(node_id) for sample in observation.samples)]
     return [fact.answers for fact in facts if fact is not None and fact.answers is not None]
 
 
-def _fetching(replica: Replica, sights: Sequence[Sight], answers: bool | None) -> str:
-    first = _find(sights[0].state, replica.key)
+def _fetching(replica: Replica, samples: Sequence[Sample], answers: bool | None) -> str:
+    first = _find(samples[0].state, replica.key)
     before = None if first is None else first.log_end_offset
     moved = f" (log end {before} to {replica.log_end_offset})" if before != replica.log_end_offset else ""
     where = ", although it does not answer at its endpoint from here" if answers is False else ""
@@ -348,7 +350,7 @@ def _last_fetch(replica: Replica, state: QuorumState) -> str:
     return ", and never fetched from this leader" if age_ms is None else f"; its last fetch was {age_ms} ms before"
 
 
-def _told(replica: Replica, life: Life) -> Replica:
+def _with_life(replica: Replica, life: Life) -> Replica:
     return changed(replica, alive=life.alive, evidence=life.reason)
 
 
@@ -357,36 +359,36 @@ def _told(replica: Replica, life: Life) -> Replica:
 
 def _is_settled(observation: Observation, needed: frozenset[ReplicaKey], *, is_over: bool) -> bool:
     """Whether nothing more is to be learned: who advances has just done so, and who does not has had time enough."""
-    sights = _of_one_leader(observation.sights)
-    state = sights[-1].state
-    is_moving = len(sights) > 1 and state.high_watermark is not None
-    if not is_over and (not is_moving or progress(sights[0].state, state) is Progress.STUCK):
+    samples = _of_one_leader(observation.samples)
+    state = samples[-1].state
+    is_moving = len(samples) > 1 and state.high_watermark is not None
+    if not is_over and (not is_moving or progress(samples[0].state, state) is Progress.STUCK):
         return False
-    return all(_is_decided(key, sights, observation, is_over=is_over) for key in sorted(state.voter_keys | needed))
+    return all(_is_decided(key, samples, observation, is_over=is_over) for key in sorted(state.voter_keys | needed))
 
 
-def _is_decided(key: ReplicaKey, sights: Sequence[Sight], observation: Observation, *, is_over: bool) -> bool:
-    replica = _find(sights[-1].state, key)
+def _is_decided(key: ReplicaKey, samples: Sequence[Sample], observation: Observation, *, is_over: bool) -> bool:
+    replica = _find(samples[-1].state, key)
     if replica is None:
         return is_over
     answered = _own_answers(replica.id, observation)
-    life = _life(replica, sights, answered)
+    life = _life(replica, samples, answered)
     if life.alive or (True in answered and answered[-1] is False):
         return True
-    if _last_advance_ms(key, sights) is not None:
+    if _last_advance_ms(key, samples) is not None:
         return False  # it advances: wait for the next time
-    age_ms = _fetch_age_ms(replica, sights[-1].state)
+    age_ms = _fetch_age_ms(replica, samples[-1].state)
     long_gone = age_ms is not None and age_ms > ALIVE_WITHIN_MS
-    return is_over or (long_gone and sights[-1].at_ms - sights[0].at_ms >= _ENOUGH_MS)
+    return is_over or (long_gone and samples[-1].at_ms - samples[0].at_ms >= _ENOUGH_MS)
 
 
-def _of_one_leader(sights: Sequence[Sight]) -> tuple[Sight, ...]:
-    """The newest sights that are of the same leader, epoch and voter set as the last one."""
-    last = sights[-1].state
-    start = len(sights)
-    while start > 0 and is_same_quorum(sights[start - 1].state, last):
+def _of_one_leader(samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """The newest samples that are of the same leader, epoch and voter set as the last one."""
+    last = samples[-1].state
+    start = len(samples)
+    while start > 0 and is_same_quorum(samples[start - 1].state, last):
         start -= 1
-    return tuple(sights[start:])
+    return tuple(samples[start:])
 
 
 def _find(state: QuorumState, key: ReplicaKey) -> Replica | None:

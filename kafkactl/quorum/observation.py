@@ -18,7 +18,7 @@ from kafkactl.kafka_names import KRAFT_VERSION, NO_LEADER
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
-from kafkactl.quorum.liveness import at_a_glance
+from kafkactl.quorum.liveness import by_one_answer
 from kafkactl.quorum.state import ALIVE_WITHIN_MS, Mode, NodeFacts, Probe, QuorumState, Replica
 from kafkactl.values import ZERO_UUID, Endpoint, Uuid
 
@@ -133,7 +133,7 @@ def quorum_state(
         sources={"leader": asked, "voters": voters_source, "kraft_version": kraft_source},
         findings=tuple(_contradictions(best, answers, kraft_version)),
     )
-    return state if best is None else at_a_glance(state, alive_within_ms=alive_within_ms)
+    return state if best is None else by_one_answer(state, alive_within_ms=alive_within_ms)
 
 
 # --- voters and who is alive ----------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def _voters(
         return tuple(_from_log(voter, disks, nodes) for voter in registrations.voters), "the metadata log"
     for disk in newest_first:
         if disk.static_voters:
-            found = tuple(_by_itself(node_id, disks, nodes) for node_id in disk.static_voters)
+            found = tuple(_replica_of(node_id, disks, nodes) for node_id in disk.static_voters)
             return found, f"quorum-state in {disk.path}"
     return (), "no node"
 
@@ -188,7 +188,7 @@ def _leaders_end(answer: QuorumAnswer) -> int | None:
 
 
 def _from_log(voter: Voter, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
-    seen = _by_itself(voter.node_id, [disk for disk in disks if disk.directory_id == voter.directory_id], nodes)
+    seen = _replica_of(voter.node_id, [disk for disk in disks if disk.directory_id == voter.directory_id], nodes)
     return Replica(
         id=voter.node_id,
         directory_id=voter.directory_id,
@@ -201,10 +201,10 @@ def _from_log(voter: Voter, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeF
 def _configured(
     node_id: int, endpoints: tuple[Endpoint, ...], disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]
 ) -> Replica:
-    return changed(_by_itself(node_id, disks, nodes), endpoints=endpoints)
+    return changed(_replica_of(node_id, disks, nodes), endpoints=endpoints)
 
 
-def _by_itself(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
+def _replica_of(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
     node = nodes.get(node_id)
     disk = next((disk for disk in disks if disk.node_id == node_id), None)
     return Replica(

@@ -53,7 +53,7 @@ class Meaning(StrEnum):
 
 
 @frozen
-class Reading:
+class ErrorMeaning:
     """One row: answers of this code, with this phrase in the text, mean that. `wait_for`: what to do before more."""
 
     code: int | None
@@ -65,59 +65,69 @@ class Reading:
 
 _GATE = "Go back to waiting until it has caught up."
 _READ = "Read the quorum; send nothing before it is known."
-READINGS = (
-    Reading(code=0, meaning=Meaning.COMMITTED, words="a majority of the new set has the record"),
-    Reading(code=None, meaning=Meaning.OPEN, words="nothing came back: it may have been taken or not", wait_for=_READ),
-    Reading(code=6, meaning=Meaning.OPEN, words="the leader left office; it may have appended first", wait_for=_READ),
-    Reading(
+ERROR_MEANINGS = (
+    ErrorMeaning(code=0, meaning=Meaning.COMMITTED, words="a majority of the new set has the record"),
+    ErrorMeaning(
+        code=None, meaning=Meaning.OPEN, words="nothing came back: it may have been taken or not", wait_for=_READ
+    ),
+    ErrorMeaning(
+        code=6, meaning=Meaning.OPEN, words="the leader left office; it may have appended first", wait_for=_READ
+    ),
+    ErrorMeaning(
         code=7,
         phrase="previous voter change",
         meaning=Meaning.LATER,
         words="the leader still holds an earlier voter change",
         wait_for="Wait until that one is committed or given up (2 s), and read what it was.",
     ),
-    Reading(
+    ErrorMeaning(
         code=7,
         phrase="commit the latest voter change",
         meaning=Meaning.LATER,
         words="an earlier voter change is in the log and not committed",
         wait_for="Wait until it commits: voters that do not fetch have to come back.",
     ),
-    Reading(code=7, phrase="lagging behind", meaning=Meaning.LATER, words="it has not caught up", wait_for=_GATE),
-    Reading(
+    ErrorMeaning(code=7, phrase="lagging behind", meaning=Meaning.LATER, words="it has not caught up", wait_for=_GATE),
+    ErrorMeaning(
         code=7,
         phrase="API_VERSIONS returned an error",
         meaning=Meaning.LATER,
         words="the leader cannot reach the endpoint that was given",
         wait_for="Check the endpoint as seen from the leader.",
     ),
-    Reading(
+    ErrorMeaning(
         code=7,
         phrase="not ready to receive requests",
         meaning=Meaning.LATER,
         words="the leader's connection to it is not ready",
         wait_for="Ask again in a moment.",
     ),
-    Reading(code=7, meaning=Meaning.OPEN, words="not done within 2 s; the record may be in the log", wait_for=_READ),
-    Reading(code=8, meaning=Meaning.LATER, words="the leader is shutting down", wait_for="Wait for the next leader."),
-    Reading(code=31, meaning=Meaning.REFUSED, words="ALTER on the cluster is not allowed for this user"),
-    Reading(code=35, meaning=Meaning.REFUSED, words="the quorum is static, or the node is too old for the request"),
-    Reading(code=41, meaning=Meaning.LATER, words="not the active controller", wait_for="Ask the one that is."),
-    Reading(code=42, meaning=Meaning.REFUSED, words="the request names no usable endpoint or kraft.version range"),
-    Reading(code=95, meaning=Meaning.REFUSED, words="some voter does not support it or was not heard of yet"),
-    Reading(code=104, meaning=Meaning.REFUSED, words="that controller belongs to another cluster"),
-    Reading(code=116, meaning=Meaning.REFUSED, words="no controller with that id is registered"),
-    Reading(code=126, meaning=Meaning.MOOT, words="a voter with that id is in the set already"),
-    Reading(code=127, meaning=Meaning.MOOT, words="no such voter, another directory, or the last voter"),
+    ErrorMeaning(
+        code=7, meaning=Meaning.OPEN, words="not done within 2 s; the record may be in the log", wait_for=_READ
+    ),
+    ErrorMeaning(
+        code=8, meaning=Meaning.LATER, words="the leader is shutting down", wait_for="Wait for the next leader."
+    ),
+    ErrorMeaning(code=31, meaning=Meaning.REFUSED, words="ALTER on the cluster is not allowed for this user"),
+    ErrorMeaning(
+        code=35, meaning=Meaning.REFUSED, words="the quorum is static, or the node is too old for the request"
+    ),
+    ErrorMeaning(code=41, meaning=Meaning.LATER, words="not the active controller", wait_for="Ask the one that is."),
+    ErrorMeaning(code=42, meaning=Meaning.REFUSED, words="the request names no usable endpoint or kraft.version range"),
+    ErrorMeaning(code=95, meaning=Meaning.REFUSED, words="some voter does not support it or was not heard of yet"),
+    ErrorMeaning(code=104, meaning=Meaning.REFUSED, words="that controller belongs to another cluster"),
+    ErrorMeaning(code=116, meaning=Meaning.REFUSED, words="no controller with that id is registered"),
+    ErrorMeaning(code=126, meaning=Meaning.MOOT, words="a voter with that id is in the set already"),
+    ErrorMeaning(code=127, meaning=Meaning.MOOT, words="no such voter, another directory, or the last voter"),
 )
-_UNKNOWN_CODE = Reading(
+_UNKNOWN_CODE = ErrorMeaning(
     code=-1, meaning=Meaning.OPEN, words="an answer that this request does not have", wait_for=_READ
 )
 
 
-def reading_of(answer: Answer) -> Reading:
+def error_meaning_of(answer: Answer) -> ErrorMeaning:
     """The row for an answer: the first whose code and phrase fit. A code that is in no row leaves all open."""
-    fitting = (row for row in READINGS if row.code == answer.code and row.phrase in answer.message)
+    fitting = (row for row in ERROR_MEANINGS if row.code == answer.code and row.phrase in answer.message)
     return next(fitting, _UNKNOWN_CODE)
 
 
@@ -138,7 +148,7 @@ class Verdict:
     """
 
     known: Known
-    reading: Reading
+    error_meaning: ErrorMeaning
     retry: bool
     may_happen: tuple[str, ...]
     findings: tuple[Finding, ...]
@@ -152,16 +162,16 @@ def judge(
     `reads` are the quorum as seen after the answer, oldest first, without those in which no node could be asked;
     `watched_ms` is how long ago it was sent, `unread_ms` how long it may be on its way before a node reads it.
     """
-    reading = reading_of(answer)
+    error_meaning = error_meaning_of(answer)
     is_read = answer.code is not None or watched_ms >= unread_ms
-    known = _known(step, reading, reads, is_read=is_read)
+    known = _known(step, error_meaning, reads, is_read=is_read)
     is_open = known in (Known.STILL_PENDING, Known.UNKNOWN)
     return Verdict(
         known=known,
-        reading=reading,
-        retry=known is Known.FAILED and reading.meaning in (Meaning.LATER, Meaning.OPEN, Meaning.COMMITTED),
+        error_meaning=error_meaning,
+        retry=known is Known.FAILED and error_meaning.meaning in (Meaning.LATER, Meaning.OPEN, Meaning.COMMITTED),
         may_happen=tuple(_may_happen(step, reads)) if is_open else (),
-        findings=tuple(_findings(step, answer, reading, known, reads)),
+        findings=tuple(_findings(step, answer, error_meaning, known, reads)),
     )
 
 
@@ -174,15 +184,15 @@ def is_applied(step: Step, state: QuorumState) -> bool:
     return state.mode is Mode.DYNAMIC
 
 
-def _known(step: Step, reading: Reading, reads: Sequence[QuorumState], *, is_read: bool) -> Known:
+def _known(step: Step, error_meaning: ErrorMeaning, reads: Sequence[QuorumState], *, is_read: bool) -> Known:
     heard = [state for state in reads if state.has_leader]
     if not heard:
-        no_record = reading.meaning in (Meaning.LATER, Meaning.REFUSED)
+        no_record = error_meaning.meaning in (Meaning.LATER, Meaning.REFUSED)
         return Known.FAILED if no_record else Known.UNKNOWN
     if is_applied(step, heard[-1]):
-        certain = reading.meaning is Meaning.COMMITTED or _committed(step, heard)
+        certain = error_meaning.meaning is Meaning.COMMITTED or _committed(step, heard)
         return Known.DONE if certain else Known.STILL_PENDING
-    if reading.meaning in (Meaning.LATER, Meaning.REFUSED, Meaning.MOOT):
+    if error_meaning.meaning in (Meaning.LATER, Meaning.REFUSED, Meaning.MOOT):
         return Known.FAILED
     return Known.FAILED if is_read and _settled_without(step, heard) else Known.STILL_PENDING
 
@@ -229,11 +239,11 @@ def _may_happen(step: Step, reads: Sequence[QuorumState]) -> Iterator[str]:
 
 
 def _findings(
-    step: Step, answer: Answer, reading: Reading, known: Known, reads: Sequence[QuorumState]
+    step: Step, answer: Answer, error_meaning: ErrorMeaning, known: Known, reads: Sequence[QuorumState]
 ) -> Iterator[Finding]:
     subject = f"step {step.number}"
     evidence = {"error_code": answer.code, "error_name": answer.name, "message": answer.message}
-    if known is Known.FAILED and reading.meaning is Meaning.COMMITTED and step.action is Action.REMOVE:
+    if known is Known.FAILED and error_meaning.meaning is Meaning.COMMITTED and step.action is Action.REMOVE:
         yield Finding(
             id="removed-voter-rejoined",
             severity=Severity.BLOCKER,
@@ -246,18 +256,18 @@ def _findings(
             id="voter-change-failed",
             severity=Severity.BLOCKER,
             subject=subject,
-            message=f"{answer.name}: {reading.words}; the voter set does not have it",
+            message=f"{answer.name}: {error_meaning.words}; the voter set does not have it",
             evidence=evidence,
-            next_step=reading.wait_for or "See the message; correct what it names, then run the command again.",
+            next_step=error_meaning.wait_for or "See the message; correct what it names, then run the command again.",
         )
     elif known is not Known.DONE:
         yield Finding(
             id="voter-change-undecided",
             severity=Severity.WARNING,
             subject=subject,
-            message=f"{answer.name}: {reading.words}; {_seen(reads)}",
+            message=f"{answer.name}: {error_meaning.words}; {_seen(reads)}",
             evidence=evidence,
-            next_step=reading.wait_for or _READ,
+            next_step=error_meaning.wait_for or _READ,
         )
 
 

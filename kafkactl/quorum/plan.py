@@ -13,7 +13,7 @@ from dataclasses import replace
 from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.kafka_names import KRAFT_VERSION
-from kafkactl.quorum.guard import Circumstances, check_situation, release_of_node, weigh
+from kafkactl.quorum.guard import Circumstances, check_quorum, release_of_node, weigh
 from kafkactl.quorum.guard_candidate import check_candidate, check_endpoints
 from kafkactl.quorum.guard_steps import check_removals, check_steps, check_target, check_two_voters, last_voter
 from kafkactl.quorum.order import Move, Turn, VoterKeys, safest_order
@@ -40,13 +40,13 @@ def plan_reassignment(
     """
     if not wanted:
         empty = blocker("empty-target", "target", "the target names no voter", "Write --target 1,2,3")
-        return QuorumChange(steps=(), findings=weigh([*check_situation(state, circumstances), empty], ()))
+        return QuorumChange(steps=(), findings=weigh([*check_quorum(state, circumstances), empty], ()))
     resolved = resolve(state, wanted)
     steps = _steps(state, resolved.keys)
     if not steps and not resolved.findings and _stands(state, circumstances):
         return QuorumChange(steps=(), findings=weigh([*state.findings, *check_endpoints(state)], ()))
     findings = [
-        *check_situation(state, circumstances),
+        *check_quorum(state, circumstances),
         *resolved.findings,
         *check_target(state, resolved.keys, steps),
         *check_steps(state, steps),
@@ -69,7 +69,7 @@ def plan_addition(
         return QuorumChange(steps=(), findings=weigh(check_endpoints(state), ()))
     steps = _one(state, Move(turn=Turn.ADD, key=key))
     findings = [
-        *_rescuable(check_situation(state, circumstances), steps),
+        *_rescuable(check_quorum(state, circumstances), steps),
         *_other_directory(state, key),
         *_not_fetching(state, key),
         *check_steps(state, steps),
@@ -88,11 +88,11 @@ def plan_removal(state: QuorumState, key: ReplicaKey, circumstances: Circumstanc
     if key not in state.voter_keys:
         if state.has_leader and state.voter(key.node_id) is None:
             return QuorumChange(steps=(), findings=(_no_voter(key),))
-        findings = [*check_situation(state, circumstances), *_wrong_directory(state, key)]
+        findings = [*check_quorum(state, circumstances), *_wrong_directory(state, key)]
         return QuorumChange(steps=(), findings=weigh(findings, circumstances.overrides))
     steps = _one(state, Move(turn=Turn.REMOVE, key=key))
     findings = [
-        *_rescuable(check_situation(state, circumstances), steps),
+        *_rescuable(check_quorum(state, circumstances), steps),
         *last_voter(state, steps[-1].voters_after),
         *(check_steps(state, steps) if steps[-1].voters_after else ()),
         *check_two_voters(state, steps),
@@ -107,7 +107,7 @@ def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) ->
     if state.mode is Mode.DYNAMIC:
         return QuorumChange(steps=(), findings=weigh(state.findings, ()))
     findings = [
-        *(finding for finding in check_situation(state, circumstances) if finding.id != "quorum-is-static"),
+        *(finding for finding in check_quorum(state, circumstances) if finding.id != "quorum-is-static"),
         *_conversion_release(state),
         *_conversion_nodes(state),
         *_conversion_voters(state, circumstances),

@@ -125,11 +125,11 @@ def check_plan(file: QuorumPlanFile, state: QuorumState, plan: QuorumChange) -> 
     differences = tuple(_differences(file, state, plan))
     if not differences:
         return None
-    told = "; ".join(f"{what}: planned {planned}, found {found}" for what, planned, found in differences)
+    listed = "; ".join(f"{what}: planned {planned}, found {found}" for what, planned, found in differences)
     return blocker(
         "cluster-changed-since-plan",
         "quorum",
-        f"the quorum is not in the state that the plan was made for: {told}",
+        f"the quorum is not in the state that the plan was made for: {listed}",
         changed=[{"what": what, "planned": planned, "found": found} for what, planned, found in differences],
     )
 

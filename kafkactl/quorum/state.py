@@ -260,14 +260,14 @@ def progress(earlier: QuorumState, later: QuorumState) -> Progress:
     return Progress.STUCK if grew and later.high_watermark == earlier.high_watermark else Progress.MOVING
 
 
-def is_committed(first_sight: QuorumState, later: QuorumState) -> bool:
-    """Whether a voter set that was first seen in `first_sight` is committed by the time of `later`.
+def is_committed(first_seen: QuorumState, later: QuorumState) -> bool:
+    """Whether a voter set that was first seen in `first_seen` is committed by the time of `later`.
 
     True where the high watermark reached, in the same epoch, the log's end at first sight: the set's record lies
     below it. A new epoch alone proves nothing: observe again from its first answer.
     """
-    leader = first_sight.leader
+    leader = first_seen.leader
     if not later.has_leader or later.high_watermark is None or leader is None or leader.log_end_offset is None:
         return False
-    same_epoch = later.leader_epoch == first_sight.leader_epoch
-    return same_epoch and later.voter_keys == first_sight.voter_keys and later.high_watermark >= leader.log_end_offset
+    same_epoch = later.leader_epoch == first_seen.leader_epoch
+    return same_epoch and later.voter_keys == first_seen.voter_keys and later.high_watermark >= leader.log_end_offset

@@ -97,7 +97,7 @@ def _afterwards(case: Case) -> Iterator[Finding]:
     who = "the recovered controller" if case.node_id is None else f"controller {case.node_id}"
     yield warning("single-voter", who, f"{who} will be the only voter, on one disk")
     others = case.voters
-    told = "; ".join(_identity(other) for other in others)
+    listed = "; ".join(_identity(other) for other in others)
     combined = [str(node) for node in combined_nodes(others, tuple(case.image.brokers))]
     keeps = (
         f"Keep the partition folders of {first_few(combined)}, which are brokers, too: move their metadata logs away."
@@ -106,7 +106,7 @@ def _afterwards(case: Case) -> Iterator[Finding]:
     yield warning(
         "old-voters-must-not-return",
         "quorum",
-        f"the old voters must never start again with their disks: {told}",
+        f"the old voters must never start again with their disks: {listed}",
         keeps if combined else "",
         voters=[other.id for other in others],
     )

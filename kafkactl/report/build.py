@@ -23,7 +23,7 @@ SHOWN_FINDINGS: Final = 50
 
 
 @frozen
-class Played:
+class SimulatedScenario:
     """One answer, the cluster when its event has happened (None: nothing changes), and what the scenario is about."""
 
     answer: Mapping[str, Any]
@@ -32,16 +32,20 @@ class Played:
 
 
 def report_of(
-    played: Sequence[Played], before: Cluster, *, timeline: Timeline | None = None, written_by: str = "kafkactl"
+    simulated: Sequence[SimulatedScenario],
+    before: Cluster,
+    *,
+    timeline: Timeline | None = None,
+    written_by: str = "kafkactl",
 ) -> Report:
     """One report of one or several scenarios, all of one log."""
-    first = played[0].answer
+    first = simulated[0].answer
     shared = [
-        text for text in first["assumptions"] if all(text in scenario.answer["assumptions"] for scenario in played)
+        text for text in first["assumptions"] if all(text in scenario.answer["assumptions"] for scenario in simulated)
     ]
-    several = len(played) > 1
-    verdict = max((scenario.answer["verdict"] for scenario in played), key=_WEIGHTS.index)
-    sections = tuple(_section(scenario, number, before, shared) for number, scenario in enumerate(played))
+    several = len(simulated) > 1
+    verdict = max((scenario.answer["verdict"] for scenario in simulated), key=_WEIGHTS.index)
+    sections = tuple(_section(scenario, number, before, shared) for number, scenario in enumerate(simulated))
     return Report(
         title="Dry-run report" if several else f"Dry run: {title_of(first)}",
         verdict=verdict,
@@ -74,16 +78,16 @@ def title_of(answer: Mapping[str, Any]) -> str:
     return " ".join([answer["scenario"], *([", ".join(words)] if words else [])])
 
 
-def _section(played: Played, number: int, before: Cluster, shared: Sequence[str]) -> Section:
-    answer = played.answer
+def _section(simulated: SimulatedScenario, number: int, before: Cluster, shared: Sequence[str]) -> Section:
+    answer = simulated.answer
     findings = sorted(answer["findings"], key=lambda found: _SEVERITIES.index(found["severity"]))
     blocks: list[Block] = [*pictures(answer["effects"])]
-    if played.after is not None:
-        blocks += loads(before, played.after)
+    if simulated.after is not None:
+        blocks += loads(before, simulated.after)
     return Section(
         anchor=f"scenario-{number + 1}",
         title=title_of(answer),
-        about=played.about,
+        about=simulated.about,
         verdict=answer["verdict"],
         findings=tuple(findings[:SHOWN_FINDINGS]) + _rest(findings[SHOWN_FINDINGS:]),
         blocks=(*_facts(answer["effects"]), *blocks, *tables(answer["effects"])),
@@ -95,8 +99,8 @@ def _rest(findings: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...
     if not findings:
         return ()
     counts = Counter(found["id"] for found in findings)
-    told = ", ".join(f"{count} {name}" for name, count in counts.most_common(10))
-    text = f"{len(findings)} more findings are not shown: {told}"
+    by_severity = ", ".join(f"{count} {name}" for name, count in counts.most_common(10))
+    text = f"{len(findings)} more findings are not shown: {by_severity}"
     severity = findings[0]["severity"]
     return ({"id": "", "severity": severity, "subject": "", "message": text, "next_step": "All of them: -o json."},)
 
@@ -165,8 +169,10 @@ def overview(sections: Iterable[Section]) -> Table:
 def _findings_in_short(findings: Iterable[Mapping[str, Any]]) -> str:
     """How many of each sort, and the first: "2 warnings, first leaderless-partition: partition a-0"."""
     counts = Counter(finding["severity"] for finding in findings)
-    told = [counted(counts[severity], severity) for severity in ("blocker", "warning") if counts[severity]]
-    return f"{', '.join(told)}, first {heaviest(findings)}" if told else "none"
+    counted_by_severity = [
+        counted(counts[severity], severity) for severity in ("blocker", "warning") if counts[severity]
+    ]
+    return f"{', '.join(counted_by_severity)}, first {heaviest(findings)}" if counted_by_severity else "none"
 
 
 def heaviest(findings: Iterable[Mapping[str, Any]]) -> str:

@@ -116,33 +116,33 @@ def _is_wanted(frame: bytes) -> bool:
 
 
 def _event(offset: int, time_ms: int, record: MetadataRecord) -> Event | None:
-    told = _TELLERS[record.type](record.data)
-    if told is None:
+    shown = _LABELS[record.type](record.data)
+    if shown is None:
         return None
-    lane, label, tone = told
+    lane, label, tone = shown
     return Event(time_ms=time_ms, offset=offset, lane=lane, label=label, tone=tone)
 
 
-_Told = tuple[str, str, str]
+_Label = tuple[str, str, str]
 
 
-def _level(data: Any) -> _Told:
+def _level(data: Any) -> _Label:
     return FEATURES, f"{data['Name']} = {data['FeatureLevel']}", "plain"
 
 
-def _registered(data: Any) -> _Told:
+def _registered(data: Any) -> _Label:
     state = "registered, fenced" if data["Fenced"] else "registered"
     return f"broker {data['BrokerId']}", state, "plain"
 
 
-def _changed(data: Any) -> _Told | None:
+def _changed(data: Any) -> _Label | None:
     lane = f"broker {data['BrokerId']}"
     if data["Fenced"]:
         return (lane, "fenced", "bad") if data["Fenced"] > 0 else (lane, "unfenced", "good")
     return (lane, "controlled shutdown", "warn") if data.get("InControlledShutdown", 0) > 0 else None
 
 
-_TELLERS: Final[dict[str, Callable[[Any], _Told | None]]] = {
+_LABELS: Final[dict[str, Callable[[Any], _Label | None]]] = {
     "FeatureLevelRecord": _level,
     "RegisterBrokerRecord": _registered,
     "BrokerRegistrationChangeRecord": _changed,

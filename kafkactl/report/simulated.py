@@ -16,7 +16,7 @@ _CAUSES: Final = {
 }
 
 
-class Told(NamedTuple):
+class SimulatedRow(NamedTuple):
     """A row of texts, and its tone."""
 
     cells: tuple[str, ...]
@@ -28,23 +28,23 @@ def seeds_of(simulation: Mapping[str, Any]) -> str:
     return f"simulated: {counted(simulation['runs'], 'run')} each, from seed {simulation['seed']} on"
 
 
-def election_rows(simulation: Mapping[str, Any]) -> Iterator[Told]:
+def election_rows(simulation: Mapping[str, Any]) -> Iterator[SimulatedRow]:
     """How long an election takes, by release and by how the leader ended."""
     for row in simulation["elections"]:
         times = (_ms(row[name]) for name in ("p50_ms", "p90_ms", "p99_ms", "longest_ms"))
         shown = f"{row['elected']:,} of {row['runs']:,}"
         tone = "plain" if row["elected"] == row["runs"] else "bad"
-        yield Told((row["release"], _CAUSES[row["cause"]], *times, shown), tone)
+        yield SimulatedRow((row["release"], _CAUSES[row["cause"]], *times, shown), tone)
 
 
-def failure_rows(simulation: Mapping[str, Any]) -> Iterator[Told]:
+def failure_rows(simulation: Mapping[str, Any]) -> Iterator[SimulatedRow]:
     """What becomes of each step if one more node fails in its middle; of all steps without a second failure, too."""
     for row in simulation["second_failures"]:
         what = f"{row['step']}: {row['action']}" + ("" if row["id"] is None else f" {row['id']}")
         failed = "nothing" if row["failed"] is None else f"controller {row['failed']}"
         tone = "bad" if row["stuck"] else "warn" if row["recovers"] else "plain"
         counts = (f"{row['goes_on']:,}", _ms(row["longest_gap_ms"]), f"{row['recovers']:,}", f"{row['stuck']:,}")
-        yield Told((what, failed, *counts), tone)
+        yield SimulatedRow((what, failed, *counts), tone)
 
 
 def _ms(value: float | None) -> str:

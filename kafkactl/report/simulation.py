@@ -12,7 +12,7 @@ from kafkactl.simulator.campaign import Summary, percentile
 from kafkactl.simulator.timeline import Happening
 
 _PLACES: Final = 60  # marks that a lane has room for
-_TOLD: Final = 6
+_LISTED: Final = 6
 _ROWS: Final = 2_000
 _ROLES: Final = {
     "leader": "good",
@@ -115,12 +115,12 @@ def _bands(happenings: Sequence[Happening], node: int, end_us: int) -> Iterator[
 def _marks(happened: Sequence[Happening], end_us: int) -> Iterator[Mark]:
     for _, near in groupby(happened, key=lambda happening: happening.time_us * _PLACES // end_us):
         group = list(near)
-        told = [f"{happening.time_us / 1_000_000:.3f} s {happening.text}" for happening in group[:_TOLD]]
-        more = f"; {len(group) - _TOLD} more" if len(group) > _TOLD else ""
+        lines = [f"{happening.time_us / 1_000_000:.3f} s {happening.text}" for happening in group[:_LISTED]]
+        more = f"; {len(group) - _LISTED} more" if len(group) > _LISTED else ""
         last = group[-1]
         label = last.text if len(group) == 1 else f"{last.text}, {len(group)} events"
         tone = min((happening.tone for happening in group), key=_HEAVIEST.index)
-        yield Mark(last.time_us // 1000, label, "; ".join(told) + more, tone)
+        yield Mark(last.time_us // 1000, label, "; ".join(lines) + more, tone)
 
 
 def _table(happened: Sequence[Happening], left_out: int) -> Table:

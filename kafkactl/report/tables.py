@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkactl.report.model import TONES, Cell, Table
-from kafkactl.report.simulated import ELECTIONS, FAILURES, Told, election_rows, failure_rows, seeds_of
+from kafkactl.report.simulated import ELECTIONS, FAILURES, SimulatedRow, election_rows, failure_rows, seeds_of
 
 ROWS: Final = 100
 
@@ -143,14 +143,16 @@ def _state(effects: Mapping[str, Any]) -> Table | None:
 
 def _elections(effects: Mapping[str, Any]) -> Table | None:
     found = effects.get("simulation")
-    return found and _told(f"How long an election takes, {seeds_of(found)}", ELECTIONS, election_rows(found))
+    return found and _simulated_table(f"How long an election takes, {seeds_of(found)}", ELECTIONS, election_rows(found))
 
 
 def _failures(effects: Mapping[str, Any]) -> Table | None:
     found = effects.get("simulation")
-    return found and _told(f"A second failure in the middle, {seeds_of(found)}", FAILURES, failure_rows(found))
+    return found and _simulated_table(
+        f"A second failure in the middle, {seeds_of(found)}", FAILURES, failure_rows(found)
+    )
 
 
-def _told(title: str, columns: tuple[str, ...], told: Iterator[Told]) -> Table:
-    rows = tuple((Cell(row.cells[0]), *(Cell(text, row.tone) for text in row.cells[1:])) for row in told)
+def _simulated_table(title: str, columns: tuple[str, ...], shown: Iterator[SimulatedRow]) -> Table:
+    rows = tuple((Cell(row.cells[0]), *(Cell(text, row.tone) for text in row.cells[1:])) for row in shown)
     return Table(title=title, columns=columns, rows=rows)

@@ -12,7 +12,7 @@ from kafkactl.report.model import Mark, Timeline
 
 LANES: Final = 24  # more are counted, not drawn
 _PLACES: Final = 60  # marks that a lane has room for
-_TOLD: Final = 6
+_LISTED: Final = 6
 _HEAVIEST: Final = ("bad", "warn", "good", "plain")
 
 
@@ -62,8 +62,8 @@ def _marks(events: list[Event], start_ms: int, end_ms: int) -> Iterator[Mark]:
     width = max(end_ms - start_ms, 1)
     for _, grouped in groupby(events, key=lambda event: (event.time_ms - start_ms) * _PLACES // width):
         group = list(grouped)
-        told = [f"{clock(event.time_ms)} {event.label} (offset {event.offset})" for event in group[:_TOLD]]
-        more = f"; {len(group) - _TOLD} more" if len(group) > _TOLD else ""
+        lines = [f"{clock(event.time_ms)} {event.label} (offset {event.offset})" for event in group[:_LISTED]]
+        more = f"; {len(group) - _LISTED} more" if len(group) > _LISTED else ""
         label = group[-1].label if len(group) == 1 else f"{group[-1].label}, {len(group)} events"
         tone = min((event.tone for event in group), key=_HEAVIEST.index)
-        yield Mark(group[-1].time_ms, label, "; ".join(told) + more, tone)
+        yield Mark(group[-1].time_ms, label, "; ".join(lines) + more, tone)

@@ -17,7 +17,7 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.redact import (
     REDACTED,
-    goes_on_as_block,
+    continues_block,
     is_secret_setting,
     is_secret_text,
     redacted,
@@ -209,7 +209,7 @@ def _shown(properties: Mapping[str, str], *, show_secrets: bool) -> Iterator[tup
         else:
             shown = REDACTED if in_block and key not in _OWN_KEYS else shown_key(key)
             yield shown, REDACTED if is_secret else value
-        in_block = goes_on_as_block(f"{key} {value}", is_in_block=in_block)
+        in_block = continues_block(f"{key} {value}", is_in_block=in_block)
 
 
 def _nothing_in(path: str) -> DecodeError:

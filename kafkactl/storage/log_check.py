@@ -82,10 +82,10 @@ class NodeLog:
     @property
     def kept(self) -> BatchIndex:
         """The valid prefix, which alone is compared with other logs."""
-        return self.index if self.trouble is None else self.index.until(self.trouble[0])
+        return self.index if self.damage is None else self.index.until(self.damage[0])
 
     @property
-    def trouble(self) -> tuple[int, str] | None:
+    def damage(self) -> tuple[int, str] | None:
         """Where the valid part ends before the log does, and why; None where it does not.
 
         Below the newest snapshot a gap does not matter to a node. Damage does: the node drops the log, the snapshot is
@@ -294,10 +294,10 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
         first = -1
     for epoch, start, found in _differing(said, node.index, node.facts.end_offset, known_from=first + 1):
         where = "the epoch is missing" if found is None else f"its first batch of that epoch begins at offset {found}"
-        told = (
+        in_file = (
             f"epoch {epoch} is missing in the file" if start is None else f"epoch {epoch} begins at {start} in the file"
         )
-        text = f"leader-epoch-checkpoint does not match the log: {told}, and in the log {where}."
+        text = f"leader-epoch-checkpoint does not match the log: {in_file}, and in the log {where}."
         yield remark(
             "leader-epochs-differ",
             _WARNING,

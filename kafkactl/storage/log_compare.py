@@ -37,7 +37,7 @@ def nothing_learned(nodes: Sequence[NodeLog]) -> bool:
 
 def ranking(nodes: Sequence[NodeLog]) -> list[NodeLog]:
     """The logs of one cluster, best first: by the valid part, among equals whole before damaged, then as given."""
-    return sorted(nodes, key=lambda node: (-node.place[0], -node.place[1], node.trouble is not None))
+    return sorted(nodes, key=lambda node: (-node.place[0], -node.place[1], node.damage is not None))
 
 
 def may_agree(nodes: Sequence[NodeLog]) -> bool:
@@ -46,12 +46,12 @@ def may_agree(nodes: Sequence[NodeLog]) -> bool:
 
 
 def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
-    told = ", ".join(f"{node.path}: {node.cluster_id}" for node in nodes)
+    listed = ", ".join(f"{node.path}: {node.cluster_id}" for node in nodes)
     yield remark(
         "several-clusters",
         _BLOCKER,
         "the sources",
-        f"the sources belong to different clusters: {told}",
+        f"the sources belong to different clusters: {listed}",
         clusters=sorted({node.cluster_id for node in nodes if node.cluster_id is not None}),
     )
 
@@ -116,9 +116,9 @@ def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
     best = ranking(nodes)[0]
     farthest = max(node.place[1] for node in nodes)
     for node in nodes:
-        if node.trouble is None:
+        if node.damage is None:
             continue
-        (epoch, end), why = node.place, node.trouble[1]
+        (epoch, end), why = node.place, node.damage[1]
         text = f"{why[:1].upper()}{why[1:]}: its valid part ends at offset {end} (epoch {epoch}). "
         if node is best:
             text += "No other log reaches further, so this is the best disk nevertheless."

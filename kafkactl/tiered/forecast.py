@@ -72,6 +72,15 @@ class ForecastDict(PlaceDict):
     candidates: list[CandidateDict]
 
 
+def harms(candidate: CandidateDict) -> bool:
+    """`Candidate.harms` of a replica in an answer."""
+    return _does_harm(candidate["consumer"], loses_offsets=candidate["unreachable"] is not None)
+
+
+def _does_harm(consumer: str, *, loses_offsets: bool) -> bool:
+    return loses_offsets or consumer in (STOPPED, STOPS)
+
+
 @frozen
 class Unreachable:
     """Offsets that consumers lose, both ends included, and the segments that hold them."""
@@ -108,7 +117,7 @@ class Candidate:
     @property
     def harms(self) -> bool:
         """Whether consumers or uploads would lose something."""
-        return self.unreachable is not None or self.consumer in (STOPPED, STOPS)
+        return _does_harm(self.consumer, loses_offsets=self.unreachable is not None)
 
     def to_dict(self) -> CandidateDict:
         """As in an answer."""

@@ -19,7 +19,7 @@ from kafkactl.tiered.audit.object_findings import (
     AFTER_DELETE_FINISHED,
     UNKNOWN_OBJECT,
     deleted_objects,
-    is_foreign,
+    is_of_another_cluster,
     known_ids,
     unknown_objects,
 )
@@ -148,7 +148,7 @@ def _reasons_to_refuse(case: AuditCase, bucket: Bucket) -> Iterator[Finding]:
         undecodable = finding.id == "poison-record" and finding.evidence.get("why") == "undecodable"
         if finding.id in _REFUSING or undecodable:
             yield finding
-    if is_foreign(case, bucket) or not case.ledger.partitions:
+    if is_of_another_cluster(case, bucket) or not case.ledger.partitions:
         yield blocker(
             "listing-of-another-store",
             bucket.listing.path,

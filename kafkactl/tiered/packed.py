@@ -82,7 +82,7 @@ def packed(ledger: Ledger, facts: LogFacts) -> bytes:
         **columns.described(),
     }
     content = columns.content()
-    head["columns"] = [narrow.told for narrow in content]
+    head["columns"] = [narrow.layout for narrow in content]
     front = json.dumps(head, separators=(",", ":")).encode()
     ids = b"".join(segment.segment_id for segment in columns.segments)
     return b"".join([len(front).to_bytes(_LENGTH_BYTES, "big"), front, ids, *(narrow.data for narrow in content)])
@@ -92,7 +92,7 @@ class _Narrow(NamedTuple):
     """A column: how it is read (code of an array, least value, number of values, bytes), and its bytes; where all
     values are the least one there are none."""
 
-    told: tuple[str, int, int, int]
+    layout: tuple[str, int, int, int]
     data: bytes
 
 
@@ -106,8 +106,8 @@ def _narrow(column: Sequence[int]) -> _Narrow:
     return _Narrow((code, least, len(column), len(data)), data)
 
 
-def _widened(told: Sequence[Any], data: bytes) -> Iterable[int]:
-    code, least, count, _ = told
+def _widened(column: Sequence[Any], data: bytes) -> Iterable[int]:
+    code, least, count, _ = column
     if not code:
         return repeat(least, count)
     values = array(code, data)
@@ -191,9 +191,9 @@ def unpacked(data: bytes) -> Part:
     head = json.loads(data[_LENGTH_BYTES:end])
     at = end + _ID_BYTES * head["segments"]
     columns = []
-    for told in head["columns"]:
-        columns.append(_widened(told, data[at : at + told[-1]]))
-        at += told[-1]
+    for column in head["columns"]:
+        columns.append(_widened(column, data[at : at + column[-1]]))
+        at += column[-1]
     *numbers, places = columns
     rows = SegmentNumbers()
     segments = [
@@ -231,18 +231,18 @@ def unpacked(data: bytes) -> Part:
     )
 
 
-def take_facts(facts: LogFacts, told: Mapping[str, Any]) -> None:
+def take_facts(facts: LogFacts, saved: Mapping[str, Any]) -> None:
     """Set the counts, gaps and unread ranges of a metadata partition from the `facts` of a part."""
-    facts.records, facts.end_offset, facts.newest_ms = told["records"], told["end_offset"], told["newest_ms"]
-    facts.missing = [(first, end) for first, end in told["missing"]]
-    facts.unread = [Unread(**{**part, "error": _error_of(part["error"])}) for part in told["unread"]]
+    facts.records, facts.end_offset, facts.newest_ms = saved["records"], saved["end_offset"], saved["newest_ms"]
+    facts.missing = [(first, end) for first, end in saved["missing"]]
+    facts.unread = [Unread(**{**part, "error": _error_of(part["error"])}) for part in saved["unread"]]
 
 
 def _partitions(
-    told: Iterable[Mapping[str, Any]], segments: Sequence[Segment], places: Iterator[int]
+    saved: Iterable[Mapping[str, Any]], segments: Sequence[Segment], places: Iterator[int]
 ) -> Iterator[PartitionLog]:
     first = 0
-    for each in told:
+    for each in saved:
         log = PartitionLog(each["topic"], _key_of(each["key"]), keep_deleted=each["keeps_deleted"])
         ends = [first]
         for count in each["counts"]:

@@ -287,8 +287,8 @@ def worth_drawing(statuses: Iterable[StatusDict], findings: Iterable[Finding]) -
     chosen = []
     for partitions in ordered[:MOST_TOPICS]:
         found = sorted(partitions, key=lambda ranked: ranked[:3])
-        troubled = sum(ranked.rank < last for ranked in found)
-        chosen += [ranked.status for ranked in found[: min(max(troubled, MOST_QUIET), MOST_PARTITIONS)]]
+        with_findings = sum(ranked.rank < last for ranked in found)
+        chosen += [ranked.status for ranked in found[: min(max(with_findings, MOST_QUIET), MOST_PARTITIONS)]]
     return chosen
 
 

@@ -27,7 +27,7 @@ OK, LOST, REFUSED, LATER, NOT_SENT, NEVER_KNOWN = "ok", "lost", "refused", "late
 
 @dataclass
 class Policy:
-    look_every_ms: int = 10
+    observe_every_ms: int = 10
     passing_ms: int = 100
     attempts: int = 2
 

@@ -48,7 +48,7 @@ PAIRS: list[tuple[Any, Any]] = [
     (dryrun_answer.ReplicaDict, dryrun.Replica),
     (dryrun_answer.Source, dryrun.Source),
     (dryrun_answer.Earlier, dryrun.Earlier),
-    (dryrun_answer.PredictionDict, dryrun.Played),
+    (dryrun_answer.PredictionDict, dryrun.ReportedPrediction),
     (dryrun_answer.Answer, dryrun.DryrunPrediction),
     (dryrun_answer.ReportDict, dryrun.DryrunReport),
     (nodes_answer.RangeDict, nodes.Range),

@@ -254,7 +254,7 @@ def _hooks() -> Iterator[Command]:
         def run(root: Path, _world: Any, _mark: Mark, verb: Verb = verb) -> str:
             node: Any = SimpleNamespace(id=1, config=str(root / "node" / "server.properties"))
             extra = {**digests, "metadata_dir": str(root / "disks" / "m"), "cluster_id": "c"}
-            asked = Request(verb=verb, node=1, phase="kraft", seq=7, told="", text=_NEW, extra=extra)
+            asked = Request(verb=verb, node=1, phase="kraft", seq=7, instruction="", text=_NEW, extra=extra)
             return run_locally(node, asked).end.value
 
         yield Command("migrate, local hook", verb.value, prepare, run, failed=frozenset({"failed", "refused"}))

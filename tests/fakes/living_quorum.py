@@ -82,7 +82,7 @@ class LivingQuorum:
     at_ms: float = 0.0
     sent: list[str] = field(default_factory=list)
     wedged: list[tuple[str, float]] = field(default_factory=list)
-    glances: int = 0
+    sampling: int = 0
 
     cluster_id: str = CLUSTER_ID
     knows_cluster_id: bool = True
@@ -243,15 +243,15 @@ class LivingQuorum:
         self.sleep_ms(STUCK_MS if hangs else 20.0)
         return state
 
-    def look(self) -> QuorumState:
+    def observe_nodes(self) -> QuorumState:
         state = self._state(full=False)
         self.sleep_ms(5.0)
         if not state.has_leader:
             raise UnreachableError("no controller leads the quorum", id="no-active-controller")
         return state
 
-    def glance(self) -> QuorumState | None:
-        self.glances += 1
+    def sample(self) -> QuorumState | None:
+        self.sampling += 1
         state = self._state(full=False)
         self.sleep_ms(4.0)
         return state if state.has_leader else None

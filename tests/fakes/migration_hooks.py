@@ -173,7 +173,7 @@ class FakeWorld:
         return DONE
 
     def _stop(self, node: int) -> HookRun | None:
-        return None if self.cluster.stop(node) else HookRun(end=HookEnd.TIMED_OUT, told="it does not end")
+        return None if self.cluster.stop(node) else HookRun(end=HookEnd.TIMED_OUT, message="it does not end")
 
     def _start(self, node: int) -> HookRun:
         self.cluster.start(node)
@@ -183,22 +183,24 @@ class FakeWorld:
         node = self.cluster.nodes[request.node]
         wanted: Any = request.extra["cluster_id"]
         if node.formatted not in (None, wanted):
-            return HookRun(end=HookEnd.FAILED, exit_code=1, told="formatted for another cluster")
+            return HookRun(end=HookEnd.FAILED, exit_code=1, message="formatted for another cluster")
         if node.formatted is None:
             self.cluster.format(request.node, wanted)
         return DONE
 
     def _badly(self, request: Request, how: str) -> HookRun:
         if how == FAIL:
-            return HookRun(end=HookEnd.FAILED, exit_code=1, told="hook: exit 1: no")
+            return HookRun(end=HookEnd.FAILED, exit_code=1, message="hook: exit 1: no")
         if how == HANG:
-            return HookRun(end=HookEnd.TIMED_OUT, told="hook: not ended after 300 s")
+            return HookRun(end=HookEnd.TIMED_OUT, message="hook: not ended after 300 s")
         if how == LIE:
             return DONE
         run = self.carry_out(request)
         if how == TWICE:
             return self.carry_out(request)
-        return HookRun(end=HookEnd.TIMED_OUT, told="hook: not ended, and did it all the same") if how == LATE else run
+        return (
+            HookRun(end=HookEnd.TIMED_OUT, message="hook: not ended, and did it all the same") if how == LATE else run
+        )
 
     def _changed(self, path: str, version: int, change: Callable[[], None]) -> None:
         self.on_act()

@@ -312,14 +312,14 @@ def test_another_operator_changed_levels_meanwhile() -> None:
 
 def test_a_cluster_that_is_away_between_two_steps_is_part_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was done by then is known, and would be lost with an error in its place."""
-    cluster, usual, looks = Scripted(), feature_change.look_for, iter(range(9))
+    cluster, usual, looks = Scripted(), feature_change.observe_for, iter(range(9))
 
     def look(client: Client, request: FeatureRequest) -> FeatureView:
         if next(looks) == 1:
             raise UnreachableError("no node answers", id="connection-refused")
         return usual(client, request)
 
-    monkeypatch.setattr(feature_change, "look_for", look)
+    monkeypatch.setattr(feature_change, "observe_for", look)
     run = changed(cluster, TWO)
     assert (outcome(run), cluster.sent) == ("partial", [{"metadata.version": 26}])
     assert [finding.id for finding in run.findings] == ["connection-refused"]

@@ -11,7 +11,7 @@ from kafkactl.commands.demo import SCENES as OFFERED
 from kafkactl.errors import FailedError, InputError
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.playground import cluster, demo, released, scenes
-from kafkactl.playground.demo import DemoRequest, play
+from kafkactl.playground.demo import DemoRequest, run_demo
 from kafkactl.playground.quorum import RANGES
 from kafkactl.playground.released import Kafka, find_kafka, open_released
 from kafkactl.playground.stage import Run, Stage
@@ -70,7 +70,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> list[cluster.FakeCluster]:
 
 
 def test_every_scene_shows_what_it_promises_and_changes_no_quorum(listener, clusters):
-    done = play(DemoRequest(), listener)
+    done = run_demo(DemoRequest(), listener)
     assert tuple(listener.names) == tuple(scenes.SCENES) == OFFERED
     shown = [(run.exit_code, word in (run.stdout or "")) for run, word in zip(listener.runs, PROMISED, strict=True)]
     assert shown == [(0, True), (3, True), (0, True), (0, True), (3, True), (0, True), (7, True), (7, True), (7, True)]
@@ -88,7 +88,7 @@ PROMISED = (
 
 def test_a_scene_without_a_cluster_starts_none_and_a_kept_folder_stays(listener, clusters, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    done = play(DemoRequest(scenes=("mount",), keeps=True), listener)
+    done = run_demo(DemoRequest(scenes=("mount",), keeps=True), listener)
     assert clusters == [] and done.cluster is None
     assert done.folder is not None and Path(done.folder).parent == tmp_path
     assert (Path(done.folder) / "disks" / "metadata" / "meta.properties").is_file()
@@ -97,7 +97,7 @@ def test_a_scene_without_a_cluster_starts_none_and_a_kept_folder_stays(listener,
 
 def test_the_report_is_left_out_where_its_extra_is_not_installed(listener, clusters, monkeypatch):
     monkeypatch.setattr(scenes, "find_spec", lambda name: None)
-    done = play(DemoRequest(scenes=("report",)), listener)
+    done = run_demo(DemoRequest(scenes=("report",)), listener)
     assert "extra dryrun" in done.left_out["report"] and "Left out" in listener.texts[-1]
     assert listener.runs == [] and clusters == []
 
@@ -106,9 +106,9 @@ def test_a_command_that_ends_otherwise_ends_the_demo(listener, monkeypatch):
     def fail(stage: Stage) -> None:
         stage.run("explain", "no-such-id")
 
-    monkeypatch.setitem(scenes.SCENES, "mount", scenes.Scene(name="mount", title="", play=fail))
+    monkeypatch.setitem(scenes.SCENES, "mount", scenes.Scene(name="mount", title="", run=fail))
     with pytest.raises(FailedError) as caught:
-        play(DemoRequest(scenes=("mount",)), listener)
+        run_demo(DemoRequest(scenes=("mount",)), listener)
     assert caught.value.id == "demo-command-differs"
     assert "exit code 2, expected 0" in caught.value.message and "no-such-id" in (caught.value.cause or "")
     assert not listener.folder.exists()
@@ -117,7 +117,7 @@ def test_a_command_that_ends_otherwise_ends_the_demo(listener, monkeypatch):
 def test_commands_of_the_demo_know_nothing_of_the_callers_settings(listener, monkeypatch, tmp_path):
     monkeypatch.setenv("KAFKACTL_OUTPUT", "json")
     monkeypatch.setenv("KAFKACTL_CONFIG", str(tmp_path / "mine.toml"))
-    play(DemoRequest(scenes=("mount",)), listener)
+    run_demo(DemoRequest(scenes=("mount",)), listener)
     assert "Formatted node 1" in (listener.runs[0].stdout or "")
 
 
@@ -151,7 +151,7 @@ class TestReleasedKafka:
 
     def test_what_is_missing_is_said_before_anything_starts(self, folder, tmp_path, monkeypatch, listener):
         with pytest.raises(InputError) as caught:
-            play(DemoRequest(scenes=("mount",), kafka=tmp_path / "home"), listener)
+            run_demo(DemoRequest(scenes=("mount",), kafka=tmp_path / "home"), listener)
         assert caught.value.id == "kafka-not-found" and listener.names == []
         monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jars"))
         with pytest.raises(InputError) as caught:

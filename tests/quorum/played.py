@@ -75,7 +75,7 @@ class SteppedQuorum:
         self.clock.sleep_ms(5)
         return self._state()
 
-    def look(self) -> QuorumState:
+    def observe_nodes(self) -> QuorumState:
         self._act("look")
         self.clock.sleep_ms(1)
         state = self._state()
@@ -83,7 +83,7 @@ class SteppedQuorum:
             raise UnreachableError("nobody leads", id="no-active-controller")
         return replace(state, nodes={}, registrations=None, mode=None, kraft_version=None)
 
-    def glance(self) -> QuorumState | None:
+    def sample(self) -> QuorumState | None:
         self._act("glance")
         self.clock.sleep_ms(1)
         state = self._state()

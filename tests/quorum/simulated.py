@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafkactl.errors import UnreachableError
-from kafkactl.quorum.liveness import at_a_glance
+from kafkactl.quorum.liveness import by_one_answer
 from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.state import Mode, NodeFacts, QuorumState, Replica
 from kafkactl.quorum.step import Action, Step
@@ -83,14 +83,14 @@ class SimulatedQuorum:
         self._pass(5_000)
         return self._state()
 
-    def look(self) -> QuorumState:
+    def observe_nodes(self) -> QuorumState:
         self._pass(1_000)
         state = self._state(nodes=False)
         if not state.has_leader:
             raise UnreachableError("nobody leads", id="no-active-controller")
         return state
 
-    def glance(self) -> QuorumState | None:
+    def sample(self) -> QuorumState | None:
         self._pass(1_000)
         state = self._state()
         return state if state.has_leader else None
@@ -139,7 +139,7 @@ class SimulatedQuorum:
             observers=observers,
             nodes=facts,
         )
-        return at_a_glance(state)
+        return by_one_answer(state)
 
     def _reached(self, node: int) -> bool:
         """A node that is cut off from all others is cut off from the client, too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.quorum.liveness import FETCH_WAIT_MS, LifeSign, Observation, Sight, lives, watch, with_lives
+from kafkactl.quorum.liveness import FETCH_WAIT_MS, LifeSign, Observation, Sample, lives, watch, with_lives
 from tests.fakes.living_quorum import Event, LivingQuorum
 from tests.quorum.worlds import key
 
@@ -49,7 +49,7 @@ def test_a_parked_fetch_that_is_completed_is_not_a_sign_of_life():
     """The leader sets the time of the last fetch when an append completes it, though the follower is gone."""
     quorum = LivingQuorum(events=[Event(0, "kill", 3)])
     found = _watched(quorum)
-    times = [sight.state.voter(3).last_fetch_timestamp_ms for sight in found.sights]
+    times = [sample.state.voter(3).last_fetch_timestamp_ms for sample in found.samples]
     assert times[-1] > times[0], "the fetch time advanced"
     life = lives(found)[key(3)]
     assert life.alive is False
@@ -87,8 +87,8 @@ def test_after_an_election_only_what_the_new_leader_saw_counts(ago_ms):
 def test_an_election_during_the_observation_begins_it_again():
     before, other = LivingQuorum(), LivingQuorum(events=[Event(0, "elect", 2)])
     other.sleep_ms(310)
-    sights = (Sight(at_ms=0.0, state=before.observe()), Sight(at_ms=310.0, state=other.observe()))
-    found = lives(Observation(sights=sights, before={}))  # what was seen of the old leader says nothing now
+    samples = (Sample(at_ms=0.0, state=before.observe()), Sample(at_ms=310.0, state=other.observe()))
+    found = lives(Observation(samples=samples, before={}))  # what was seen of the old leader says nothing now
     assert {contents.node_id: life.alive for contents, life in found.items()} == {1: None, 2: None, 3: None}
 
 
@@ -114,6 +114,6 @@ def test_how_far_a_node_that_fetches_came_is_reported():
     quorum = LivingQuorum()
     found = _watched(quorum)
     life = lives(found)[key(3)]
-    first, last = (sight.state.voter(3).log_end_offset for sight in (found.first, found.last))
+    first, last = (sample.state.voter(3).log_end_offset for sample in (found.first, found.last))
     assert first != last
     assert life.reason.startswith(f"fetches from the leader (log end {first} to {last})")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.quorum.order import Move, Turn
-from kafkactl.quorum.outcome import READINGS, Answer, Known, Meaning, judge, reading_of
+from kafkactl.quorum.outcome import ERROR_MEANINGS, Answer, Known, Meaning, error_meaning_of, judge
 from kafkactl.quorum.step import Action, Step, steps_of
 from tests.quorum.worlds import endpoint, key, world
 
@@ -45,12 +45,12 @@ TEXTS = [
 
 @pytest.mark.parametrize(("code", "text", "meaning"), TEXTS)
 def test_every_text_is_read(code, text, meaning):
-    assert reading_of(Answer(code=code, message=text)).meaning is meaning
+    assert error_meaning_of(Answer(code=code, message=text)).meaning is meaning
 
 
 def test_every_row_can_be_reached():
-    rows = {id(reading_of(Answer(code=row.code, message=f"so {row.phrase} it is"))) for row in READINGS}
-    assert len(rows) == len(READINGS)
+    rows = {id(error_meaning_of(Answer(code=row.code, message=f"so {row.phrase} it is"))) for row in ERROR_MEANINGS}
+    assert len(rows) == len(ERROR_MEANINGS)
 
 
 def _step(text, turn, start="1 2 3", dead=""):

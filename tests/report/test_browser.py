@@ -16,11 +16,12 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.report.build import Played, report_of
+from kafkactl.report.build import SimulatedScenario, report_of
 from kafkactl.report.cluster import cluster_of
 from kafkactl.report.html import TIERED_MARK, render_html
 from kafkactl.report.model import Cell, Table
 from kafkactl.report.tiered.build import tiered_report_of
+from kafkactl.tiered.forecast import harms
 from tests.conftest import Run
 from tests.dryrun.clusters import cluster
 from tests.report.answers import HOSTILE, answer, finding
@@ -68,12 +69,14 @@ def pages(kafkactl: Callable[..., Run], tmp_path: Path) -> dict[str, Path]:
     kafkactl("dryrun", "report", tmp_path / "log" / "__cluster_metadata-0", "--html", page)
     image, _ = cluster("brokers 1 2 3\nbroker 3 fenced\ntopic a\n 1 | 1 2 3 | 1 2\n - | 3 | | 3 | 3")
     hostile = [
-        Played(answer=answer(verdict="wedged", findings=[finding(words, "blocker")], topic=words, paths=[words]))
+        SimulatedScenario(
+            answer=answer(verdict="wedged", findings=[finding(words, "blocker")], topic=words, paths=[words])
+        )
         for words in HOSTILE
     ]
     (tmp_path / "hostile.html").write_bytes(render_html(report_of(hostile, cluster_of(image))))
     (tmp_path / "tiered.html").write_bytes(
-        render_html(tiered_report_of(tiered_answer("orders", *HOSTILE)), TIERED_MARK)
+        render_html(tiered_report_of(tiered_answer("orders", *HOSTILE), harms=harms), TIERED_MARK)
     )
     return {name: tmp_path / f"{name}.html" for name in ("report", "hostile", "tiered")}
 
@@ -120,7 +123,9 @@ def test_tables_sort_and_filter(tab: Tab, tmp_path: Path) -> None:
     table = Table(title="Disks", columns=("node", "size"), rows=rows)
     image, _ = cluster("brokers 1 2 3\ntopic a\n 1 | 1 2 3 | 1 2")
     page = tmp_path / "page.html"
-    page.write_bytes(render_html(replace(report_of([Played(answer=answer())], cluster_of(image)), summary=(table,))))
+    page.write_bytes(
+        render_html(replace(report_of([SimulatedScenario(answer=answer())], cluster_of(image)), summary=(table,)))
+    )
     tab.open(page.as_uri(), width=1280)
     shown = "[...document.querySelectorAll('#findings tbody tr')].map(row => row.cells[0].textContent)"
     unsorted = tab.value(shown)

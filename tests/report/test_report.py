@@ -12,7 +12,7 @@ import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
-from kafkactl.report.build import Played, overview, report_of
+from kafkactl.report.build import SimulatedScenario, overview, report_of
 from kafkactl.report.cluster import cluster_of
 from kafkactl.report.events import FEATURES, Event, events_of
 from kafkactl.report.html import MARK, render_html
@@ -45,7 +45,7 @@ Kafkactl = Callable[..., Run]
 
 def report(*answers: dict, timeline: Timeline | None = None) -> Report:
     image, _ = cluster("brokers 1 2 3\nbroker 3 fenced\ntopic a\n 1 | 1 2 3 | 1 2\n - | 3 | | 3 | 3")
-    return report_of([Played(answer=answer) for answer in answers], cluster_of(image), timeline=timeline)
+    return report_of([SimulatedScenario(answer=answer) for answer in answers], cluster_of(image), timeline=timeline)
 
 
 def test_the_verdict_and_the_findings_come_first() -> None:
@@ -158,7 +158,7 @@ def test_a_report_stays_small_whatever_the_size_of_the_cluster() -> None:
     line = timeline_of(events, end_ms=50_000)
     assert line is not None and (len(line.lanes), line.more) == (LANES, 500 - LANES)
     load = cluster_of(image)
-    page = render_html(report_of([Played(answer=many, after=load)], load, timeline=line))
+    page = render_html(report_of([SimulatedScenario(answer=many, after=load)], load, timeline=line))
     assert len(page) < 500_000
     assert b"99,900 more" in page and b"4950 more findings" in page
 
@@ -176,7 +176,7 @@ def test_loads_are_counted_from_the_image() -> None:
 
 def test_brokers_that_are_down_are_listed_and_unregistered_ids_are_not_counted() -> None:
     image, _ = cluster("brokers 1 2 3\nbroker 3 fenced\ntopic a\n 1 | 1 2 77 | 1 2")
-    text = "".join(read(render_html(report_of([Played(answer=answer())], cluster_of(image)))).text)
+    text = "".join(read(render_html(report_of([SimulatedScenario(answer=answer())], cluster_of(image)))).text)
     assert "3 brokers, 1 topic, 1 partition" in text
     assert "3, 77 (not registered)" in text
 

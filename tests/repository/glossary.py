@@ -25,7 +25,7 @@ BANNED: Final = {
     r"\b(put|puts) in(to)? (its|their) place\b": "install",
     r"\b(play|plays|played|playing)\b": "simulate",
     r"\bbegun and left\b": "interrupted",
-    r"(?<!there )(?<!There )(?<!where )\b(is|are|was|were) no (?!longer\b|more than\b|later\b|older\b)": "is not a",
+    r"(?<!there )(?<!There )(?<!where )\b(is|are|was|were) no (?!(longer|later|older|more than|op)\b)": "is not a",
     r"\bcounts? for nothing\b|\bcounts (as|until|here|silently)\b": "takes effect, is ignored",
     r"\bwants\b": "requires",
     r"\b(speaks?|spoke|spoken) (with|to|otherwise)\b": "connects to",
@@ -42,6 +42,17 @@ BANNED: Final = {
 _ANY: Final = re.compile("|".join(f"(?:{pattern})" for pattern in BANNED), re.IGNORECASE)
 _WORDS: Final = {re.compile(pattern, re.IGNORECASE): use for pattern, use in BANNED.items()}
 
+# Names of code only: they say less than the term of the field would.
+_IN_NAMES: Final = {
+    re.compile(rf"\b({words})\b", re.IGNORECASE): use
+    for words, use in {
+        "sights?|glances?": "observation, sample",
+        "situations?": "what it holds: a state, a context",
+        "troubles?": "finding, problem, damage",
+        "wish|wishes": "request, change, goal",
+    }.items()
+}
+
 # A message is read in a log collector, apart from its subject: its first word names what it is about.
 PRONOUN: Final = re.compile(
     r"(its?|they|their|he|she)\b"
@@ -55,5 +66,12 @@ def banned_words(text: str) -> Iterator[tuple[str, str]]:
     if _ANY.search(text) is None:
         return
     for pattern, use in _WORDS.items():
+        for found in pattern.finditer(text):
+            yield found[0], use
+
+
+def banned_in_names(text: str) -> Iterator[tuple[str, str]]:
+    """Each word that names of code avoid in addition, with what to say instead."""
+    for pattern, use in _IN_NAMES.items():
         for found in pattern.finditer(text):
             yield found[0], use

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from kafkactl.schema.explanations import explanations
-from tests.repository.glossary import PRONOUN, banned_words
+from tests.repository.glossary import PRONOUN, banned_in_names, banned_words
 from tests.repository.tree import ROOT, nodes, product_files, python_files, shown, text_of
 
 GUIDES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -21,6 +21,8 @@ FOR_CONTRIBUTORS = [ROOT / "CONTRIBUTING.md", *(path for folder in ("decisions",
 CODE = re.compile(r"`[^`\n]+`")
 HELP = ROOT / "docs" / "reference" / "commands.md"
 UNINSTALLED = ("tests", "bench", "scripts")
+# Fields of answers are fixed, for scripts read them; the names of the simulator are its scripts' words.
+OTHER_NAMES = ("commands/models/", "kafkactl/raft/", "kafkactl/simulator/")
 
 
 COMMENT = re.compile(r"(?:^\s*|  )# (.*)")
@@ -151,6 +153,17 @@ def test_names_in_tests_and_tools_use_plain_words():
     assert not found
 
 
+def test_names_in_the_library_use_plain_words():
+    found = {
+        f"{shown(path)}:{line}: {name}": (phrase, use)
+        for path in product_files()
+        if not shown(path).startswith(OTHER_NAMES)
+        for line, name in names_given_in(path)
+        for phrase, use in (*banned_words(in_words(name)), *banned_in_names(in_words(name)))
+    }
+    assert not found
+
+
 def names_given_in(path: Path) -> Iterator[tuple[int, str]]:
     """What one file calls its functions, classes, parameters and variables, by line."""
     for node in nodes(path, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.Name, ast.Attribute):
@@ -172,6 +185,7 @@ def test_a_name_of_the_old_idiom_is_found(tmp_path):
     path.write_text("def play(told):\n    self.wayBack = told\n    print(told.anew)\nclass Nobody: ...\n")
     found = [name for _, name in names_given_in(path) if list(banned_words(in_words(name)))]
     assert sorted(found) == ["Nobody", "play", "told", "wayBack"]
+    assert [word for word, _ in banned_in_names("first sight of a situation")] == ["sight", "situation"]
 
 
 def test_comments_of_tests_and_tools_use_plain_words():

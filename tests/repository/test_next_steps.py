@@ -15,7 +15,7 @@ from tests.repository.test_ids import ID_NAMES, _parameters
 from tests.repository.tree import nodes, product_files, shown
 
 LIKE = 0.8
-INFORMING = {"note", "tells", "tell"}  # a finding that only informs shows no remedy of its own accord
+INFORMING = {"note", "informs", "tell"}  # a finding that only informs shows no remedy of its own accord
 
 
 @functools.cache

@@ -31,12 +31,12 @@ FLAGS = {
     "--adopt": "Take partitions into the image that only brokers' folders know.",
     "--return-strays": "With --adopt: also those that a broker has renamed to -stray; the steps rename them back.",
     "--drop-empty": "Leave out topics without a folder on any disk: they were deleted after the image.",
-    "--brokers-run": "Let brokers go on running, where their folders prove that nothing is missing.",
-    "--without-broker-disks": "Go on although directories of registered brokers are not shown.",
+    "--brokers-run": "Let brokers keep running, where their folders prove that nothing is missing.",
+    "--without-broker-disks": "Continue although directories of registered brokers are not shown.",
     "--accept-loss": "Give up what better disks, damage or a diverging tail have; needs --confirm-loss.",
     "--accept-strays": "Let partition folders become stray; needs --confirm-loss.",
     "--accept-empty": "Let deleted topics come back empty.",
-    "--accept-retention": "Go on although the image's retention would delete data that is on disk now.",
+    "--accept-retention": "Continue although the image's retention would delete data that is on disk now.",
 }
 
 
@@ -68,23 +68,27 @@ def _flags(function: Function) -> Function:
     help="A broker's log directory without a metadata log: only its partition folders count.",
 )  # fmt: skip
 @click.option("--out", metavar="DIR", help="The new directory; nothing is ever written into an existing one.")
-@click.option("--from", "source", metavar="DIR", help="Recover from this one of them. [default: the best]")
+@click.option("--from", "source", metavar="DIR", help="Recover from this one of the directories. [default: the best]")
 @click.option("--node-id", type=click.IntRange(min=0), metavar="N", help="The id of the recovered controller.")
 @click.option("--listener", metavar="NAME://HOST:PORT", help="Where the recovered controller listens.")
-@click.option("--config", metavar="FILE", help="Its server.properties: node id, listener, static voters.")
-@click.option("--lost", multiple=True, metavar="ID", help="A voter whose disk is gone; repeatable, or 1,3.")
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="The recovered controller's server.properties: node id, listener, static voters.",
+)
+@click.option("--lost", multiple=True, metavar="ID", help="A voter whose disk is gone, or 1,3.")
 @_flags
 @click.option(
-    "--raise-epoch", type=click.IntRange(1, 2**30), default=1_000_000, show_default=True,
+    "--raise-epoch", type=click.IntRange(1, 2**30), metavar="N", default=1_000_000, show_default=True,
     help="How far the epoch is raised above every epoch seen.",
 )  # fmt: skip
 @click.option(
-    "--raise-offset", type=click.IntRange(1, 2**40), default=1_000_000, show_default=True,
+    "--raise-offset", type=click.IntRange(1, 2**40), metavar="N", default=1_000_000, show_default=True,
     help="How far the offset is raised above every offset seen.",
 )  # fmt: skip
 @click.option("--plan", "--dry-run", "dry_run", is_flag=True, help="Show the plan, and write nothing.")
 @click.option("--confirm-loss", type=click.IntRange(min=0), metavar="N", help="How much is given up, as the plan says.")
-@click.option("--yes", is_flag=True, expose_value=False, help="Is not enough here: --confirm is needed.")
+@click.option("--yes", is_flag=True, expose_value=False, help="No effect: --confirm is required.")
 @click.option(
     "--bootstrap-controller", metavar="HOST:PORT,…",
     help="Also ask here whether an old controller answers; the addresses of the old voters are always asked.",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.argument("plan", metavar="PLAN", type=click.Path())
 @click.option(
     "--log-dir", "log_dirs", multiple=True, metavar="DIR",
-    help="A broker's log directory: look for folders that were renamed to -stray; repeatable.",
+    help="A broker's log directory: look for folders that were renamed to -stray.",
 )  # fmt: skip
 @connection_options
 def command(*, plan: str, log_dirs: tuple[str, ...], connection: ConnectionArguments) -> None:

@@ -386,12 +386,12 @@ def _what_stands(plan: FormatPlan, progress: dict[str, Progress]) -> Finding:
     else:
         id_, words, next_step = _HALF_DONE if Progress.HALF_DONE in wanted else _NOT_BEGUN
     states = {path: state.value for path, state in progress.items()}
-    told = ", ".join(f"{path} {state}" for path, state in states.items())
+    listed = ", ".join(f"{path} {state}" for path, state in states.items())
     return Finding(
         id=id_,
         severity=Severity.INFO,
         subject=f"node {plan.node_id}",
-        message=f"{words} ({told})",
+        message=f"{words} ({listed})",
         evidence={"directories": states},
         next_step=next_step,
     )

@@ -128,12 +128,12 @@ def _remove(
 
 
 def _what_stands(plan: UnformatPlan, progress: dict[str, Progress]) -> Finding:
-    told = ", ".join(f"{path} {state.value}" for path, state in progress.items())
+    listed = ", ".join(f"{path} {state.value}" for path, state in progress.items())
     return Finding(
         id="unformat-half-done",
         severity=Severity.INFO,
         subject=f"node {plan.node_id}",
-        message=f"not everything was removed ({told})",
+        message=f"not everything was removed ({listed})",
         evidence={"directories": {path: state.value for path, state in progress.items()}},
         next_step="Remove the cause and run the same command again: it removes the rest. Or format again: what is left"
         " of a format is not data.",

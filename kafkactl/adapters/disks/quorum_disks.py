@@ -163,11 +163,11 @@ def _is_segment(name: str) -> bool:
 
 def _read_head(file: Path, found: _LogEnd, findings: list[Finding]) -> None:
     """The control batch at the head of a snapshot: version and voters (KIP-853)."""
-    told = len(findings)
+    before = len(findings)
     first = next(_batches(file, findings), None)
     if isinstance(first, FoundBatch) and first.header.is_control:
         _taken(found, first, file, findings)
-    elif len(findings) == told:
+    elif len(findings) == before:
         words = first.message if isinstance(first, Stop) else "the file does not begin with a control batch"
         findings.append(_unread(file, "who votes by this snapshot", words))
 

@@ -26,7 +26,7 @@ EMPTY_FRESH_S = 5.0
 KEPT_S = 24 * 3600.0
 WAIT_S = 0.15
 WORK_S = 10
-_LOOK_EVERY_S = 0.005
+_CHECK_EVERY_S = 0.005
 
 
 def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -48,7 +48,7 @@ def cached_words(key: Sequence[str], gather: Callable[[], dict[str, Any]], *, fo
         return known
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _wait_for(_beside(path, gather))
+        _wait_for(_gather_in_child(path, gather))
         known = _read(path)[0] or known
     return known
 
@@ -64,7 +64,7 @@ def _read(path: Path) -> tuple[dict[str, Any], float]:
     return (words, age_s) if isinstance(words, dict) and 0 <= age_s < KEPT_S else ({}, KEPT_S)
 
 
-def _beside(path: Path, gather: Callable[[], dict[str, Any]]) -> int:
+def _gather_in_child(path: Path, gather: Callable[[], dict[str, Any]]) -> int:
     """Gather in a child process without output, which ends within `WORK_S`. Returns its process id."""
     child = os.fork()
     if child:
@@ -96,4 +96,4 @@ def _only_once(path: Path) -> Any:
 def _wait_for(child: int) -> None:
     until = time.monotonic() + WAIT_S
     while os.waitpid(child, os.WNOHANG) == (0, 0) and time.monotonic() < until:
-        time.sleep(_LOOK_EVERY_S)
+        time.sleep(_CHECK_EVERY_S)

@@ -43,7 +43,7 @@ def run_locally(node: InventoryNode, request: Request) -> HookRun:
     except KafkactlError as error:
         run = _failed(error.message)
     took_ms = int(SystemClock().now_ms() - began_ms)
-    return HookRun(end=run.end, exit_code=run.exit_code, stdout=run.stdout, told=run.told, elapsed_ms=took_ms)
+    return HookRun(end=run.end, exit_code=run.exit_code, stdout=run.stdout, message=run.message, elapsed_ms=took_ms)
 
 
 def _get(node: InventoryNode, _request: Request) -> HookRun:
@@ -140,8 +140,8 @@ def _done(stdout: bytes = b"") -> HookRun:
     return HookRun(end=HookEnd.DONE, exit_code=0, stdout=stdout)
 
 
-def _failed(told: str) -> HookRun:
-    return HookRun(end=HookEnd.FAILED, exit_code=1, told=f"local: {told}")
+def _failed(reason: str) -> HookRun:
+    return HookRun(end=HookEnd.FAILED, exit_code=1, message=f"local: {reason}")
 
 
 _VERBS = {

@@ -26,7 +26,7 @@ from kafkactl.migration.hooks.words import CHANGED_MEANWHILE, DONE, TRY_AGAIN
 
 STDOUT_BYTES: Final = 4 << 20
 STDERR_BYTES: Final = 64 << 10
-_TOLD_CHARS: Final = 600
+_MESSAGE_CHARS: Final = 600
 _POLL_S: Final = 0.05
 _GRACE_MS: Final = 2_000  # between SIGTERM and SIGKILL
 _LAST_WORDS_MS: Final = 300  # for what is still in the pipes when the process has ended
@@ -73,7 +73,7 @@ def run_hook(
         exit_code=code,
         stdout=bytes(out.kept),
         truncated=out.truncated,
-        told=_told(words, end, code, bounds, err=err, out=out if shows_stdout else None),
+        message=_message(words, end, code, bounds, err=err, out=out if shows_stdout else None),
         attempts=attempts,
         elapsed_ms=int(time.now_ms() - began_ms),
     )
@@ -195,7 +195,7 @@ def _end(process: subprocess.Popen[bytes], clock: Clock) -> None:
             return
 
 
-def _told(
+def _message(
     words: Sequence[str], end: HookEnd, code: int | None, limits: HookLimits, *, err: _Kept, out: _Kept | None
 ) -> str:
     what = {
@@ -212,4 +212,4 @@ def _told(
 def _end_of(stream: _Kept) -> str:
     """The last that was written, without what looks like a secret."""
     wrote = str(redacted(bytes(stream.kept).decode("utf-8", "replace").strip()))
-    return wrote if len(wrote) <= _TOLD_CHARS else "…" + wrote[-_TOLD_CHARS:]
+    return wrote if len(wrote) <= _MESSAGE_CHARS else "…" + wrote[-_MESSAGE_CHARS:]

@@ -333,14 +333,14 @@ class Client:
         tried = dict.fromkeys((self._leader, *self.bootstrap) if self._leader else self.bootstrap)
         yield from self._answering_first(tried)
         try:
-            view = self._view_of_somebody(deadline)
+            view = self._view_of_any_node(deadline)
         except UnreachableError:
             return  # before 3.7, or not allowed: the bootstrap controllers are all that are known
         active = view.node(view.controller_id)
         named = ((active,) if active else ()) + view.nodes
         yield from (address for address in dict.fromkeys(node.address for node in named) if address not in tried)
 
-    def _view_of_somebody(self, deadline: Deadline) -> ClusterView:
+    def _view_of_any_node(self, deadline: Deadline) -> ClusterView:
         """The cluster as described by the first bootstrap node that answers. One round only: the caller's search
         has rounds of its own."""
         return one_after_another(

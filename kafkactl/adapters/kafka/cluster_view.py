@@ -93,13 +93,13 @@ def describe_cluster_body(role: Role, version: int) -> dict[str, Any]:
 
 def cluster_view(body: Mapping[str, Any], *, role: Role, version: int) -> ClusterView:
     """The value of a DescribeCluster answer without error."""
-    tells_fenced = version >= 2 and role is Role.BROKER
+    has_fenced = version >= 2 and role is Role.BROKER
     nodes = tuple(
         Node(
             id=broker["BrokerId"],
             address=Address(broker["Host"], broker["Port"]),
             rack=broker["Rack"],
-            fenced=broker["IsFenced"] if tells_fenced else None,
+            fenced=broker["IsFenced"] if has_fenced else None,
         )
         for broker in body["Brokers"]
     )

@@ -55,8 +55,8 @@ def observe_features(
     rights).
     """
     with _patient(client, patience_ms) as patient:
-        look = _Look(patient, patience_ms or PATIENCE_MS, watches=with_log, doubted=doubted)
-        return look.view(with_log=with_log)
+        observer = _FeatureObserver(patient, patience_ms or PATIENCE_MS, watches=with_log, doubted=doubted)
+        return observer.view(with_log=with_log)
 
 
 def observe_levels(
@@ -67,18 +67,18 @@ def observe_levels(
     With `watches` it is also seen again who follows the leader, as before a request that changes something.
     """
     with _patient(client, patience_ms) as patient:
-        look = _Look(patient, patience_ms or PATIENCE_MS, watches=watches)
-        look.registrations, look.brokers_known = view.state.registrations, view.state.brokers_known
-        look.ask_quorum()
-        state = look.state(view.seats, cluster_id=view.state.cluster_id)
-        return FeatureView(state=state, findings=tuple(look.findings), seats=view.seats)
+        observer = _FeatureObserver(patient, patience_ms or PATIENCE_MS, watches=watches)
+        observer.registrations, observer.brokers_known = view.state.registrations, view.state.brokers_known
+        observer.ask_quorum()
+        state = observer.state(view.seats, cluster_id=view.state.cluster_id)
+        return FeatureView(state=state, findings=tuple(observer.findings), seats=view.seats)
 
 
 def _patient(client: Client, patience_ms: float | None) -> Client:
     return client.sibling(client.role, client.bootstrap, timeout_ms=patience_ms or PATIENCE_MS)
 
 
-class _Look:
+class _FeatureObserver:
     """What was heard so far, and the findings of what was not."""
 
     def __init__(self, client: Client, patience_ms: float, *, watches: bool, doubted: int | None = None) -> None:
@@ -95,14 +95,14 @@ class _Look:
         self._errors: list[UnreachableError] = []
 
     def view(self, *, with_log: bool) -> FeatureView:
-        self._check_anybody_there()
+        self._check_any_node_answers()
         no_leader = self.ask_quorum()
         self._ask_cluster()
         if self.quorum is None and self.cluster is None:
             self._check_can_learn(no_leader)
         places = self._places()
         found = self._seats(places)
-        if with_log or self._somebody_is_missing(found):
+        if with_log or self._is_any_node_missing(found):
             if self.registrations is None and self.log_error is None:
                 self._read_log(no_leader)
             found = self._seats(places)
@@ -178,7 +178,7 @@ class _Look:
             what = "the cluster id and its nodes are unknown"
             self.findings.append(_not_seen("cluster-not-seen", "cluster", what, error))
 
-    def _check_anybody_there(self) -> None:
+    def _check_any_node_answers(self) -> None:
         """Raise UnreachableError if no node named at the start answers, or if one is of the other kind."""
         answers = self._client.versions(self._client.bootstrap)
         for address, answer in answers.items():
@@ -251,7 +251,7 @@ class _Look:
         self.findings = [finding for finding in self.findings if finding.id != "cluster-not-seen"]
         return cluster_id
 
-    def _somebody_is_missing(self, found: Sequence[Seat]) -> bool:
+    def _is_any_node_missing(self, found: Sequence[Seat]) -> bool:
         known = {seat.id for seat in found if seat.addresses}
         replicas = () if self.quorum is None else (*self.quorum.voters, *self.quorum.observers)
         return self._client.role is Listener.CONTROLLER or any(replica.id not in known for replica in replicas)
@@ -259,8 +259,8 @@ class _Look:
     def _active(self, found: Sequence[Seat]) -> int | None:
         if self.quorum is not None:
             return self.quorum.leader_id if self.quorum.leader_id >= 0 else None
-        told = -1 if self.cluster is None or self._client.role is Listener.BROKER else self.cluster.controller_id
-        return told if any(seat.id == told and seat.role is Role.CONTROLLER for seat in found) else None
+        active_id = -1 if self.cluster is None or self._client.role is Listener.BROKER else self.cluster.controller_id
+        return active_id if any(seat.id == active_id and seat.role is Role.CONTROLLER for seat in found) else None
 
 
 def nothing_learned(errors: Sequence[UnreachableError]) -> UnreachableError:

@@ -14,7 +14,7 @@ from kafkactl.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.quorum.state import NodeFacts, QuorumState, Replica
 from kafkactl.values import ZERO_UUID, ReplicaKey
 
-_GLANCE_MS = 1_500.0  # a leader answers within milliseconds; longer is an election
+_SAMPLE_MS = 1_500.0  # a leader answers within milliseconds; longer is an election
 
 
 @frozen
@@ -53,26 +53,26 @@ def watch_quorum(
     listed = {replica.id: replica.key for replica in (*first.voters, *first.observers)}
     needed = [listed.get(node_id) or ReplicaKey(node_id=node_id, directory_id=ZERO_UUID) for node_id in sorted(whole)]
     needed += [key for node_id, key in listed.items() if node_id in silent - whole]
-    with client.sibling(client.role, client.bootstrap, timeout_ms=_GLANCE_MS) as asked:
-        glances = _Glances(asked, cluster_id)
-        found = watch(glances, _facts(nodes, cluster_id), needed=needed, watch_ms=WATCH_MS)
-    if found is None or glances.answer is None:
+    with client.sibling(client.role, client.bootstrap, timeout_ms=_SAMPLE_MS) as asked:
+        sampling = _Sampling(asked, cluster_id)
+        found = watch(sampling, _facts(nodes, cluster_id), needed=needed, watch_ms=WATCH_MS)
+    if found is None or sampling.answer is None:
         return None
     watched_ms = round(found.last.at_ms - found.first.at_ms)
     return Watched(
-        answer=glances.answer,
+        answer=sampling.answer,
         state=with_lives(found.last.state, found),
         watched_ms=watched_ms,
-        enough=watched_ms >= WATCH_MS - _GLANCE_TOLERANCE_MS,
+        enough=watched_ms >= WATCH_MS - _SAMPLE_TOLERANCE_MS,
     )
 
 
 # The last observation may begin this much before the end of the watch.
-_GLANCE_TOLERANCE_MS = 200
+_SAMPLE_TOLERANCE_MS = 200
 
 
-class _Glances:
-    """`quorum.liveness.Glances` over a client."""
+class _Sampling:
+    """`quorum.liveness.Sampling` over a client."""
 
     def __init__(self, client: Client, cluster_id: str | None) -> None:
         self._client = client
@@ -85,7 +85,7 @@ class _Glances:
     def sleep_ms(self, duration_ms: float) -> None:
         self._client.clock.sleep_ms(duration_ms)
 
-    def glance(self) -> QuorumState | None:
+    def sample(self) -> QuorumState | None:
         try:
             self.answer = describe_quorum(self._client)
         except UnreachableError:

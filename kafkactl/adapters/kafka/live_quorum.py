@@ -38,7 +38,7 @@ FORWARDED_MS = 65_000
 REQUEST_MS = 20_000.0
 _SOON_MS = 1_000.0
 _NOT_LEADER = 6
-_NOT_TOLD = frozenset({"request-not-supported", "cluster-not-described"})
+_NOT_REPORTED = frozenset({"request-not-supported", "cluster-not-described"})
 
 
 class LiveQuorum:
@@ -76,7 +76,7 @@ class LiveQuorum:
         hangs delays the observation that follows as well."""
         try:
             with QuorumObserver(self._client, identify=False, patience_ms=_SOON_MS) as observer:
-                return observer.look().cluster_id
+                return observer.observe().cluster_id
         except UnreachableError:
             self._watcher.close()
             return None  # a client asks more than once before it gives up, and says why
@@ -110,7 +110,7 @@ class LiveQuorum:
 
     def observe(self) -> QuorumState:
         """Everything: the quorum, every controller, registrations out of the log, probes of what was named."""
-        state = self._observer.look()
+        state = self._observer.observe()
         if not state.has_leader:
             return self._named(state)
         try:
@@ -119,16 +119,16 @@ class LiveQuorum:
             return self._named(replace(state, findings=(*state.findings, _log_not_read(error))))
         return self._named(self._observer.assembled(self._observer.visits, registrations=registrations))
 
-    def look(self) -> QuorumState:
+    def observe_nodes(self) -> QuorumState:
         """What the leader says; every controller is asked who it is. Raises UnreachableError."""
-        state = self._watcher.look()
+        state = self._watcher.observe()
         if not state.has_leader:
             raise UnreachableError("no controller leads the quorum", id="no-active-controller")
         return state
 
-    def glance(self) -> QuorumState | None:
+    def sample(self) -> QuorumState | None:
         """The leader alone, and whether the nodes that answered the last observation still do."""
-        return self._observer.glance()
+        return self._observer.sample()
 
     def endpoints_of(self, node_id: int, state: QuorumState) -> tuple[Endpoint, ...]:
         """The endpoints that a controller registered; () if they are unknown.
@@ -254,7 +254,7 @@ def _cluster_id(client: Client) -> str | UnreachableError:
     try:
         return client.cluster().cluster_id
     except UnreachableError as error:
-        if error.id not in _NOT_TOLD:
+        if error.id not in _NOT_REPORTED:
             raise
         return UnreachableError(
             "the controllers do not tell to which cluster they belong",

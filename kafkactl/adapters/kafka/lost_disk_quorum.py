@@ -25,7 +25,7 @@ from kafkactl.storage.model import QuorumSeen
 
 PATIENCE_MS = 2_000.0
 _ELECTION_MS = 1_500.0  # an election takes one to two seconds at Kafka's defaults
-_LOOKS = 3
+_OBSERVATIONS = 3
 
 
 def controller_client_config(config: NodeConfig) -> ClientConfig:
@@ -78,7 +78,7 @@ def _messages(answers: Mapping[Address, NodeVersions | KafkactlError]) -> list[s
 def _state(client: Client, patience_ms: float) -> QuorumState:
     """The quorum with evidence of who follows the leader; an election on the way is waited for. Raises as `prove`."""
     with QuorumObserver(client, patience_ms=patience_ms) as observer:
-        for left in reversed(range(_LOOKS)):
+        for left in reversed(range(_OBSERVATIONS)):
             state = observer.prove(rounds=2)
             if state.has_leader or not left:
                 break

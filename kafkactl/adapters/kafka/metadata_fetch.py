@@ -83,19 +83,19 @@ class FetchedLog:
 def fetch_metadata_log(client: Client) -> FetchedLog:
     """The committed log as one value. Raises as `iterate_metadata_log` does, and FailedError where it is not kept."""
     with _controllers(client) as controllers:
-        reading = _Reading(controllers)
+        walk = _LogWalk(controllers)
         snapshot: FetchedSnapshot | None = None
         log, first_offset = Spool(), None
-        for part in reading.parts(None, None):
+        for part in walk.parts(None, None):
             if isinstance(part, FetchedSnapshot):
                 snapshot, log, first_offset = part, Spool(), None
             else:
                 first_offset = part.base_offset if first_offset is None else first_offset
                 log.add(part.data)
         return FetchedLog(
-            leader_id=reading.leader_id,
-            leader_epoch=reading.epoch,
-            high_watermark=reading.end if snapshot is None else max(reading.end, snapshot.end_offset),
+            leader_id=walk.leader_id,
+            leader_epoch=walk.epoch,
+            high_watermark=walk.end if snapshot is None else max(walk.end, snapshot.end_offset),
             snapshot=snapshot,
             first_offset=first_offset,
             pieces=log.pieces,
@@ -127,7 +127,7 @@ def iterate_metadata_log(
     `fetched-log-not-written`.
     """
     with _controllers(client) as controllers:
-        yield from _Reading(controllers, cluster_id).parts(from_offset, up_to, whole=whole)
+        yield from _LogWalk(controllers, cluster_id).parts(from_offset, up_to, whole=whole)
 
 
 def fetch_snapshot(client: Client, snapshot_id: SnapshotId, *, leader_epoch: int) -> FetchedSnapshot | None:
@@ -160,7 +160,7 @@ class _MovedError(UnreachableError):
     """Another controller leads now, or this one in another epoch."""
 
 
-class _Reading:
+class _LogWalk:
     """One walk through the log: who leads, up to where, and what must come next."""
 
     def __init__(self, controllers: Client, cluster_id: str | None = None) -> None:

@@ -47,16 +47,16 @@ def observe_min_insync(client: Client, view: FeatureView) -> MinInsync:
             continue
         listener = Listener.BROKER if seat.role is Role.BROKER else Listener.CONTROLLER
         with client.sibling(listener, seat.addresses, timeout_ms=PATIENCE_MS) as asking:
-            told = _told(asking, seat.id)
-        if told is None:
+            config = _min_insync_config(asking, seat.id)
+        if config is None:
             unread.append(f"{seat.role.value} {seat.id}")
         elif seat.role is Role.BROKER:
-            brokers[seat.id] = told["Value"]
-            single += [seat.id] if _of(told, _BROKER_SOURCE) is not None else []
-            cluster = cluster or _of(told, CLUSTER_SOURCE)
+            brokers[seat.id] = config["Value"]
+            single += [seat.id] if _of(config, _BROKER_SOURCE) is not None else []
+            cluster = cluster or _of(config, CLUSTER_SOURCE)
         else:
-            controllers[seat.id] = _of(told, STATIC_SOURCE) or _of(told, DEFAULT_SOURCE) or told["Value"]
-            cluster = cluster or _of(told, CLUSTER_SOURCE)
+            controllers[seat.id] = _of(config, STATIC_SOURCE) or _of(config, DEFAULT_SOURCE) or config["Value"]
+            cluster = cluster or _of(config, CLUSTER_SOURCE)
     without, own = _topics(client, view)
     # With a value of the cluster no controller's file decides: only brokers have to be known.
     needed = [name for name in unread if cluster is None or name.startswith(Role.BROKER.value)]
@@ -66,7 +66,7 @@ def observe_min_insync(client: Client, view: FeatureView) -> MinInsync:
     )  # fmt: skip
 
 
-def _told(client: Client, node_id: int) -> Mapping[str, Any] | None:
+def _min_insync_config(client: Client, node_id: int) -> Mapping[str, Any] | None:
     for address in client.bootstrap:
         try:
             configs = describe_own(client, address, node_id, [MIN_INSYNC])
@@ -80,11 +80,11 @@ def _told(client: Client, node_id: int) -> Mapping[str, Any] | None:
     return None
 
 
-def _of(told: Mapping[str, Any], source: int) -> str | None:
+def _of(config: Mapping[str, Any], source: int) -> str | None:
     """The value that comes from one source: of the file, of the cluster, of the single broker."""
-    if told["ConfigSource"] == source:
-        return str(told["Value"])
-    return next((str(synonym["Value"]) for synonym in told["Synonyms"] or () if synonym["Source"] == source), None)
+    if config["ConfigSource"] == source:
+        return str(config["Value"])
+    return next((str(synonym["Value"]) for synonym in config["Synonyms"] or () if synonym["Source"] == source), None)
 
 
 def _topics(client: Client, view: FeatureView) -> tuple[int | None, int | None]:
@@ -96,9 +96,9 @@ def _topics(client: Client, view: FeatureView) -> tuple[int | None, int | None]:
             names = iter([topic["Name"] for topic in answer.body["Topics"] if not topic["ErrorCode"]])
             without = own = 0
             while batch := tuple(islice(names, _TOPICS_AT_ONCE)):
-                told = _own_values(asking, batch)
-                own += sum(told)
-                without += len(told) - sum(told)
+                has_own = _own_values(asking, batch)
+                own += sum(has_own)
+                without += len(has_own) - sum(has_own)
         except KafkactlError:
             return None, None
     return without, own

@@ -20,11 +20,11 @@ _RIGHTS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def told_by_visits(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:
+def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:
     """Findings about the observation itself: what could not be asked, and where answers contradict each other."""
     yield from _not_asked(visits)
     yield from _denied(visits)
-    yield from _leader_out_of_sight(state, visits)
+    yield from _leader_not_reached(state, visits)
     yield from _voters_unknown(state)
     yield from _unlike_registration(state, visits)
     yield from _static_voters_differ(state, visits)
@@ -88,7 +88,7 @@ def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
             )
 
 
-def _leader_out_of_sight(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+def _leader_not_reached(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
     """A node follows a controller that could not be asked: that controller may lead, unreachable from here."""
     if state.has_leader:
         return
@@ -148,16 +148,16 @@ def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterato
 def _static_voters_differ(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
     if state.mode is not Mode.STATIC:
         return
-    told = {
+    configured = {
         visit.id: _ids(visit) for visit in visits if visit.role is Role.CONTROLLER and visit.settings.get(STATIC_VOTERS)
     }
-    if len(set(told.values())) > 1:
+    if len(set(configured.values())) > 1:
         yield warning(
             "configured-voters-differ",
             "quorum",
             "controllers are configured with different voters: "
-            + "; ".join(f"controller {id} has {', '.join(map(str, ids))}" for id, ids in told.items()),
-            voters={str(id): list(ids) for id, ids in told.items()},
+            + "; ".join(f"controller {id} has {', '.join(map(str, ids))}" for id, ids in configured.items()),
+            voters={str(id): list(ids) for id, ids in configured.items()},
         )
 
 

@@ -19,8 +19,8 @@ from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, check_role
 from kafkactl.adapters.kafka.connection import Connection
-from kafkactl.adapters.kafka.quorum_findings import told_by_visits
-from kafkactl.adapters.kafka.quorum_glance import glance, leaders_visit
+from kafkactl.adapters.kafka.quorum_findings import visit_findings
+from kafkactl.adapters.kafka.quorum_sample import leaders_visit, sample_visits
 from kafkactl.adapters.kafka.quorum_visit import (
     BOOTSTRAP_SERVERS,
     FETCH_TIMEOUT,
@@ -71,7 +71,7 @@ class QuorumObserver:
         self._clock = clock or SystemClock()
         self._lines: dict[Address, Connection] = {}
         self.visits: tuple[Visit, ...] = ()
-        self._latest: list[Visit] = []  # the same, as of the last glance
+        self._latest: list[Visit] = []  # the same, as of the last sample
 
     def __enter__(self) -> QuorumObserver:
         return self
@@ -85,7 +85,7 @@ class QuorumObserver:
         for line in lines:
             line.close()
 
-    def look(self, *, disks: Sequence[DiskSeen] = (), registrations: Registrations | None = None) -> QuorumState:
+    def observe(self, *, disks: Sequence[DiskSeen] = (), registrations: Registrations | None = None) -> QuorumState:
         """The quorum now. `visits` then holds what each node said.
 
         Raises UnreachableError where none of the nodes named at the start answers what it is asked, unless there are
@@ -111,12 +111,12 @@ class QuorumObserver:
         """The state that these visits add up to, of the cluster that is meant."""
         return assembled(visits, disks=disks, registrations=registrations, cluster_id=self.cluster_id)
 
-    def glance(self) -> QuorumState | None:
-        """The quorum from the nodes that answered the last observation (`quorum_glance`); None without a leader.
+    def sample(self) -> QuorumState | None:
+        """The quorum from the nodes that answered the last observation (`quorum_sample`); None without a leader.
 
         `visits` stay those of the last observation.
         """
-        now = glance(self._latest, self._lines, self._clock)
+        now = sample_visits(self._latest, self._lines, self._clock)
         if now is None:
             return None
         self._latest = now
@@ -133,7 +133,7 @@ class QuorumObserver:
         return self._clock.now_ms()
 
     def sleep_ms(self, duration_ms: float) -> None:
-        """Wait between two glances."""
+        """Wait between two samples."""
         self._clock.sleep_ms(duration_ms)
 
     def prove(self, *, node_ids: Collection[int] = (), rounds: int = 3) -> QuorumState:
@@ -142,14 +142,14 @@ class QuorumObserver:
         `node_ids` are nodes that matter in addition to the voters. An election on the way is looked at again, `rounds`
         times in all; after that a blocker says that the quorum is not steady. Raises as `look`.
         """
-        state = self.look()
+        state = self.observe()
         for left in reversed(range(rounds)):
             if not state.has_leader:
                 return state
             judged, _ = proven(state, self, node_ids=node_ids)
             if is_steady(judged) or not left:
                 return judged
-            state = self.look()
+            state = self.observe()
         return state
 
     # --- the tour ---
@@ -319,7 +319,7 @@ def assembled(
         configured=_voters_configured(visits),
         alive_within_ms=_alive_within_ms(visits),
     )
-    return changed(state, findings=state.findings + tuple(told_by_visits(state, visits, disks)))
+    return changed(state, findings=state.findings + tuple(visit_findings(state, visits, disks)))
 
 
 def expected_places(visits: Sequence[Visit]) -> dict[Address, int | None]:
@@ -362,9 +362,9 @@ def _weight(visit: Visit) -> tuple[bool, bool, bool]:
 
 
 def _cluster_id(visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> str | None:
-    told = [visit.view.cluster_id for visit in visits if visit.view is not None]
-    told += [disk.cluster_id for disk in disks if disk.cluster_id is not None]
-    return told[0] if told else None
+    reported = [visit.view.cluster_id for visit in visits if visit.view is not None]
+    reported += [disk.cluster_id for disk in disks if disk.cluster_id is not None]
+    return reported[0] if reported else None
 
 
 def _probes(visits: Sequence[Visit], answers: Sequence[QuorumAnswer]) -> Iterator[Probe]:

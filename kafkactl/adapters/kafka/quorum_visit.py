@@ -40,7 +40,7 @@ _BROKER_RESOURCE = 4
 _INVALID_REQUEST = 42
 _DENIED = 31
 _NOT_LEADER = 6
-_TELLS_ITS_LEADER = 12
+_SENDS_ITS_LEADER = 12
 _OWN_ID = r"expected ([0-9]{1,9}) or empty string"  # compiled when it is first used
 # How a node that runs no more, or hangs, looks from outside.
 _SILENT = frozenset({"connection-refused", "connection-timed-out", "connection-closed", "connection-failed"})
@@ -124,7 +124,7 @@ def are_out_of_reach(visits: Sequence[Visit]) -> bool:
 
 def believed_leader(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
     """The visit with whom that node believes to lead, from the answer to a Fetch that brings no records."""
-    if not _tells_its_leader(connection):
+    if not _sends_its_leader(connection):
         return seen
     try:
         response = connection.ask("Fetch", empty_fetch(), deadline=deadline)
@@ -138,12 +138,12 @@ def believed_leader(connection: Connection, seen: Visit, deadline: Deadline) -> 
     return changed(seen, leader_id=leaders[0]["LeaderId"], leader_epoch=leaders[0]["LeaderEpoch"])
 
 
-def _tells_its_leader(connection: Connection) -> bool:
+def _sends_its_leader(connection: Connection) -> bool:
     try:
         version = usable_version(message("FetchRequest"), connection.versions, peer=str(connection.address))
     except UnreachableError:
         return False
-    return version >= _TELLS_ITS_LEADER
+    return version >= _SENDS_ITS_LEADER
 
 
 def ask_quorum_of(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
@@ -199,10 +199,10 @@ def _identity(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
             return changed(seen, node_id=supposed, settings=settings)
         if code == _DENIED:
             return changed(seen, denied=(*seen.denied, "DescribeConfigs"))
-        told = re.search(_OWN_ID, text) if code == _INVALID_REQUEST else None
-        if told is None:
+        matched = re.search(_OWN_ID, text) if code == _INVALID_REQUEST else None
+        if matched is None:
             return seen
-        supposed = int(told[1])
+        supposed = int(matched[1])
         seen = changed(seen, node_id=supposed)
     return seen
 

@@ -71,13 +71,13 @@ class LogEnd:
         """
         if self.cut is None:
             return None
-        stands_for = snapshot_end if snapshot_end is not None and snapshot_end >= self.cut.offset else None
+        covered_end = snapshot_end if snapshot_end is not None and snapshot_end >= self.cut.offset else None
         return log_cut(
             self.cut.damage.error,
             end=self.cut.damage.end,
             offset=self.cut.offset,
             records=self._records,
             last_offset=self._last,
-            snapshot_end=stands_for,
+            snapshot_end=covered_end,
             wanted=wanted,
         )

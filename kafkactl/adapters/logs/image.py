@@ -90,11 +90,11 @@ def load_image(source: LogSource, point: Point, *, whole: bool = False, past_dam
         return _from_snapshot(source, point, past_damage=past_damage)
     gaps = [finding for finding in loaded.findings if finding.id == GAP]
     files = chosen_files(source, point) if gaps else []
-    stands_for = next((log_file.base_offset or 0 for log_file in files if log_file.kind == CHECKPOINT), 0)
-    if not gaps or any(max(finding.evidence["first"], finding.evidence["behind"]) > stands_for for finding in gaps):
+    covered_end = next((log_file.base_offset or 0 for log_file in files if log_file.kind == CHECKPOINT), 0)
+    if not gaps or any(max(finding.evidence["first"], finding.evidence["behind"]) > covered_end for finding in gaps):
         return loaded
     again = replay_files(files, point, name=source.name, past_damage=past_damage)
-    return changed(again, findings=(*(covered_gap(finding, stands_for) for finding in gaps), *again.findings))
+    return changed(again, findings=(*(covered_gap(finding, covered_end) for finding in gaps), *again.findings))
 
 
 def _from_snapshot(source: LogSource, point: Point, *, past_damage: bool) -> LoadedImage:

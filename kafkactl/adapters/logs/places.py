@@ -138,7 +138,7 @@ def _copied(hadoop: _Hadoop, uri: str, to: Path) -> Path:
         if _LOG_FILES.fullmatch(name) or name in (PARTITION_METADATA, META_PROPERTIES):
             hadoop.copy(hadoop.path(folder.toString() + "/" + name), log / name)
     above = folder.getParent()
-    beside = None if above is None else hadoop.path(above.toString().rstrip("/") + "/" + META_PROPERTIES)
-    if beside is not None and hadoop.has(beside):
-        hadoop.copy(beside, to / META_PROPERTIES)
+    next_to_it = None if above is None else hadoop.path(above.toString().rstrip("/") + "/" + META_PROPERTIES)
+    if next_to_it is not None and hadoop.has(next_to_it):
+        hadoop.copy(next_to_it, to / META_PROPERTIES)
     return log

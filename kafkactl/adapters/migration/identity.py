@@ -35,10 +35,10 @@ def identify(
     asks_quorum = role_of(connection.versions) is Role.CONTROLLER and not describes_itself
     met = visit_node(connection, expected_id=expected_id, identify=True, deadline=deadline, ask_quorum=asks_quorum)
     seen = _identity(met)
-    trouble = None if met.error is not None and met.error.id == _NOT_DESCRIBED else met.error  # that was an answer
-    if trouble is None and met.role is Role.CONTROLLER and met.view is None and cluster_id is not None:
+    error = None if met.error is not None and met.error.id == _NOT_DESCRIBED else met.error  # that was an answer
+    if error is None and met.role is Role.CONTROLLER and met.view is None and cluster_id is not None:
         seen = _by_fetch(connection, seen, cluster_id, deadline)
-    return seen, trouble
+    return seen, error
 
 
 def _identity(met: Visit) -> IdentitySeen:

@@ -53,7 +53,7 @@ class MigrationJournal:
         return self._journal.path
 
     @property
-    def memory(self) -> JournalState:
+    def recorded(self) -> JournalState:
         """What it remembers now."""
         return remembered(self._journal.entries)
 
@@ -130,9 +130,9 @@ def open_migration_journal(
     more = {} if files is None else {"files": files}
     journal = open_journal(path, subject=SUBJECT, cluster_id=cluster_id, now_ms=now_ms, **more)
     try:
-        memory = remembered(journal.entries)
-        if memory.is_under_way and memory.identity is not None:
-            _check_identity(path, memory.identity, identity)
+        recorded = remembered(journal.entries)
+        if recorded.is_under_way and recorded.identity is not None:
+            _check_identity(path, recorded.identity, identity)
     except BaseException:
         journal.close()
         raise

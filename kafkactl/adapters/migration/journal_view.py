@@ -18,14 +18,14 @@ class JournalView:
     """A journal's file and what it remembers; `file` is empty where there is none."""
 
     file: str = ""
-    memory: JournalState = field(default_factory=JournalState)
+    recorded: JournalState = field(default_factory=JournalState)
 
     def kept(self, sha256: str) -> bytes:
         """Bytes that were kept. Raises InputError `kept-file-damaged` where they are gone or others."""
         return kept_file(kept_folder(self.file), sha256)
 
 
-def look_into_journal(given: str | None, inventory: Inventory | None) -> JournalView | None:
+def read_journal_view(given: str | None, inventory: Inventory | None) -> JournalView | None:
     """The journal; None where none was named and the inventory's folder has none.
 
     Raises InputError `input-file-unreadable` for a file that was named, and those of `read_journal`.
@@ -35,7 +35,7 @@ def look_into_journal(given: str | None, inventory: Inventory | None) -> Journal
         return None
     content = read_input(path, "journal", InputKind.JOURNAL)
     entries = read_journal(content, file=str(path), subject=SUBJECT, cluster_id=None).entries
-    return JournalView(file=str(path), memory=remembered(entries))
+    return JournalView(file=str(path), recorded=remembered(entries))
 
 
 def _newest(inventory: Inventory | None) -> Path | None:

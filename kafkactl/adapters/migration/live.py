@@ -47,7 +47,7 @@ class LiveWorld:
         settings: ZooKeeperSettings,
         client: ClientConfig,
         controller_client: ClientConfig | None = None,
-        look: Callable[[], Observation],
+        observe: Callable[[], Observation],
         tell: Callable[[str], None],
         clock: Clock | None = None,
     ) -> None:
@@ -55,7 +55,7 @@ class LiveWorld:
         self._settings = settings
         self._client = client
         self._controller_client = controller_client or client
-        self._look = look
+        self._observe = observe
         self._tell = tell
         self._clock = clock or SystemClock()
 
@@ -66,7 +66,7 @@ class LiveWorld:
 
     def observe(self) -> Observation:
         """Everything that can be seen now."""
-        return self._look()
+        return self._observe()
 
     # --- nodes ---
 
@@ -83,14 +83,16 @@ class LiveWorld:
             return run_locally(node, request)
         if command is None:
             self._tell(
-                "\n".join((f"{request.told} (on {node.host})", *(f"    {text}" for text in by_hand(node, request))))
+                "\n".join(
+                    (f"{request.instruction} (on {node.host})", *(f"    {text}" for text in by_hand(node, request)))
+                )
             )
             return HookRun(end=HookEnd.ASKED)
         limits = HookLimits(timeout_ms=node.hooks.timeout_s * 1000)
         try:
             return call_hook(self._inventory, node, request, limits=limits, clock=self._clock)
         except InputError as error:
-            return HookRun(end=HookEnd.NOT_STARTED, told=error.message)
+            return HookRun(end=HookEnd.NOT_STARTED, message=error.message)
 
     def listens(self, node: int) -> bool | None:
         """Whether a connection to the node is accepted; None if it is neither accepted nor refused."""
@@ -121,10 +123,10 @@ class LiveWorld:
         client = self._client if known.role is NodeRole.BROKER else self._controller_client
         try:
             with connect(_address(known), client.access(), deadline) as connection:
-                seen, trouble = identify(connection, expected_id=node, cluster_id=None, deadline=deadline)
+                seen, error = identify(connection, expected_id=node, cluster_id=None, deadline=deadline)
         except (UnreachableError, UnknownOutcomeError):
             return False
-        return trouble is None and seen.node_id in (None, node) and seen.role is known.role
+        return error is None and seen.node_id in (None, node) and seen.role is known.role
 
     # --- ZooKeeper ---
 
@@ -172,6 +174,6 @@ def _address(node: InventoryNode) -> Address:
     return Address(host.strip("[]"), int(port))
 
 
-def read_beside(inventory: Inventory, name: str) -> Path:
+def path_next_to(inventory: Inventory, name: str) -> Path:
     """A path of the inventory, relative to its folder."""
     return Path(inventory.file).parent / name

@@ -20,7 +20,7 @@ from kafkactl.adapters.kafka.connection import Access
 from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.adapters.migration.lock import observe_lock
 from kafkactl.adapters.migration.observe_nodes import NodeAnswers, ask_nodes
-from kafkactl.adapters.migration.observe_places import PlaceFacts, look_at_places
+from kafkactl.adapters.migration.observe_places import PlaceFacts, observe_places
 from kafkactl.adapters.migration.saved import Captured
 from kafkactl.adapters.net.transport import parse_addresses
 from kafkactl.change.clock import Clock, Deadline
@@ -65,7 +65,7 @@ def observe(
     tree = looking.tree()
     cluster_id = (None if tree is None else _cluster_id(tree)) or inventory.cluster_id
     answers = looking.answers(asks_zookeeper_brokers=asks_zookeeper_brokers, cluster_id=cluster_id)
-    places = look_at_places(inventory, timeout_ms=looking.share_ms)
+    places = observe_places(inventory, timeout_ms=looking.share_ms)
     nodes = tuple(looking.node(node, answers[node.id], places[node.id]) for node in inventory.nodes)
     looking.compare_clusters(tree)
     logs = looking.logs(_of_this_cluster(nodes, cluster_id), places) if with_logs else {}
@@ -80,7 +80,7 @@ def observe(
         servers=looking.servers,
         lock=looking.lock,
         nodes=nodes,
-        findings=(*looking.findings, *(told for place in places.values() for told in place.findings)),
+        findings=(*looking.findings, *(finding for place in places.values() for finding in place.findings)),
     )
     return Captured(raw=raw, znodes=None if tree is None else _absolute(tree), logs=logs)
 

@@ -68,9 +68,9 @@ def _ask(
         version = connection.versions.version
         response = connection.ask("ApiVersions", request_body(__version__), deadline=deadline, version=version)
         role = role_of(connection.versions)
-        identity, trouble = identify(connection, expected_id=expected_id, cluster_id=cluster_id, deadline=deadline)
+        identity, refusal = identify(connection, expected_id=expected_id, cluster_id=cluster_id, deadline=deadline)
         # On a connection that was lost the next question would end as on a broker that hangs up on it.
-        quorum, error = (None, None) if trouble is not None else _quorum(connection, deadline, asks_all=asks_all)
+        quorum, error = (None, None) if refusal is not None else _quorum(connection, deadline, asks_all=asks_all)
         return NodeAnswers(
             role=role,
             api_versions=_raw(response),

@@ -58,10 +58,10 @@ class PlaceFacts:
     findings: tuple[Finding, ...]
 
 
-def look_at_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, PlaceFacts]:
+def observe_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, PlaceFacts]:
     """What the places of all nodes tell, by node id; several nodes at a time, for a hook may take a second each."""
 
-    def look(node: InventoryNode) -> tuple[int, PlaceFacts]:
+    def observe_place(node: InventoryNode) -> tuple[int, PlaceFacts]:
         places = Places(inventory, timeout_ms)
         config = places.config(node)
         listed = places.listed(node, config)
@@ -76,7 +76,7 @@ def look_at_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, Plac
         )
 
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        return dict(pool.map(look, inventory.nodes))
+        return dict(pool.map(observe_place, inventory.nodes))
 
 
 class Places:
@@ -229,7 +229,7 @@ class Places:
         """What a hook printed; None where there is none, or where it failed."""
         if verb not in node.hooks.commands:
             return None
-        request = Request(verb=verb, node=node.id, phase="original", seq=0, told="", extra=extra)
+        request = Request(verb=verb, node=node.id, phase="original", seq=0, instruction="", extra=extra)
         limits = HookLimits(timeout_ms=min(self._timeout_ms, node.hooks.timeout_s * 1000), try_again_ms=0)
         try:
             run = call_hook(self._inventory, node, request, limits=limits)
@@ -238,7 +238,7 @@ class Places:
             return None
         if run.is_done and not run.truncated:
             return run.stdout
-        self._note(node, f"its hook {verb} did not return the requested output: {run.told}")
+        self._note(node, f"its hook {verb} did not return the requested output: {run.message}")
         return None
 
     def _note(self, node: InventoryNode, words: str) -> None:

@@ -79,8 +79,8 @@ def load_captured(folder: str) -> Captured:
     raw = RawObservation()
     if OBSERVATION in names:
         path = place / OBSERVATION
-        raw, troubles = parse_observation(read_input(path, "observation", InputKind.DOCUMENT), file=str(path))
-        findings += troubles
+        raw, unreadable = parse_observation(read_input(path, "observation", InputKind.DOCUMENT), file=str(path))
+        findings += unreadable
     else:
         text = "the file does not exist, so the nodes' own information is missing"
         findings.append(warning("observation-without-nodes", str(place / OBSERVATION), text))

@@ -231,9 +231,9 @@ def _certificate_error(error: ssl.SSLCertVerificationError, address: Address) ->
 
 def _handshake_error(error: ssl.SSLError, address: Address) -> UnreachableError | None:
     reason = error.reason or ""
-    for applies, told in _REASONS:
+    for applies, error_of in _REASONS:
         if applies(error, reason):
-            return told(address, reason)
+            return error_of(address, reason)
     return _handshake_failed(address, reason.replace("_", " ").lower() or "no reason given")
 
 

@@ -58,10 +58,10 @@ def causes(text: str) -> list[str]:
     """
     found: list[tuple[str, str]] = []
     for name, message in _named(text.splitlines()):
-        told = (name.rpartition(".")[2], message.partition(_HINT)[0].strip()[:_MOST_LETTERS])
-        if told not in found:
-            found.append(told)
-    saying = [told for told in found if told[1]] or found
+        cause = (name.rpartition(".")[2], message.partition(_HINT)[0].strip()[:_MOST_LETTERS])
+        if cause not in found:
+            found.append(cause)
+    saying = [cause for cause in found if cause[1]] or found
     kept = [
         (name, message)
         for at, (name, message) in enumerate(saying)

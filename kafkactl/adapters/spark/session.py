@@ -209,9 +209,9 @@ def _of_the_jvm() -> SparkConf:
 
     conf = SparkConf(loadDefaults=False)
     folder = Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
-    told = [_settings(folder / name) for name in ("spark-defaults.conf", "spark-env.sh")]
-    told.append(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    if not any(map(os.environ.get, _JVM_VARIABLES)) and not any(map(_NAMES_JAVA_OPTIONS.search, told)):
+    settings = [_settings(folder / name) for name in ("spark-defaults.conf", "spark-env.sh")]
+    settings.append(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    if not any(map(os.environ.get, _JVM_VARIABLES)) and not any(map(_NAMES_JAVA_OPTIONS.search, settings)):
         conf.set(*_JAVA_OPTIONS)
     return conf
 

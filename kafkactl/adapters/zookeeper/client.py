@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.net.transport import Address
 from kafkactl.adapters.zookeeper.link import CodeError, Link, LostError, read_only
-from kafkactl.adapters.zookeeper.read import ROOTS, Reader, changed, is_restless, wants_acl
+from kafkactl.adapters.zookeeper.read import ROOTS, Reader, changed, has_acl, is_restless
 from kafkactl.adapters.zookeeper.settings import Connect, ZooKeeperSettings, parse_connect, zookeeper_settings
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import FailedError, RefusedError, UnknownOutcomeError, UnreachableError
@@ -105,7 +105,7 @@ class ZooKeeper:
                 moving = set()
                 break
             zxid_before = reader.sync()
-            _take_anew(found, moving, reader)
+            _read_again(found, moving, reader)
             zxid_after = reader.sync()
         if acls:
             _add_acls(found, reader)
@@ -129,7 +129,7 @@ class ZooKeeper:
         except CodeError as error:
             if error.code == _NO_NODE:
                 return ()
-            raise self._told(error, path, "read") from error
+            raise self._error_of(error, path, "read") from error
 
     def wait_for(
         self, path: str, holds: Callable[[Znode | None], bool], deadline: Deadline, *, poll_ms: float = _POLL_MS
@@ -193,7 +193,7 @@ class ZooKeeper:
         except CodeError as error:
             if error.code == _EXISTS:
                 return False
-            raise self._told(error, path, "created") from error
+            raise self._error_of(error, path, "created") from error
         except LostError as error:
             found = self._after_loss(path, until, error)
             return found is not None and found.ephemeral_owner == self.session_id
@@ -220,7 +220,7 @@ class ZooKeeper:
             except CodeError as error:
                 if asked_before and error.code in (_NO_NODE, _BAD_VERSION) and done(self.read(path, deadline=deadline)):
                     return
-                raise self._told(error, path, "changed") from error
+                raise self._error_of(error, path, "changed") from error
             except LostError as error:
                 asked_before = True
                 if done(self._after_loss(path, deadline, error)):
@@ -269,7 +269,7 @@ class ZooKeeper:
         words = "the server has lost its quorum and allows only reads; its data may be outdated"
         return [warning("zookeeper-read-only", f"ZooKeeper {self.connect}", words, "Bring its quorum back first.")]
 
-    def _told(self, error: CodeError, path: str, verb: str) -> RefusedError | UnreachableError | FailedError:
+    def _error_of(self, error: CodeError, path: str, verb: str) -> RefusedError | UnreachableError | FailedError:
         if error.code == _NO_AUTH:
             return UnreachableError(
                 f"{path} may not be {verb} by whom kafkactl is to ZooKeeper", id="zookeeper-no-permission"
@@ -336,7 +336,7 @@ def _unknown(path: str, error: UnreachableError) -> UnknownOutcomeError:
     )
 
 
-def _take_anew(found: dict[str, Znode], moving: set[str], reader: Reader) -> None:
+def _read_again(found: dict[str, Znode], moving: set[str], reader: Reader) -> None:
     """Read the changed znodes and all below them again."""
     roots = {path for path in moving if not any(above in moving for above in _above(path))}
     for path in [znode for znode in found if znode in roots or any(above in roots for above in _above(znode))]:
@@ -353,7 +353,7 @@ def _above(path: str) -> Iterator[str]:
 def _add_acls(found: dict[str, Znode], reader: Reader) -> None:
     import dataclasses
 
-    wanted = [path for path in found if wants_acl(path)]
+    wanted = [path for path in found if has_acl(path)]
     for path, acl in reader.acls(wanted):
         found[path] = dataclasses.replace(found[path], acl=acl)
 

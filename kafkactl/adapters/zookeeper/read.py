@@ -249,7 +249,7 @@ def is_restless(path: str) -> bool:
     return any(path == parent or path.startswith(parent + "/") for parent in RESTLESS)
 
 
-def wants_acl(path: str) -> bool:
+def has_acl(path: str) -> bool:
     """Whether a znode's access list is read: those of partitions are as their topic's, and many."""
     return not (path.startswith(_TOPICS) and path.count("/") > 3)
 
@@ -282,4 +282,4 @@ def changed(before: dict[str, Znode], reader: Reader) -> set[str]:
     return found
 
 
-__all__ = ["NO_NODE", "RESTLESS", "ROOTS", "Reader", "changed", "is_restless", "wants_acl"]
+__all__ = ["NO_NODE", "RESTLESS", "ROOTS", "Reader", "changed", "has_acl", "is_restless"]

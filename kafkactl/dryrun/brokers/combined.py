@@ -17,11 +17,12 @@ from kafkactl.wording import plural
 
 
 def with_quorum(
-    found: Prediction, voters: Collection[int], losses: Sequence[Collection[int]], *, is_played: bool = True
+    found: Prediction, voters: Collection[int], losses: Sequence[Collection[int]], *, is_simulated: bool = True
 ) -> Prediction:
     """A prediction of brokers lost, and what becomes of the quorum while those of each loss are away.
 
-    Voters that are not among them are taken to be alive. `is_played`: what is said of partitions is about these losses.
+    Voters that are not among them are taken to be alive. `is_simulated`: what is said of partitions is about
+    these losses.
     """
     fatal = [lost for lost in losses if tolerates(voters, set(voters) - set(lost)) < 0]
     findings = [_without_majority(voters, lost) for lost in fatal]
@@ -32,7 +33,7 @@ def with_quorum(
     verdict = heaviest([found.verdict, Verdict.UNAVAILABLE if fatal else Verdict.DEGRADED])
     later = (
         ("what is said of partitions comes about when a majority of the controllers is back",)
-        if fatal and is_played
+        if fatal and is_simulated
         else ()
     )
     return replace(

@@ -27,12 +27,12 @@ def ends_of(
     """
     found: dict[tuple[object, ...], Partition] = {}
     for order in permutations(sorted(set(lost))):
-        end = _played(partition, order, acceptable, rules, settings)
+        end = _simulated(partition, order, acceptable, rules, settings)
         found.setdefault(_without_epochs(end), end)
     return tuple(found.values())
 
 
-def _played(
+def _simulated(
     partition: Partition,
     order: Sequence[int],
     acceptable: Callable[[int], bool],

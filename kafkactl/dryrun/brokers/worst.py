@@ -161,10 +161,10 @@ class _Shapes:
         shape, _ = placed(partition)
         key = (shape, alive, settings)
         if key not in self._known:
-            self._known[key] = list(self._played(shape, alive, settings))
+            self._known[key] = list(self._simulated(shape, alive, settings))
         return self._known[key]
 
-    def _played(
+    def _simulated(
         self, shape: Partition, alive: tuple[bool, ...], settings: tuple[int, bool]
     ) -> Iterator[tuple[Group, Harm]]:
         rules = self._controller.facts.rules.elections

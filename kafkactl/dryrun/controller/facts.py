@@ -126,9 +126,9 @@ def _release(image: Image, leader_id: int | None) -> tuple[Release, str]:
     """The release that decides, and what was assumed to find it."""
     leader = image.controllers.get(-1 if leader_id is None else leader_id)
     if leader is not None:
-        told = _told(leader.features)
-        if told is not None:
-            return told, ""
+        release = _release_of(leader.features)
+        if release is not None:
+            return release, ""
     found = sorted(_registered(image), key=lambda release: release.version)
     if found:
         return found[0], (
@@ -142,11 +142,11 @@ def _release(image: Image, leader_id: int | None) -> tuple[Release, str]:
 def _registered(image: Image) -> Iterator[Release]:
     nodes = image.controllers.values() or image.brokers.values()
     for node in nodes:
-        told = _told(node.features)
-        if told is not None:
-            yield told
+        release = _release_of(node.features)
+        if release is not None:
+            yield release
 
 
-def _told(features: Mapping[str, FeatureRange]) -> Release | None:
+def _release_of(features: Mapping[str, FeatureRange]) -> Release | None:
     found = features.get(METADATA_VERSION)
     return None if found is None else release_of(Versions(found.min, found.max))

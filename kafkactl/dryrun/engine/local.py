@@ -106,11 +106,11 @@ def load(
     """
     with no_collection():
         start = start_of(segments, checkpoints, at)
-        reading = Reading(start, at, past_damage=past_damage)
+        replay = SegmentReplay(start, at, past_damage=past_damage)
         for position, segment in enumerate(segments):
             runs = walk_runs(segment.pieces(), file=segment.name)
-            reading.read(segment.name, runs, is_last=position + 1 == len(segments))
-        return reading.loaded(checkpoints)
+            replay.read(segment.name, runs, is_last=position + 1 == len(segments))
+        return replay.loaded(checkpoints)
 
 
 def records_in(file: LogFile) -> Iterator[tuple[LogRecord, BatchHeader] | Damage]:
@@ -152,7 +152,7 @@ def decoded_records(data: bytes, position: int, base: int, file: str) -> Iterato
         yield LogRecord(record.offset, epoch, record.timestamp_ms, decoded), header
 
 
-class Reading:
+class SegmentReplay:
     """Segments while they are replayed: the offsets, counts and findings that both engines report about a log."""
 
     REPLAYING: type[BatchReplaying] = FastReplaying

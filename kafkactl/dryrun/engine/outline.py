@@ -19,8 +19,8 @@ from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, FEATURE_LEVEL
 from kafkactl.metadata.replay.topics import CHANGE, PARTITION
 
 _TOPIC, _REMOVE_TOPIC, _CLEAR_ELR = 2, 9, 28
-_TOLD_BY: Final = frozenset({_TOPIC, PARTITION, CHANGE, _REMOVE_TOPIC, FEATURE_LEVEL, BEGIN, END, ABORT, _CLEAR_ELR})
-_FOR_EVER: Final = 1 << 62
+_KINDS_READ: Final = frozenset({_TOPIC, PARTITION, CHANGE, _REMOVE_TOPIC, FEATURE_LEVEL, BEGIN, END, ABORT, _CLEAR_ELR})
+_NO_END: Final = 1 << 62
 
 
 @frozen
@@ -44,7 +44,7 @@ def outline_of(values: Iterable[tuple[int, bytes]], start: Image) -> Outline:
     outline = _Outlining(start)
     for offset, value in values:
         usual = len(value) > 2 and value[0] == FRAME_VERSION and value[1] < 0x80 and value[2] < 0x80
-        if usual and value[1] not in _TOLD_BY:
+        if usual and value[1] not in _KINDS_READ:
             continue
         try:
             outline.take(offset, decode_record(value))
@@ -115,9 +115,9 @@ class _Outlining:
 
     def end(self) -> Outline:
         if self._begun is not None:
-            self._withheld.append((self._begun, _FOR_EVER))
+            self._withheld.append((self._begun, _NO_END))
         if self._no_version_from is not None:
-            self._unversioned.append((self._no_version_from, _FOR_EVER))
+            self._unversioned.append((self._no_version_from, _NO_END))
         return Outline(
             withheld=tuple(self._withheld),
             born=self._born,

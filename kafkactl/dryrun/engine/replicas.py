@@ -39,7 +39,7 @@ class Source(Protocol):
 @frozen
 class Replica:
     """One node's log by its batches, as far as they are sound. `sound_end` is the first offset that a starting node
-    would not keep, `trouble` why it ends before the log does (None where it does not); `epoch` is that of the last
+    would not keep, `damage` why it ends before the log does (None where it does not); `epoch` is that of the last
     batch before it.
 
     `committed_offset` is the end of its newest checkpoint; `can_begin`: checkpoint or segments reach back far enough.
@@ -49,7 +49,7 @@ class Replica:
     index: BatchIndex
     epoch: int
     sound_end: int
-    trouble: str | None
+    damage: str | None
     committed_offset: int
     can_begin: bool
 
@@ -76,7 +76,7 @@ def replica_of(source: Source) -> Replica:
         index=walked.index,
         epoch=max(epoch, newest[1]),
         sound_end=max(end, newest[0]),
-        trouble=walked.trouble,
+        damage=walked.damage,
         committed_offset=newest[0],
         can_begin=begin == 0 or (newest[0] > 0 and (begin is None or begin <= newest[0])),
     )
@@ -87,14 +87,14 @@ def farthest(replicas: Sequence[Replica]) -> int:
 
     def rank(at: int) -> tuple[object, ...]:
         replica = replicas[at]
-        return replica.can_begin, replica.epoch, replica.sound_end, replica.trouble is None, -at
+        return replica.can_begin, replica.epoch, replica.sound_end, replica.damage is None, -at
 
     return max(range(len(replicas)), key=rank)
 
 
 def compared(replicas: Sequence[Replica], chosen: int) -> tuple[Finding, ...]:
     """Findings about the logs that were not chosen: damage, and where they differ from the chosen log."""
-    return (*_troubles(replicas, chosen), *divergence_findings(replicas, replicas[chosen]))
+    return (*_damages(replicas, chosen), *divergence_findings(replicas, replicas[chosen]))
 
 
 def proved(replicas: Sequence[Replica], voters: int) -> int | None:
@@ -102,13 +102,13 @@ def proved(replicas: Sequence[Replica], voters: int) -> int | None:
     return commit_bound([lineage_of(replica.index, replica.sound_end) for replica in replicas], voters)
 
 
-def _troubles(replicas: Sequence[Replica], chosen: int) -> Iterator[Finding]:
+def _damages(replicas: Sequence[Replica], chosen: int) -> Iterator[Finding]:
     for at, replica in enumerate(replicas):
-        if replica.trouble is not None and at != chosen:
+        if replica.damage is not None and at != chosen:
             yield warning(
                 "replica-not-whole",
                 f"log {replica.path}",
-                f"{replica.trouble}; a node that starts on it cuts it at offset {replica.sound_end}, and another"
+                f"{replica.damage}; a node that starts on it cuts it at offset {replica.sound_end}, and another"
                 " replica was replayed",
                 offset=replica.sound_end,
             )
@@ -125,7 +125,7 @@ class _Walk:
 
     def __init__(self) -> None:
         self.index = BatchIndex()
-        self.trouble: str | None = None
+        self.damage: str | None = None
         self.sound = (0, -1)
 
     def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
@@ -143,15 +143,15 @@ class _Walk:
     def _add(self, segment: str, run: BatchRun) -> None:
         index = self.index
         for position in run.positions:
-            if self.trouble is not None:
+            if self.damage is not None:
                 return
             end, offset = index.end_offset, int.from_bytes(run.data[position : position + 8], "big", signed=True)
             if index.base_offsets and offset > end:
-                self.trouble = f"the records from offset {end} to {offset - 1} are missing in {segment}"
+                self.damage = f"the records from offset {end} to {offset - 1} are missing in {segment}"
                 return
             index.add(BatchRun(run.data, run.base, [position]))
             self.sound = index.end_offset, index.last_epoch
 
     def _note(self, segment: str, damage: Damage) -> None:
-        if self.trouble is None:
-            self.trouble = f"{segment} is damaged at byte {damage.position}"
+        if self.damage is None:
+            self.damage = f"{segment} is damaged at byte {damage.position}"

@@ -276,7 +276,7 @@ class Input:
     ONE_OF: ClassVar = (("set", "delete"),)
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The change of the configuration. Raises InputError `unknown-entity`."""
     entity = parse_entity(asked.entity)
     return alter_config(
@@ -307,15 +307,15 @@ SCENARIO: Final = Scenario(
     """,
     about="A configuration changes.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=(
         "kafkactl dryrun alter-config /disk1/__cluster_metadata-0 --entity topic:orders --set min.insync.replicas=2",
         "kafkactl dryrun alter-config /disk1/__cluster_metadata-0 --entity cluster --delete log.retention.ms",
     ),
     options=(
         Option("entity", "topic:NAME, broker:ID or cluster.", metavar="ENTITY"),
-        Option("settings", "Set a key. Repeatable.", flag="--set", metavar="K=V", is_repeatable=True),
-        Option("deleted", "Delete a key. Repeatable.", flag="--delete", metavar="K", is_repeatable=True),
+        Option("settings", "Set a key.", flag="--set", metavar="K=V", is_repeatable=True),
+        Option("deleted", "Delete a key.", flag="--delete", metavar="K", is_repeatable=True),
         Option("through_broker", "Sent to a broker, which checks it first, not to a controller."),
     ),
     effects=("stranded", "server_error"),

@@ -159,7 +159,7 @@ class Input:
     ONE_OF: ClassVar = (("brokers", "worst"),)
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The loss of the brokers named, or of the worst set, with what it means for a quorum that has them as voters."""
     if asked.worst is not None:
         return _worst(context, asked.worst)
@@ -178,7 +178,7 @@ def _worst(context: ScenarioContext, size: int) -> Prediction:
     found = replace(found, input={"worst": size}, findings=findings, effects=effects)
     live = [broker.id for broker in image.brokers.values() if not broker.fenced]
     fatal = worst_for_quorum(context.voters, live, size)
-    return with_quorum(found, context.voters, [fatal or losses[0].brokers], is_played=not fatal)
+    return with_quorum(found, context.voters, [fatal or losses[0].brokers], is_simulated=not fatal)
 
 
 def _of_worst(brokers: Sequence[int], finding: Finding) -> Finding:
@@ -210,7 +210,7 @@ SCENARIO: Final = Scenario(
     """,
     about="Brokers are lost. For brokers lost together, every order is simulated.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=(
         "kafkactl dryrun broker-loss /disk1/__cluster_metadata-0 --brokers 3,4",
         "kafkactl dryrun broker-loss /disk1/__cluster_metadata-0 --brokers 3 --mode controlled --records -o json",

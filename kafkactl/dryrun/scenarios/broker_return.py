@@ -357,7 +357,7 @@ class Input:
     in_order: bool = False
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The return of the brokers named."""
     return broker_return(
         context.image,
@@ -381,7 +381,7 @@ SCENARIO: Final = Scenario(
     """,
     about="Brokers that are down come back.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=("kafkactl dryrun broker-return /disk1/__cluster_metadata-0 --brokers 3",),
     options=(
         Option("brokers", "The brokers that come back."),

@@ -38,7 +38,7 @@ Side: TypeAlias = tuple[frozenset[int], frozenset[int]]  # voters, and those of 
 
 
 @frozen
-class VoterWish:
+class VoterChange:
     """A voter that is to be added or removed. `directory_id` None: the one that the voter set names."""
 
     node_id: int
@@ -56,14 +56,14 @@ class ControllerEvent:
 
     down: frozenset[int] = frozenset()
     lose: frozenset[int] = frozenset()
-    add: VoterWish | None = None
-    remove: VoterWish | None = None
+    add: VoterChange | None = None
+    remove: VoterChange | None = None
     cluster_id: str | None = None
     own_cluster_id: str | None = None
     observed: Observed | None = None
 
 
-def parse_wish(text: str) -> VoterWish:
+def parse_voter_change(text: str) -> VoterChange:
     """`ID`, `ID:DIRECTORY` or `ID:DIRECTORY@LISTENER://HOST:PORT`. Raises InputError `invalid-voter-change`."""
     voter, _, endpoint = text.partition("@")
     number, colon, directory = voter.partition(":")
@@ -73,14 +73,14 @@ def parse_wish(text: str) -> VoterWish:
             f"{text!r} names no controller: ID, ID:DIRECTORY_ID or ID:DIRECTORY_ID@LISTENER://HOST:PORT expected",
             id="invalid-voter-change",
         )
-    return VoterWish(
+    return VoterChange(
         node_id=int(number), directory_id=Uuid.parse(directory) if directory else None, endpoint=endpoint or None
     )
 
 
-def controllers(image: Image, facts: Facts, event: ControllerEvent, told: Collection[int] = ()) -> Prediction:
-    """What becomes of the quorum. `told` are the voters that the last LeaderChange record of the log names."""
-    known = known_voters(image, facts, told)
+def controllers(image: Image, facts: Facts, event: ControllerEvent, logged_voters: Collection[int] = ()) -> Prediction:
+    """What becomes of the quorum. `logged_voters` are the voters that the last LeaderChange record of the log names."""
+    known = known_voters(image, facts, logged_voters)
     if known is None:
         return _unknown(facts, event)
     voters, where = known
@@ -107,7 +107,7 @@ def controllers(image: Image, facts: Facts, event: ControllerEvent, told: Collec
     )
 
 
-def known_voters(image: Image, facts: Facts, told: Collection[int]) -> tuple[frozenset[int], str] | None:
+def known_voters(image: Image, facts: Facts, logged_voters: Collection[int]) -> tuple[frozenset[int], str] | None:
     """The voter ids, and where they were found."""
     if image.voters is not None:
         return frozenset(voter.node_id for voter in image.voters), "the last VotersRecord in the log"
@@ -116,7 +116,7 @@ def known_voters(image: Image, facts: Facts, told: Collection[int]) -> tuple[fro
         ids = frozenset(voter.node_id for voter in parse_static_voters(entries))
         if ids:
             return ids, f"{STATIC_VOTERS} in the file given"
-    return (frozenset(told), "the last LeaderChange record in the log") if told else None
+    return (frozenset(logged_voters), "the last LeaderChange record in the log") if logged_voters else None
 
 
 def _unknown(facts: Facts, event: ControllerEvent) -> Prediction:
@@ -134,8 +134,8 @@ def _refusal(
     image: Image, facts: Facts, event: ControllerEvent, voters: frozenset[int], alive: frozenset[int]
 ) -> ServerError | None:
     """What the leader answers instead of appending anything, in the order in which it looks."""
-    wish = event.add or event.remove
-    if wish is None:
+    change = event.add or event.remove
+    if change is None:
         return None
     if len(alive) < majority(len(voters)):
         return ServerError(code=TIMED_OUT, message="no controller leads: no majority of the voters is alive")
@@ -190,12 +190,12 @@ def _of_set(image: Image, facts: Facts, event: ControllerEvent, voters: frozense
         # The leader asks it for its versions first; the text has a gap where the voter belongs.
         text = "Aborted add voter operation for since API_VERSIONS returned an error BROKER_NOT_AVAILABLE"
         return ServerError(code=TIMED_OUT, message=text)
-    wish = event.remove
-    if wish is None:
+    change = event.remove
+    if change is None:
         return None
-    other = wish.directory_id is not None and wish.directory_id != directories.get(wish.node_id)
-    if wish.node_id not in voters or other or len(voters) == 1:
-        key = _key(release, wish.node_id, wish.directory_id or directories.get(wish.node_id))
+    other = change.directory_id is not None and change.directory_id != directories.get(change.node_id)
+    if change.node_id not in voters or other or len(voters) == 1:
+        key = _key(release, change.node_id, change.directory_id or directories.get(change.node_id))
         return ServerError(code=VOTER_NOT_FOUND, message=f"Cannot remove voter {key} from the set of voters [{shown}]")
     return None
 
@@ -305,39 +305,43 @@ def _input(event: ControllerEvent) -> dict[str, Any]:
     return {
         "down": sorted(event.down),
         "lose": sorted(event.lose),
-        "add": None if event.add is None else _wish(event.add),
-        "remove": None if event.remove is None else _wish(event.remove),
+        "add": None if event.add is None else _change_dict(event.add),
+        "remove": None if event.remove is None else _change_dict(event.remove),
         "cluster_id": event.cluster_id,
     }
 
 
-def _wish(wish: VoterWish) -> dict[str, Any]:
-    directory = None if wish.directory_id is None else str(wish.directory_id)
-    return {"id": wish.node_id, "directory_id": directory, "endpoint": wish.endpoint}
+def _change_dict(change: VoterChange) -> dict[str, Any]:
+    directory = None if change.directory_id is None else str(change.directory_id)
+    return {"id": change.node_id, "directory_id": directory, "endpoint": change.endpoint}
 
 
 # --- the scenario -------------------------------------------------------------------------------------------------
 
 
-def _is_wish(value: Any) -> bool:
+def _is_voter_change(value: Any) -> bool:
     known = {"id", "directory_id", "endpoint"}
     if not isinstance(value, Mapping) or not set(value) <= known or not is_number(value.get("id")):
         return False
     return all(value.get(name) is None or is_text(value[name]) for name in ("directory_id", "endpoint"))
 
 
-def _read_wish(value: Mapping[str, Any]) -> VoterWish:
+def _read_voter_change(value: Mapping[str, Any]) -> VoterChange:
     directory = value.get("directory_id")
-    return VoterWish(
+    return VoterChange(
         node_id=value["id"],
         directory_id=None if directory is None else Uuid.parse(directory),
         endpoint=value.get("endpoint"),
     )
 
 
-Wish = Annotated[
-    VoterWish,
-    Kind(words="a table with an id, and a directory_id or an endpoint if need be", holds=_is_wish, read=_read_wish),
+ChangeField = Annotated[
+    VoterChange,
+    Kind(
+        words="a table with an id, and a directory_id or an endpoint if need be",
+        holds=_is_voter_change,
+        read=_read_voter_change,
+    ),
 ]
 
 
@@ -352,14 +356,14 @@ class Input:
 
     down: NodeIds = ()
     lose: NodeIds | None = None
-    add: Wish | None = None
-    remove: Wish | None = None
+    add: ChangeField | None = None
+    remove: ChangeField | None = None
     cluster_id: str | None = None
     simulate: Number = 0
     seed: Number = 0
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The event, on a quorum as it was observed where it was asked."""
     seen, own = context.observed, context.cluster_id
     if seen is not None and None not in (seen.cluster_id, own) and seen.cluster_id != own:
@@ -405,8 +409,8 @@ def _from_options(
     return Input(
         down=down,
         lose=lose,
-        add=None if add is None else parse_wish(add),
-        remove=None if remove is None else parse_wish(remove),
+        add=None if add is None else parse_voter_change(add),
+        remove=None if remove is None else parse_voter_change(remove),
         cluster_id=cluster_id,
         simulate=simulate,
         seed=seed,
@@ -423,7 +427,7 @@ SCENARIO: Final = Scenario(
     """,
     about="Voters are lost, added or removed: does the quorum live on?",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=(
         "kafkactl dryrun controllers /disk1/__cluster_metadata-0 --lose 2,3",
         "kafkactl dryrun controllers /disk1/__cluster_metadata-0 --down 3 --remove 2",

@@ -210,7 +210,7 @@ class Input:
     topics: Texts = ()
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The election that is asked for. Raises InputError `invalid-partition-name`."""
     wanted = [parse_partition(text) for text in asked.topics]
     return elect_leaders(context.image, context.facts, asked.type, wanted)
@@ -233,14 +233,14 @@ SCENARIO: Final = Scenario(
     help="What kafka-leader-election.sh would do.",
     about="What kafka-leader-election.sh would do.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=(
         "kafkactl dryrun elect-leaders /disk1/__cluster_metadata-0 --type preferred",
         "kafkactl dryrun elect-leaders /disk1/__cluster_metadata-0 --type unclean --topic orders:3",
     ),
     options=(
         Option("kind", "Which election.", flag="--type", field="type"),
-        Option("topics", "Only these partitions. Repeatable.", flag="--topic", metavar="T[:P]", is_repeatable=True),
+        Option("topics", "Only these partitions.", flag="--topic", metavar="T[:P]", is_repeatable=True),
     ),
     effects=("results", "server_error"),
     report=Reported(place=6, inputs=lambda image: [Input()] if image.brokers else []),

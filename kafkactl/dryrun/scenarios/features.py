@@ -135,7 +135,7 @@ def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mappin
         "server_error": error,
         "reversible": change.reversible,
         "consequences": list(change.consequences),
-        "way_back": change.way_back or None,
+        "way_back": change.how_to_undo or None,
     }
 
 
@@ -289,7 +289,7 @@ class Input:
     ONE_OF: ClassVar = (("levels", "release_version"),)
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The change of levels, on a quorum as it was observed where it was asked."""
     request = FeatureRequest(
         operation=asked.operation,
@@ -341,15 +341,15 @@ SCENARIO: Final = Scenario(
     """,
     about="Feature levels change.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=(
         "kafkactl dryrun features /disk1/__cluster_metadata-0 --upgrade metadata.version=30",
         "kafkactl dryrun features /disk1/__cluster_metadata-0 --release-version 4.3",
     ),
     options=(
-        Option("upgrade", "Raise a feature. Repeatable.", metavar="NAME=LEVEL", is_repeatable=True),
-        Option("downgrade", "Lower a feature. Repeatable.", metavar="NAME=LEVEL", is_repeatable=True),
-        Option("disable", "Turn a feature off. Repeatable.", metavar="NAME", is_repeatable=True),
+        Option("upgrade", "Raise a feature.", metavar="NAME=LEVEL", is_repeatable=True),
+        Option("downgrade", "Lower a feature.", metavar="NAME=LEVEL", is_repeatable=True),
+        Option("disable", "Turn a feature off.", metavar="NAME", is_repeatable=True),
         Option("release_version", "Raise all features to those of a release.", metavar="R"),
         Option("unsafe", "A downgrade that accepts losses."),
         Option("down", "Nodes that do not answer now."),

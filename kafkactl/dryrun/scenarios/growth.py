@@ -61,8 +61,8 @@ _SETTINGS: Final = {
 
 def limits_of(static: Mapping[str, str]) -> Limits:
     """The limits of a controller with these static settings; Kafka's default for a value that is not a number."""
-    told = {name: static.get(key, "").strip() for name, key in _SETTINGS.items()}
-    return Limits(**{name: int(text) for name, text in told.items() if re.fullmatch(r"-?[0-9]+", text)})
+    given = {name: static.get(key, "").strip() for name, key in _SETTINGS.items()}
+    return Limits(**{name: int(text) for name, text in given.items() if re.fullmatch(r"-?[0-9]+", text)})
 
 
 def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:
@@ -103,7 +103,7 @@ def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:
             },
         },
         assumptions=(
-            _settings_told(limits, facts),
+            _settings_text(limits, facts),
             "a controller replays 250,000 records and checks 105 MB a second, the slower of what was measured on two "
             "cores",
         ),
@@ -140,17 +140,17 @@ def _kept(limits: Limits, start_bytes: int, log_a_day: int, snapshots_a_day: int
     return min(written, by_size, by_time if limits.kept_ms >= 0 else written)
 
 
-def _settings_told(limits: Limits, facts: Facts) -> str:
+def _settings_text(limits: Limits, facts: Facts) -> str:
     """Which settings were reckoned with."""
     given = [key for key in _SETTINGS.values() if key in facts.static]
     where = f"of the file given ({', '.join(given)})" if given else "at Kafka's defaults"
     return (
         f"snapshots and retention are {where}: a snapshot after {_mib(limits.snapshot_after_bytes)} or "
-        f"{_time(limits.snapshot_after_ms)}; {_kept_told(limits)}"
+        f"{_time(limits.snapshot_after_ms)}; {_retention_text(limits)}"
     )
 
 
-def _kept_told(limits: Limits) -> str:
+def _retention_text(limits: Limits) -> str:
     most = [
         *([_mib(limits.kept_bytes)] if limits.kept_bytes >= 0 else []),
         *([_time(limits.kept_ms)] if limits.kept_ms >= 0 else []),
@@ -217,7 +217,7 @@ class Input:
     days: int
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The size of log and snapshots then."""
     return growth(context.loaded, context.facts, asked.days)
 
@@ -227,7 +227,7 @@ SCENARIO: Final = Scenario(
     help="How large log and snapshots become, and how long a controller takes to load them.",
     about="How large log and snapshots become, and how long a controller takes to load them.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=("kafkactl dryrun growth /disk1/__cluster_metadata-0 --days 30",),
     options=(Option("days", "How far ahead.", metavar="N", default=30, least=1),),
     effects=("log", "snapshot", "controller_load"),

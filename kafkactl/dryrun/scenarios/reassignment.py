@@ -345,7 +345,7 @@ class Input:
     moves: Annotated[tuple[Move, ...], _MOVES]
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The plan, its records at once and those at its end."""
     return reassignment(context.image, context.facts, asked.moves)
 
@@ -359,7 +359,7 @@ SCENARIO: Final = Scenario(
     help="What a reassignment writes, and whether it can end.",
     about="Replicas move to other brokers.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=("kafkactl dryrun reassignment /disk1/__cluster_metadata-0 --plan plan.json",),
     options=(Option("plan", "As kafka-reassign-partitions.sh reads.", document="reassignment plan", is_required=True),),
     effects=("results", "steps", "completes", "records_at_once"),

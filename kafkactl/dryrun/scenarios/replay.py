@@ -36,7 +36,7 @@ class Input:
     at: int | None = None
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """What the log leads to: record counts, the state in numbers, its SHA-256, and what does not fit together."""
     image = context.image
     return Prediction(
@@ -58,7 +58,7 @@ SCENARIO: Final = Scenario(
     help="What a log holds and leads to: record counts, the state in numbers, its SHA-256.",
     about="What the log holds, and the state it leads to.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=(
         "kafkactl dryrun replay /disk1/__cluster_metadata-0",
         "kafkactl dryrun replay /disk1/__cluster_metadata-0 --at 5000 -o json",

@@ -38,7 +38,9 @@ def restart(
     is_known = node is None or node in image.brokers or node in image.controllers or node in voters
     by_start = {started.from_offset: (started, diff(image, started.image)) for started in found}
     differences = [
-        _shown(difference, offset) for offset, (_, told) in sorted(by_start.items()) for difference in told[:SHOWN]
+        _shown(difference, offset)
+        for offset, (_, differing) in sorted(by_start.items())
+        for difference in differing[:SHOWN]
     ]
     return Prediction(
         scenario=NAME,
@@ -49,8 +51,8 @@ def restart(
             *(() if is_known else (_stranger(node),)),
             *(
                 finding
-                for offset, (started, told) in sorted(by_start.items())
-                for finding in _findings(offset, started, told)
+                for offset, (started, differing) in sorted(by_start.items())
+                for finding in _findings(offset, started, differing)
             ),
         ),
         effects={"differences": differences, "starts": sorted(by_start)},
@@ -82,10 +84,10 @@ def _shown(difference: Difference, offset: int) -> DifferenceDict:
     }
 
 
-def _findings(offset: int, started: Started, told: Sequence[Difference]) -> Iterator[Finding]:
+def _findings(offset: int, started: Started, differences: Sequence[Difference]) -> Iterator[Finding]:
     where = "from offset 0" if offset == 0 else f"from the checkpoint at offset {offset}"
     parts: dict[str, list[str]] = {}
-    for difference in told:
+    for difference in differences:
         parts.setdefault(difference.part, []).append(redacted_key(difference.part, difference.key))
     users = parts.pop("scram", [])
     if users:
@@ -129,7 +131,7 @@ class Input:
     node: int | None = None
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """What a node makes of the log from each point at which it may start."""
     return restart(context.image, context.facts, context.started, asked.node, context.voters)
 
@@ -143,7 +145,7 @@ SCENARIO: Final = Scenario(
     """,
     about="What a node that starts on this log would believe, where it is not what the controller knows.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=("kafkactl dryrun restart /disk1/__cluster_metadata-0",),
     options=(Option("node", "The node whose files these are; for the record.", metavar="ID"),),
     effects=("differences", "starts"),

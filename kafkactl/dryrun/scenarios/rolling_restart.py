@@ -130,7 +130,7 @@ class Input:
     order: Annotated[str | tuple[int, ...], _ORDER] = AUTO
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The restart of the brokers, with what each step means for a quorum that has them as voters."""
     order = None if isinstance(asked.order, str) else asked.order
     found = rolling_restart(context.image, context.facts, order)
@@ -142,7 +142,7 @@ SCENARIO: Final = Scenario(
     help="What each step of a rolling restart does, and the safest order.",
     about="Every broker is restarted, one after the other.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=(
         "kafkactl dryrun rolling-restart /disk1/__cluster_metadata-0",
         "kafkactl dryrun rolling-restart /disk1/__cluster_metadata-0 --order 3,1,2",

@@ -105,7 +105,7 @@ class Input:
     broker: int
 
 
-def play(context: ScenarioContext, asked: Input) -> Prediction:
+def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The removal of the broker's registration."""
     return unregister_broker(context.image, context.facts, asked.broker)
 
@@ -115,7 +115,7 @@ SCENARIO: Final = Scenario(
     help="What unregistering a broker does, to its partitions and to itself if it lives.",
     about="The registration of a broker is removed.",
     input=Input,
-    play=play,
+    simulate=simulate,
     examples=("kafkactl dryrun unregister-broker /disk1/__cluster_metadata-0 --broker 4",),
     options=(Option("broker", "The broker.", metavar="ID"),),
     effects=("server_error",),

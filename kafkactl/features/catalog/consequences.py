@@ -73,7 +73,7 @@ def is_reversible(release: Release, feature: str, before: int, after: int) -> bo
     return feature != METADATA_VERSION or downgrade_floor(release, after) <= before
 
 
-def way_back(release: Release, feature: str, before: int, after: int) -> str:
+def how_to_undo(release: Release, feature: str, before: int, after: int) -> str:
     """The command that undoes a change, or why there is none; empty where nothing changes."""
     if before == after:
         return ""

@@ -31,7 +31,7 @@ class StartRules:
       quorum_state_range_named: the refusal of a data_version names the range that is known.
       quorum_state_decides: leader and vote of the file are judged; before, its voters are compared with the
       configuration.
-      lone_candidate_dies: a node that is alone in its quorum and voted cannot continue from there.
+      lone_candidate_exits: a node that is alone in its quorum and voted cannot continue from there.
       foreign_leader_refused: the leader in the file has to be a voter.
 
     Log and snapshots
@@ -68,7 +68,7 @@ class StartRules:
     deletes_broken_quorum_state: bool
     quorum_state_range_named: bool
     quorum_state_decides: bool
-    lone_candidate_dies: bool
+    lone_candidate_exits: bool
     foreign_leader_refused: bool
     raft_reads_records: bool
     waits_at_unknown_record: bool

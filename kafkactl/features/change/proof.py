@@ -86,7 +86,7 @@ def _judge(node: NodeSeen, member: Member, wanted: Mapping[str, int]) -> Iterato
         return
     levels = node.levels
     if levels is None:
-        yield _never_tells(node) if _is_mute(member) else _no_levels_yet(node)
+        yield _never_shows(node) if _is_mute(member) else _no_levels_yet(node)
         return
     wrong = {name: levels.get(name, 0) for name, level in wanted.items() if levels.get(name, 0) != level}
     if wrong:
@@ -129,7 +129,7 @@ def _is_mute(member: Member) -> bool:
     return member.role is Role.CONTROLLER and member.release is not None and not member.release.controllers_show_levels
 
 
-def _never_tells(node: NodeSeen) -> Finding:
+def _never_shows(node: NodeSeen) -> Finding:
     return warning(
         "node-levels-unknown",
         node.name,

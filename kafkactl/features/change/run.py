@@ -64,11 +64,11 @@ class FeaturePort(Protocol):
 class FeatureWaitPolicy:
     """How long a change of levels waits, in milliseconds.
 
-    `look_every`: between observations. `settle`: for the outcome of a request. `grace`: a controller publishes what it
+    `observe_every`: between observations. `settle`: for the outcome of a request. `grace`: a controller publishes what
     committed within milliseconds; what is not there after this was not written. `proof`: for every node to show it.
     """
 
-    look_every_ms: int
+    observe_every_ms: int
     settle_ms: float
     grace_ms: float
     proof_ms: float
@@ -161,7 +161,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
                 raise self.dry_run.error
             if refusals := self.dry_run.refusals:
                 return self.run.refused(refusals, seen)
-        seen = self.run.saw(self._look(self.request))
+        seen = self.run.saw(self._observe(self.request))
         again = self.plan(seen)
         if found := check_unmoved(plan, seen) or blockers(again.findings):
             return self.run.refused(found, seen)
@@ -207,7 +207,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         is_settled = False
 
         def read() -> tuple[Resolved, ...]:
-            return resolve(step.changes, results, _shown(self._look(), step), settled=is_settled)
+            return resolve(step.changes, results, _shown(self._observe(), step), settled=is_settled)
 
         def waiting(_: object) -> None:
             nonlocal is_settled
@@ -217,7 +217,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
             read,
             lambda found: all(feature.outcome is not Outcome.UNKNOWN for feature in found),
             until=self._deadline.at_most(self.policy.settle_ms),
-            every_ms=self.policy.look_every_ms,
+            every_ms=self.policy.observe_every_ms,
             waiting=waiting,
         )
 
@@ -232,7 +232,7 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
             self.port.validate(step.levels, step.type)
         except UnreachableError:
             return False
-        return epoch is not None and self._look().leader_epoch == epoch
+        return epoch is not None and self._observe().leader_epoch == epoch
 
     def prove(self) -> Proof | None:
         """What every node shows of what was done, asked until all of them do that answered before the change."""
@@ -250,11 +250,11 @@ class FeatureJourney(Journey[FeatureState, FeaturePlan, FeatureStep, tuple[Featu
         if holds(proof) or until.passed:
             return proof
         self.tell(Event(kind="wait", text="waiting until every node shows it"))
-        self.port.clock.sleep_ms(self.policy.look_every_ms)
-        look_every_ms = self.policy.look_every_ms
-        return wait_until(lambda: prove(self._look(), wanted), holds, until=until, every_ms=look_every_ms)
+        self.port.clock.sleep_ms(self.policy.observe_every_ms)
+        observe_every_ms = self.policy.observe_every_ms
+        return wait_until(lambda: prove(self._observe(), wanted), holds, until=until, every_ms=observe_every_ms)
 
-    def _look(self, request: FeatureRequest | None = None) -> FeatureState:
+    def _observe(self, request: FeatureRequest | None = None) -> FeatureState:
         self._latest = self.port.observe_levels(request)
         return self._latest
 

@@ -50,7 +50,7 @@ class RegistryPort(Protocol):
 class RegistryWaitPolicy:
     """How long the registrations are read until it is known what became of the request, in milliseconds."""
 
-    look_every_ms: int
+    observe_every_ms: int
     patience_ms: float
     passing_ms: int = 0
     attempts: int = 1
@@ -128,7 +128,7 @@ class UnregisterJourney(Journey[FeatureState, UnregisterPlan, UnregisterPlan, An
             return is_over
 
         until = Deadline.after(self.policy.patience_ms, self.port.clock)
-        wait_until(decided, bool, until=until, every_ms=self.policy.look_every_ms)
+        wait_until(decided, bool, until=until, every_ms=self.policy.observe_every_ms)
         outcome, self.findings = found
         return Verification(
             result=_RESULTS.get(outcome, StepResult.UNKNOWN), findings=self.findings, reached=True, seen=ready.seen

@@ -22,7 +22,7 @@ _HARM = {
     Role.CONTROLLER: "it would register again at once",
 }
 _STOP = {Role.BROKER: "Stop it first, and wait until it is fenced.", Role.CONTROLLER: "Stop it first."}
-VOUCH = "--stopped"
+STOPPED = "--stopped"
 
 
 def check_departed(state: FeatureState, member: Member, *, stopped: bool) -> Iterator[Finding]:
@@ -69,7 +69,7 @@ def _doubts(state: FeatureState, member: Member) -> Iterator[Finding]:
             member.name,
             f"{member.name} does not answer, but its address takes connections: a paused process looks like this, and "
             "a load balancer without a node behind it",
-            f"Make sure that the process is gone, and that nothing else listens on that port; then add {VOUCH}.",
+            f"Make sure that the process is gone, and that nothing else listens on that port; then add {STOPPED}.",
         )
     elif member.answers is None or member.silence is Silence.UNREACHED:
         how = "could not be asked" if member.answers is None else "cannot be reached"
@@ -96,6 +96,6 @@ def _vouched(doubt: Finding) -> Finding:
         severity=Severity.WARNING,
         subject=doubt.subject,
         message=doubt.message,
-        evidence={**doubt.evidence, "overridden_by": VOUCH},
-        next_step=f"{VOUCH} was given: the operator confirms that the process does not run.",
+        evidence={**doubt.evidence, "overridden_by": STOPPED},
+        next_step=f"{STOPPED} was given: the operator confirms that the process does not run.",
     )

@@ -149,8 +149,8 @@ class Difference:
     @property
     def matters(self) -> bool:
         """Whether the cluster behaves otherwise for it, and not only shows something else."""
-        is_told = bool({*self.kinds} - {Kind.UNREAD, Kind.OVERRIDDEN}) or self.endangers
-        return self.setting.matters and is_told
+        is_reported = bool({*self.kinds} - {Kind.UNREAD, Kind.OVERRIDDEN}) or self.endangers
+        return self.setting.matters and is_reported
 
     def to_dict(self) -> dict[str, Any]:
         """A row of `nodes verify`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum, StrEnum
 from typing import Any
 
-from kafkactl.features.catalog.consequences import consequences, is_reversible, way_back
+from kafkactl.features.catalog.consequences import consequences, how_to_undo, is_reversible
 from kafkactl.features.catalog.releases import Release, newest_release
 from kafkactl.features.cluster.state import FeatureState
 from kafkactl.features.plan.request import FeatureRequest, Operation
@@ -39,7 +39,7 @@ class FeatureChange:
     kind: ChangeKind
     reversible: bool
     consequences: tuple[str, ...]
-    way_back: str
+    how_to_undo: str
 
     @property
     def moves(self) -> bool:
@@ -55,7 +55,7 @@ class FeatureChange:
             "kind": self.kind.value,
             "reversible": self.reversible,
             "consequences": list(self.consequences),
-            "way_back": self.way_back or None,
+            "way_back": self.how_to_undo or None,
         }
 
 
@@ -86,7 +86,7 @@ def _change(release: Release, state: FeatureState, request: FeatureRequest, name
         kind=_kind(request, before, after),
         reversible=is_reversible(release, name, before, after),
         consequences=consequences(name, before, after),
-        way_back=way_back(release, name, before, after),
+        how_to_undo=how_to_undo(release, name, before, after),
     )
 
 

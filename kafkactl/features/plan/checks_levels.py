@@ -113,7 +113,7 @@ def check_promises(case: Case) -> Iterator[Finding]:
                 f"feature {change.name}",
                 f"{change.name} cannot go back from {level_name(change.name, change.after)} to "
                 f"{level_name(change.name, change.before)}",
-                f"To undo: {change.way_back}.",
+                f"To undo: {change.how_to_undo}.",
             )
         if change.after > change.before and not is_known_level(change.name, change.after):
             yield warning(
@@ -165,8 +165,8 @@ def dependencies(case: Case, name: str, level: int) -> dict[str, int]:
     return next((dict(row.dependencies) for row in rows if row.level == level), {})
 
 
-def _missing(case: Case, wish: tuple[str, int], need: tuple[str, int], have: int) -> Finding:
-    (name, level), (needed, at_least) = wish, need
+def _missing(case: Case, wanted: tuple[str, int], need: tuple[str, int], have: int) -> Finding:
+    (name, level), (needed, at_least) = wanted, need
     return blocker(
         "feature-dependency-missing",
         f"feature {name}",

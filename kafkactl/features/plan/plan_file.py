@@ -122,12 +122,12 @@ def check_plan(file: FeaturePlanFile, plan: FeaturePlan) -> list[Finding]:
     differences = tuple(_differences(file, plan))
     if not differences:
         return []
-    told = "; ".join(f"{what}: planned {planned}, found {found}" for what, planned, found in differences)
+    listed = "; ".join(f"{what}: planned {planned}, found {found}" for what, planned, found in differences)
     return [
         blocker(
             "cluster-changed-since-plan",
             "cluster",
-            f"the cluster is not in the state that the plan was made for: {told}",
+            f"the cluster is not in the state that the plan was made for: {listed}",
             changed=[{"what": what, "planned": planned, "found": found} for what, planned, found in differences],
         )
     ]

@@ -264,12 +264,12 @@ class LineMaker:
             is_usual = is_usual and wanted.key is None and wanted.whole(base_offset, last)
         if is_usual and count * (len(tail) + _LEAST_LINE) <= _MOST_CHARACTERS:
             head = f',"epoch":{epoch},"timestamp_ms":{timestamp_ms}'
-            told = self.problem_count, len(self.problems)
+            before = self.problem_count, len(self.problems)
             try:
                 return self._usual(run, position, count, base_offset, (head, tail, file))
             except IrregularError:
-                self.problem_count = told[0]
-                del self.problems[told[1] :]
+                self.problem_count = before[0]
+                del self.problems[before[1] :]
         return self._careful_batch(run, position, file)
 
     def _out_of_order(self, position: int, offset: int, file: str) -> None:
@@ -309,10 +309,10 @@ class LineMaker:
             self._remember(error)
             return
         for record in records:
-            told = self._control(record, file) if header.is_control else self._data(record, file)
-            if told is not None:
+            fields = self._control(record, file) if header.is_control else self._data(record, file)
+            if fields is not None:
                 start = f'{{"offset":{record.offset},"epoch":{header.partition_leader_epoch}'
-                yield f'{start},"timestamp_ms":{record.timestamp_ms}{told},"file":{compact_json(_text(file))}}}\n'
+                yield f'{start},"timestamp_ms":{record.timestamp_ms}{fields},"file":{compact_json(_text(file))}}}\n'
 
     def _control(self, record: Record, file: str) -> str | None:
         """The text of a control record's line after its time; None if it is not asked for."""
@@ -364,8 +364,8 @@ class LineMaker:
         """The line of a record that cannot be read. Its bytes may hold secrets."""
         self._remember(error)
         raw = None if self._hide else base64.b64encode(value).decode("ascii")
-        told = compact_json({"id": error.id, "message": error.reason, "value": raw})
-        return f',"kind":"undecodable","type":null,"version":null,"data":null,"error":{told}'
+        details = compact_json({"id": error.id, "message": error.reason, "value": raw})
+        return f',"kind":"undecodable","type":null,"version":null,"data":null,"error":{details}'
 
 
 def control_json(record: ControlRecord) -> dict[str, Any]:

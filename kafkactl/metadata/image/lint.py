@@ -1,6 +1,6 @@
 """Lint: what in an image does not fit together, or is unexpected.
 
-A finding is about one kind of trouble; its evidence names the first subjects and counts the rest, because what is wrong
+A finding is about one kind of flaw; its evidence names the first subjects and counts the rest, because what is wrong
 with one partition is often wrong with thousands. Rules that a controller of Kafka keeps when it writes are warnings
 when broken; nothing here stops a node from starting (that is for `replay`, which says what cannot be loaded).
 """
@@ -43,13 +43,13 @@ def lint(image: Image) -> tuple[Finding, ...]:
     """Everything there is to say of this state, most common kinds first within a severity; () for a sound one."""
     found = _Found()
     for rule in (_partitions, _topics, _configs, _acls, _features, _transaction):
-        for trouble in rule(image):
-            found.add(trouble)
+        for flaw in rule(image):
+            found.add(flaw)
     return found.all()
 
 
-class _Trouble(NamedTuple):
-    """One subject with one trouble."""
+class _Flaw(NamedTuple):
+    """One subject with one flaw."""
 
     id: str
     severity: Severity
@@ -62,15 +62,15 @@ class _Found:
     """Troubles by kind: the first ones whole, the others counted."""
 
     def __init__(self) -> None:
-        self._first: dict[str, _Trouble] = {}
+        self._first: dict[str, _Flaw] = {}
         self._subjects: dict[str, list[str]] = defaultdict(list)
         self._counts: dict[str, int] = defaultdict(int)
 
-    def add(self, trouble: _Trouble) -> None:
-        self._first.setdefault(trouble.id, trouble)
-        self._counts[trouble.id] += trouble.times
-        if len(self._subjects[trouble.id]) < SHOWN:
-            self._subjects[trouble.id].append(trouble.subject)
+    def add(self, flaw: _Flaw) -> None:
+        self._first.setdefault(flaw.id, flaw)
+        self._counts[flaw.id] += flaw.times
+        if len(self._subjects[flaw.id]) < SHOWN:
+            self._subjects[flaw.id].append(flaw.subject)
 
     def all(self) -> tuple[Finding, ...]:
         ordered = sorted(self._first, key=lambda id: (_ORDER.index(self._first[id].severity), -self._counts[id], id))
@@ -102,7 +102,7 @@ class _Words(NamedTuple):
     message: str
 
 
-def _partitions(image: Image) -> Iterator[_Trouble]:
+def _partitions(image: Image) -> Iterator[_Flaw]:
     """Equal partitions are judged once: a cluster has a million of them and few different ones."""
     judged: dict[tuple[object, ...], tuple[_Words, ...]] = {}
     listed, unlisted = _suspects(image)
@@ -112,9 +112,9 @@ def _partitions(image: Image) -> Iterator[_Trouble]:
         if words is None:
             words = judged[key] = tuple(_judged(image, state))
         for word in words:
-            yield _Trouble(word.id, word.severity, f"partition {topic}-{number}", word.message)
+            yield _Flaw(word.id, word.severity, f"partition {topic}-{number}", word.message)
     if unlisted:  # as many as are shown were listed
-        yield _Trouble("leaderless-partition", Severity.WARNING, "", "", unlisted)
+        yield _Flaw("leaderless-partition", Severity.WARNING, "", "", unlisted)
 
 
 def _suspects(image: Image) -> tuple[Iterable[tuple[str, int, PartitionState]], int]:
@@ -210,14 +210,14 @@ def _shown(ids: Iterable[int]) -> str:
 # --- the other parts ------------------------------------------------------------------------------------------------
 
 
-def _topics(image: Image) -> Iterator[_Trouble]:
+def _topics(image: Image) -> Iterator[_Flaw]:
     for name, count, least, greatest in _numbering(image):
         if not count:
             text = "the topic has no partitions"
-            yield _Trouble("topic-without-partitions", Severity.WARNING, f"topic {name}", text)
+            yield _Flaw("topic-without-partitions", Severity.WARNING, f"topic {name}", text)
         elif greatest != count - 1 or least:
             text = f"its partitions are not numbered from 0 to {count - 1} without a gap"
-            yield _Trouble("partition-numbers-with-gaps", Severity.WARNING, f"topic {name}", text)
+            yield _Flaw("partition-numbers-with-gaps", Severity.WARNING, f"topic {name}", text)
 
 
 def _numbering(image: Image) -> Iterator[tuple[str, int, int, int]]:
@@ -230,14 +230,14 @@ def _numbering(image: Image) -> Iterator[tuple[str, int, int, int]]:
         yield topic.name, len(numbers), min(numbers, default=-1), max(numbers, default=-1)
 
 
-def _configs(image: Image) -> Iterator[_Trouble]:
+def _configs(image: Image) -> Iterator[_Flaw]:
     for kind, name in image.configs:
         if kind == TOPIC_CONFIG and name not in image.topic_ids:
             text = "the topic has configs and does not exist; one of that name would be born with them"
-            yield _Trouble("config-of-missing-topic", Severity.WARNING, f"topic {name}", text)
+            yield _Flaw("config-of-missing-topic", Severity.WARNING, f"topic {name}", text)
 
 
-def _acls(image: Image) -> Iterator[_Trouble]:
+def _acls(image: Image) -> Iterator[_Flaw]:
     seen: dict[tuple[object, ...], Uuid] = {}
     for id, acl in image.acls.items():
         value = (
@@ -252,23 +252,23 @@ def _acls(image: Image) -> Iterator[_Trouble]:
         first = seen.setdefault(value, id)
         if first != id:
             text = f"the ACL is identical to {first}; its effect ends only when both are removed"
-            yield _Trouble("duplicate-acl", Severity.WARNING, f"ACL {id}", text)
+            yield _Flaw("duplicate-acl", Severity.WARNING, f"ACL {id}", text)
 
 
-def _features(image: Image) -> Iterator[_Trouble]:
+def _features(image: Image) -> Iterator[_Flaw]:
     if KRAFT_VERSION in image.features:
         text = "a FeatureLevelRecord sets kraft.version; it has no effect, only control records do"
-        yield _Trouble("kraft-version-as-feature", Severity.INFO, "feature kraft.version", text)
+        yield _Flaw("kraft-version-as-feature", Severity.INFO, "feature kraft.version", text)
     if image.zk_migration_state in _ZK_STATES:
         text = f"its state is {_ZK_STATES[image.zk_migration_state]}"
-        yield _Trouble("zk-migration-not-finished", Severity.INFO, "ZooKeeper migration", text)
+        yield _Flaw("zk-migration-not-finished", Severity.INFO, "ZooKeeper migration", text)
 
 
-def _transaction(image: Image) -> Iterator[_Trouble]:
+def _transaction(image: Image) -> Iterator[_Flaw]:
     held = image.transaction
     if held is not None:
         text = (
             f"a transaction began at offset {held.begin_offset} and has not ended; its {len(held.records)} "
             "records have no effect"
         )
-        yield _Trouble("open-transaction", Severity.WARNING, "metadata transaction", text)
+        yield _Flaw("open-transaction", Severity.WARNING, "metadata transaction", text)

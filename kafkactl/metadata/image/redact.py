@@ -94,7 +94,7 @@ def shown_key(name: str) -> str:
     return name if looks_like_one and not is_secret_text(name) else REDACTED
 
 
-def goes_on_as_block(text: str, *, is_in_block: bool) -> bool:
+def continues_block(text: str, *, is_in_block: bool) -> bool:
     """Whether the line behind this one is part of a PEM block, too."""
     begin, end = text.rfind(PEM_BEGIN), text.rfind("-----END")
     return begin > end if max(begin, end) >= 0 else is_in_block

@@ -103,10 +103,10 @@ def _behind_damage(
         unfinished = found.end == base + len(data) and not is_end
         if unfinished and found.end - found.position <= _SEARCHED_BYTES:
             return found.position - base, next_offset
-        told = _shortened(found, found.end - _SEARCHED_BYTES) if unfinished else found
-        yield told
+        damage = _shortened(found, found.end - _SEARCHED_BYTES) if unfinished else found
+        yield damage
         if unfinished:
-            return told.end - base, next_offset
+            return damage.end - base, next_offset
     if positions:
         yield BatchRun(data, base, positions)
     return len(data), next_offset

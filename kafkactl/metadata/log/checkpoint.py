@@ -76,17 +76,17 @@ def decode_checkpoint(data: bytes, *, file: str | None = None) -> Checkpoint:
     """
     from kafkactl.protocol.batch_scan import Damage, scan_batches  # not needed to format
 
-    reading = _Reading(data, file)
+    reader = _CheckpointReader(data, file)
     for piece in scan_batches(data, file=file, check_crc=False):
         if isinstance(piece, Damage):
-            reading.take_damage(piece.error)
+            reader.take_damage(piece.error)
         else:
-            reading.take_batch(piece)
-    reading.take_end()
-    return reading.checkpoint()
+            reader.take_batch(piece)
+    reader.take_end()
+    return reader.checkpoint()
 
 
-class _Reading:
+class _CheckpointReader:
     """A checkpoint while it is read."""
 
     def __init__(self, data: bytes, file: str | None) -> None:

@@ -17,7 +17,7 @@ from kafkactl.protocol.json_form import to_json
 from kafkactl.schema.definitions import message
 from kafkactl.values import ZERO_UUID, Uuid
 
-NOBODY = -1
+NO_NODE = -1
 VERSIONS = (0, 1)
 _DATA_VERSION = "data_version"
 _PATH = "QuorumStateData"
@@ -34,9 +34,9 @@ class QuorumStateFile:
     """
 
     data_version: int
-    leader_id: int = NOBODY
+    leader_id: int = NO_NODE
     leader_epoch: int
-    voted_id: int = NOBODY
+    voted_id: int = NO_NODE
     voted_directory_id: Uuid = ZERO_UUID
     cluster_id: str = ""
     applied_offset: int = 0

@@ -15,7 +15,7 @@ from kafkactl.metadata.log.batch_runs import BatchRun, is_wrong, sound_run
 from kafkactl.metadata.log.scan import FoundBatch, Stop, walk_batches
 
 _OFFSETS_OF_A_SEGMENT: Final = 2**31  # an index keeps offsets as int32, relative to the base
-_GAPS_TOLD: Final = 10
+_GAPS_REPORTED: Final = 10
 
 
 def walk_stretches(
@@ -59,7 +59,7 @@ class Course:
     def add(self, offset: int, last: int) -> None:
         """The next batch: its first and last offset."""
         self.first = offset if self.first is None else self.first
-        if offset > self.expected and len(self.gaps) < _GAPS_TOLD:
+        if offset > self.expected and len(self.gaps) < _GAPS_REPORTED:
             self.gaps.append((self.expected, offset))
         self.ascends = self.ascends and self.expected <= offset <= last
         self.expected = max(self.expected, last + 1)

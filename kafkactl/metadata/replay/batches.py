@@ -59,10 +59,10 @@ def replay_runs(
     Records below `first_offset` are passed over (the start already has them), and those from `end_offset` on. What is
     damaged is a finding.
     """
-    return played(BatchReplaying(start, snapshot=snapshot, first_offset=first_offset, end_offset=end_offset), runs)
+    return replay_with(BatchReplaying(start, snapshot=snapshot, first_offset=first_offset, end_offset=end_offset), runs)
 
 
-def played(replaying: BatchReplaying, runs: Iterable[BatchRun | Damage]) -> Replay:
+def replay_with(replaying: BatchReplaying, runs: Iterable[BatchRun | Damage]) -> Replay:
     """What a replay finds in these batches."""
     with no_collection():
         for run in runs:

@@ -20,7 +20,7 @@ from kafkactl.metadata.image.model import EMPTY, Image, Topic
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.worth import WORTH_BYTES, has_numpy
-from kafkactl.metadata.replay.batches import BatchReplaying, played
+from kafkactl.metadata.replay.batches import BatchReplaying, replay_with
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, Replay
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord
@@ -245,4 +245,4 @@ class FastReplaying(BatchReplaying):
 
 def replay_fast(runs: Iterable[BatchRun | Damage], start: Image = EMPTY, **options: Any) -> Replay:
     """As `replay_batches.replay_runs`, by columns; `options` are those of a `FastReplaying`."""
-    return played(FastReplaying(start, **options), runs)
+    return replay_with(FastReplaying(start, **options), runs)

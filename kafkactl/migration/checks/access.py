@@ -405,14 +405,14 @@ def _too_large_to_mirror(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-14", title="authorizers", stages=UNFINISHED, look=_authorizers),
-    Row(check="C-14", title="brokers' rights at controllers", stages=FORWARD, look=_brokers_at_controllers),
-    Row(check="C-14", title="credentials for each other's listeners", stages=FORWARD, look=_credentials),
-    Row(check="C-14", title="controllers' rights at brokers", stages=ON_ZOOKEEPER, look=_controllers_at_brokers),
-    Row(check="C-15", title="rights in ZooKeeper", stages=UNFINISHED, look=_zookeeper_rights),
-    Row(check="C-16", title="password.encoder.secret", stages=ON_ZOOKEEPER, look=_encoder_secret),
-    Row(check="C-16", title="copied passwords", stages=frozenset({Stage.DUAL, Stage.FINAL}), look=_cipher_text_copied),
-    Row(check="C-17", title="delegation token key", stages=UNFINISHED, look=_token_key),
-    Row(check="C-18", title="jute.maxbuffer", stages=UNFINISHED, look=_sizes),
-    Row(check="C-18", title="topics too large", stages=frozenset({Stage.DUAL}), look=_too_large_to_mirror),
+    Row(check="C-14", title="authorizers", stages=UNFINISHED, find=_authorizers),
+    Row(check="C-14", title="brokers' rights at controllers", stages=FORWARD, find=_brokers_at_controllers),
+    Row(check="C-14", title="credentials for each other's listeners", stages=FORWARD, find=_credentials),
+    Row(check="C-14", title="controllers' rights at brokers", stages=ON_ZOOKEEPER, find=_controllers_at_brokers),
+    Row(check="C-15", title="rights in ZooKeeper", stages=UNFINISHED, find=_zookeeper_rights),
+    Row(check="C-16", title="password.encoder.secret", stages=ON_ZOOKEEPER, find=_encoder_secret),
+    Row(check="C-16", title="copied passwords", stages=frozenset({Stage.DUAL, Stage.FINAL}), find=_cipher_text_copied),
+    Row(check="C-17", title="delegation token key", stages=UNFINISHED, find=_token_key),
+    Row(check="C-18", title="jute.maxbuffer", stages=UNFINISHED, find=_sizes),
+    Row(check="C-18", title="topics too large", stages=frozenset({Stage.DUAL}), find=_too_large_to_mirror),
 )

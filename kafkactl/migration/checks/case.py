@@ -153,7 +153,7 @@ class Row:
     check: str
     title: str
     stages: frozenset[Stage]
-    look: Callable[[CheckCase], Said]
+    find: Callable[[CheckCase], Said]
 
 
 def runs_on_zookeeper(broker: NodeSeen) -> bool:

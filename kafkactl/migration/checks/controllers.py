@@ -112,7 +112,7 @@ def _zookeeper_settings(case: CheckCase) -> Iterator[Finding]:
     for node in case.controllers:
         if node.config is None or flag(node) is False:
             continue
-        missing = [key for key in keys if given(node, key) is None and any(_tells(broker, key) for broker in brokers)]
+        missing = [key for key in keys if given(node, key) is None and any(_shows(broker, key) for broker in brokers)]
         if not missing:
             continue
         # `ssl.client.enable` missing: plain text against a TLS port never connects.
@@ -131,7 +131,7 @@ def _is_zookeeper_setting(key: str) -> bool:
     return key.startswith("zookeeper.") and key not in (CONNECT, MIGRATION_ENABLE) and not key.endswith("timeout.ms")
 
 
-def _tells(node: NodeSeen, key: str) -> bool:
+def _shows(node: NodeSeen, key: str) -> bool:
     return given(node, key) not in (None, "false")
 
 
@@ -188,9 +188,9 @@ def _planned_files(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-13", title="files that `run` makes", stages=FORWARD, look=_planned_files),
-    Row(check="C-13", title="files of controllers", stages=UNFINISHED, look=_controller_file),
-    Row(check="C-13", title="listener between brokers", stages=UNFINISHED, look=_inter_broker_listener),
-    Row(check="C-13", title="the way to ZooKeeper", stages=UNFINISHED, look=_zookeeper_settings),
-    Row(check="C-13", title="flag of controllers", stages=UNFINISHED, look=_flag_of_controllers),
+    Row(check="C-13", title="files that `run` makes", stages=FORWARD, find=_planned_files),
+    Row(check="C-13", title="files of controllers", stages=UNFINISHED, find=_controller_file),
+    Row(check="C-13", title="listener between brokers", stages=UNFINISHED, find=_inter_broker_listener),
+    Row(check="C-13", title="the way to ZooKeeper", stages=UNFINISHED, find=_zookeeper_settings),
+    Row(check="C-13", title="flag of controllers", stages=UNFINISHED, find=_flag_of_controllers),
 )

@@ -77,7 +77,7 @@ NUMBERS: Final[Mapping[str, str]] = {
     "config-of-absent-broker": "C-60",
 }
 # Of what the tree alone says: these have a check of their own, or hold in some stages only.
-_TOLD_ELSEWHERE: Final = frozenset(
+_REPORTED_ELSEWHERE: Final = frozenset(
     {"reassignment-before-migration", "legacy-reassignment-lost", "topic-deletion-before-migration"}
 )
 _FORWARD_ONLY: Final = frozenset({"stale-migration-znode"})
@@ -91,7 +91,7 @@ def _tree(case: CheckCase) -> Said:
     copied = case.tree.migration is not None and case.tree.migration.metadata_offset > 0
     is_holder_unseen = copied and case.tree.controller is None and not case.lacks("/controller")
     for finding in (*case.tree.findings, *check_tree(case.tree)):
-        if finding.id in _TOLD_ELSEWHERE or (finding.id in _FORWARD_ONLY and case.stage not in FORWARD):
+        if finding.id in _REPORTED_ELSEWHERE or (finding.id in _FORWARD_ONLY and case.stage not in FORWARD):
             continue
         if finding.id == "stale-migration-znode" and is_holder_unseen:
             yield Unknown("/migration records a completed copy, and who holds /controller was not observed")
@@ -323,13 +323,13 @@ def _tokens(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-50", title="znodes can be read", stages=UNFINISHED, look=_tree),
-    Row(check="C-38", title="epochs for a rollback", stages=frozenset({Stage.QUORUM}) | CLAIMED, look=_epochs),
-    Row(check="C-54", title="names of clients", stages=ON_ZOOKEEPER, look=_names),
-    Row(check="C-56", title="producer ids", stages=UNFINISHED, look=_producer_ids),
-    Row(check="C-57", title="delegation tokens", stages=ON_ZOOKEEPER, look=_tokens),
-    Row(check="C-58", title="/migration is there", stages=UNFINISHED, look=_migration_znode),
-    Row(check="C-58", title="/migration is not stale", stages=frozenset({Stage.COPY}), look=_stale_in_progress),
-    Row(check="C-59", title="the copy goes on", stages=frozenset({Stage.COPY}), look=_copy),
-    Row(check="C-59", title="/controller is ephemeral", stages=UNFINISHED, look=_persistent_controller),
+    Row(check="C-50", title="znodes can be read", stages=UNFINISHED, find=_tree),
+    Row(check="C-38", title="epochs for a rollback", stages=frozenset({Stage.QUORUM}) | CLAIMED, find=_epochs),
+    Row(check="C-54", title="names of clients", stages=ON_ZOOKEEPER, find=_names),
+    Row(check="C-56", title="producer ids", stages=UNFINISHED, find=_producer_ids),
+    Row(check="C-57", title="delegation tokens", stages=ON_ZOOKEEPER, find=_tokens),
+    Row(check="C-58", title="/migration is there", stages=UNFINISHED, find=_migration_znode),
+    Row(check="C-58", title="/migration is not stale", stages=frozenset({Stage.COPY}), find=_stale_in_progress),
+    Row(check="C-59", title="the copy goes on", stages=frozenset({Stage.COPY}), find=_copy),
+    Row(check="C-59", title="/controller is ephemeral", stages=UNFINISHED, find=_persistent_controller),
 )

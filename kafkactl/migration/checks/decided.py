@@ -48,7 +48,7 @@ def _decided(case: CheckCase) -> Said:
     found = decided_differences(
         (*case.brokers, *case.controllers), dynamic=cluster_configs(case), rendered=case.stage is Stage.BEFORE
     )
-    yield from difference_findings(difference for difference in found if not _told_elsewhere(case, difference))
+    yield from difference_findings(difference for difference in found if not _is_reported_elsewhere(case, difference))
 
 
 def cluster_configs(case: CheckCase) -> Mapping[str, str]:
@@ -59,7 +59,7 @@ def cluster_configs(case: CheckCase) -> Mapping[str, str]:
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
-def _told_elsewhere(case: CheckCase, difference: Difference) -> bool:
+def _is_reported_elsewhere(case: CheckCase, difference: Difference) -> bool:
     """C-20 reports a policy that controllers lack while ZooKeeper is there."""
     is_policy = difference.setting.type == "class" and difference.setting.key.endswith("policy.class.name")
     return is_policy and case.stage is not Stage.FINAL and "" in difference.controllers
@@ -84,8 +84,8 @@ def _carried(nodes: list[NodeSettings]) -> list[NodeSettings]:
     shared = {}
     for row in node_settings():
         held = {settings.values[row.key].text for settings in brokers if row.key in settings.values}
-        told = all(row.key in settings.values and settings.values[row.key].given for settings in brokers)
-        if row.carried_over and brokers and told and len(held) == 1:
+        is_given = all(row.key in settings.values and settings.values[row.key].given for settings in brokers)
+        if row.carried_over and brokers and is_given and len(held) == 1:
             shared[row.key] = Value(text=held.pop(), given=True)
     return [settings if settings.role is Role.BROKER else _with(settings, shared) for settings in nodes]
 
@@ -95,4 +95,4 @@ def _with(node: NodeSettings, shared: Mapping[str, Value]) -> NodeSettings:
     return NodeSettings(id=node.id, role=node.role, values={**node.values, **taken}, release=node.release)
 
 
-ROWS: Final = (Row(check="C-61", title="settings that controllers decide", stages=ALWAYS, look=_decided),)
+ROWS: Final = (Row(check="C-61", title="settings that controllers decide", stages=ALWAYS, find=_decided),)

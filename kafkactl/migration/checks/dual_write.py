@@ -14,7 +14,7 @@ from kafkactl.findings import Finding, blocker, blockers, warning
 from kafkactl.metadata.image.model import CLIENT_METRICS_CONFIG, Image, QuotaEntity, ScramKey
 from kafkactl.metadata.replay.scram import apply_in_one_go
 from kafkactl.migration.checks.case import CheckCase, Row, Said, Stage, Unknown
-from kafkactl.migration.compare.comparison import BESIDE_TOPICS, compare_observation
+from kafkactl.migration.compare.comparison import OTHER_THAN_TOPICS, compare_observation
 from kafkactl.migration.compare.configs import CLIENT_QUOTA
 from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.state.evidence import metric
@@ -215,13 +215,13 @@ def _of_topics(
         )
 
 
-def _beside_topics(case: CheckCase) -> Iterator[Finding]:
+def _other_than_topics(case: CheckCase) -> Iterator[Finding]:
     """Configs, quotas, credentials, ACLs and tokens. Writes of KRaft while its ZooKeeper session ended are lost there,
     and removing a credential can remove others; no metric shows it.
     """
     if _whole(case) is None or case.tree is None:
         return
-    found = compare_observation(case.observation, values=case.tree, looks=BESIDE_TOPICS).unexplained
+    found = compare_observation(case.observation, values=case.tree, comparisons=OTHER_THAN_TOPICS).unexplained
     odd = [
         difference for difference in found if difference.entity != CLIENT_QUOTA or difference.kraft is not None
     ]  # what is left of one is D5
@@ -307,11 +307,11 @@ def _held_before(log: LogFacts, mechanism: int, changes: Mapping[str, bool | Non
 _DUAL: Final = frozenset({Stage.DUAL})
 
 ROWS: Final = (
-    Row(check="X-3", title="ZooKeeper follows", stages=_DUAL, look=_driver),
-    Row(check="X-3", title="lag of ZooKeeper", stages=_DUAL, look=_lag_metric),
-    Row(check="X-3-D4", title="no client-metrics configs", stages=_DUAL, look=_client_metrics),
-    Row(check="X-3-D5", title="no quota left behind", stages=_DUAL, look=_quotas),
-    Row(check="X-3-D2", title="the same topics on both sides", stages=_DUAL, look=_topics),
-    Row(check="X-3", title="the same of everything else on both sides", stages=_DUAL, look=_beside_topics),
-    Row(check="X-5.1", title="SCRAM users survive a restart", stages=frozenset({Stage.DUAL, Stage.FINAL}), look=_scram),
+    Row(check="X-3", title="ZooKeeper follows", stages=_DUAL, find=_driver),
+    Row(check="X-3", title="lag of ZooKeeper", stages=_DUAL, find=_lag_metric),
+    Row(check="X-3-D4", title="no client-metrics configs", stages=_DUAL, find=_client_metrics),
+    Row(check="X-3-D5", title="no quota left behind", stages=_DUAL, find=_quotas),
+    Row(check="X-3-D2", title="the same topics on both sides", stages=_DUAL, find=_topics),
+    Row(check="X-3", title="the same of everything else on both sides", stages=_DUAL, find=_other_than_topics),
+    Row(check="X-5.1", title="SCRAM users survive a restart", stages=frozenset({Stage.DUAL, Stage.FINAL}), find=_scram),
 )

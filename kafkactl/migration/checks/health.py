@@ -230,12 +230,12 @@ def _partitions(case: CheckCase) -> Said:
 def _short_of_replicas(case: CheckCase, short: list[_Part]) -> Finding:
     """A replica that catches up only has to be waited for; one whose broker is away has to be brought back."""
     away = {id for partition in short for id in set(partition.replicas) - set(partition.isr)} - _living(case)
-    told = f"; broker {some(map(str, away))} is away" if away else "; their brokers are alive, so they are catching up"
+    why = f"; broker {some(map(str, away))} is away" if away else "; their brokers are alive, so they are catching up"
     return Finding(
         id="under-replicated-partitions",
         severity=Severity.BLOCKER if away else Severity.WARNING,
         subject=f"{len(short)} partitions",
-        message=f"not all of their replicas are in sync: {some(partition.name for partition in short)}{told}",
+        message=f"not all of their replicas are in sync: {some(partition.name for partition in short)}{why}",
         evidence={"count": len(short), "away": sorted(away)},
     )
 
@@ -334,14 +334,14 @@ def _elections(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-31", title="one controller", stages=UNFINISHED, look=_one_controller),
-    Row(check="C-31", title="no split brain", stages=UNFINISHED, look=_split_brain),
-    Row(check="C-31", title="a leader of the quorum", stages=RUNNING | {Stage.FINAL}, look=_quorum_leads),
-    Row(check="C-31", title="controllers alive", stages=RUNNING | {Stage.FINAL}, look=_controllers_alive),
-    Row(check="C-32", title="brokers alive", stages=UNFINISHED, look=_brokers_alive),
-    Row(check="C-33", title="partitions in sync", stages=ALWAYS, look=_partitions),
-    Row(check="C-34", title="no reassignment", stages=UNFINISHED, look=_moves),
-    Row(check="C-35", title="no pending deletion", stages=ON_ZOOKEEPER, look=_deletions),
-    Row(check="C-36", title="replicas on brokers that are there", stages=UNFINISHED, look=_absent_replicas),
-    Row(check="C-39", title="nothing waits in ZooKeeper", stages=ON_ZOOKEEPER, look=_elections),
+    Row(check="C-31", title="one controller", stages=UNFINISHED, find=_one_controller),
+    Row(check="C-31", title="no split brain", stages=UNFINISHED, find=_split_brain),
+    Row(check="C-31", title="a leader of the quorum", stages=RUNNING | {Stage.FINAL}, find=_quorum_leads),
+    Row(check="C-31", title="controllers alive", stages=RUNNING | {Stage.FINAL}, find=_controllers_alive),
+    Row(check="C-32", title="brokers alive", stages=UNFINISHED, find=_brokers_alive),
+    Row(check="C-33", title="partitions in sync", stages=ALWAYS, find=_partitions),
+    Row(check="C-34", title="no reassignment", stages=UNFINISHED, find=_moves),
+    Row(check="C-35", title="no pending deletion", stages=ON_ZOOKEEPER, find=_deletions),
+    Row(check="C-36", title="replicas on brokers that are there", stages=UNFINISHED, find=_absent_replicas),
+    Row(check="C-39", title="nothing waits in ZooKeeper", stages=ON_ZOOKEEPER, find=_elections),
 )

@@ -44,16 +44,16 @@ def _cluster_id(case: CheckCase) -> Said:
     """C-01. Controllers of another cluster start and answer "ready"; nothing of Kafka compares the two ids in time."""
     expected = None if case.tree is None else case.tree.cluster_id
     seen = [(node, (node.meta_properties or {}).get("cluster.id")) for node in case.observation.nodes]
-    told = [(node, id) for node, id in seen if id]
+    reported = [(node, id) for node, id in seen if id]
     if expected is None:
-        if len({id for _, id in told}) > 1:
-            named = ", ".join(f"{node.name}: {id}" for node, id in told)
+        if len({id for _, id in reported}) > 1:
+            named = ", ".join(f"{node.name}: {id}" for node, id in reported)
             yield cluster_id_mismatch("nodes", f"their meta.properties name different clusters ({named})")
             return
         yield Unknown("the id of the cluster in ZooKeeper (/cluster/id) was not observed")
         return
     yield from (
-        disk_of_another_cluster(node, id, expected) for node, id in told if id != expected and node in case.brokers
+        disk_of_another_cluster(node, id, expected) for node, id in reported if id != expected and node in case.brokers
     )
     unformatted = case.stage is Stage.BEFORE  # so controllers may be
     silent = [node.name for node, id in seen if not id and not (unformatted and node in case.controllers)]
@@ -135,16 +135,16 @@ def _versions(case: CheckCase) -> Said:
     silent = [node.name for node in asked if version_of(node) is None]
     if silent:
         yield Unknown(f"the version of {', '.join(silent)} was not observed")
-    told = sorted({version for _, version in known}, key=str)
-    if len(told) > 1:
+    distinct = sorted({version for _, version in known}, key=str)
+    if len(distinct) > 1:
         named = ", ".join(f"{node.name} {version}" for node, version in known)
         yield warning(
             "nodes-of-several-releases",
             "nodes",
             f"the nodes run different versions: {named}",
-            versions=[str(version) for version in told],
+            versions=[str(version) for version in distinct],
         )
-    for version in told:
+    for version in distinct:
         # Where the patch is not known, only what every patch lacks is reported.
         at = numbers_of(version)
         nodes = [node.name for node, running in known if running == version]
@@ -183,12 +183,12 @@ def _bugs(case: CheckCase, version: str, at: tuple[int, int, int], nodes: list[s
     yield warning(
         "release-with-migration-bugs",
         ", ".join(nodes),
-        f"{text}: {_told(found)}",
+        f"{text}: {_listed(found)}",
         issues=[bug.issue for bug in found],
     )
 
 
-def _told(bugs: Iterable[Bug]) -> str:
+def _listed(bugs: Iterable[Bug]) -> str:
     return "; ".join(f"{bug.issue} ({bug.effect})" for bug in bugs)
 
 
@@ -351,8 +351,8 @@ def _voters(case: CheckCase) -> Iterator[Finding]:
         if text is not None and not is_hidden(text):
             named.setdefault(_voter_ids(text), []).append(node.name)
     if len(named) > 1:
-        told = "; ".join(f"{', '.join(nodes)}: {sorted(ids)}" for ids, nodes in named.items())
-        yield blocker("quorum-voters-differ", VOTERS, f"nodes name different voters: {told}")
+        listed = "; ".join(f"{', '.join(nodes)}: {sorted(ids)}" for ids, nodes in named.items())
+        yield blocker("quorum-voters-differ", VOTERS, f"nodes name different voters: {listed}")
     known = {controller.id for controller in case.controllers}
     for ids, nodes in named.items():
         if known and len(named) == 1 and not ids & known:
@@ -387,16 +387,16 @@ def _used_disks(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-01", title="one cluster id", stages=frozenset(Stage), look=_cluster_id),
-    Row(check="C-01", title="every node is who it should be", stages=frozenset(Stage), look=_who_they_are),
-    Row(check="C-01", title="one cluster in ZooKeeper and the log", stages=CLAIMED, look=_strangers),
-    Row(check="C-02", title="one chroot", stages=UNFINISHED, look=_chroot),
-    Row(check="C-02", title="one ensemble", stages=UNFINISHED, look=_ensembles),
-    Row(check="C-03", title="releases", stages=UNFINISHED, look=_versions),
-    Row(check="C-04", title="inter.broker.protocol.version", stages=UNFINISHED, look=_ibp),
-    Row(check="C-05", title="metadata.version of the quorum", stages=UNFINISHED, look=_metadata_version),
-    Row(check="C-06", title="finalized features", stages=FORWARD, look=_features),
-    Row(check="C-07", title="kind of quorum", stages=UNFINISHED, look=_quorum_kind),
-    Row(check="C-07", title="the same voters", stages=frozenset(Stage), look=_voters),
-    Row(check="C-08", title="empty controllers' disks", stages=frozenset({Stage.BEFORE}), look=_used_disks),
+    Row(check="C-01", title="one cluster id", stages=frozenset(Stage), find=_cluster_id),
+    Row(check="C-01", title="every node is who it should be", stages=frozenset(Stage), find=_who_they_are),
+    Row(check="C-01", title="one cluster in ZooKeeper and the log", stages=CLAIMED, find=_strangers),
+    Row(check="C-02", title="one chroot", stages=UNFINISHED, find=_chroot),
+    Row(check="C-02", title="one ensemble", stages=UNFINISHED, find=_ensembles),
+    Row(check="C-03", title="releases", stages=UNFINISHED, find=_versions),
+    Row(check="C-04", title="inter.broker.protocol.version", stages=UNFINISHED, find=_ibp),
+    Row(check="C-05", title="metadata.version of the quorum", stages=UNFINISHED, find=_metadata_version),
+    Row(check="C-06", title="finalized features", stages=FORWARD, find=_features),
+    Row(check="C-07", title="kind of quorum", stages=UNFINISHED, find=_quorum_kind),
+    Row(check="C-07", title="the same voters", stages=frozenset(Stage), find=_voters),
+    Row(check="C-08", title="empty controllers' disks", stages=frozenset({Stage.BEFORE}), find=_used_disks),
 )

@@ -98,9 +98,9 @@ def _reach(case: CheckCase) -> Iterator[Unknown]:
 
 
 ROWS: Final = (
-    Row(check="C-30", title="ZooKeeper ensemble", stages=UNFINISHED, look=_ensemble),
-    Row(check="C-40", title="log directories", stages=ON_ZOOKEEPER, look=_log_dirs),
-    Row(check="C-41", title="automation is paused", stages=UNFINISHED, look=_automation),
-    Row(check="C-42", title="nodes reach each other", stages=FORWARD, look=_reach),
-    Row(check="X-5.2", title="no stray directories", stages=ALWAYS, look=_strays),
+    Row(check="C-30", title="ZooKeeper ensemble", stages=UNFINISHED, find=_ensemble),
+    Row(check="C-40", title="log directories", stages=ON_ZOOKEEPER, find=_log_dirs),
+    Row(check="C-41", title="automation is paused", stages=UNFINISHED, find=_automation),
+    Row(check="C-42", title="nodes reach each other", stages=FORWARD, find=_reach),
+    Row(check="X-5.2", title="no stray directories", stages=ALWAYS, find=_strays),
 )

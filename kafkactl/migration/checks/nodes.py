@@ -77,11 +77,11 @@ def _broker_ids(case: CheckCase) -> Said:
         if on_disk is not None and on_disk != node.id:
             wrong["meta.properties"] = on_disk
         if wrong:
-            told = ", ".join(f"{key} {id}" for key, id in wrong.items())
+            listed = ", ".join(f"{key} {id}" for key, id in wrong.items())
             yield blocker(
                 "broker-id-mismatch",
                 node.name,
-                f"{node.name} has the id {node.id} in the cluster and another one elsewhere: {told}",
+                f"{node.name} has the id {node.id} in the cluster and another one elsewhere: {listed}",
             )
         yield from _reserved(node)
 
@@ -296,13 +296,13 @@ def _in_force(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="C-10", title="written broker ids", stages=UNFINISHED, look=_broker_ids),
-    Row(check="C-11", title="ids of controllers", stages=ALWAYS, look=_ids_apart),
-    Row(check="C-12", title="files of migration mode", stages=UNFINISHED, look=_migrating_file),
-    Row(check="C-19", title="no KRaft file too early", stages=ON_ZOOKEEPER, look=_kraft_too_early),
-    Row(check="C-19", title="KRaft files", stages=RUNNING | {Stage.FINAL}, look=_kraft_file),
-    Row(check="C-19", title="control plane listener", stages=UNFINISHED, look=_control_plane),
-    Row(check="C-20", title="policies and plugins", stages=UNFINISHED, look=_plugins),
-    Row(check="C-21", title="files that Kafka loads", stages=ALWAYS, look=_files),
-    Row(check="C-22", title="files in force", stages=UNFINISHED, look=_in_force),
+    Row(check="C-10", title="written broker ids", stages=UNFINISHED, find=_broker_ids),
+    Row(check="C-11", title="ids of controllers", stages=ALWAYS, find=_ids_apart),
+    Row(check="C-12", title="files of migration mode", stages=UNFINISHED, find=_migrating_file),
+    Row(check="C-19", title="no KRaft file too early", stages=ON_ZOOKEEPER, find=_kraft_too_early),
+    Row(check="C-19", title="KRaft files", stages=RUNNING | {Stage.FINAL}, find=_kraft_file),
+    Row(check="C-19", title="control plane listener", stages=UNFINISHED, find=_control_plane),
+    Row(check="C-20", title="policies and plugins", stages=UNFINISHED, find=_plugins),
+    Row(check="C-21", title="files that Kafka loads", stages=ALWAYS, find=_files),
+    Row(check="C-22", title="files in force", stages=UNFINISHED, find=_in_force),
 )

@@ -74,7 +74,7 @@ def planned_files(observation: Observation) -> PlannedFiles:
         if (NodeRole.CONTROLLER, node.id) not in files:
             continue
         rendered = render(files[NodeRole.CONTROLLER, node.id], ConfigPhase.MIGRATION, facts)
-        findings += _told(node, rendered)
+        findings += _findings_of(node, rendered)
         if rendered.content is not None:
             planned[node.id] = _with_file(node, rendered.content, hidden)
     nodes = tuple(
@@ -132,7 +132,7 @@ def _shared(facts: ClusterFacts, observation: Observation) -> Iterator[Finding]:
         yield from blockers(facts.findings)
 
 
-def _told(node: NodeSeen, made: Rendered) -> Iterator[Finding]:
+def _findings_of(node: NodeSeen, made: Rendered) -> Iterator[Finding]:
     wrong = [finding for finding in blockers(made.findings) if finding.id not in _CHECKED_ELSEWHERE]
     yield from wrong
     if made.content is None or wrong:

@@ -40,7 +40,7 @@ from kafkactl.migration.checks.numbers import (
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import Evidence
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import situation_of
+from kafkactl.migration.state.table import state_of_evidence
 
 STATE_CHECK: Final = "X-STATE"
 # C-34, C-35: what is under way is carried over, what waits for its deletion is dropped; both may be wanted.
@@ -77,8 +77,8 @@ def check_case(case: CheckCase, *, accepted: frozenset[str] = frozenset()) -> tu
     found: dict[tuple[str, str, object], Finding] = {}
     for finding in (*_of_the_observation(case.observation), *_of_rows(case)):
         found.setdefault((finding.id, finding.subject, finding.evidence.get("unknown")), finding)
-    told = {id for id, _, _ in found}
-    found |= {(finding.id, finding.subject, None): finding for finding in _of_the_state(case) if finding.id not in told}
+    ids = {id for id, _, _ in found}
+    found |= {(finding.id, finding.subject, None): finding for finding in _of_the_state(case) if finding.id not in ids}
     return tuple(_accepted(finding, accepted) for finding in sorted(found.values(), key=_place))
 
 
@@ -93,10 +93,10 @@ def check_numbers() -> tuple[str, ...]:
 
 
 def _of_the_state(case: CheckCase) -> Iterator[Finding]:
-    """The situation as a whole, where no step of the procedure leads to it."""
-    situation = situation_of(case.evidence)
-    if situation.state.is_broken and situation.state is not State.NOT_ENOUGH_EVIDENCE:
-        for finding in blockers(situation.findings):
+    """The state as a whole, where no step of the procedure leads to it."""
+    observed = state_of_evidence(case.evidence)
+    if observed.state.is_broken and observed.state is not State.NOT_ENOUGH_EVIDENCE:
+        for finding in blockers(observed.findings):
             yield _with_number(finding, STATE_CHECK)
 
 
@@ -112,7 +112,7 @@ def _of_the_observation(observation: Observation) -> Iterator[Finding]:
 def _of_rows(case: CheckCase) -> Iterator[Finding]:
     for row in ROWS:
         if case.stage in row.stages:
-            for said in row.look(case):
+            for said in row.find(case):
                 if isinstance(said, Unknown):
                     yield _unknown(row, said)
                 else:

@@ -73,4 +73,4 @@ def _kinds() -> Mapping[str, str]:
     return {key: kind for kind, keys in _table().items() for key in keys}
 
 
-ROWS: Final = (Row(check="C-51", title="configs of topics", stages=ON_ZOOKEEPER, look=_topic_configs),)
+ROWS: Final = (Row(check="C-51", title="configs of topics", stages=ON_ZOOKEEPER, find=_topic_configs),)

@@ -158,12 +158,12 @@ def _after_copy(case: CheckCase) -> Said:
         yield Unknown("the metadata log was not observed: the registered brokers are unknown")
         return
     for witnesses in witnesses_of(case):
-        found = _first_trouble(witnesses)
+        found = _first_contradiction(witnesses)
         if found is not None:
             yield found
 
 
-def _first_trouble(witnesses: Witnesses) -> Finding | None:
+def _first_contradiction(witnesses: Witnesses) -> Finding | None:
     if not witnesses.registered:
         return _unknown_to_kraft(witnesses)
     mode = None if witnesses.node is None else witnesses.node.mode
@@ -285,7 +285,7 @@ def _directories(case: CheckCase) -> Iterator[Finding]:
             )
 
 
-def _formatted_anew(case: CheckCase) -> Iterator[Finding]:
+def _formatted_again(case: CheckCase) -> Iterator[Finding]:
     """5.4: meta.properties of version 1 cannot be read by a broker on ZooKeeper."""
     for node in case.brokers:
         if (node.meta_properties or {}).get("version") == "1":
@@ -298,11 +298,11 @@ def _formatted_anew(case: CheckCase) -> Iterator[Finding]:
 
 
 ROWS: Final = (
-    Row(check="X-2.1", title="four witnesses, before the copy", stages=frozenset({Stage.QUORUM}), look=_before_copy),
-    Row(check="X-2.1", title="four witnesses, after the copy", stages=frozenset({Stage.DUAL}), look=_after_copy),
-    Row(check="X-4", title="finalized with all brokers", stages=frozenset({Stage.FINAL}), look=_finalized),
-    Row(check="X-4", title="a quorum for a migration", stages=frozenset({Stage.BURNT}), look=_burnt),
-    Row(check="X-4", title="no flag after the end", stages=frozenset({Stage.FINAL}), look=_flag_again),
-    Row(check="X-7.2", title="directory ids", stages=ALWAYS, look=_directories),
-    Row(check="X-2", title="the rollback of each broker", stages=CLAIMED, look=_formatted_anew),
+    Row(check="X-2.1", title="four witnesses, before the copy", stages=frozenset({Stage.QUORUM}), find=_before_copy),
+    Row(check="X-2.1", title="four witnesses, after the copy", stages=frozenset({Stage.DUAL}), find=_after_copy),
+    Row(check="X-4", title="finalized with all brokers", stages=frozenset({Stage.FINAL}), find=_finalized),
+    Row(check="X-4", title="a quorum for a migration", stages=frozenset({Stage.BURNT}), find=_burnt),
+    Row(check="X-4", title="no flag after the end", stages=frozenset({Stage.FINAL}), find=_flag_again),
+    Row(check="X-7.2", title="directory ids", stages=ALWAYS, find=_directories),
+    Row(check="X-2", title="the rollback of each broker", stages=CLAIMED, find=_formatted_again),
 )

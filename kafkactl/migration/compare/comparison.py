@@ -51,8 +51,8 @@ _UNREADABLE: Final = {
     "broken-broker-znode": compare_cluster.BROKER,
 }
 _NAMED: Final = 5
-Look = Callable[[Case], Iterator[Answer]]
-_ENTITIES: Final[tuple[Look, ...]] = (
+EntityComparison = Callable[[Case], Iterator[Answer]]
+_ENTITIES: Final[tuple[EntityComparison, ...]] = (
     compare_cluster.cluster_id,
     compare_cluster.features,
     compare_cluster.brokers,
@@ -67,7 +67,7 @@ _ENTITIES: Final[tuple[Look, ...]] = (
     compare_cluster.producer_ids,
 )
 # What lies outside of the topics: few in any cluster, so that they are compared in every observation.
-BESIDE_TOPICS: Final[tuple[Look, ...]] = (
+OTHER_THAN_TOPICS: Final[tuple[EntityComparison, ...]] = (
     compare_topics.topic_configs,
     compare_configs.broker_configs,
     compare_configs.quotas,
@@ -134,41 +134,43 @@ def compared(
     facts: CompareFacts = CompareFacts(),  # noqa: B008
     *,
     values: KafkaTree | None = None,
-    looks: tuple[Look, ...] = _ENTITIES,
+    comparisons: tuple[EntityComparison, ...] = _ENTITIES,
 ) -> Comparison:
     """The differences, and what could not be compared; `values` are those of the tree, where it was read already."""
     case = _case(tree, image, facts, values)
-    answers = list(_answers(case, looks))
+    answers = list(_answers(case, comparisons))
     differences = [unknown for unknown in answers if isinstance(unknown, Difference)]
     evidence = Evidence()
     if differences:
         evidence = Evidence(
-            at_mirror=_at_mirror(case, facts.mirror, looks),
+            at_mirror=_at_mirror(case, facts.mirror, comparisons),
             behind_ms=0 if facts.mirror is None else facts.mirror.behind_ms,
             written_ms={path: znode.mtime_ms for path, znode in tree.znodes.items()},
         )
-    told = explained(differences, facts.phase, evidence)
+    all_differences = explained(differences, facts.phase, evidence)
     unknown = tuple(difference for difference in answers if isinstance(difference, Unknown))
     return Comparison(
         phase=phase_of(facts.phase),
         compared=True,
-        differences=tuple(sorted(told, key=lambda difference: difference.explained is not None)),
+        differences=tuple(sorted(all_differences, key=lambda difference: difference.explained is not None)),
         unknown=unknown,
-        findings=(*_findings(facts.phase, told), *_unknown_findings(unknown)),
+        findings=(*_findings(facts.phase, all_differences), *_unknown_findings(unknown)),
     )
 
 
-def _at_mirror(case: Case, mirror: Mirror | None, looks: tuple[Look, ...]) -> frozenset[tuple[str, str]] | None:
+def _at_mirror(
+    case: Case, mirror: Mirror | None, comparisons: tuple[EntityComparison, ...]
+) -> frozenset[tuple[str, str]] | None:
     if mirror is None:
         return None
-    earlier = _answers(changed(case, image=mirror.image), looks)
+    earlier = _answers(changed(case, image=mirror.image), comparisons)
     return frozenset(
         (difference.entity, difference.key) for difference in earlier if isinstance(difference, Difference)
     )
 
 
 def compare_observation(
-    observation: Observation, *, values: KafkaTree | None = None, looks: tuple[Look, ...] = _ENTITIES
+    observation: Observation, *, values: KafkaTree | None = None, comparisons: tuple[EntityComparison, ...] = _ENTITIES
 ) -> Comparison:
     """The same for what was observed of a cluster: the one answer for `compare`, a rollback, and the end."""
     log = observation.log
@@ -195,7 +197,7 @@ def compare_observation(
             secrets=encoder_secrets(observation.nodes),
         ),
         values=values,
-        looks=looks,
+        comparisons=comparisons,
     )
 
 
@@ -217,18 +219,18 @@ def _case(tree: Tree, image: Image, facts: CompareFacts, values: KafkaTree | Non
     )
 
 
-def _answers(case: Case, looks: tuple[Look, ...]) -> Iterator[Answer]:
-    told = set()
-    for entity in looks:
+def _answers(case: Case, comparisons: tuple[EntityComparison, ...]) -> Iterator[Answer]:
+    reported = set()
+    for entity in comparisons:
         for answer in entity(case):
-            told.add(answer.znode if isinstance(answer, Difference) else None)
+            reported.add(answer.znode if isinstance(answer, Difference) else None)
             yield answer
-    if looks is not _ENTITIES:
+    if comparisons is not _ENTITIES:
         return
     # What neither side has because it cannot be read; it was written once.
     for finding in case.tree.findings:
-        if finding.id in _UNREADABLE and finding.subject not in told:
-            told.add(finding.subject)
+        if finding.id in _UNREADABLE and finding.subject not in reported:
+            reported.add(finding.subject)
             entity_of, left = _UNREADABLE[finding.id], {"unreadable": finding.message}
             yield Difference(entity=entity_of, key=finding.subject, znode=finding.subject, zookeeper=left, kraft=None)
 
@@ -284,7 +286,7 @@ def encoder_secrets(nodes: Iterable[NodeSeen]) -> tuple[str, ...]:
 # --- findings -------------------------------------------------------------------------------------------------------
 
 
-def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding]:
+def _findings(facts: PhaseFacts, differences: Sequence[Difference]) -> Iterator[Finding]:
     phase = phase_of(facts)
     if phase is Phase.BEFORE_COPY:
         text = (
@@ -301,7 +303,7 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
     if phase is Phase.UNKNOWN:
         text = "the log does not say where the migration stands, so no phase explains a difference"
         yield warning("comparison-phase-unknown", "comparison", text, state=facts.state)
-    escaped = [difference.key for difference in copied_escaped(told)]
+    escaped = [difference.key for difference in copied_escaped(differences)]
     if escaped:
         text = (
             f"{len(escaped)} names of users and clients are in KRaft as ZooKeeper writes them ({escaped[0]} …): their"
@@ -310,7 +312,7 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
         yield blocker("names-copied-escaped", "comparison", text, count=len(escaped), first=escaped[:_NAMED])
     taken = [
         difference.key
-        for difference in told
+        for difference in differences
         if isinstance(difference.kraft, dict) and compare_configs.CIPHER_TEXT in difference.kraft.values()
     ]
     if taken:
@@ -321,10 +323,12 @@ def _findings(facts: PhaseFacts, told: Sequence[Difference]) -> Iterator[Finding
         yield blocker("password-copied-encrypted", f"broker config {taken[0]}", text, entities=taken[:_NAMED])
 
 
-def copied_escaped(told: Iterable[Difference]) -> list[Difference]:
+def copied_escaped(differences: Iterable[Difference]) -> list[Difference]:
     """What only KRaft has, and only ZooKeeper has without the escapes (a default: as an empty name; KAFKA-16222)."""
     named = [
-        difference for difference in told if difference.entity in (CLIENT_QUOTA, SCRAM) and difference.znode is not None
+        difference
+        for difference in differences
+        if difference.entity in (CLIENT_QUOTA, SCRAM) and difference.znode is not None
     ]
     lost = {difference.znode for difference in named if difference.kraft is None}
     return [

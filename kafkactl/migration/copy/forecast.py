@@ -40,7 +40,7 @@ class CopyOutcome(StrEnum):
     """How a copy would end; the later one is listed, the more it weighs.
 
     LOSES: it ends, and something of the tree is missing or changed. NEVER_STARTS: the controllers wait indefinitely, or
-    take the copy for done. NOT_KNOWN: the tree, or what the release copies of it, is partly unknown. `DIES`: the
+    take the copy for done. NOT_KNOWN: the tree, or what the release copies of it, is partly unknown. `EXITS`: the
     controllers take over, and each exits on it.
     """
 
@@ -48,11 +48,11 @@ class CopyOutcome(StrEnum):
     LOSES = "loses"
     NEVER_STARTS = "never-starts"
     NOT_KNOWN = "not-known"
-    DIES = "dies"
+    EXITS = "dies"
 
 
 _BY_FINDING: Final[Mapping[CopyOutcome, tuple[str, ...]]] = {
-    CopyOutcome.DIES: (
+    CopyOutcome.EXITS: (
         "broken-acl-znode",
         "broken-config-znode",
         "broken-delegation-token-znode",

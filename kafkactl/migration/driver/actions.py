@@ -81,8 +81,8 @@ def put_file(world: MigrationPort, place: Place, content: bytes, *, before: byte
     evidence = {"sha_before": old, "sha_after": new}
     if old == new:
         return Applied(evidence=evidence)
-    told = f"put the {place.phase} file of {place.name} in its place: {copy or 'sha256 ' + new}"
-    request = _request(place, Verb.PUT_CONFIG, told, text=content, sha_before=old, sha_after=new, copy=copy)
+    instruction = f"put the {place.phase} file of {place.name} in its place: {copy or 'sha256 ' + new}"
+    request = _request(place, Verb.PUT_CONFIG, instruction, text=content, sha_before=old, sha_after=new, copy=copy)
     run = world.ask(request)
     if run.end is HookEnd.CHANGED_MEANWHILE:
         return Applied(finding=_edited(place), evidence=evidence)
@@ -132,7 +132,7 @@ def stop(world: MigrationPort, place: Place, *, patience: MigrationWaitPolicy, w
         if until.passed:
             return Applied(finding=_did_nothing(place) if listens else _still_runs(place), evidence=applied.evidence)
         waits(f"the process of {place.name} to end", "its port still takes connections" if listens else "it exists")
-        world.clock.sleep_ms(patience.look_every_ms)
+        world.clock.sleep_ms(patience.observe_every_ms)
     return applied
 
 
@@ -162,9 +162,9 @@ def is_running(world: MigrationPort, place: Place) -> bool | None:
 
 def format_disk(world: MigrationPort, place: Place, *, cluster_id: str, release: str, flags: Iterable[str]) -> Applied:
     """Format a controller's disk, and nothing where it is formatted so already: the hook looks after that."""
-    told = f"format {place.name} with its own file, for cluster {cluster_id} and release {release}"
+    instruction = f"format {place.name} with its own file, for cluster {cluster_id} and release {release}"
     request = _request(
-        place, Verb.FORMAT, told, cluster_id=cluster_id, release=release, format_flags=tuple(flags)
+        place, Verb.FORMAT, instruction, cluster_id=cluster_id, release=release, format_flags=tuple(flags)
     )  # fmt: skip
     return _asked_or_done(place, Verb.FORMAT, world.ask(request))
 
@@ -173,9 +173,11 @@ def wipe_disk(world: MigrationPort, place: Place, *, metadata_dir: str, cluster_
     """Put the metadata log of a stopped node out of the way; `cluster_id` is whose it has to be."""
     if (running := is_running(world, place)) or (running is None and world.listens(place.node)):
         return Applied(finding=_still_runs(place))
-    told = f"move {metadata_dir} of {place.name} out of the way: the next try needs empty disks"
+    instruction = f"move {metadata_dir} of {place.name} out of the way: the next try needs empty disks"
     return _asked_or_done(
-        place, Verb.WIPE, world.ask(_request(place, Verb.WIPE, told, metadata_dir=metadata_dir, cluster_id=cluster_id))
+        place,
+        Verb.WIPE,
+        world.ask(_request(place, Verb.WIPE, instruction, metadata_dir=metadata_dir, cluster_id=cluster_id)),
     )
 
 
@@ -236,7 +238,7 @@ def verified_gone(
         if until.passed:
             return alive[0]
         waits("every controller to be gone", alive[0].message)
-        world.clock.sleep_ms(patience.look_every_ms)
+        world.clock.sleep_ms(patience.observe_every_ms)
     world.clock.sleep_ms(min(patience.apart_ms, 3_000))
     return next(iter(controllers_alive(world, every)), None)
 
@@ -318,21 +320,21 @@ def _vanishes(world: MigrationPort, path: str, patience: MigrationWaitPolicy, wa
         if until.passed:
             return False
         waits(f"the ZooKeeper session of the stopped broker to end ({path} to go)", f"{path} is there")
-        world.clock.sleep_ms(min(patience.look_every_ms, 1_000))
+        world.clock.sleep_ms(min(patience.observe_every_ms, 1_000))
     return True
 
 
 # --- hooks ----------------------------------------------------------------------------------------------------------
 
 
-def _request(place: Place, verb: Verb, told: str, *, text: bytes = b"", **extra: Value) -> Request:
+def _request(place: Place, verb: Verb, instruction: str, *, text: bytes = b"", **extra: Value) -> Request:
     return Request(
-        verb=verb, node=place.node, phase=place.phase, seq=place.seq, told=told, text=text, extra=extra
+        verb=verb, node=place.node, phase=place.phase, seq=place.seq, instruction=instruction, text=text, extra=extra
     )  # fmt: skip
 
 
-def _one(world: MigrationPort, place: Place, verb: Verb, told: str) -> Applied:
-    return _asked_or_done(place, verb, world.ask(_request(place, verb, told)))
+def _one(world: MigrationPort, place: Place, verb: Verb, instruction: str) -> Applied:
+    return _asked_or_done(place, verb, world.ask(_request(place, verb, instruction)))
 
 
 def _asked_or_done(place: Place, verb: Verb, run: HookRun) -> Applied:
@@ -355,7 +357,7 @@ def _failed(place: Place, verb: Verb, run: HookRun) -> Finding:
     return blocker(
         _IDS.get(run.end, "hook-failed"),
         place.name,
-        f"the hook {verb} of {place.name} did not do it: {run.told}",
+        f"the hook {verb} of {place.name} did not do it: {run.message}",
         "Correct it, then run the same command again: it observes first and continues from the observed state.",
         verb=verb.value,
         exit_code=run.exit_code,

@@ -19,7 +19,7 @@ from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.plan.step import Move, Progress, Step
 from kafkactl.migration.render.facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, cluster_facts, node_file
-from kafkactl.migration.render.folder import FromFolder, from_folder, told_of
+from kafkactl.migration.render.folder import FromFolder, difference_text, from_folder
 from kafkactl.migration.render.hand_edits import HandEdit, HandEdits, edit_finding, hand_edit
 from kafkactl.migration.render.node import render
 
@@ -36,7 +36,7 @@ class Kept(Protocol):
     """A journal, open for a run or only looked into."""
 
     @property
-    def memory(self) -> JournalState:
+    def recorded(self) -> JournalState:
         """What it remembers."""
         ...
 
@@ -72,7 +72,7 @@ class RenderedFiles:
     @property
     def folder(self) -> str | None:
         """The folder of `migrate render` whose files are used; None where the driver renders them itself."""
-        return self._rendered if self._rendered is not None else self._journal.memory.rendered
+        return self._rendered if self._rendered is not None else self._journal.recorded.rendered
 
     def content(
         self, node: InventoryNode, phase: str, current: bytes | None, _observation: Observation
@@ -136,8 +136,12 @@ class RenderedFiles:
         the operator: where the files come from, and what of them is not as rendered.
         """
         lines = [_RENDERED if self.folder is None else f"files: those of {self.folder}"]
-        lines += [told_of(file) for file in self._of_the_folder(steps) if isinstance(file, FromFolder) and file.differs]
-        if self._rendered is not None and self._rendered != journal.memory.rendered:
+        lines += [
+            difference_text(file)
+            for file in self._of_the_folder(steps)
+            if isinstance(file, FromFolder) and file.differs
+        ]
+        if self._rendered is not None and self._rendered != journal.recorded.rendered:
             journal.append("rendered", {"folder": self._rendered})
         for edit in self._seen_edits(seen):
             if edit_finding(edit, self._edits) is not None:
@@ -159,7 +163,7 @@ class RenderedFiles:
 
     def keep_originals(self, journal: DriverJournal) -> None:
         """Every node's own file, before the first of them is changed."""
-        known = journal.memory.originals or {}
+        known = journal.recorded.originals or {}
         for node in self._inventory.nodes:
             if node.name in known:
                 continue
@@ -182,7 +186,7 @@ class RenderedFiles:
                 yield owner, text
 
     def _original(self, node: InventoryNode, current: bytes | None) -> bytes | None:
-        known = self._journal.memory.originals or {}
+        known = self._journal.recorded.originals or {}
         if node.name in known:
             return self._journal.kept(known[node.name])
         if current is None:
@@ -192,7 +196,7 @@ class RenderedFiles:
 
 def hand_edits_seen(inventory: Inventory, journal: Kept, seen: Observation) -> tuple[HandEdit, ...]:
     """The files that were edited since the driver read or wrote them, by an observation; none without a migration."""
-    if not journal.memory.is_under_way:
+    if not journal.recorded.is_under_way:
         return ()
     found = []
     for node in inventory.nodes:
@@ -222,18 +226,18 @@ def edit_of(inventory: Inventory, journal: Kept, node: InventoryNode, current: b
 
     A file as it would be rendered is none, whatever its origin. Raises InputError `kept-file-damaged`.
     """
-    memory = journal.memory
-    own = (memory.originals or {}).get(node.name)
-    if own is None or apply.sha256(current) in (own, *memory.files.get(node.name, ())):
+    recorded = journal.recorded
+    own = (recorded.originals or {}).get(node.name)
+    if own is None or apply.sha256(current) in (own, *recorded.files.get(node.name, ())):
         return None
-    files = [journal.kept(entry) for entry in memory.files.get(node.name, ())]
+    files = [journal.kept(entry) for entry in recorded.files.get(node.name, ())]
     known = [*_renderings(inventory, journal, node), *files]
     return hand_edit(node.name, current, known=known, original=journal.kept(own))
 
 
 def _renderings(inventory: Inventory, journal: Kept, node: InventoryNode) -> Iterator[bytes]:
     """A node's file for each phase, as far as the journal has what they are made of."""
-    kept = journal.memory.originals or {}
+    kept = journal.recorded.originals or {}
     files = [_file(node, journal.kept(kept[node.name])) for node in inventory.nodes if node.name in kept]
     facts = cluster_facts(files)
     mine = next(file for file in files if (file.id, file.role) == (node.id, node.role))

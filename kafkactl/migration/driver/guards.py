@@ -62,7 +62,7 @@ _OF_A_STOP: Final = frozenset(
 _WAITED_FOR: Final = frozenset({"under-replicated-partitions"})
 _FINALIZE: Final = "finalize"
 _COPIED: Final = ("kraft", _FINALIZE)
-_LOOKS: Final = {_FINALIZE: 3}
+_OBSERVATIONS_NEEDED: Final = {_FINALIZE: 3}
 _HOPELESS: Final = frozenset({"claim-interrupted", "kraft-controller-left-over"})
 _STRAYS: Final = "X-5.2"
 OF_ITS_OWN: Final = frozenset({"rollback-needs-controller-epoch"})
@@ -74,7 +74,7 @@ _SEEN_ONCE: Final = "condition-not-confirmed"  # the driver counts its own looks
 class Guard(Protocol):
     """What a driver asks before it takes a step."""
 
-    def looks_needed(self, route: StepPlan, step: Step) -> int:
+    def observations_needed(self, route: StepPlan, step: Step) -> int:
         """In how many looks, one after the other, nothing may stand in the way."""
         ...
 
@@ -96,7 +96,7 @@ class Guard(Protocol):
 class NoGuard:
     """For the rollback, whose plan says itself when it may not be gone."""
 
-    def looks_needed(self, _route: StepPlan, _step: Step) -> int:
+    def observations_needed(self, _route: StepPlan, _step: Step) -> int:
         """One."""
         return 1
 
@@ -123,7 +123,7 @@ class BackGuard:
         self._crew = crew
         self._is_ready = False
 
-    def looks_needed(self, _route: StepPlan, _step: Step) -> int:
+    def observations_needed(self, _route: StepPlan, _step: Step) -> int:
         """One: the plan itself is made again after every step."""
         return 1
 
@@ -168,10 +168,10 @@ class ForwardGuard:
         self._passed: set[str] = set()
         self._files_settled = False
 
-    def looks_needed(self, route: StepPlan, step: Step) -> int:
+    def observations_needed(self, route: StepPlan, step: Step) -> int:
         """More than one at a milestone, once a run for each of them; most before what cannot be undone."""
         name = milestone(route, step)
-        return 1 if name is None or name in self._passed else _LOOKS.get(name, 2)
+        return 1 if name is None or name in self._passed else _OBSERVATIONS_NEEDED.get(name, 2)
 
     def objections(
         self, seen: Observation, earlier: Observation | None, route: StepPlan, step: Step
@@ -181,7 +181,7 @@ class ForwardGuard:
             return risks
         if not self._files_settled and (files := self._crew.files.objections(seen, route.steps)):
             return files
-        is_milestone = self.looks_needed(route, step) > 1
+        is_milestone = self.observations_needed(route, step) > 1
         if not is_milestone and step.action in _MENDING:
             return ()
         found = [

@@ -149,7 +149,7 @@ class DriverJournal(Journal, Protocol):
         ...
 
     @property
-    def memory(self) -> JournalState:
+    def recorded(self) -> JournalState:
         """What the entries say of the last migration."""
         ...
 

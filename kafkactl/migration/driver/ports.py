@@ -22,13 +22,13 @@ from kafkactl.migration.zktree.znode import Znode
 
 @frozen
 class Request:
-    """One thing asked of a node by its hook. `text` goes by stdin; `told` is for an operator where there is no hook."""
+    """One thing asked of a node by its hook. `text` goes by stdin; `instruction` is for an operator, without a hook."""
 
     verb: Verb
     node: int
     phase: str
     seq: int
-    told: str
+    instruction: str
     text: bytes = field(default=b"", repr=False)
     extra: Mapping[str, Value] = field(default_factory=dict)
 
@@ -126,14 +126,14 @@ class MigrationPort(Protocol):
 class MigrationWaitPolicy:
     """How long the driver waits, in milliseconds.
 
-    `apart`: between the two looks that a gate has to pass. `look_every`: between looks while a gate is closed. `gate`:
+    `apart`: between the two observations that a gate has to pass. `observe_every`: while a gate is closed. `gate`:
     for a gate after a hook that says done. `operator`: for one that waits for the operator. `copy`: for the copy.
     `settle`: for what stops a step and may pass. `gone`: for a process to be gone. `znode`: for
     ZooKeeper to do its part (end the session of a killed process).
     """
 
     apart_ms: int = 10_000
-    look_every_ms: int = 2_000
+    observe_every_ms: int = 2_000
     gate_ms: int = 600_000
     operator_ms: int = 24 * 3_600_000
     copy_ms: int = 600_000

@@ -19,7 +19,7 @@ from kafkactl.migration.plan.step import File, Move, Progress, Step
 from kafkactl.migration.state.names import State
 
 
-class WayBack:
+class RollbackRoute:
     """`plan_rollback`, with what the journal remembers: the same list that `rollback --dry-run` shows."""
 
     def __init__(self, inventory: Inventory, *, accepted: frozenset[str] = frozenset()) -> None:
@@ -27,30 +27,30 @@ class WayBack:
         self._accepted = accepted
         self.goal = BACK
 
-    def __call__(self, seen: Observation, memory: JournalState) -> StepPlan:
+    def __call__(self, seen: Observation, recorded: JournalState) -> StepPlan:
         """The route from what is seen."""
-        found = plan_rollback(seen, self._inventory, accepted=self._accepted, remembered=remembered_of(memory))
+        found = plan_rollback(seen, self._inventory, accepted=self._accepted, remembered=remembered_of(recorded))
         return StepPlan(outcome=found.outcome, state=found.state.value, steps=found.steps, findings=found.findings)
 
 
-def remembered_of(memory: JournalState) -> Remembered:
+def remembered_of(recorded: JournalState) -> Remembered:
     """What of a journal the plans ask for."""
     return Remembered(
-        goes_back=memory.goal == BACK,
-        begun=frozenset(target for action, target in memory.unfinished if action == Move.RESTART_NODE),
-        wiped=frozenset(target for action, target in memory.done if action == Move.WIPE_DISK),
-        waited=any(action == Move.WAIT_ZOOKEEPER_CONTROLLER for action, _ in memory.unfinished),
+        goes_back=recorded.goal == BACK,
+        begun=frozenset(target for action, target in recorded.unfinished if action == Move.RESTART_NODE),
+        wiped=frozenset(target for action, target in recorded.done if action == Move.WIPE_DISK),
+        waited=any(action == Move.WAIT_ZOOKEEPER_CONTROLLER for action, _ in recorded.unfinished),
     )
 
 
-class WayForward:
+class ForwardRoute:
     """`plan_forward`, up to the point of no return or, for `finalize`, over it."""
 
     def __init__(self, inventory: Inventory, *, finalize: bool = False) -> None:
         self._inventory = inventory
         self._finalize = finalize
 
-    def __call__(self, seen: Observation, memory: JournalState) -> StepPlan:
+    def __call__(self, seen: Observation, recorded: JournalState) -> StepPlan:
         """The route from what is seen."""
         found = plan_forward(seen, self._inventory)
         if found.outcome is Outcome.REFUSED:
@@ -58,7 +58,7 @@ class WayForward:
         steps = tuple(step for step in found.steps if self._finalize or step.phase is not State.M10)
         if not any(step.action is Move.RESTART_NODE and step.state is Progress.PENDING for step in steps):
             files = {NodeRole.BROKER: File.KRAFT, NodeRole.CONTROLLER: File.FINAL}
-            steps = (*steps, *started_again(self._inventory, seen, remembered_of(memory), files))
+            steps = (*steps, *started_again(self._inventory, seen, remembered_of(recorded), files))
         is_left = any(step.state is Progress.PENDING for step in steps)
         return StepPlan(
             outcome=Outcome.PLANNED if is_left else Outcome.NOTHING_TO_DO,

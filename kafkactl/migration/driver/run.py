@@ -26,8 +26,8 @@ from kafkactl.migration.driver.ports import DoneStep, RunResult
 from kafkactl.migration.driver.routes import prepares_quorum
 from kafkactl.migration.driver.steps import (
     ACTS,
-    SEEN_BY_THEMSELVES,
-    SEEN_TWICE_ALREADY,
+    CONFIRMED_ALREADY,
+    WITHOUT_OBSERVATION,
     RunContext,
     StepPlan,
     phase_of,
@@ -140,7 +140,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
                 if not self.run.began or away.passed:
                     raise
                 self._wait_for_zookeeper(error)
-        route = self.way.plan(seen, context.journal.memory)
+        route = self.way.plan(seen, context.journal.recorded)
         if route.state != self.state:
             context.tell(Event(kind="state", text=self._state_words(route), state=route.state))
             self.first = self.first or route.state
@@ -163,7 +163,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
 
     def _wait_for_zookeeper(self, error: UnreachableError) -> None:
         self._wait("ZooKeeper to answer again", error.message)
-        self.context.world.clock.sleep_ms(self.context.patience.look_every_ms)
+        self.context.world.clock.sleep_ms(self.context.patience.observe_every_ms)
 
     # --- planning ---
 
@@ -203,9 +203,9 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
 
     def resume(self, seen: Observed) -> Observed | End:
         """What an earlier run left open is settled by what is observed, once the next step begins."""
-        memory = self.context.journal.memory
-        self._earlier = memory.pending
-        if not self.way.accept_observed and (stop := disagreement(memory, seen.route.state, seen.seen)) is not None:
+        recorded = self.context.journal.recorded
+        self._earlier = recorded.pending
+        if not self.way.accept_observed and (stop := disagreement(recorded, seen.route.state, seen.seen)) is not None:
             return self.run.refused((stop, *seen.route.findings), None)
         return seen
 
@@ -216,7 +216,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             return ready
         lost = self.watch.lock_lost()
         silent = self.watch.fell_silent(ready.seen.seen, ready.step)
-        if lost is None and silent is not None and self.watch.may_look_again(silent):
+        if lost is None and silent is not None and self.watch.may_observe_again(silent):
             return None
         if found := lost or silent:
             return self.run.refused((*ready.plan.findings, found), ready.seen)
@@ -229,7 +229,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         clock, patience, step = self.context.world.clock, self.context.patience, self.step_of(plan)
         until = Deadline.after(patience.settle_ms if self.run.began else 2 * patience.apart_ms, clock)
         found = self.guard.objections(seen.seen, None, seen.route, step)
-        needed = self.guard.looks_needed(seen.route, step)
+        needed = self.guard.observations_needed(seen.route, step)
         times = 0 if found else 1
         while times < needed:
             if found and until.passed:
@@ -286,7 +286,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
     def send(self, ready: Ready, seq: int) -> Applied:
         """The action, unless a node that an earlier run started comes up automatically."""
         step: Step = ready.step
-        came_up = self._comes_up(step, self.context.journal.memory.starting.get((step.target, phase_of(step))))
+        came_up = self._comes_up(step, self.context.journal.recorded.starting.get((step.target, phase_of(step))))
         if isinstance(came_up, Finding):
             return Applied(finding=came_up)
         if came_up:
@@ -331,8 +331,8 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             left_ms = boot_left_ms(context, step, context.place(step, context.journal.next_seq), up_ms)
         if left_ms <= 0:
             return False
-        told = f"{step.target} was started {up_ms // 1000} s ago by an earlier run and is booting: its gate is awaited"
-        context.tell(Event(kind="note", text=told, state=self.state))
+        text = f"{step.target} was started {up_ms // 1000} s ago by an earlier run and is booting: its gate is awaited"
+        context.tell(Event(kind="note", text=text, state=self.state))
         problem = self._gate(step, asked=False, limit_ms=left_ms)
         return problem is None or (False if problem.id == "step-not-confirmed" else problem)
 
@@ -358,7 +358,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
     def _gate(self, step: Step, *, asked: bool, limit_ms: int | None = None) -> Finding | None:
         """Wait until a step's gate was seen open twice; the reason where it stays closed."""
         key = (step.action.value, step.target)
-        if key[0] in SEEN_BY_THEMSELVES or is_blind(self.context, step, asked=asked):
+        if key[0] in WITHOUT_OBSERVATION or is_blind(self.context, step, asked=asked):
             self.seen_done.add(key)
             return None
         patience, clock = self.context.patience, self.context.world.clock
@@ -378,11 +378,11 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
                 return found[0]
             if (strays := new_strays(seen, step)) is not None:
                 return strays
-            told = found or ([] if stuck is None else [stuck])
-            closed = tuple(finding.message for finding in told) or why_closed(self.context, step, route, seen)
+            findings = found or ([] if stuck is None else [stuck])
+            closed = tuple(finding.message for finding in findings) or why_closed(self.context, step, route, seen)
             if not closed:
                 opened_ms = clock.now_ms() if opened_ms is None else opened_ms
-                if clock.now_ms() - opened_ms >= patience.apart_ms or key[0] in SEEN_TWICE_ALREADY:
+                if clock.now_ms() - opened_ms >= patience.apart_ms or key[0] in CONFIRMED_ALREADY:
                     return None
                 clock.sleep_ms(patience.apart_ms - (clock.now_ms() - opened_ms))
                 continue
@@ -390,7 +390,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
             if until.passed:
                 return gate_stays_closed(step, closed, asked=asked)
             self._wait(f"{step.action} {step.target} to be seen done ({step.gate})", closed[0])
-            clock.sleep_ms(patience.look_every_ms)
+            clock.sleep_ms(patience.observe_every_ms)
 
     def _hopeless(self, seen: Observation, route: StepPlan, before: str | None) -> Finding | None:
         """What no gate opens behind if it lasts for a minute, in which a process supervisor may start it.

@@ -207,7 +207,7 @@ def _follows(crew: RunContext, step: Step, _seq: int, _seen: Observation) -> App
         else:
             seen = f"{step.target} names {_broker(named)}, /controller is held by {_broker(holder)}"
         crew.waits(f"{step.target} to name the broker that holds /controller", seen)
-        world.clock.sleep_ms(crew.patience.look_every_ms)
+        world.clock.sleep_ms(crew.patience.observe_every_ms)
 
 
 def _broker(id: int | None) -> str:
@@ -261,11 +261,11 @@ ACTS: Final[Mapping[str, Act]] = {
     "wipe-disk": _wipe,
 }
 
-SEEN_BY_THEMSELVES: Final = frozenset({"wait-broker-follows-controller", "wipe-disk"})
+WITHOUT_OBSERVATION: Final = frozenset({"wait-broker-follows-controller", "wipe-disk"})
 """Actions whose end no observation may show: what they looked at themselves has to do, and the start behind them."""
 
 
-SEEN_TWICE_ALREADY: Final = frozenset(
+CONFIRMED_ALREADY: Final = frozenset(
     {
         "put-config",
         "restore-config",

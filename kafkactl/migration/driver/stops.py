@@ -19,7 +19,7 @@ _CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops al
 # Nothing shows these from outside, or not yet: what is planned and formatted is not started.
 _EARLY: Final = frozenset({"M0", "M1", "M2"})
 # From these the next ones follow automatically.
-_BY_ITSELF: Final = frozenset({"M4L", "M5", "M8", "M9", "M10"})
+_PASSED_AUTOMATICALLY: Final = frozenset({"M4L", "M5", "M8", "M9", "M10"})
 
 STOP_AT_ONCE: Final = frozenset(
     {
@@ -56,18 +56,22 @@ def moved_by_another(goal: str, before: str, now: str) -> RefusedError:
     )
 
 
-def disagreement(memory: JournalState, observed: str, seen: Observation) -> Finding | None:
+def disagreement(recorded: JournalState, observed: str, seen: Observation) -> Finding | None:
     """The journal and the cluster tell different stories, and no step that was on its way explains it."""
-    remembered = memory.state
-    if remembered is None or not memory.is_under_way or remembered == observed or {remembered, observed} <= _EARLY:
+    remembered = recorded.state
+    if remembered is None or not recorded.is_under_way or remembered == observed or {remembered, observed} <= _EARLY:
         return None
     places = [_place(remembered), _place(observed)]
     if None in places:
         return None  # a broken situation is reported by the plan
     before, now = (int(place) for place in places if place is not None)
-    if memory.pending is not None or memory.failed is not None or (now > before and remembered in _BY_ITSELF):
+    if (
+        recorded.pending is not None
+        or recorded.failed is not None
+        or (now > before and remembered in _PASSED_AUTOMATICALLY)
+    ):
         return None
-    rows = list(_rows(memory, remembered, observed, seen))
+    rows = list(_rows(recorded, remembered, observed, seen))
     table = "; ".join(f"{row['what']}: journal {row['journal']}, observed {row['observed']}" for row in rows)
     return blocker(
         "journal-and-cluster-disagree",
@@ -84,13 +88,13 @@ def _place(state: str) -> int | None:
         return None
 
 
-def _rows(memory: JournalState, remembered: str, observed: str, seen: Observation) -> Iterator[dict[str, Any]]:
+def _rows(recorded: JournalState, remembered: str, observed: str, seen: Observation) -> Iterator[dict[str, Any]]:
     yield {"what": "state", "journal": remembered, "observed": observed}
-    pending = memory.pending
+    pending = recorded.pending
     if pending is not None:
         yield {"what": "under way", "journal": f"{pending.action} {pending.target}", "observed": None}
     for node in seen.nodes:
-        last = [step for step in memory.done if step[1] == node.name]
+        last = [step for step in recorded.done if step[1] == node.name]
         mode = None if node.mode is None else node.mode.value
         yield {"what": node.name, "journal": last[-1][0] if last else None, "observed": mode}
 

@@ -42,7 +42,7 @@ class StepWatch:
                 if error.id not in AWAY or away.passed:
                     return error_finding("migration", error)
                 crew.tell(Event(kind="wait", text="ZooKeeper to answer again", seen=error.message))
-                crew.world.clock.sleep_ms(crew.patience.look_every_ms)
+                crew.world.clock.sleep_ms(crew.patience.observe_every_ms)
             else:
                 return None
 
@@ -64,12 +64,12 @@ class StepWatch:
             step=f"{step.action} {step.target}",
         )
 
-    def may_look_again(self, silent: Finding) -> bool:
+    def may_observe_again(self, silent: Finding) -> bool:
         """Whether there is time for another look, which shows more; a while is waited first."""
         clock, patience = self._crew.world.clock, self._crew.patience
         self._silent_until = self._silent_until or Deadline.after(patience.settle_ms, clock)
         if self._silent_until.passed:
             return False
         self._crew.tell(Event(kind="wait", text=f"{silent.subject} to answer again", seen=silent.message))
-        clock.sleep_ms(patience.look_every_ms)
+        clock.sleep_ms(patience.observe_every_ms)
         return True

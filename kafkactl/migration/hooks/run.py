@@ -22,13 +22,13 @@ class HookEnd(StrEnum):
 
 @frozen
 class HookRun:
-    """What came of a hook: `stdout` as it was, cut at a bound (`truncated`); `told` is for people, without secrets."""
+    """The result of a hook: `stdout`, cut at a bound (`truncated`), and a `message` for people, without secrets."""
 
     end: HookEnd
     exit_code: int | None = None
     stdout: bytes = b""
     truncated: bool = False
-    told: str = ""
+    message: str = ""
     attempts: int = 1
     elapsed_ms: int = 0
 
@@ -42,7 +42,7 @@ class HookRun:
         return {
             "end": self.end.value,
             "exit_code": self.exit_code,
-            "told": self.told,
+            "told": self.message,
             "attempts": self.attempts,
             "elapsed_ms": self.elapsed_ms,
             "stdout_bytes": len(self.stdout),

@@ -174,24 +174,24 @@ def parse_observation(data: bytes, *, file: str) -> tuple[RawObservation, tuple[
     Raises InputError `invalid-observation` for anything but JSON of this kind, `unsupported-observation-version`.
     """
     table = _parsed(data, file)
-    reading = _Reading(file)
-    reading.check_count(table.get("nodes"), "nodes")
-    reading.check_count(table.get("findings"), "findings")
-    zookeeper = reading.table(table, "zookeeper", "") or {}
-    nodes = reading.nodes(table.get("nodes"))
+    reader = _FieldReader(file)
+    reader.check_count(table.get("nodes"), "nodes")
+    reader.check_count(table.get("findings"), "findings")
+    zookeeper = reader.table(table, "zookeeper", "") or {}
+    nodes = reader.nodes(table.get("nodes"))
     raw = RawObservation(
-        time_ms=reading.value(table, "time_ms", "", read_whole) or 0,
-        cluster_id=reading.value(table, "cluster_id", "", read_text),
-        connect=reading.value(zookeeper, "connect", "zookeeper.", read_text),
-        chroot=reading.value(zookeeper, "chroot", "zookeeper.", read_text),
-        zxid_before=reading.value(zookeeper, "zxid_before", "zookeeper.", read_whole),
-        zxid_after=reading.value(zookeeper, "zxid_after", "zookeeper.", read_whole),
-        servers=reading.value(zookeeper, "members", "zookeeper.", read_servers),
-        lock=reading.value(zookeeper, "driver_lock", "zookeeper.", read_lock),
+        time_ms=reader.value(table, "time_ms", "", read_whole) or 0,
+        cluster_id=reader.value(table, "cluster_id", "", read_text),
+        connect=reader.value(zookeeper, "connect", "zookeeper.", read_text),
+        chroot=reader.value(zookeeper, "chroot", "zookeeper.", read_text),
+        zxid_before=reader.value(zookeeper, "zxid_before", "zookeeper.", read_whole),
+        zxid_after=reader.value(zookeeper, "zxid_after", "zookeeper.", read_whole),
+        servers=reader.value(zookeeper, "members", "zookeeper.", read_servers),
+        lock=reader.value(zookeeper, "driver_lock", "zookeeper.", read_lock),
         nodes=nodes,
-        findings=reading.told(table.get("findings")),
+        findings=reader.saved_findings(table.get("findings")),
     )
-    return raw, tuple(reading.findings)
+    return raw, tuple(reader.findings)
 
 
 def _parsed(data: bytes, file: str) -> Mapping[str, Any]:
@@ -208,7 +208,7 @@ def _parsed(data: bytes, file: str) -> Mapping[str, Any]:
     return table
 
 
-class _Reading:
+class _FieldReader:
     """Takes fields out of tables; what cannot be read is unknown and noted."""
 
     def __init__(self, file: str) -> None:
@@ -248,7 +248,7 @@ class _Reading:
     def table(self, table: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any] | None:
         return self.value(table, name, where, read_table)
 
-    def told(self, value: object) -> tuple[Finding, ...]:
+    def saved_findings(self, value: object) -> tuple[Finding, ...]:
         """What the observer had to say, in the one shape of findings."""
         if value is not None and not isinstance(value, list):
             self.note("findings", "list")
@@ -285,8 +285,8 @@ class _Reading:
             self.note(where, "node with an id and the role broker or controller")
             return None
         at = f"{where}."
-        told = table.get("describe_quorum")
-        quorum = told if isinstance(told, dict) and "error" in told else {}
+        answer = table.get("describe_quorum")
+        quorum = answer if isinstance(answer, dict) and "error" in answer else {}
         return RawNode(
             id=id,
             role=role,

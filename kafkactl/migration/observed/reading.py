@@ -56,9 +56,9 @@ def observation_of(
     found = [*raw.findings, *findings]
     nodes = []
     for read in sorted(raw.nodes, key=lambda node: (node.role.value, node.id)):  # a file may have them in any order
-        node, troubles = node_seen(read)
+        node, findings = node_seen(read)
         nodes.append(node)
-        found += troubles
+        found += findings
     every = None if znodes is None else tuple(znodes)
     chroot = chroot_seen(raw, () if every is None else (znode.path for znode in every))
     tree = None if every is None else _tree(every, chroot, found)
@@ -79,8 +79,8 @@ def observation_of(
     )
     quorum = observation.quorum
     committed = None if quorum is None else quorum.high_watermark
-    told = {id: log if committed is None else changed(log, high_watermark=committed) for id, log in known.items()}
-    return changed(observation, logs=told, findings=tuple(found))
+    bounded = {id: log if committed is None else changed(log, high_watermark=committed) for id, log in known.items()}
+    return changed(observation, logs=bounded, findings=tuple(found))
 
 
 def chroot_seen(raw: RawObservation, paths: Iterable[str]) -> str | None:
@@ -189,16 +189,16 @@ def _decoded(answer: RawAnswer | None, request: str, name: str, findings: list[F
     try:
         body, end = decode_message(message(f"{request}Response"), answer.version, answer.body)
         rest = len(answer.body) - end
-        trouble = f"{rest} bytes follow the answer" if rest else None
+        reason = f"{rest} bytes follow the answer" if rest else None
     except DecodeError as error:
-        trouble = str(error)
-    if trouble is None:
+        reason = str(error)
+    if reason is None:
         return body
     findings.append(
         warning(
             "node-answer-unreadable",
             name,
-            f"the answer of {name} to {request} cannot be read, so its content is unknown: {trouble}",
+            f"the answer of {name} to {request} cannot be read, so its content is unknown: {reason}",
             request=request,
             version=answer.version,
         )

@@ -16,7 +16,7 @@ from kafkactl.frozen import changed
 from kafkactl.metadata.image.redact import (
     PEM_BEGIN,
     REDACTED,
-    goes_on_as_block,
+    continues_block,
     is_defined_setting,
     is_secret_setting,
     is_secret_text,
@@ -72,7 +72,7 @@ def _lines(lines: Sequence[tuple[str, str]], entries: dict[int, Entry]) -> Itera
             yield f"{REDACTED if in_block else _key(lines[at][0])}={REDACTED}{''.join(ends)}"
         else:
             yield from (content + end for content, end in lines[at:behind])
-        in_block = goes_on_as_block(raw, is_in_block=in_block)
+        in_block = continues_block(raw, is_in_block=in_block)
         at = behind
 
 

@@ -9,7 +9,7 @@ from kafkactl.migration.observed.observation import Mode, NodeRole
 from kafkactl.migration.plan.order import roll_order
 from kafkactl.migration.plan.step import Barrier, File, Move, Progress, Step
 from kafkactl.migration.state.brokers import BrokerEvidence
-from kafkactl.migration.state.evidence import Evidence, Holder, Memory
+from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder
 from kafkactl.migration.state.names import State
 
 
@@ -59,7 +59,9 @@ def entering_steps(e: Evidence) -> Iterator[Step]:
 
 def copy_step(e: Evidence) -> Step:
     """M5: nothing to do but to look."""
-    copied = e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.KRAFT and e.memory is Memory.COPIED
+    copied = (
+        e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.KRAFT and e.copy_marker is CopyMarker.COPIED
+    )
     return Step(
         action=Move.WAIT_COPY,
         target="controllers",

@@ -27,11 +27,11 @@ def expected_copy(evidence: Evidence, state: State) -> CopyForecast | None:
     is_before = state is State.COPY_CRASHED or (state.place is not None and state.place <= (State.M5.place or 0))
     if evidence.tree is None or not is_before:
         return None
-    told = {node.kafka_version for node in evidence.observation.nodes if node.kafka_version}
-    version = min((version for text in told for version in _known(text)), default=newest_with_zookeeper().version)
-    rules, told_of_release = rules_seen(version)
+    versions = {node.kafka_version for node in evidence.observation.nodes if node.kafka_version}
+    version = min((version for text in versions for version in _known(text)), default=newest_with_zookeeper().version)
+    rules, release_findings = rules_seen(version)
     return forecast_copy(
-        evidence.tree, rules, secrets=shown_secrets(evidence.observation.controllers), findings=told_of_release
+        evidence.tree, rules, secrets=shown_secrets(evidence.observation.controllers), findings=release_findings
     )
 
 

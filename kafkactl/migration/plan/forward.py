@@ -23,13 +23,13 @@ from kafkactl.migration.plan.rollback import rollback_of, wipes
 from kafkactl.migration.plan.step import Barrier, File, Move, Progress, Step, Way
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import Situation, situation_of
+from kafkactl.migration.state.table import ObservedState, state_of_evidence
 from kafkactl.migration.state.unknown import several_clusters
 
 _RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
 # Started again on its old disk, a controller continues with the old log: a split brain within seconds.
 _FATAL_LEFTOVERS: Final = frozenset({"controller-disk-left-over", "migration-znode-left-over"})
-_BY_THE_WAY_BACK: Final = (
+_ROLLBACK_STATES: Final = (
     State.STALE_MIGRATION,
     State.STALE_CONTROLLER,
     State.QUORUM_WITHOUT_MIGRATION_FLAG,
@@ -52,58 +52,54 @@ _STAGES: Final[tuple[tuple[State, _Steps], ...]] = (
 def plan_forward(observation: Observation, inventory: Inventory | None = None) -> Way:
     """The forward plan from what was observed. Never raises for what it holds; the gates are not part of it."""
     evidence = evidence_of(observation)
-    return forward_of(evidence, situation_of(evidence), inventory)
+    return forward_of(evidence, state_of_evidence(evidence), inventory)
 
 
-def forward_of(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> Way:
+def forward_of(e: Evidence, observed: ObservedState, inventory: Inventory | None = None) -> Way:
     """The same from evidence that was gathered already."""
     findings = (
-        *(_repairable(finding, situation, e) for finding in situation.findings),
+        *(_repairable(finding, observed, e) for finding in observed.findings),
         *(
             changed(finding, severity=Severity.BLOCKER)
-            for finding in situation.leftovers
+            for finding in observed.leftovers
             if finding.id in _FATAL_LEFTOVERS
         ),
-        *_unnamed(e, situation, inventory),
+        *_unnamed(e, observed, inventory),
     )
     if blockers(findings):
-        return Way(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=findings)
-    steps = tuple(changed(step, number=number) for number, step in enumerate(_steps(e, situation, inventory), start=1))
+        return Way(outcome=Outcome.REFUSED, state=observed.state, steps=(), findings=findings)
+    steps = tuple(changed(step, number=number) for number, step in enumerate(_steps(e, observed, inventory), start=1))
     if all(step.state is Progress.DONE for step in steps):
-        return Way(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
+        return Way(outcome=Outcome.NOTHING_TO_DO, state=observed.state, steps=(), findings=findings)
     return Way(
         outcome=Outcome.PLANNED,
-        state=situation.state,
+        state=observed.state,
         steps=steps,
         findings=findings,
         consequences=tuple(_consequences(steps)),
     )
 
 
-def next_step(e: Evidence, situation: Situation, inventory: Inventory | None = None) -> Step | None:
+def next_step(e: Evidence, observed: ObservedState, inventory: Inventory | None = None) -> Step | None:
     """The one thing to do now: the first step forward, or out of what is broken; None where nothing is left to do, or
     it is unknown what is safe.
     """
     if several_clusters(e):
         return None
-    if situation.state in _BY_THE_WAY_BACK:
-        steps: Iterable[Step] = rollback_of(e, situation, inventory).pending
-    elif situation.state is State.FINALIZED_WITH_ZOOKEEPER_BROKER:
+    if observed.state in _ROLLBACK_STATES:
+        steps: Iterable[Step] = rollback_of(e, observed, inventory).pending
+    elif observed.state is State.FINALIZED_WITH_ZOOKEEPER_BROKER:
         steps = (step for step in kraft_steps(e) if step.state is Progress.PENDING)
-    elif situation.state is State.M0 and situation.leftovers:
-        steps = wipes(e, inventory) or forward_of(e, situation, inventory).pending
+    elif observed.state is State.M0 and observed.leftovers:
+        steps = wipes(e, inventory) or forward_of(e, observed, inventory).pending
     else:
-        steps = forward_of(e, situation, inventory).pending
+        steps = forward_of(e, observed, inventory).pending
     return next(iter(steps), None)
 
 
-def _unnamed(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[Finding]:
+def _unnamed(e: Evidence, observed: ObservedState, inventory: Inventory | None) -> Iterator[Finding]:
     """Without controllers there are no steps for them."""
-    if (
-        situation.state.place is not None
-        and not e.observation.controllers
-        and not (inventory and inventory.controllers)
-    ):
+    if observed.state.place is not None and not e.observation.controllers and not (inventory and inventory.controllers):
         yield warning(
             "controllers-not-named",
             "controllers",
@@ -111,30 +107,30 @@ def _unnamed(e: Evidence, situation: Situation, inventory: Inventory | None) -> 
         )
 
 
-def _repairable(finding: Finding, situation: Situation, e: Evidence) -> Finding:
+def _repairable(finding: Finding, observed: ObservedState, e: Evidence) -> Finding:
     """Controllers that are merely down are started: the copy begins again from zero, the dual write goes on. Not where
     each of them would end at the same znode again.
     """
-    if situation.state not in _RESTARTABLE or finding.id != situation.state.value:
+    if observed.state not in _RESTARTABLE or finding.id != observed.state.value:
         return finding
-    copy = expected_copy(e, situation.state)
-    dies = copy is not None and copy.outcome is CopyOutcome.DIES
-    return finding if dies else changed(finding, severity=Severity.WARNING)
+    copy = expected_copy(e, observed.state)
+    exits = copy is not None and copy.outcome is CopyOutcome.EXITS
+    return finding if exits else changed(finding, severity=Severity.WARNING)
 
 
-def _steps(e: Evidence, situation: Situation, inventory: Inventory | None) -> Iterator[Step]:
+def _steps(e: Evidence, observed: ObservedState, inventory: Inventory | None) -> Iterator[Step]:
     ids = tuple(
         sorted(
             {controller.id for controller in e.observation.controllers}
             | (set() if inventory is None else {controller.id for controller in inventory.controllers})
         )
     )
-    place = situation.state.place
+    place = observed.state.place
     if place is None:
         yield from started(e, ids, State.M5)
         place = State.M5.place or 0
-    elif situation.state in _WITH_A_QUORUM:
-        yield from started(e, ids_down(e, ids), situation.state)
+    elif observed.state in _WITH_A_QUORUM:
+        yield from started(e, ids_down(e, ids), observed.state)
     for last, steps in _STAGES:
         if place <= (last.place or 0):
             yield from steps(e, ids)

@@ -25,7 +25,7 @@ from kafkactl.migration.plan.gate_progress import (
 )
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import situation_of
+from kafkactl.migration.state.table import state_of_evidence
 
 APART_MS: Final = 10_000
 Gate = Callable[[Evidence], Iterable[Finding]]
@@ -88,14 +88,14 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
     """A gate seen once may be seen in passing."""
     before = evidence_of(earlier)
     apart_ms = evidence.observation.time_ms - earlier.time_ms
-    if apart_ms < APART_MS or situation_of(before).state is not state:
+    if apart_ms < APART_MS or state_of_evidence(before).state is not state:
         yield warning(
             "condition-not-confirmed",
             "migration",
             f"{state} was not confirmed in two observations {APART_MS // 1000} s apart",
             apart_ms=apart_ms,
         )
-    if state in (State.M6, State.M7, State.M8, State.M9) and _stands_still(before, evidence):
+    if state in (State.M6, State.M7, State.M8, State.M9) and _does_not_advance(before, evidence):
         yield warning(
             "dual-write-stalled",
             "/migration",
@@ -104,7 +104,7 @@ def _twice(state: State, evidence: Evidence, earlier: Observation) -> Iterator[F
         )
 
 
-def _stands_still(before: Evidence, now: Evidence) -> bool:
+def _does_not_advance(before: Evidence, now: Evidence) -> bool:
     old, new = before.dual_write, now.dual_write
     grown = old.last is not None and new.last is not None and new.last > old.last
     return grown and old.offset == new.offset

@@ -9,9 +9,9 @@ from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.state.brokers import BrokerEvidence, answers
 from kafkactl.migration.state.evidence import (
     STATE_WORDS,
+    CopyMarker,
     Evidence,
     Holder,
-    Memory,
     Quorum,
     file_has_flag,
     has_flag,
@@ -42,8 +42,8 @@ def quorum_ready(e: Evidence) -> Iterator[Finding]:
         if state is not None and state != ZkMigrationState.PRE_MIGRATION:
             text = f"the migration state of {controller.name} is {STATE_WORDS[state]}"
             yield warning("quorum-not-ready", controller.name, text, state=state)
-    if e.memory is not Memory.NOT_COPIED:
-        yield warning("quorum-not-ready", "/migration", f"/migration is {e.memory}, not at offset -1")
+    if e.copy_marker is not CopyMarker.NOT_COPIED:
+        yield warning("quorum-not-ready", "/migration", f"/migration is {e.copy_marker}, not at offset -1")
     if e.holder is not Holder.ZOOKEEPER:
         yield warning(
             "quorum-not-ready", "/controller", f"/controller is held by {e.holder}, not by a ZooKeeper broker"
@@ -91,7 +91,7 @@ def copy_done(e: Evidence) -> Iterator[Finding]:
     signals = (
         (e.holder is Holder.KRAFT, "/controller", "no KRaft controller holds it"),
         (e.kraft_state == ZkMigrationState.MIGRATION, "metadata log", "the metadata log does not show MIGRATION"),
-        (e.memory is Memory.COPIED, "/migration", "/migration has no offset of a copy"),
+        (e.copy_marker is CopyMarker.COPIED, "/migration", "/migration has no offset of a copy"),
         (e.has_dual_written, "/migration", "/migration does not follow the log, so dual write has not begun"),
     )
     for seen, subject, text in signals:

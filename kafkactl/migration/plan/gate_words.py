@@ -47,7 +47,7 @@ def _running(seen: Observation, step: Step, node: NodeSeen) -> str:
 def _of_the_cluster(seen: Observation, step: Step) -> str:
     e = evidence_of(seen)
     if step.action is Move.WAIT_COPY:
-        return f"/controller is held by {e.holder}, /migration is {e.memory}"
+        return f"/controller is held by {e.holder}, /migration is {e.copy_marker}"
     if step.action is Move.WAIT_ZOOKEEPER_CONTROLLER:
         return f"/controller is held by {e.holder}"
     silent = [controller.name for controller in seen.controllers if answers(controller) is not True]
@@ -55,4 +55,4 @@ def _of_the_cluster(seen: Observation, step: Step) -> str:
         return f"{', '.join(silent)} {'does' if len(silent) == 1 else 'do'} not answer yet"
     if seen.quorum is None or seen.quorum.leader_id is None:
         return "no controller leads yet"
-    return f"controller {seen.quorum.leader_id} leads, /migration is {e.memory}"
+    return f"controller {seen.quorum.leader_id} leads, /migration is {e.copy_marker}"

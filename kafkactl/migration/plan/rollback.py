@@ -25,13 +25,13 @@ from kafkactl.migration.plan.rollback_refusals import objections
 from kafkactl.migration.plan.rollback_roll import back_to_migration_mode, back_to_zookeeper, first_to_start, rolled
 from kafkactl.migration.plan.step import File, Move, Progress, Step, Way
 from kafkactl.migration.state.brokers import answers
-from kafkactl.migration.state.evidence import Evidence, Holder, Memory, Quorum, evidence_of, has_flag
+from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, evidence_of, has_flag
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import Situation, situation_of
+from kafkactl.migration.state.table import ObservedState, state_of_evidence
 
 __all__ = ["Step", "Way", "plan_rollback", "rollback_of", "wipes"]
 
-_PRESENT = (Memory.NOT_COPIED, Memory.COPIED, Memory.BROKEN)
+_PRESENT = (CopyMarker.NOT_COPIED, CopyMarker.COPIED, CopyMarker.BROKEN)
 
 
 def plan_rollback(
@@ -48,29 +48,29 @@ def plan_rollback(
     of an earlier run.
     """
     evidence = evidence_of(observation)
-    return rollback_of(evidence, situation_of(evidence), inventory, accepted=accepted, remembered=remembered)
+    return rollback_of(evidence, state_of_evidence(evidence), inventory, accepted=accepted, remembered=remembered)
 
 
 def rollback_of(
     e: Evidence,
-    situation: Situation,
+    observed: ObservedState,
     inventory: Inventory | None = None,
     *,
     accepted: frozenset[str] = frozenset(),
     remembered: Remembered = NOTHING,
 ) -> Way:
     """The same from evidence that was gathered already."""
-    found = objections(e, situation, accepted)
+    found = objections(e, observed, accepted)
     if blockers(found):
-        return Way(outcome=Outcome.REFUSED, state=situation.state, steps=(), findings=found)
-    findings = (*found, *situation.leftovers)
-    steps = _numbered(_steps(e, situation, inventory, remembered))
+        return Way(outcome=Outcome.REFUSED, state=observed.state, steps=(), findings=found)
+    findings = (*found, *observed.leftovers)
+    steps = _numbered(_steps(e, observed, inventory, remembered))
     is_pending = any(step.state is Progress.PENDING for step in steps)
     if not is_pending:
-        return Way(outcome=Outcome.NOTHING_TO_DO, state=situation.state, steps=(), findings=findings)
+        return Way(outcome=Outcome.NOTHING_TO_DO, state=observed.state, steps=(), findings=findings)
     return Way(
         outcome=Outcome.PLANNED,
-        state=situation.state,
+        state=observed.state,
         steps=steps,
         findings=findings,
         consequences=tuple(_consequences(e, steps)),
@@ -82,11 +82,11 @@ def wipes(e: Evidence, inventory: Inventory | None = None) -> tuple[Step, ...]:
     return _numbered(_wiped(e, _controller_ids(e, inventory)))
 
 
-def _steps(e: Evidence, situation: Situation, inventory: Inventory | None, remembered: Remembered) -> Iterator[Step]:
+def _steps(e: Evidence, observed: ObservedState, inventory: Inventory | None, remembered: Remembered) -> Iterator[Step]:
     controllers = _controller_ids(e, inventory)
     unseen = frozenset() if inventory is None else disks_unseen(inventory, e.observation)
-    if situation.state is State.M0:
-        yield from _from_m0(e, situation, inventory, remembered)
+    if observed.state is State.M0:
+        yield from _from_m0(e, observed, inventory, remembered)
         return
     revived: frozenset[int | None] = frozenset()
     if e.holder is Holder.KRAFT:
@@ -99,9 +99,7 @@ def _steps(e: Evidence, situation: Situation, inventory: Inventory | None, remem
             revived = frozenset(step.node for step in down)
             yield from down
         yield from changing
-    was_started = situation.state is not State.M2 or any(
-        answers(controller) for controller in e.observation.controllers
-    )
+    was_started = observed.state is not State.M2 or any(answers(controller) for controller in e.observation.controllers)
     if was_started:
         yield _stop_controllers(e, controllers)
     yield from _znodes(e)
@@ -112,11 +110,13 @@ def _steps(e: Evidence, situation: Situation, inventory: Inventory | None, remem
     yield from _wiped(e, controllers, unseen)
 
 
-def _from_m0(e: Evidence, situation: Situation, inventory: Inventory | None, remembered: Remembered) -> Iterator[Step]:
+def _from_m0(
+    e: Evidence, observed: ObservedState, inventory: Inventory | None, remembered: Remembered
+) -> Iterator[Step]:
     """The epochs are seen to be wrong still, or the journal knows of something that is not done."""
     goes_on = inventory is not None and remembered.goes_back
     if inventory is not None and goes_on:
-        yield from files_back(inventory, situation.leftovers)
+        yield from files_back(inventory, observed.leftovers)
     if epoch_gate(e).is_beaten:
         yield _stop_controllers(e, _controller_ids(e, inventory))
         yield from _znodes(e)
@@ -244,7 +244,9 @@ def _znodes(e: Evidence) -> Iterator[Step]:
             path="/controller",
             version=_version(e, "/controller"),
         )
-    if e.memory in _PRESENT or (e.observation.tree is not None and e.observation.tree.get("/migration") is not None):
+    if e.copy_marker in _PRESENT or (
+        e.observation.tree is not None and e.observation.tree.get("/migration") is not None
+    ):
         yield Step(
             action=Move.DELETE_MIGRATION_ZNODE,
             target="/migration",
@@ -285,5 +287,5 @@ def _consequences(e: Evidence, steps: tuple[Step, ...]) -> Iterator[str]:
         yield "1 restart." if rolls == 1 else f"{rolls} restarts, one node at a time."
     if any(broker.runs_as is Mode.KRAFT for broker in e.brokers):
         yield "Brokers on KRaft are restarted twice: into migration mode, and out of it."
-    if e.memory is Memory.COPIED and Move.DELETE_CONTROLLER_ZNODE in actions:
+    if e.copy_marker is CopyMarker.COPIED and Move.DELETE_CONTROLLER_ZNODE in actions:
         yield "What was changed while ZooKeeper was written is kept. The epochs are looked at again before the raise."

@@ -15,9 +15,9 @@ from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.compare.comparison import compare_observation, copied_escaped
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.plan.rollback_epoch import epoch_gate
-from kafkactl.migration.state.evidence import Evidence, Holder, Memory, Quorum, has_flag, is_finalized_by_flag
+from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, has_flag, is_finalized_by_flag
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import Situation
+from kafkactl.migration.state.table import ObservedState
 from kafkactl.migration.state.unknown import different_clusters, several_clusters
 from kafkactl.wording import some
 
@@ -48,10 +48,10 @@ _KEPT_BY_BOTH: Final = frozenset(
 )
 
 
-def objections(e: Evidence, situation: Situation, accepted: frozenset[str]) -> tuple[Finding, ...]:
+def objections(e: Evidence, observed: ObservedState, accepted: frozenset[str]) -> tuple[Finding, ...]:
     """What speaks against a rollback from here, blockers first; accepted ones are warnings."""
-    final = [*_mixed_up(e), *_finalized(e), *_no_way(situation)]
-    found = final or [_accepted(finding, accepted) for rule in _RULES for finding in rule(e, situation)]
+    final = [*_mixed_up(e), *_finalized(e), *_no_way(observed)]
+    found = final or [_accepted(finding, accepted) for rule in _RULES for finding in rule(e, observed)]
     return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
 
 
@@ -73,12 +73,12 @@ def _finalized(e: Evidence) -> Iterator[Finding]:
         )
 
 
-def _no_way(situation: Situation) -> Iterator[Finding]:
-    if situation.state in _NO_WAY:
-        yield from (finding for finding in situation.findings if finding.id == situation.state.value)
+def _no_way(observed: ObservedState) -> Iterator[Finding]:
+    if observed.state in _NO_WAY:
+        yield from (finding for finding in observed.findings if finding.id == observed.state.value)
 
 
-def _no_tree(e: Evidence, _: Situation) -> Iterator[Finding]:
+def _no_tree(e: Evidence, _: ObservedState) -> Iterator[Finding]:
     if e.tree is None:
         yield blocker(
             "rollback-without-zookeeper",
@@ -87,8 +87,8 @@ def _no_tree(e: Evidence, _: Situation) -> Iterator[Finding]:
         )
 
 
-def _unreadable(e: Evidence, situation: Situation) -> Iterator[Finding]:
-    if e.tree is not None and e.holder is Holder.UNKNOWN and situation.state is not State.M0:
+def _unreadable(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
+    if e.tree is not None and e.holder is Holder.UNKNOWN and observed.state is not State.M0:
         yield blocker(
             "znode-unreadable",
             "/controller",
@@ -98,7 +98,7 @@ def _unreadable(e: Evidence, situation: Situation) -> Iterator[Finding]:
         )
 
 
-def _perhaps_final(e: Evidence, _: Situation) -> Iterator[Finding]:
+def _perhaps_final(e: Evidence, _: ObservedState) -> Iterator[Finding]:
     """Behind the point of no return ZooKeeper is out of date, and looks as it did before it."""
     if e.kraft_state is not None or e.holder is not Holder.KRAFT or e.controllers in (Quorum.DOWN, Quorum.MINORITY):
         return
@@ -116,13 +116,13 @@ def _perhaps_final(e: Evidence, _: Situation) -> Iterator[Finding]:
     )
 
 
-def _strangers(e: Evidence, _: Situation) -> Iterator[Finding]:
+def _strangers(e: Evidence, _: ObservedState) -> Iterator[Finding]:
     yield from different_clusters(e)
 
 
-def _in_motion(e: Evidence, situation: Situation) -> Iterator[Finding]:
+def _in_motion(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
     """Znodes are read before the log, so in the seconds of the copy they are from before it."""
-    if situation.state is State.M5 and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.ZOOKEEPER:
+    if observed.state is State.M5 and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.ZOOKEEPER:
         yield blocker(
             "copy-ended-during-observation",
             "observation",
@@ -130,9 +130,9 @@ def _in_motion(e: Evidence, situation: Situation) -> Iterator[Finding]:
         )
 
 
-def _disks(e: Evidence, situation: Situation) -> Iterator[Finding]:
+def _disks(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
     """A broker on ZooKeeper reads meta.properties of version 0 only (core `KafkaServer`)."""
-    if situation.state is State.M0:
+    if observed.state is State.M0:
         return
     for broker in e.brokers:
         meta = None if broker.node is None else broker.node.meta_properties
@@ -154,7 +154,7 @@ def _disks(e: Evidence, situation: Situation) -> Iterator[Finding]:
             )
 
 
-def _kraft_brokers_alone(e: Evidence, _: Situation) -> Iterator[Finding]:
+def _kraft_brokers_alone(e: Evidence, _: ObservedState) -> Iterator[Finding]:
     on_kraft = [broker for broker in e.brokers if broker.runs_as is Mode.KRAFT]
     if on_kraft and e.holder is Holder.KRAFT and e.controllers in (Quorum.DOWN, Quorum.MINORITY):
         names = ", ".join(broker.name for broker in on_kraft)
@@ -166,16 +166,16 @@ def _kraft_brokers_alone(e: Evidence, _: Situation) -> Iterator[Finding]:
         )
 
 
-def _behind(e: Evidence, situation: Situation) -> Iterator[Finding]:
-    if e.holder is not Holder.KRAFT or situation.state is State.STALE_MIGRATION:
+def _behind(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
+    if e.holder is not Holder.KRAFT or observed.state is State.STALE_MIGRATION:
         return
     text = "what KRaft decided since then is not in ZooKeeper, and a rollback loses it"
     step = "Restart the leading controller, which writes all of it again, and compare; or accept the loss by name."
-    if situation.state is State.LOST_MIGRATION_ZNODE:
+    if observed.state is State.LOST_MIGRATION_ZNODE:
         yield blocker(
             "zookeeper-behind-kraft", "/migration", f"/migration does not show how far ZooKeeper is: {text}", step
         )
-    elif e.memory is Memory.COPIED and e.dual_write.follows is False:
+    elif e.copy_marker is CopyMarker.COPIED and e.dual_write.follows is False:
         seen = e.dual_write
         yield blocker(
             "zookeeper-behind-kraft",
@@ -186,7 +186,7 @@ def _behind(e: Evidence, situation: Situation) -> Iterator[Finding]:
             log_offset=seen.last,
             lag=seen.lag,
         )
-    elif e.memory is Memory.COPIED and e.dual_write.follows is None:
+    elif e.copy_marker is CopyMarker.COPIED and e.dual_write.follows is None:
         yield warning(
             "zookeeper-lag-unknown",
             "/migration",
@@ -194,8 +194,8 @@ def _behind(e: Evidence, situation: Situation) -> Iterator[Finding]:
         )
 
 
-def _emptied(e: Evidence, situation: Situation) -> Iterator[Finding]:
-    if situation.state is not State.STALE_MIGRATION or e.tree is None or e.holder is not Holder.KRAFT:
+def _emptied(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
+    if observed.state is not State.STALE_MIGRATION or e.tree is None or e.holder is not Holder.KRAFT:
         return
     offset, last = e.dual_write.offset, e.dual_write.last
     is_in_time = offset is not None and last is not None and last < offset
@@ -223,9 +223,9 @@ def _emptied(e: Evidence, situation: Situation) -> Iterator[Finding]:
         )
 
 
-def _epoch(e: Evidence, situation: Situation) -> Iterator[Finding]:
+def _epoch(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
     gate = epoch_gate(e)
-    if e.tree is None or situation.state in (State.M0, State.M2):
+    if e.tree is None or observed.state in (State.M0, State.M2):
         return
     if not gate.is_known:
         yield blocker(
@@ -245,8 +245,8 @@ def _epoch(e: Evidence, situation: Situation) -> Iterator[Finding]:
         )
 
 
-def _unseen_controllers(e: Evidence, situation: Situation) -> Iterator[Finding]:
-    if e.controllers is Quorum.UNKNOWN and situation.state is not State.M0:
+def _unseen_controllers(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
+    if e.controllers is Quorum.UNKNOWN and observed.state is not State.M0:
         yield warning(
             "controllers-not-observed",
             "controllers",
@@ -254,8 +254,8 @@ def _unseen_controllers(e: Evidence, situation: Situation) -> Iterator[Finding]:
         )
 
 
-def _partitions(e: Evidence, situation: Situation) -> Iterator[Finding]:
-    if e.tree is None or situation.state is State.M0:
+def _partitions(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
+    if e.tree is None or observed.state is State.M0:
         return
     behind = [
         f"{name}-{number}"
@@ -273,9 +273,9 @@ def _partitions(e: Evidence, situation: Situation) -> Iterator[Finding]:
         )
 
 
-def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
+def _differences(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
     """What KRaft has and ZooKeeper has not is lost by a rollback (measured: a topic re-created while it was away)."""
-    if e.holder is not Holder.KRAFT or situation.state not in _MIRRORED or e.tree is None or e.log is None:
+    if e.holder is not Holder.KRAFT or observed.state not in _MIRRORED or e.tree is None or e.log is None:
         return
     seen = [
         difference
@@ -306,7 +306,7 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
         ]
         names = some(f"{difference.entity} {difference.key}" for difference in other)
         # With an old ISR a replica that lacks acked messages may lead. Once the controllers are gone nothing mends it.
-        may_be_mended = situation.state in (State.M6, State.M7, State.M8)
+        may_be_mended = observed.state in (State.M6, State.M7, State.M8)
         tell = blocker if may_be_mended and any(difference.entity == "partition" for difference in other) else warning
         yield tell(
             "zookeeper-differs-from-kraft",
@@ -317,10 +317,10 @@ def _differences(e: Evidence, situation: Situation) -> Iterator[Finding]:
         )
 
 
-def _early_kraft(e: Evidence, situation: Situation) -> Iterator[Finding]:
+def _early_kraft(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
     """A broker with its KRaft file before the copy takes every partition for a stray one (measured on 3.9.2)."""
     if (
-        situation.state not in (State.M3, State.M4, State.M4L, State.M5, State.QUORUM_WITHOUT_MIGRATION_FLAG)
+        observed.state not in (State.M3, State.M4, State.M4L, State.M5, State.QUORUM_WITHOUT_MIGRATION_FLAG)
         or e.kraft_state == ZkMigrationState.MIGRATION
     ):
         return
@@ -334,8 +334,8 @@ def _early_kraft(e: Evidence, situation: Situation) -> Iterator[Finding]:
             )
 
 
-def _lost_decisions(e: Evidence, situation: Situation) -> Iterator[Finding]:
-    if situation.state is State.SPLIT_BRAIN and e.kraft_state == ZkMigrationState.MIGRATION:
+def _lost_decisions(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
+    if observed.state is State.SPLIT_BRAIN and e.kraft_state == ZkMigrationState.MIGRATION:
         yield warning(
             "split-brain-loses-changes",
             "migration",
@@ -343,7 +343,7 @@ def _lost_decisions(e: Evidence, situation: Situation) -> Iterator[Finding]:
         )
 
 
-_RULES: Final[tuple[Callable[[Evidence, Situation], Iterable[Finding]], ...]] = (
+_RULES: Final[tuple[Callable[[Evidence, ObservedState], Iterable[Finding]], ...]] = (
     _no_tree,
     _unreadable,
     _perhaps_final,

@@ -39,11 +39,11 @@ def first_to_start(e: Evidence, *, is_overdue: bool = False, revived: Collection
 
     `is_overdue`: those who live were waited for, and none of them was elected. `revived` are started before that.
     """
-    nobody = e.holder in (Holder.NOBODY, Holder.KRAFT) and bool(e.brokers)
+    not_zookeeper = e.holder in (Holder.NONE, Holder.KRAFT) and bool(e.brokers)
     lives = any(
         broker.id in revived or (broker.answers is not False and _lives_in_zookeeper(broker, e)) for broker in e.brokers
     )
-    if not nobody or (lives and not (is_overdue and e.holder is Holder.NOBODY)):
+    if not not_zookeeper or (lives and not (is_overdue and e.holder is Holder.NONE)):
         return ()
     if any(_returns_first(broker, e) for broker in e.brokers):
         return ()

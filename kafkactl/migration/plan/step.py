@@ -123,7 +123,7 @@ class Way:
         """What is left to do."""
         return tuple(step for step in self.steps if step.state is Progress.PENDING)
 
-    def beside(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    def weighed(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
         """What else there is to say: of a way that is not refused nothing stops it, so what blocks elsewhere warns."""
         if self.outcome is Outcome.REFUSED:
             return tuple(findings)

@@ -37,7 +37,7 @@ _GENERATION: Final = "broker.id.generation.enable"
 _HIGHEST: Final = "reserved.broker.max.id"
 _DEFAULT_HIGHEST: Final = 1000
 # Behind which of the keys that are there a new one is written.
-_BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
+_NEIGHBOURS: Final[Mapping[str, tuple[str, ...]]] = {
     MIGRATION_ENABLE: (CONNECT,),
     "broker.id": (),
     _GENERATION: ("broker.id",),
@@ -185,7 +185,7 @@ def _migration(node: NodeFile, wanted: dict[str, str], findings: list[Finding]) 
         # Kafka refuses a written id above the limit while ids may be generated.
         wanted[_GENERATION] = "false"
     stale = {VOTERS, BOOTSTRAP} - set(wanted) if {VOTERS, BOOTSTRAP} & set(wanted) else set()
-    return Edits(set=wanted, remove=frozenset(stale & set(given)), beside=_BESIDE)
+    return Edits(set=wanted, remove=frozenset(stale & set(given)), neighbours=_NEIGHBOURS)
 
 
 def _kraft(node: NodeFile, wanted: dict[str, str]) -> Edits:
@@ -196,4 +196,4 @@ def _kraft(node: NodeFile, wanted: dict[str, str]) -> Edits:
     wanted = {"node.id": str(node.id), "process.roles": "broker", **wanted}
     if given.get(AUTHORIZER) in ZOOKEEPER_AUTHORIZERS:
         wanted[AUTHORIZER] = STANDARD_AUTHORIZER
-    return Edits(set=wanted, remove=frozenset(gone), rename={"broker.id": "node.id"}, beside=_BESIDE)
+    return Edits(set=wanted, remove=frozenset(gone), rename={"broker.id": "node.id"}, neighbours=_NEIGHBOURS)

@@ -39,7 +39,7 @@ from kafkactl.migration.render.facts import (
 from kafkactl.migration.render.properties_edit import Edits
 from kafkactl.protocol.text.java_text import parse_boolean, parse_int, split_list
 
-_BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
+_NEIGHBOURS: Final[Mapping[str, tuple[str, ...]]] = {
     "node.id": ("process.roles",),
     MIGRATION_ENABLE: (CONNECT,),
     CONNECT: (CONTROLLER_NAMES, "node.id"),
@@ -66,7 +66,7 @@ def controller_edits(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts, fi
     wanted |= _authorizer(node, facts, findings)
     wanted |= _secrets(node, facts, findings)
     wanted |= _decided(node, facts, findings)
-    return Edits(set=wanted, remove=frozenset(gone), beside=_BESIDE)
+    return Edits(set=wanted, remove=frozenset(gone), neighbours=_NEIGHBOURS)
 
 
 def _fits(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> bool:

@@ -120,33 +120,33 @@ def cluster_facts(nodes: Iterable[NodeFile]) -> ClusterFacts:
     every = tuple(nodes)
     brokers = [file for file in every if file.role is NodeRole.BROKER]
     controllers = [file for file in every if file.role is NodeRole.CONTROLLER]
-    reading = _Reading()
-    quorum = reading.quorum(controllers)
-    names = reading.same(controllers, CONTROLLER_NAMES) or ""
-    between = reading.between(brokers)
+    agreed = _AgreedValues()
+    quorum = agreed.quorum(controllers)
+    names = agreed.same(controllers, CONTROLLER_NAMES) or ""
+    between = agreed.between(brokers)
     controller_names = tuple(split_list(names))
     listener = between[1].upper() if between else None
-    protocols = reading.protocols(controllers, controller_names) | reading.protocols(
+    protocols = agreed.protocols(controllers, controller_names) | agreed.protocols(
         brokers, () if listener is None else (listener,)
     )
     return ClusterFacts(
         quorum=quorum,
         controller_names=controller_names,
-        controller_sasl=reading.same(controllers, CONTROLLER_SASL, needed=False),
+        controller_sasl=agreed.same(controllers, CONTROLLER_SASL, needed=False),
         between=between,
-        between_sasl=reading.same(brokers, BROKER_SASL, needed=False),
-        between_mechanisms=None if listener is None else reading.mechanisms(brokers, listener),
+        between_sasl=agreed.same(brokers, BROKER_SASL, needed=False),
+        between_mechanisms=None if listener is None else agreed.mechanisms(brokers, listener),
         protocols=protocols,
-        zookeeper=reading.zookeeper(brokers),
-        secrets=reading.secrets(brokers),
-        decided=reading.decided(brokers),
+        zookeeper=agreed.zookeeper(brokers),
+        secrets=agreed.secrets(brokers),
+        decided=agreed.decided(brokers),
         brokers_have_authorizer=any(broker.given.get(AUTHORIZER) for broker in brokers),
         broker_ids=frozenset(broker.id for broker in brokers),
-        findings=tuple(reading.findings),
+        findings=tuple(agreed.findings),
     )
 
 
-class _Reading:
+class _AgreedValues:
     """Takes values that nodes agree on, and keeps the findings where they do not."""
 
     def __init__(self) -> None:
@@ -193,16 +193,16 @@ class _Reading:
         """The security protocol of each of these listeners, as those nodes have it that serve it."""
         found: dict[str, str] = {}
         for listener in (listener.upper() for listener in listeners):
-            told = {spoken for node in nodes if (spoken := protocol_of(node, listener)) is not None}
-            if len(told) > 1:
+            declared = {spoken for node in nodes if (spoken := protocol_of(node, listener)) is not None}
+            if len(declared) > 1:
                 text = f"listener {listener} does not have the same protocol in all files"
                 self.findings.append(blocker("render-nodes-disagree", PROTOCOL_MAP, text))
-            elif not told and nodes:
+            elif not declared and nodes:
                 text = f"no file says which protocol listener {listener} speaks"
                 next_step = f"Add {listener} to {PROTOCOL_MAP} where that listener is."
                 self.findings.append(blocker("render-listener-not-mapped", PROTOCOL_MAP, text, next_step))
-            if len(told) == 1:
-                found[listener] = told.pop()
+            if len(declared) == 1:
+                found[listener] = declared.pop()
         return found
 
     def mechanisms(self, brokers: Collection[NodeFile], listener: str) -> str | None:
@@ -236,10 +236,10 @@ class _Reading:
         """Settings that the controllers decide from the copy on, where every broker sets them to the same value."""
         found: dict[str, str] = {}
         for row in node_settings():
-            told = [key for key in row.keys if any(broker.given.get(key) for broker in brokers)]
-            if not row.carried_over or not told:
+            given_keys = [key for key in row.keys if any(broker.given.get(key) for broker in brokers)]
+            if not row.carried_over or not given_keys:
                 continue
-            if any(_is_unseen(broker.given.get(key, "")) for broker in brokers for key in told):
+            if any(_is_unseen(broker.given.get(key, "")) for broker in brokers for key in given_keys):
                 text = f"the brokers' value of {row.key} is kept outside their files, or was taken out of them"
                 next_step = f"Write {row.key} into the controllers' files by hand: they decide {row.controller}."
                 self.findings.append(warning("render-setting-not-shown", row.key, text, next_step))
@@ -256,7 +256,7 @@ class _Reading:
                 )
                 self.findings.append(warning("render-settings-differ", row.key, text, next_step))
             else:
-                found |= {key: brokers_value for key in told if (brokers_value := _first(brokers, key))}
+                found |= {key: brokers_value for key in given_keys if (brokers_value := _first(brokers, key))}
         return found
 
     def secrets(self, brokers: Collection[NodeFile]) -> dict[str, str]:

@@ -69,7 +69,7 @@ def from_folder(folder: Path, node: NodeFile, made: Rendered, read: Callable[[Pa
     return FromFolder(path=str(path), content=content, differs=differs)
 
 
-def told_of(found: FromFolder) -> str:
+def difference_text(found: FromFolder) -> str:
     """A line for the operator of the run."""
     same = (
         "as the driver renders it" if not found.differs else f"differs from the rendered file in {some(found.differs)}"

@@ -91,8 +91,10 @@ def _words(base: bytes, keys: Mapping[str, str | None]) -> str:
     if not keys:
         return "comments or the order of its lines"
     old = parse_properties(base).mapping
-    told = [f"{key} {_shown(key, old.get(key))} -> {_shown(key, value)}" for key, value in list(keys.items())[:_SHOWN]]
-    return ", ".join(told) + (f" and {len(keys) - _SHOWN} more keys" if len(keys) > _SHOWN else "")
+    changes = [
+        f"{key} {_shown(key, old.get(key))} -> {_shown(key, value)}" for key, value in list(keys.items())[:_SHOWN]
+    ]
+    return ", ".join(changes) + (f" and {len(keys) - _SHOWN} more keys" if len(keys) > _SHOWN else "")
 
 
 def _shown(key: str, value: str | None) -> str:

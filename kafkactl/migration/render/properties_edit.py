@@ -18,7 +18,7 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.image.redact import (
     PEM_BEGIN,
     REDACTED,
-    goes_on_as_block,
+    continues_block,
     is_defined_setting,
     is_secret_setting,
     shown_key,
@@ -34,13 +34,13 @@ _SWITCHED_OFF: Final = re.compile(r"[\w.-]+[ \t\f]*[=:]")
 
 @frozen
 class Edits:
-    """What is to be changed. `rename` keeps the value; `beside` names, for a key that is new, the keys behind one of
-    which it is written (the first of them that is there; none: at the end)."""
+    """What is to be changed. `rename` keeps the value; `neighbours` names, for a key that is new, the keys behind one
+    of which it is written (the first of them that is there; none: at the end)."""
 
     set: Mapping[str, str] = field(default_factory=dict, repr=False)
     remove: Collection[str] = ()
     rename: Mapping[str, str] = field(default_factory=dict)
-    beside: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    neighbours: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @frozen
@@ -62,7 +62,7 @@ def edited(data: bytes, edits: Edits) -> bytes:
     for key, value in edits.set.items():
         places = [at for at, piece in enumerate(pieces) if piece.key == key]
         if not places:
-            pieces = _added(pieces, key, value, edits.beside.get(key, ()), end)
+            pieces = _added(pieces, key, value, edits.neighbours.get(key, ()), end)
         elif pieces[places[-1]].value != value:
             pieces[places[-1]] = _rewritten(pieces[places[-1]], key, value)
     return "".join(piece.raw for piece in pieces).encode("latin-1")
@@ -129,9 +129,9 @@ def _renamed(pieces: list[_Piece], old: str, new: str) -> list[_Piece]:
     return [named if at == counting else piece for at, piece in enumerate(pieces) if piece.key != old or at == counting]
 
 
-def _added(pieces: list[_Piece], key: str, value: str, beside: Sequence[str], end: str) -> list[_Piece]:
-    places = [at for wanted in beside for at, piece in enumerate(pieces) if piece.key == wanted]
-    first = next((wanted for wanted in beside if any(piece.key == wanted for piece in pieces)), None)
+def _added(pieces: list[_Piece], key: str, value: str, neighbours: Sequence[str], end: str) -> list[_Piece]:
+    places = [at for wanted in neighbours for at, piece in enumerate(pieces) if piece.key == wanted]
+    first = next((wanted for wanted in neighbours if any(piece.key == wanted for piece in pieces)), None)
     at = max((at for at in places if pieces[at].key == first), default=len(pieces) - 1) + 1
     before = pieces[:at]
     if before:
@@ -178,7 +178,7 @@ def _changed_secrets(before: bytes, after: bytes) -> frozenset[str]:
 def _shown_lines(data: bytes, changed: Collection[str], side: int) -> Iterator[str]:
     is_in_block = False
     for piece in _pieces(data):
-        was_in_block, is_in_block = is_in_block, goes_on_as_block(piece.raw, is_in_block=is_in_block)
+        was_in_block, is_in_block = is_in_block, continues_block(piece.raw, is_in_block=is_in_block)
         if was_in_block or (piece.key is None and PEM_BEGIN in piece.raw):
             yield REDACTED
         elif piece.key is not None and (piece.key in changed or is_secret_setting(piece.key, piece.value)):

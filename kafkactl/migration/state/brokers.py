@@ -107,12 +107,12 @@ def brokers_of(
     ids = {broker.id for broker in observation.brokers} | replicas | (live or set())
     ids |= set() if log is None else set(log.registrations)
     observers = None if quorum is None else {observer.id for observer in quorum.observers}
-    sights = _Sights(live=live, replicas=replicas, log=log, observers=observers)
-    return tuple(_broker(id, observation.node(id, NodeRole.BROKER), sights) for id in sorted(ids))
+    sources = _Sources(live=live, replicas=replicas, log=log, observers=observers)
+    return tuple(_broker(id, observation.node(id, NodeRole.BROKER), sources) for id in sorted(ids))
 
 
 @frozen
-class _Sights:
+class _Sources:
     """Where brokers are named: znodes, replica lists, the log, the quorum's observers."""
 
     live: set[int] | None
@@ -140,23 +140,23 @@ def _replica_ids(tree: KafkaTree | None) -> set[int]:
     }
 
 
-def _broker(id: int, node: NodeSeen | None, sights: _Sights) -> BrokerEvidence:
+def _broker(id: int, node: NodeSeen | None, sources: _Sources) -> BrokerEvidence:
     api = None if node is None else node.api_versions
     config = None if node is None else node.config
-    log = sights.log
+    log = sources.log
     return BrokerEvidence(
         id=id,
         node=node,
         answers=answers(node),
-        in_zookeeper=None if sights.live is None else id in sights.live,
+        in_zookeeper=None if sources.live is None else id in sources.live,
         registered=None if log is None else id in log.registrations,
         registration=None if log is None else log.registrations.get(id),
         ready=None if api is None else api.zk_migration_ready,
-        observer=None if sights.observers is None else id in sights.observers,
+        observer=None if sources.observers is None else id in sources.observers,
         mode=_mode(node),
         file_mode=file_mode(config),
         file_is_plain=is_plain(config),
-        has_replicas=id in sights.replicas,
+        has_replicas=id in sources.replicas,
     )
 
 

@@ -43,12 +43,12 @@ class Holder(StrEnum):
     """Who holds `/controller`."""
 
     UNKNOWN = "unknown"
-    NOBODY = "nobody"
+    NONE = "nobody"
     ZOOKEEPER = "zookeeper"
     KRAFT = "kraft"
 
 
-class Memory(StrEnum):
+class CopyMarker(StrEnum):
     """What `/migration` says: nothing was copied, it was copied, or it cannot be read (empty: KAFKA-19480)."""
 
     UNKNOWN = "unknown"
@@ -108,7 +108,7 @@ class Evidence:
     log: LogFacts | None
     quorum: QuorumSeen | None
     holder: Holder
-    memory: Memory
+    copy_marker: CopyMarker
     controllers: Quorum
     kraft_state: int | None
     brokers: tuple[BrokerEvidence, ...]
@@ -177,12 +177,12 @@ class Evidence:
     @property
     def has_dual_written(self) -> bool:
         """Whether the driver has reached DUAL_WRITE once: `/migration` has moved since the end of the copy."""
-        memory = None if self.tree is None else self.tree.migration
-        if memory is None or memory.metadata_offset <= 0:
+        marker = None if self.tree is None else self.tree.migration
+        if marker is None or marker.metadata_offset <= 0:
             return False
         if self.log is not None and self.log.copy_end is not None:
-            return memory.metadata_offset > self.log.copy_end
-        return bool(self.dual_write.follows) or memory.version > _WRITES_OF_A_COPY
+            return marker.metadata_offset > self.log.copy_end
+        return bool(self.dual_write.follows) or marker.version > _WRITES_OF_A_COPY
 
 
 def evidence_of(observation: Observation) -> Evidence:
@@ -190,17 +190,17 @@ def evidence_of(observation: Observation) -> Evidence:
     tree = None if observation.tree is None else parse_tree(observation.tree)
     identities = identities_of(observation, tree)
     observation = without_strangers(observation, identities.names)
-    memory = _memory(observation, tree)
-    log = _log(observation, memory)
+    marker = _copy_marker(observation, tree)
+    log = _log(observation, marker)
     return Evidence(
         observation=observation,
         tree=tree,
         log=log,
         quorum=observation.quorum,
         holder=_holder(observation, tree),
-        memory=memory,
+        copy_marker=marker,
         controllers=_controllers(observation),
-        kraft_state=_kraft_state(observation, log, memory),
+        kraft_state=_kraft_state(observation, log, marker),
         brokers=brokers_of(observation, tree, log, observation.quorum),
         dual_write=_dual_write(observation, tree, log),
         identities=identities,
@@ -242,7 +242,7 @@ def is_finalized_by_flag(e: Evidence) -> bool:
     """Whether the migration is over, where no log and no metric shows it yet: KRaft has copied, and who leads runs
     without the flag. It has written POST_MIGRATION when it was elected (`ActivationRecordsGenerator`).
     """
-    copied = e.holder is Holder.KRAFT and e.memory is Memory.COPIED
+    copied = e.holder is Holder.KRAFT and e.copy_marker is CopyMarker.COPIED
     return e.kraft_state in (None, ZkMigrationState.MIGRATION) and copied and _flag_of_leader(e.observation) is False
 
 
@@ -254,18 +254,18 @@ def file_has_flag(controller: NodeSeen) -> bool | None:
 # --- how each is found --------------------------------------------------------------------------------------------
 
 
-def _log(observation: Observation, memory: Memory) -> LogFacts | None:
+def _log(observation: Observation, marker: CopyMarker) -> LogFacts | None:
     """The newest log of the controllers that answer; of all where none does. An empty log shows nothing, nor does one
     that is not of now (`is_old`).
     """
     live = {controller.id for controller in observation.controllers if answers(controller)}
-    told = {id: log for id, log in observation.logs.items() if log.end_offset > 0}
-    every = {id: log for id, log in told.items() if not is_old(log, observation, memory)}
+    with_records = {id: log for id, log in observation.logs.items() if log.end_offset > 0}
+    every = {id: log for id, log in with_records.items() if not is_old(log, observation, marker)}
     chosen = [log for id, log in sorted(every.items()) if id in live] or [every[id] for id in sorted(every)]
     return max(chosen, key=lambda facts: (facts.epoch, facts.end_offset), default=None)
 
 
-def is_old(log: LogFacts, observation: Observation, memory: Memory) -> bool:
+def is_old(log: LogFacts, observation: Observation, marker: CopyMarker) -> bool:
     """Whether a log is an old copy, or another quorum's: it ends so long before the high watermark that two minutes of
     no-ops are not enough, or it waits for the copy while a broker runs on KRaft and `/migration` knows of one.
     """
@@ -273,34 +273,36 @@ def is_old(log: LogFacts, observation: Observation, memory: Memory) -> bool:
     if committed is not None and committed - log.end_offset > _LAG_OF_ANY_AGE:
         return True
     waits = log.migration_state == ZkMigrationState.PRE_MIGRATION
-    return waits and memory is Memory.COPIED and _runs_on_kraft(observation)
+    return waits and marker is CopyMarker.COPIED and _runs_on_kraft(observation)
 
 
-def _kraft_state(observation: Observation, log: LogFacts | None, memory: Memory) -> int | None:
+def _kraft_state(observation: Observation, log: LogFacts | None, marker: CopyMarker) -> int | None:
     """What the newest log and every live controller say; POST_MIGRATION counts wherever it stands.
 
     Kafka 4 neither migrates nor keeps the record in its snapshots: a cluster that runs it, or has a metadata.version of
     it, has no migration before it any more.
     """
-    told = [state_metric(controller) for controller in observation.controllers]
-    told.append(_state_in_log(observation, log, memory))
+    reported = [state_metric(controller) for controller in observation.controllers]
+    reported.append(_state_in_log(observation, log, marker))
     in_logs = {facts.migration_state for facts in observation.logs.values()}
     if ZkMigrationState.POST_MIGRATION in in_logs:  # also in an old one
         return ZkMigrationState.POST_MIGRATION
-    found = max((state for state in told if state is not None), key=lambda state: _ADVANCE.get(state, 0), default=None)
+    found = max(
+        (state for state in reported if state is not None), key=lambda state: _ADVANCE.get(state, 0), default=None
+    )
     if found is None and _is_of_kafka_4(observation, log):
         return ZkMigrationState.POST_MIGRATION
     return _by_brokers_on_kraft(observation) if found is None else found
 
 
-def _state_in_log(observation: Observation, log: LogFacts | None, memory: Memory) -> int | None:
+def _state_in_log(observation: Observation, log: LogFacts | None, marker: CopyMarker) -> int | None:
     """Kafka 3.4 writes one state alone, where the copy begins: PRE_MIGRATION, whose number it takes to be 1
     (`ZkMigrationRecord.json`). So there 1 is MIGRATION only once `/migration` says that the copy is done.
     """
     if (
         log is None
         or log.migration_state != ZkMigrationState.MIGRATION
-        or memory not in (Memory.NOT_COPIED, Memory.BROKEN)
+        or marker not in (CopyMarker.NOT_COPIED, CopyMarker.BROKEN)
     ):
         return None if log is None else log.migration_state
     known = filter(None, map(_rules_of, observation.nodes))
@@ -340,23 +342,23 @@ def _holder(observation: Observation, tree: KafkaTree | None) -> Holder:
         return Holder.UNKNOWN
     if observation.tree.get("/controller") is None:
         # Of a saved part of a tree, which has not even the znode that is never removed, nothing is known.
-        return Holder.NOBODY if observation.tree.get("/controller_epoch") is not None else Holder.UNKNOWN
+        return Holder.NONE if observation.tree.get("/controller_epoch") is not None else Holder.UNKNOWN
     if tree.controller is None:
         return Holder.UNKNOWN
     return Holder.KRAFT if tree.controller.is_kraft else Holder.ZOOKEEPER
 
 
-def _memory(observation: Observation, tree: KafkaTree | None) -> Memory:
+def _copy_marker(observation: Observation, tree: KafkaTree | None) -> CopyMarker:
     if tree is None or observation.tree is None:
-        return Memory.UNKNOWN
+        return CopyMarker.UNKNOWN
     znode = observation.tree.get("/migration")
     if znode is None:
-        return Memory.ABSENT
+        return CopyMarker.ABSENT
     if znode.hidden is not None:
-        return Memory.UNKNOWN
+        return CopyMarker.UNKNOWN
     if tree.migration is None:
-        return Memory.BROKEN
-    return Memory.COPIED if tree.migration.metadata_offset > 0 else Memory.NOT_COPIED
+        return CopyMarker.BROKEN
+    return CopyMarker.COPIED if tree.migration.metadata_offset > 0 else CopyMarker.NOT_COPIED
 
 
 def _controllers(observation: Observation) -> Quorum:
@@ -380,11 +382,11 @@ def _voters(observation: Observation) -> set[int]:
 
 
 def _dual_write(observation: Observation, tree: KafkaTree | None, log: LogFacts | None) -> DualWrite:
-    memory = None if tree is None else tree.migration
-    if memory is None:
+    marker = None if tree is None else tree.migration
+    if marker is None:
         return DualWrite(offset=None, last=_last(observation, log), age_ms=None)
-    age_ms = _age_ms(memory.mtime_ms, cluster_time_ms(observation, log))
-    return DualWrite(offset=memory.metadata_offset, last=_last(observation, log), age_ms=age_ms)
+    age_ms = _age_ms(marker.mtime_ms, cluster_time_ms(observation, log))
+    return DualWrite(offset=marker.metadata_offset, last=_last(observation, log), age_ms=age_ms)
 
 
 def cluster_time_ms(observation: Observation, log: LogFacts | None) -> int:
@@ -395,13 +397,13 @@ def cluster_time_ms(observation: Observation, log: LogFacts | None) -> int:
     answer comes right behind the tree; the log may be read much later, where a node or a hook is slow.
     """
     quorum = observation.quorum
-    told = (
+    times_ms = (
         []
         if quorum is None
         else [voter.last_caught_up_timestamp_ms for voter in quorum.voters if voter.id == quorum.leader_id]
     )
-    told.append(None if log is None else log.last_ms)
-    return next((time_ms for time_ms in told if time_ms is not None and time_ms > 0), observation.time_ms)
+    times_ms.append(None if log is None else log.last_ms)
+    return next((time_ms for time_ms in times_ms if time_ms is not None and time_ms > 0), observation.time_ms)
 
 
 def _age_ms(since_ms: int, now_ms: int) -> int | None:

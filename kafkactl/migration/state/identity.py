@@ -29,7 +29,7 @@ _INVENTORY: Final = (
     " with it. Nothing was done to the node."
 )
 _NO_ID: Final = {str(uuid) for uuid in (LOST, MIGRATING, UNASSIGNED)}
-_TOLD_BY_OBSERVER: Final = frozenset({"node-of-another-cluster", "node-of-another-role"})
+_FOUND_BY_OBSERVER: Final = frozenset({"node-of-another-cluster", "node-of-another-role"})
 
 
 @frozen
@@ -51,8 +51,8 @@ class Identities:
 def identities_of(observation: Observation, tree: KafkaTree | None) -> Identities:
     """Who the observed nodes are. `tree` is ZooKeeper's, None where it was not seen. Never raises."""
     expected = expected_cluster(observation, tree)
-    told = tuple(finding for finding in observation.findings if finding.id in _TOLD_BY_OBSERVER)
-    strangers = {finding.subject: finding for finding in told}
+    by_observer = tuple(finding for finding in observation.findings if finding.id in _FOUND_BY_OBSERVER)
+    strangers = {finding.subject: finding for finding in by_observer}
     for node in observation.nodes:
         found = _stranger(node, expected)
         if found is not None:

@@ -17,9 +17,9 @@ from kafkactl.kafka_names import MIGRATION_ENABLE, ZkMigrationState
 from kafkactl.migration.observed.observation import Mode, NodeSeen, Observation
 from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.evidence import (
+    CopyMarker,
     Evidence,
     Holder,
-    Memory,
     Quorum,
     evidence_of,
     file_has_flag,
@@ -31,16 +31,16 @@ from kafkactl.migration.state.names import State
 from kafkactl.migration.state.row import Band, Row
 from kafkactl.migration.state.unknown import missing_evidence, several_clusters, what_is_left_over
 
-__all__ = ["TABLE", "Situation", "State", "observed_state", "situation_of"]
+__all__ = ["TABLE", "ObservedState", "State", "observed_state", "state_of_evidence"]
 
 _ABORTS_OF_A_CRASH: Final = 2  # one is an election during the copy, which then begins again
 _WRITTEN_MS: Final = 60_000  # a mirror writes /migration twice a second
 _WINDOW: Final = 20  # records behind the copy's end before /migration must have its offset
-_WINDOW_OF_A_LOOK: Final = 240  # the znodes may have been read two minutes of no-ops before the log
+_WINDOW_OF_AN_OBSERVATION: Final = 240  # the znodes may have been read two minutes of no-ops before the log
 
 
 @frozen
-class Situation:
+class ObservedState:
     """What an observation shows: the state, why it is that one, what is wrong or not known, what is left over."""
 
     state: State
@@ -49,19 +49,19 @@ class Situation:
     leftovers: tuple[Finding, ...] = ()
 
 
-def observed_state(observation: Observation) -> Situation:
+def observed_state(observation: Observation) -> ObservedState:
     """The state that an observation shows. Never raises for what was observed."""
-    return situation_of(evidence_of(observation))
+    return state_of_evidence(evidence_of(observation))
 
 
-def situation_of(evidence: Evidence) -> Situation:
+def state_of_evidence(evidence: Evidence) -> ObservedState:
     """The same from evidence that was gathered already."""
     row = next(row for row in TABLE if isinstance(row, Row) and row.holds(evidence))
     findings = [*several_clusters(evidence), *missing_evidence(evidence)]
     if row.state.is_broken:
         findings.insert(0, blocker(row.state.value, "migration", row.why, f"kafkactl explain {row.state}"))
     left = what_is_left_over(evidence) if row.state in (State.M0, State.INCOMPLETE_ROLLBACK) else ()
-    return Situation(state=row.state, why=row.why, findings=tuple(findings), leftovers=left)
+    return ObservedState(state=row.state, why=row.why, findings=tuple(findings), leftovers=left)
 
 
 # --- what the rows ask ----------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def _not_up(e: Evidence) -> bool:
 
 def _split(e: Evidence) -> bool:
     alive = e.controllers in (Quorum.UP, Quorum.MINORITY)
-    unknown = e.controllers is Quorum.UNKNOWN and e.memory is Memory.COPIED
+    unknown = e.controllers is Quorum.UNKNOWN and e.copy_marker is CopyMarker.COPIED
     if e.kraft_state != ZkMigrationState.MIGRATION or e.holder is not Holder.ZOOKEEPER:
         return False
     return (alive and not _in_motion(e)) or unknown
@@ -117,7 +117,7 @@ def _split(e: Evidence) -> bool:
 
 def _in_motion(e: Evidence) -> bool:
     """The znodes were read before the copy, and the log after it."""
-    return e.memory is Memory.NOT_COPIED and _since_copy(e) <= _WINDOW_OF_A_LOOK
+    return e.copy_marker is CopyMarker.NOT_COPIED and _since_copy(e) <= _WINDOW_OF_AN_OBSERVATION
 
 
 def _since_copy(e: Evidence) -> int:
@@ -129,30 +129,30 @@ def _since_copy(e: Evidence) -> int:
 
 def _stale(e: Evidence) -> bool:
     """An offset of an earlier copy, and a quorum that has not copied: it would skip the copy and empty ZooKeeper."""
-    if e.kraft_state != ZkMigrationState.PRE_MIGRATION or e.memory is not Memory.COPIED or e.copy_in_log:
+    if e.kraft_state != ZkMigrationState.PRE_MIGRATION or e.copy_marker is not CopyMarker.COPIED or e.copy_in_log:
         return False
     return e.controllers in (Quorum.UP, Quorum.MINORITY) or e.holder is Holder.KRAFT
 
 
-def _foreign(e: Evidence) -> bool:
+def _of_another_cluster(e: Evidence) -> bool:
     """`/controller` is KRaft's and not of this quorum: no broker has registered here, or its epoch is the newer one."""
     if e.kraft_state != ZkMigrationState.PRE_MIGRATION or e.holder is not Holder.KRAFT or _not_up(e):
         return False
     claimed = None if e.tree is None or e.tree.controller is None else e.tree.controller.kraft_epoch
     newer = claimed is not None and e.log_epoch is not None and claimed > e.log_epoch
-    nobody = e.log is not None and not e.log.registrations
-    return newer or (nobody and not e.copy_in_log)
+    registers_none = e.log is not None and not e.log.registrations
+    return newer or (registers_none and not e.copy_in_log)
 
 
 def _claimed_uncopied(e: Evidence) -> bool:
     early = e.kraft_state == ZkMigrationState.PRE_MIGRATION or (
-        e.kraft_state is None and e.memory in (Memory.NOT_COPIED, Memory.BROKEN)
+        e.kraft_state is None and e.copy_marker in (CopyMarker.NOT_COPIED, CopyMarker.BROKEN)
     )
     return early and e.holder is Holder.KRAFT
 
 
 def _crashed(e: Evidence) -> bool:
-    if not _claimed_uncopied(e) or (e.memory is Memory.ABSENT and e.controllers is Quorum.DOWN):
+    if not _claimed_uncopied(e) or (e.copy_marker is CopyMarker.ABSENT and e.controllers is Quorum.DOWN):
         return False
     aborts = 0 if e.log is None else len(e.log.aborted_copies)
     again = e.log is not None and e.log.copy_begin is not None
@@ -165,22 +165,22 @@ def _rolling_back(e: Evidence) -> bool:
         return False
     down = e.controllers is Quorum.DOWN
     if e.holder is Holder.KRAFT:
-        return down and e.memory is Memory.ABSENT
-    if e.memory is Memory.COPIED:
+        return down and e.copy_marker is CopyMarker.ABSENT
+    if e.copy_marker is CopyMarker.COPIED:
         return True
-    if e.memory is Memory.ABSENT:
-        return bool(e.flagged) or (down and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.NOBODY)
+    if e.copy_marker is CopyMarker.ABSENT:
+        return bool(e.flagged) or (down and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.NONE)
     return down and e.kraft_state in (ZkMigrationState.MIGRATION, None)
 
 
 def _rolled_back(e: Evidence) -> bool:
     """The log is that of controllers that are gone, and ZooKeeper is as if they had never been."""
-    return _not_up(e) and e.holder in (Holder.ZOOKEEPER, Holder.NOBODY) and e.memory is Memory.ABSENT
+    return _not_up(e) and e.holder in (Holder.ZOOKEEPER, Holder.NONE) and e.copy_marker is CopyMarker.ABSENT
 
 
 def _copied(e: Evidence) -> bool:
     """The copy counts: by the log or a metric, else because KRaft holds `/controller` and `/migration` says so."""
-    by_znodes = e.kraft_state is None and e.holder is Holder.KRAFT and e.memory is Memory.COPIED
+    by_znodes = e.kraft_state is None and e.holder is Holder.KRAFT and e.copy_marker is CopyMarker.COPIED
     return e.kraft_state == ZkMigrationState.MIGRATION or by_znodes
 
 
@@ -195,13 +195,13 @@ def _lost_memory(e: Evidence) -> bool:
     The claim writes it once, so one that was never written since it was made was made again.
     """
     if e.kraft_state is None and e.holder is Holder.KRAFT and e.controllers is Quorum.UP:
-        return e.memory is Memory.ABSENT  # it is made before /controller is claimed
-    if e.kraft_state != ZkMigrationState.MIGRATION or e.memory in (Memory.COPIED, Memory.UNKNOWN):
+        return e.copy_marker is CopyMarker.ABSENT  # it is made before /controller is claimed
+    if e.kraft_state != ZkMigrationState.MIGRATION or e.copy_marker in (CopyMarker.COPIED, CopyMarker.UNKNOWN):
         return False
-    if e.memory is not Memory.NOT_COPIED or e.tree is None or e.tree.migration is None:
+    if e.copy_marker is not CopyMarker.NOT_COPIED or e.tree is None or e.tree.migration is None:
         return True
-    made_anew = e.holder is Holder.KRAFT and e.tree.migration.version == 0 and not _is_version_untold(e)
-    return _since_copy(e) > (_WINDOW if made_anew else _WINDOW_OF_A_LOOK)
+    created_again = e.holder is Holder.KRAFT and e.tree.migration.version == 0 and not _is_version_untold(e)
+    return _since_copy(e) > (_WINDOW if created_again else _WINDOW_OF_AN_OBSERVATION)
 
 
 def _is_version_untold(e: Evidence) -> bool:
@@ -214,7 +214,7 @@ def _entering(e: Evidence) -> bool:
     """A quorum waits for the brokers, or has waited when it was last seen. A lone candidate makes `/migration` too."""
     if e.kraft_state is not None:
         return e.kraft_state == ZkMigrationState.PRE_MIGRATION
-    return e.leads is not False and (e.controllers is Quorum.UP or e.memory is Memory.NOT_COPIED)
+    return e.leads is not False and (e.controllers is Quorum.UP or e.copy_marker is CopyMarker.NOT_COPIED)
 
 
 def _waits(e: Evidence) -> bool:
@@ -238,7 +238,7 @@ def _nothing_seen(e: Evidence) -> bool:
 def _old_offset(e: Evidence) -> bool:
     """Controllers run next to a ZooKeeper controller, `/migration` has an offset, and no log says how that came."""
     alive = e.controllers in (Quorum.UP, Quorum.MINORITY)
-    return e.kraft_state is None and alive and e.holder is Holder.ZOOKEEPER and e.memory is Memory.COPIED
+    return e.kraft_state is None and alive and e.holder is Holder.ZOOKEEPER and e.copy_marker is CopyMarker.COPIED
 
 
 def _is_written(e: Evidence) -> bool:
@@ -266,8 +266,8 @@ def _some_on_kraft(e: Evidence) -> bool:
 
 def _by_tree_alone(e: Evidence) -> bool:
     """Only ZooKeeper shows the brokers: one that is not in it any more, and not seen to be down, is on KRaft."""
-    tells = e.tree is not None and e.tree.knows_brokers and e.log is None
-    return tells and all(broker.on_kraft is None and broker.answers is not False for broker in e.brokers)
+    knows_brokers = e.tree is not None and e.tree.knows_brokers and e.log is None
+    return knows_brokers and all(broker.on_kraft is None and broker.answers is not False for broker in e.brokers)
 
 
 # --- the table ------------------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ TABLE: Final[tuple[Band | Row, ...]] = (
     ),
     Row(
         State.STALE_CONTROLLER,
-        _foreign,
+        _of_another_cluster,
         "/controller is held by a KRaft controller of another quorum: this one has no broker registered or is behind"
         " its epoch, so the cluster has no controller",
     ),

@@ -7,7 +7,7 @@ from typing import Final
 
 from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.kafka_names import ZkMigrationState
-from kafkactl.migration.state.evidence import Evidence, Holder, Memory, Quorum, is_old
+from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, is_old
 
 
 def missing_evidence(evidence: Evidence) -> tuple[Finding, ...]:
@@ -19,7 +19,7 @@ def missing_evidence(evidence: Evidence) -> tuple[Finding, ...]:
     )
 
 
-def _claimed_by_nobody_known(e: Evidence) -> bool:
+def _claimed_by_unknown_node(e: Evidence) -> bool:
     return e.log is None and e.kraft_state is None and (e.controllers is Quorum.UP or e.holder is Holder.KRAFT)
 
 
@@ -37,26 +37,28 @@ _SOURCES: Final[tuple[tuple[Callable[[Evidence], bool], str, str, str], ...]] = 
         "the active controller is unknown",
     ),
     (
-        lambda e: e.tree is not None and e.memory is Memory.UNKNOWN,
+        lambda e: e.tree is not None and e.copy_marker is CopyMarker.UNKNOWN,
         "/migration",
         "it cannot be read",
         "whether the copy was done is not known",
     ),
     (
-        lambda e: not e.observation.controllers and (e.memory is not Memory.ABSENT or e.holder is Holder.KRAFT),
+        lambda e: (
+            not e.observation.controllers and (e.copy_marker is not CopyMarker.ABSENT or e.holder is Holder.KRAFT)
+        ),
         "controllers",
         "no controller was observed",
         "whether one runs is not known",
     ),
     (
-        _claimed_by_nobody_known,
+        _claimed_by_unknown_node,
         "metadata log",
         "neither a log nor the metric of a controller was observed",
         "the state is that of znodes and brokers alone",
     ),
     (
         lambda e: (
-            e.log is None and any(is_old(facts, e.observation, e.memory) for facts in e.observation.logs.values())
+            e.log is None and any(is_old(facts, e.observation, e.copy_marker) for facts in e.observation.logs.values())
         ),
         "metadata log",
         "every log that was observed ends long before what the quorum has committed",
@@ -76,8 +78,8 @@ _OF_THE_OBSERVER: Final = frozenset({"zookeeper-of-another-cluster"})
 
 def several_clusters(e: Evidence) -> tuple[Finding, ...]:
     """What says that the observation is not of one cluster and all of its nodes: then nothing follows from it."""
-    told = (finding for finding in e.observation.findings if finding.id in _OF_THE_OBSERVER)
-    return (*told, *e.identities.findings, *different_clusters(e))
+    by_observer = (finding for finding in e.observation.findings if finding.id in _OF_THE_OBSERVER)
+    return (*by_observer, *e.identities.findings, *different_clusters(e))
 
 
 def different_clusters(e: Evidence) -> Iterator[Finding]:
@@ -118,7 +120,7 @@ def _leftovers(e: Evidence) -> Iterator[Finding]:
                 end_offset=log.end_offset,
                 state=log.migration_state,
             )
-    if e.memory in (Memory.COPIED, Memory.NOT_COPIED, Memory.BROKEN):
+    if e.copy_marker in (CopyMarker.COPIED, CopyMarker.NOT_COPIED, CopyMarker.BROKEN):
         offset = None if e.tree is None or e.tree.migration is None else e.tree.migration.metadata_offset
         yield warning(
             "migration-znode-left-over",

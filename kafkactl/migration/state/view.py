@@ -106,7 +106,7 @@ def observed_view(e: Evidence, state: State) -> ObservedDict:
         "zk_migration_state": None if e.kraft_state is None else STATE_WORDS.get(e.kraft_state, str(e.kraft_state)),
         "controller": _holder(e),
         "controller_epoch": None if e.tree is None else e.tree.controller_epoch,
-        "migration_znode": _memory(e),
+        "migration_znode": _migration_znode(e),
         "quorum": e.controllers.value,
         "log": _log(e),
         "dual_write": {
@@ -131,10 +131,10 @@ def _holder(e: Evidence) -> HolderDict:
     }
 
 
-def _memory(e: Evidence) -> MigrationZnodeDict:
+def _migration_znode(e: Evidence) -> MigrationZnodeDict:
     held = None if e.tree is None else e.tree.migration
     return {
-        "says": e.memory.value,
+        "says": e.copy_marker.value,
         "metadata_offset": None if held is None else held.metadata_offset,
         "metadata_epoch": None if held is None else held.metadata_epoch,
         "age_ms": e.dual_write.age_ms,

@@ -22,7 +22,7 @@ from kafkactl.migration.zktree.json import (
     needed,
     parse_json,
 )
-from kafkactl.migration.zktree.reading import Reading
+from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.settings import desanitize
 from kafkactl.migration.zktree.values import ZkAcl
 from kafkactl.migration.zktree.znode import Znode
@@ -70,27 +70,27 @@ OPERATIONS: Final = _numbers(_OPERATIONS)
 PERMISSION_TYPES: Final = _numbers(_PERMISSIONS)
 
 
-def read_acls(reading: Reading) -> tuple[ZkAcl, ...]:
+def read_acls(reader: TreeReader) -> tuple[ZkAcl, ...]:
     """All ACLs that the migration finds; what it passes over is reported."""
     found: list[ZkAcl] = []
     for pattern_type, store in _STORES:
-        for name in reading.tree.children(store):
+        for name in reader.tree.children(store):
             path = f"{store}/{name}"
             if name in RESOURCE_TYPES:
-                found.extend(_of_type(reading, path, RESOURCE_TYPES[name], pattern_type))
-            elif reading.tree.children(path):
+                found.extend(_of_type(reader, path, RESOURCE_TYPES[name], pattern_type))
+            elif reader.tree.children(path):
                 text = f"{name} is not a resource type that Kafka reads; its ACLs are silently lost"
-                reading.note("acl-of-unknown-resource-type", Severity.BLOCKER, path, text)
-    for name in reading.tree.children("/kafka-acl-extended"):
+                reader.note("acl-of-unknown-resource-type", Severity.BLOCKER, path, text)
+    for name in reader.tree.children("/kafka-acl-extended"):
         if name != "prefixed":
             text = "Kafka reads no ACLs from here; what it holds is lost in the copy, without a word"
-            reading.note("acl-of-unknown-pattern-type", Severity.WARNING, f"/kafka-acl-extended/{name}", text)
+            reader.note("acl-of-unknown-pattern-type", Severity.WARNING, f"/kafka-acl-extended/{name}", text)
     return tuple(found)
 
 
-def _of_type(reading: Reading, path: str, resource_type: int, pattern_type: int) -> Iterator[ZkAcl]:
-    for name in reading.tree.children(path):
-        entries = reading.read(
+def _of_type(reader: TreeReader, path: str, resource_type: int, pattern_type: int) -> Iterator[ZkAcl]:
+    for name in reader.tree.children(path):
+        entries = reader.read(
             f"{path}/{name}",
             _entries,
             id="broken-acl-znode",
@@ -99,7 +99,7 @@ def _of_type(reading: Reading, path: str, resource_type: int, pattern_type: int)
             ignored_then="Kafka takes it for no ACL at all, without a word: what it allowed or denied is lost",
         )
         for principal, host, operation, permission in entries or ():
-            _note_words(reading, f"{path}/{name}", principal, operation, permission)
+            _note_words(reader, f"{path}/{name}", principal, operation, permission)
             yield ZkAcl(
                 resource_type=resource_type,
                 resource_name=name,
@@ -142,20 +142,20 @@ def _principal(text: str, what: str) -> str:
     return text
 
 
-def _note_words(reading: Reading, path: str, principal: str, operation: int, permission: int) -> None:
+def _note_words(reader: TreeReader, path: str, principal: str, operation: int, permission: int) -> None:
     if UNKNOWN in (operation, permission):
         text = f"an entry for {principal} has an unknown operation or permission; it is migrated as Unknown"
-        reading.note("acl-with-unknown-word", Severity.BLOCKER, path, text, principal=principal)
+        reader.note("acl-with-unknown-word", Severity.BLOCKER, path, text, principal=principal)
 
 
 # --- delegation tokens ----------------------------------------------------------------------------------------------
 
 
-def read_tokens(reading: Reading) -> dict[str, DelegationToken]:
+def read_tokens(reader: TreeReader) -> dict[str, DelegationToken]:
     """Delegation tokens by id."""
     found = {}
-    for name in reading.tree.children(_TOKENS):
-        token = reading.read(
+    for name in reader.tree.children(_TOKENS):
+        token = reader.read(
             f"{_TOKENS}/{name}",
             _token,
             id="broken-delegation-token-znode",

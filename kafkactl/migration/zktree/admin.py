@@ -19,7 +19,7 @@ from kafkactl.migration.zktree.json import (
     needed,
     parse_json,
 )
-from kafkactl.migration.zktree.reading import Reading
+from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.values import ZkProducerIds, ZkReassignment
 from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.text.java_text import parse_int
@@ -36,12 +36,12 @@ _INT_MAX: Final = (1 << 31) - 1
 _LONG_BITS: Final = 64
 
 
-def read_producer_ids(reading: Reading) -> ZkProducerIds | None:
+def read_producer_ids(reader: TreeReader) -> ZkProducerIds | None:
     """The last block of producer ids; None before the first. It has null data until then."""
-    znode = reading.tree.get("/latest_producer_id_block")
+    znode = reader.tree.get("/latest_producer_id_block")
     if znode is None or (znode.data is None and znode.hidden is None):
         return None
-    return reading.read(
+    return reader.read(
         "/latest_producer_id_block",
         _producer_ids,
         id="broken-producer-id-block-znode",
@@ -61,14 +61,14 @@ def _producer_ids(znode: Znode) -> ZkProducerIds:
     return ZkProducerIds(broker_id=broker_id, start=start, end=end)
 
 
-def read_pending_deletions(reading: Reading) -> tuple[str, ...]:
+def read_pending_deletions(reader: TreeReader) -> tuple[str, ...]:
     """Topics that wait for their deletion: they are not migrated."""
-    return reading.tree.children("/admin/delete_topics")
+    return reader.tree.children("/admin/delete_topics")
 
 
-def read_reassignments(reading: Reading) -> tuple[ZkReassignment, ...]:
+def read_reassignments(reader: TreeReader) -> tuple[ZkReassignment, ...]:
     """What a tool of before 2.4 asked for; KRaft takes no notice of it."""
-    found = reading.read(
+    found = reader.read(
         "/admin/reassign_partitions",
         _reassignments,
         id="broken-admin-znode",
@@ -88,9 +88,9 @@ def _reassignments(znode: Znode) -> tuple[ZkReassignment, ...]:
     )
 
 
-def read_preferred_elections(reading: Reading) -> tuple[tuple[str, int], ...]:
+def read_preferred_elections(reader: TreeReader) -> tuple[tuple[str, int], ...]:
     """Topic and partition of the elections of preferred leaders that were asked for in ZooKeeper."""
-    found = reading.read(
+    found = reader.read(
         "/admin/preferred_replica_election",
         lambda znode: tuple(
             (needed(partition, "topic", as_text), needed(partition, "partition", as_int))
@@ -107,21 +107,21 @@ def _partitions(znode: Znode) -> list[dict[str, object]]:
     return [dict(as_object(partition, "an entry of partitions")) for partition in listed]
 
 
-def read_notifications(reading: Reading) -> dict[str, int]:
+def read_notifications(reader: TreeReader) -> dict[str, int]:
     """How many notifications of each kind wait, by the path of their parent."""
-    counts = {path: len(reading.tree.children(path)) for path in NOTIFICATIONS}
-    _check_isr_changes(reading)
+    counts = {path: len(reader.tree.children(path)) for path in NOTIFICATIONS}
+    _check_isr_changes(reader)
     return counts
 
 
-def _check_isr_changes(reading: Reading) -> None:
+def _check_isr_changes(reader: TreeReader) -> None:
     """A notification that cannot be read stays indefinitely, as the controller fails before it deletes it."""
     for parent, name_of in (
         ("/isr_change_notification", "isr_change_"),
         ("/log_dir_event_notification", "log_dir_event_"),
     ):
-        for name in reading.tree.children(parent):
+        for name in reader.tree.children(parent):
             path = f"{parent}/{name}"
             if not name.startswith(name_of):
                 text = f"its name does not begin with {name_of}; it is never read"
-                reading.note("unexpected-notification-znode", Severity.INFO, path, text)
+                reader.note("unexpected-notification-znode", Severity.INFO, path, text)

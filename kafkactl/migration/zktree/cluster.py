@@ -22,7 +22,7 @@ from kafkactl.migration.zktree.json import (
     needed,
     parse_json,
 )
-from kafkactl.migration.zktree.reading import Reading
+from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.values import ZkBroker, ZkController, ZkFeatures, ZkMigration
 from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.text.java_text import parse_int
@@ -31,9 +31,9 @@ BROKER_IDS: Final = "/brokers/ids"
 _FEATURE_VERSIONS: Final = (1, 2)
 
 
-def read_cluster_id(reading: Reading) -> str | None:
+def read_cluster_id(reader: TreeReader) -> str | None:
     """The cluster id; KRaft controllers must be formatted with it."""
-    return reading.read(
+    return reader.read(
         "/cluster/id",
         lambda znode: needed(as_object(parse_json(znode.data)), "id", as_text),
         id="broken-cluster-id-znode",
@@ -41,9 +41,9 @@ def read_cluster_id(reading: Reading) -> str | None:
     )
 
 
-def read_controller(reading: Reading) -> ZkController | None:
+def read_controller(reader: TreeReader) -> ZkController | None:
     """Who holds `/controller`."""
-    return reading.read(
+    return reader.read(
         "/controller",
         _controller,
         id="broken-controller-znode",
@@ -61,9 +61,9 @@ def _controller(znode: Znode) -> ZkController:
     )
 
 
-def read_controller_epoch(reading: Reading) -> int | None:
+def read_controller_epoch(reader: TreeReader) -> int | None:
     """The epoch of the ZooKeeper controller."""
-    return reading.read(
+    return reader.read(
         "/controller_epoch",
         _epoch,
         id="broken-controller-epoch-znode",
@@ -84,14 +84,14 @@ def _text(znode: Znode) -> str:
     return znode.data.decode("utf-8", "replace")
 
 
-def read_migration(reading: Reading) -> ZkMigration | None:
+def read_migration(reader: TreeReader) -> ZkMigration | None:
     """`/migration`. An empty one is reported by its own id (KAFKA-19480)."""
-    znode = reading.tree.get("/migration")
+    znode = reader.tree.get("/migration")
     if znode is not None and znode.hidden is None and not (znode.data or b"").strip():
         text = "/migration is empty, so the migration driver hangs before its first step (KAFKA-19480); delete it"
-        reading.note("empty-migration-znode", Severity.BLOCKER, "/migration", text, version=znode.version)
+        reader.note("empty-migration-znode", Severity.BLOCKER, "/migration", text, version=znode.version)
         return None
-    return reading.read(
+    return reader.read(
         "/migration",
         _migration,
         id="broken-migration-znode",
@@ -117,17 +117,17 @@ def _migration(znode: Znode) -> ZkMigration:
 # --- brokers --------------------------------------------------------------------------------------------------------
 
 
-def read_brokers(reading: Reading) -> dict[int, ZkBroker]:
+def read_brokers(reader: TreeReader) -> dict[int, ZkBroker]:
     """The live brokers by id."""
     found = {}
-    for name in reading.tree.children(BROKER_IDS):
+    for name in reader.tree.children(BROKER_IDS):
         path = f"{BROKER_IDS}/{name}"
         number = parse_int(name)
         if number is None:
             text = "its name is not a broker id; every read of the broker list fails"
-            reading.note("broken-broker-znode", Severity.BLOCKER, path, text)
+            reader.note("broken-broker-znode", Severity.BLOCKER, path, text)
             continue
-        broker = reading.read(
+        broker = reader.read(
             path,
             lambda znode, id=number: _broker(id, znode),  # type: ignore[misc]
             id="broken-broker-znode",
@@ -179,9 +179,9 @@ def _ranges(value: object) -> dict[str, tuple[int, int]]:
 # --- features -------------------------------------------------------------------------------------------------------
 
 
-def read_features(reading: Reading) -> ZkFeatures | None:
+def read_features(reader: TreeReader) -> ZkFeatures | None:
     """`/feature`, which is not migrated."""
-    return reading.read(
+    return reader.read(
         "/feature",
         _features,
         id="broken-feature-znode",

@@ -10,7 +10,7 @@ from kafkactl.migration.zktree import admin as tree_admin
 from kafkactl.migration.zktree import cluster as tree_cluster
 from kafkactl.migration.zktree import settings as tree_settings
 from kafkactl.migration.zktree import topics as tree_topics
-from kafkactl.migration.zktree.reading import Reading
+from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.tree import Tree, tree_of
 from kafkactl.migration.zktree.values import KafkaTree
 from kafkactl.migration.zktree.znode import Znode, decode_znodes
@@ -18,31 +18,31 @@ from kafkactl.migration.zktree.znode import Znode, decode_znodes
 
 def parse_tree(tree: Tree) -> KafkaTree:
     """The values of all znodes of a Kafka cluster. Never raises for what they hold; see the findings."""
-    reading = Reading(tree)
-    clients = tree_settings.read_client_settings(reading)
+    reader = TreeReader(tree)
+    clients = tree_settings.read_client_settings(reader)
     return KafkaTree(
-        cluster_id=tree_cluster.read_cluster_id(reading),
-        controller=tree_cluster.read_controller(reading),
-        controller_epoch=tree_cluster.read_controller_epoch(reading),
-        migration=tree_cluster.read_migration(reading),
-        features=tree_cluster.read_features(reading),
+        cluster_id=tree_cluster.read_cluster_id(reader),
+        controller=tree_cluster.read_controller(reader),
+        controller_epoch=tree_cluster.read_controller_epoch(reader),
+        migration=tree_cluster.read_migration(reader),
+        features=tree_cluster.read_features(reader),
         knows_brokers=_knows_brokers(tree),
-        brokers=tree_cluster.read_brokers(reading),
-        topics=tree_topics.read_topics(reading),
-        topic_configs=tree_settings.read_topic_configs(reading),
-        broker_configs=tree_settings.read_broker_configs(reading),
+        brokers=tree_cluster.read_brokers(reader),
+        topics=tree_topics.read_topics(reader),
+        topic_configs=tree_settings.read_topic_configs(reader),
+        broker_configs=tree_settings.read_broker_configs(reader),
         client_quotas=clients.quotas,
         scram=clients.scram,
-        acls=tree_access.read_acls(reading),
-        delegation_tokens=tree_access.read_tokens(reading),
-        producer_ids=tree_admin.read_producer_ids(reading),
-        pending_deletions=tree_admin.read_pending_deletions(reading),
-        reassignments=tree_admin.read_reassignments(reading),
-        preferred_elections=tree_admin.read_preferred_elections(reading),
-        notifications=tree_admin.read_notifications(reading),
-        hidden=tuple(sorted(set(reading.hidden))),
+        acls=tree_access.read_acls(reader),
+        delegation_tokens=tree_access.read_tokens(reader),
+        producer_ids=tree_admin.read_producer_ids(reader),
+        pending_deletions=tree_admin.read_pending_deletions(reader),
+        reassignments=tree_admin.read_reassignments(reader),
+        preferred_elections=tree_admin.read_preferred_elections(reader),
+        notifications=tree_admin.read_notifications(reader),
+        hidden=tuple(sorted(set(reader.hidden))),
         hidden_scram=clients.hidden_scram,
-        findings=(*tree.findings, *reading.findings, *_hidden(reading.hidden)),
+        findings=(*tree.findings, *reader.findings, *_hidden(reader.hidden)),
     )
 
 

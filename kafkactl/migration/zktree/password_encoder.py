@@ -96,13 +96,13 @@ def first_opening(value: str, secrets: Iterable[str]) -> str:
 
     Raises PasswordDecodeError, for the last one, where none does.
     """
-    trouble = PasswordDecodeError("no secret is given")
+    failure = PasswordDecodeError("no secret is given")
     for secret in secrets:
         try:
             return decode_password(value, secret)
         except PasswordDecodeError as error:
-            trouble = error
-    raise trouble
+            failure = error
+    raise failure
 
 
 def _utf16_length(text: str) -> int:

@@ -11,10 +11,10 @@ from kafkactl.migration.zktree.tree import Tree
 from kafkactl.migration.zktree.znode import Znode
 
 Value = TypeVar("Value")
-_LOOK = "Correct the znode, or delete it if it is not needed, before the last broker is restarted for the migration."
+_STEP = "Correct the znode, or delete it if it is not needed, before the last broker is restarted for the migration."
 
 
-class Reading:
+class TreeReader:
     """The findings so far, and the paths whose data is hidden."""
 
     def __init__(self, tree: Tree) -> None:
@@ -56,5 +56,5 @@ class Reading:
     def note(self, id_: str, severity: Severity, subject: str, message: str, **evidence: Any) -> None:
         """Keep a finding."""
         self.findings.append(
-            Finding(id=id_, severity=severity, subject=subject, message=message, evidence=evidence, next_step=_LOOK)
+            Finding(id=id_, severity=severity, subject=subject, message=message, evidence=evidence, next_step=_STEP)
         )

@@ -16,7 +16,7 @@ from kafkactl.findings import Severity
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import QuotaEntity, ScramCredential, ScramKey
 from kafkactl.migration.zktree.json import MISSING, NotJsonError, as_text, parse_json
-from kafkactl.migration.zktree.reading import Reading
+from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.znode import Hidden, Znode
 from kafkactl.protocol.scram import MECHANISMS
 from kafkactl.protocol.text.java_text import decode_base64, parse_double, parse_int
@@ -63,39 +63,39 @@ def desanitize(name: str) -> str | None:
 # --- configs --------------------------------------------------------------------------------------------------------
 
 
-def read_topic_configs(reading: Reading) -> dict[str, dict[str, str]]:
+def read_topic_configs(reader: TreeReader) -> dict[str, dict[str, str]]:
     """Configs by topic, also of topics that do not exist; reported by their own id."""
     found = {}
-    for name in reading.tree.children("/config/topics"):
+    for name in reader.tree.children("/config/topics"):
         path = f"/config/topics/{name}"
-        found[name] = _config(reading, path)
-        if reading.tree.get(f"/brokers/topics/{name}") is None:
+        found[name] = _config(reader, path)
+        if reader.tree.get(f"/brokers/topics/{name}") is None:
             text = "there is no such topic: no record is made of it, and the first sync after the copy deletes it"
-            reading.note("orphan-topic-config", Severity.INFO, path, text)
+            reader.note("orphan-topic-config", Severity.INFO, path, text)
     return found
 
 
-def read_broker_configs(reading: Reading) -> dict[str, dict[str, str]]:
+def read_broker_configs(reader: TreeReader) -> dict[str, dict[str, str]]:
     """Configs by broker id as text, "" for the default of all brokers."""
     found = {}
-    live = set(reading.tree.children("/brokers/ids"))
-    for name in reading.tree.children("/config/brokers"):
+    live = set(reader.tree.children("/brokers/ids"))
+    for name in reader.tree.children("/config/brokers"):
         path = f"/config/brokers/{name}"
         if name == DEFAULT_NAME:
-            found[""] = _config(reading, path)
+            found[""] = _config(reader, path)
             continue
         if parse_int(name) is None:
-            reading.note("broken-config-znode", Severity.BLOCKER, path, f"its name is not a broker id; {_LETHAL}")
+            reader.note("broken-config-znode", Severity.BLOCKER, path, f"its name is not a broker id; {_LETHAL}")
             continue
-        found[name] = _config(reading, path)
+        found[name] = _config(reader, path)
         if name not in live:
             text = "no broker with this id is alive; its configs are migrated all the same"
-            reading.note("config-of-absent-broker", Severity.WARNING, path, text)
+            reader.note("config-of-absent-broker", Severity.WARNING, path, text)
     return found
 
 
-def _config(reading: Reading, path: str) -> dict[str, str]:
-    config = reading.read(
+def _config(reader: TreeReader, path: str) -> dict[str, str]:
+    config = reader.read(
         path,
         _config_of,
         id="broken-config-znode",
@@ -105,7 +105,7 @@ def _config(reading: Reading, path: str) -> dict[str, str]:
     )
     for key, value in (config or {}).items():
         if value == Hidden.REDACTED.value:
-            reading.hidden.append(f"{path} {key}")
+            reader.hidden.append(f"{path} {key}")
     return config or {}
 
 
@@ -124,44 +124,44 @@ def _config_of(znode: Znode) -> dict[str, str]:
 # --- quotas and SCRAM -----------------------------------------------------------------------------------------------
 
 
-def read_client_settings(reading: Reading) -> ClientSettings:
+def read_client_settings(reader: TreeReader) -> ClientSettings:
     """Quotas by entity, and SCRAM credentials by mechanism and user."""
     quotas: dict[QuotaEntity, Mapping[str, float]] = {}
     scram: dict[ScramKey, ScramCredential] = {}
     seen: set[QuotaEntity] = set()
     hidden: list[ScramKey] = []
-    for path, parts, plain in _entities(reading):
-        entity = _entity(reading, path, parts)
+    for path, parts, plain in _entities(reader):
+        entity = _entity(reader, path, parts)
         if entity is None:
             continue
-        config = _config(reading, path)
+        config = _config(reader, path)
         if plain:
             user = desanitize(parts[0][1]) or ""
-            scram.update(_credentials(reading, path, user, config))
+            scram.update(_credentials(reader, path, user, config))
             hidden += [
                 (MECHANISMS[name].type, user) for name in MECHANISMS if config.get(name) == Hidden.REDACTED.value
             ]
             config = {key: value for key, value in config.items() if key not in MECHANISMS}
-        numbers = _numbers(reading, path, config)
+        numbers = _numbers(reader, path, config)
         if entity in seen:
             text = "another znode represents the same client; which of the two takes effect is undefined"
-            reading.note("duplicate-client-entity", Severity.BLOCKER, path, text)
+            reader.note("duplicate-client-entity", Severity.BLOCKER, path, text)
         seen.add(entity)
         if numbers:
             quotas[entity] = numbers
     return ClientSettings(quotas=quotas, scram=scram, hidden_scram=tuple(hidden))
 
 
-def _entities(reading: Reading) -> Iterator[tuple[str, tuple[tuple[str, str], ...], bool]]:
+def _entities(reader: TreeReader) -> Iterator[tuple[str, tuple[tuple[str, str], ...], bool]]:
     """Path, (entity type, name of the znode) and whether SCRAM credentials are looked for, in Kafka's order."""
-    tree = reading.tree
+    tree = reader.tree
     users = tree.children("/config/users")
     for user in users:
         yield f"/config/users/{user}", (("user", user),), True
         for other in tree.children(f"/config/users/{user}"):
             if other != "clients":
                 path = f"/config/users/{user}/{other}"
-                reading.note("unexpected-config-znode", Severity.WARNING, path, "no Kafka reads it; it is not migrated")
+                reader.note("unexpected-config-znode", Severity.WARNING, path, "no Kafka reads it; it is not migrated")
     for client in tree.children("/config/clients"):
         yield f"/config/clients/{client}", (("client-id", client),), True
     for user in users:
@@ -171,20 +171,20 @@ def _entities(reading: Reading) -> Iterator[tuple[str, tuple[tuple[str, str], ..
         yield f"/config/ips/{ip}", (("ip", ip),), True
 
 
-def _entity(reading: Reading, path: str, parts: tuple[tuple[str, str], ...]) -> QuotaEntity | None:
+def _entity(reader: TreeReader, path: str, parts: tuple[tuple[str, str], ...]) -> QuotaEntity | None:
     """As the image has it: sorted by type, None for the default."""
     found = []
     for kind, name in parts:
         plain = None if name == DEFAULT_NAME else desanitize(name)
         if plain is None and name != DEFAULT_NAME:
             text = f"the name {name!r} holds a % that no two hexadecimal digits follow; {_LETHAL}"
-            reading.note("broken-config-znode", Severity.BLOCKER, path, text)
+            reader.note("broken-config-znode", Severity.BLOCKER, path, text)
             return None
         found.append((kind, plain))
     return tuple(sorted(found, key=lambda part: part[0]))
 
 
-def _numbers(reading: Reading, path: str, config: Mapping[str, str]) -> dict[str, float]:
+def _numbers(reader: TreeReader, path: str, config: Mapping[str, str]) -> dict[str, float]:
     found = {}
     for key, value in config.items():
         number = parse_double(value)
@@ -193,12 +193,12 @@ def _numbers(reading: Reading, path: str, config: Mapping[str, str]) -> dict[str
         elif value != Hidden.REDACTED.value or key in MECHANISMS:
             # The value itself may be a secret under a wrong key, so it is not repeated.
             text = f"the value of {key} is not a number; {_LETHAL}"
-            reading.note("quota-not-a-number", Severity.BLOCKER, path, text, key=key)
+            reader.note("quota-not-a-number", Severity.BLOCKER, path, text, key=key)
     return found
 
 
 def _credentials(
-    reading: Reading, path: str, user: str, config: Mapping[str, str]
+    reader: TreeReader, path: str, user: str, config: Mapping[str, str]
 ) -> Iterator[tuple[ScramKey, ScramCredential]]:
     for name, mechanism in MECHANISMS.items():
         text = config.get(name)
@@ -207,7 +207,7 @@ def _credentials(
         credential = parse_credential(text)
         if credential is None:
             message = f"the credential for {name} cannot be read; {_LETHAL}"
-            reading.note("broken-scram-credential", Severity.BLOCKER, path, message, mechanism=name)
+            reader.note("broken-scram-credential", Severity.BLOCKER, path, message, mechanism=name)
         else:
             yield (mechanism.type, user), credential
 

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from kafkactl.errors import InputError
 from kafkactl.findings import Severity
 from kafkactl.migration.zktree.json import BrokenError, as_int, as_ints, as_object, as_text, given, needed, parse_json
-from kafkactl.migration.zktree.reading import Reading
+from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.values import ZkPartition, ZkPartitionState, ZkTopic
 from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.text.java_text import parse_int
@@ -26,31 +26,31 @@ _REWRITTEN = (
 )
 
 
-def read_topics(reading: Reading) -> dict[str, ZkTopic]:
+def read_topics(reader: TreeReader) -> dict[str, ZkTopic]:
     """All topics by name, also those that wait for their deletion."""
     found = {}
-    for name in reading.tree.children(TOPICS):
-        topic = read_topic(reading, name)
+    for name in reader.tree.children(TOPICS):
+        topic = read_topic(reader, name)
         if topic is not None:
             found[name] = topic
-    _note_ids(reading, found)
+    _note_ids(reader, found)
     return found
 
 
-def read_topic(reading: Reading, name: str) -> ZkTopic | None:
+def read_topic(reader: TreeReader, name: str) -> ZkTopic | None:
     """One topic with its partitions' states; None where its znode cannot be read."""
-    parts = reading.read(
+    parts = reader.read(
         f"{TOPICS}/{name}",
         _assignment,
         id="broken-topic-znode",
-        then="every reading of all topics fails at it, the migration's too",
+        then="every reader of all topics fails at it, the migration's too",
         ignored_id="unreadable-topic-znode",
         ignored_then=_REWRITTEN,
     )
     if parts is None:
         return None
     topic_id, partitions = parts
-    states = {number: _state_of(reading, name, number) for number in partitions}
+    states = {number: _state_of(reader, name, number) for number in partitions}
     return ZkTopic(
         name=name,
         id=topic_id,
@@ -88,19 +88,19 @@ def _uuid(value: object, what: str) -> Uuid:
         raise BrokenError(f"{what} is not a UUID") from None
 
 
-def _note_ids(reading: Reading, topics: Mapping[str, ZkTopic]) -> None:
+def _note_ids(reader: TreeReader, topics: Mapping[str, ZkTopic]) -> None:
     owners: dict[Uuid, str] = {}
     for name, topic in topics.items():
         path = f"{TOPICS}/{name}"
         if topic.id is None:
             text = "the topic has no id yet; the migration waits until a ZooKeeper controller has assigned one"
-            reading.note("topic-without-id", Severity.WARNING, path, text)
+            reader.note("topic-without-id", Severity.WARNING, path, text)
         elif topic.id == ZERO_UUID:
             text = "its topic id is the one that means none; KRaft cannot keep such a topic"
-            reading.note("duplicate-topic-id", Severity.BLOCKER, path, text, topic_id=str(topic.id))
+            reader.note("duplicate-topic-id", Severity.BLOCKER, path, text, topic_id=str(topic.id))
         elif topic.id in owners:
             text = f"its topic id is that of {owners[topic.id]} too; in KRaft one of them would replace the other"
-            reading.note("duplicate-topic-id", Severity.BLOCKER, path, text, topic_id=str(topic.id))
+            reader.note("duplicate-topic-id", Severity.BLOCKER, path, text, topic_id=str(topic.id))
         else:
             owners[topic.id] = name
 
@@ -108,13 +108,13 @@ def _note_ids(reading: Reading, topics: Mapping[str, ZkTopic]) -> None:
 # --- partitions -----------------------------------------------------------------------------------------------------
 
 
-def _state_of(reading: Reading, topic: str, partition: int) -> ZkPartitionState | None:
+def _state_of(reader: TreeReader, topic: str, partition: int) -> ZkPartitionState | None:
     path = f"{TOPICS}/{topic}/partitions/{partition}/state"
-    if reading.tree.get(path) is None:
+    if reader.tree.get(path) is None:
         text = "the partition has no state; it is migrated with all replicas in the ISR, the first as leader, epoch 0"
-        reading.note("partition-without-state", Severity.WARNING, path, text)
+        reader.note("partition-without-state", Severity.WARNING, path, text)
         return None
-    return reading.read(
+    return reader.read(
         path,
         _state,
         id="broken-partition-state-znode",

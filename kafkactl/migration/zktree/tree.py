@@ -24,7 +24,7 @@ _TWICE_NAMED: Final = 20
 class Tree:
     """Znodes by path, and the names of each one's children in order. `chroot` is "" or begins with a slash.
 
-    Of a tree that was read live, the zxids are ZooKeeper's last transactions before and after the reading; where they
+    Of a tree that was read live, the zxids are ZooKeeper's last transactions before and after the reader; where they
     are equal, nothing at all was written meanwhile.
     """
 
@@ -78,7 +78,7 @@ def tree_of(znodes: Iterable[Znode], chroot: str | None = None) -> Tree:
             twice.append(path)
         if path not in kept or znode.mzxid >= kept[path].mzxid:
             kept[path] = znode
-    findings = [*_nothing(kept, root), *_told_twice(twice)]
+    findings = [*_nothing(kept, root), *_duplicates(twice)]
     return Tree(chroot=root, znodes=kept, names=_names(kept), findings=tuple(findings))
 
 
@@ -134,7 +134,7 @@ def _nothing(kept: Mapping[str, Znode], root: str) -> list[Finding]:
     ]
 
 
-def _told_twice(paths: Sequence[str]) -> list[Finding]:
+def _duplicates(paths: Sequence[str]) -> list[Finding]:
     """One for each of the first paths, and one for all others."""
     named = list(dict.fromkeys(paths[:_TWICE_NAMED]))
     findings = [_twice(path, f"the saved tree has {path} more than once; the newest one is used") for path in named]

@@ -132,7 +132,7 @@ def _data_text(znode: Znode) -> str | None:
     return None if znode.data is None else base64.b64encode(znode.data).decode("ascii")
 
 
-# --- reading ------------------------------------------------------------------------------------------------------
+# --- reading -----------------------------------------------------------------------------------------------------
 
 
 def decode_znodes(data: bytes, *, file: str) -> SavedZnodes:
@@ -142,7 +142,7 @@ def decode_znodes(data: bytes, *, file: str) -> SavedZnodes:
     """
     unpacking = _Unpacking(data, file)
     most = min(MOST_ZNODES, max(_ALWAYS_ZNODES, len(data) // _BYTES_A_ZNODE))
-    troubles: dict[str, _Trouble] = {}
+    unreadable: dict[str, _Unreadable] = {}
     znodes: list[Znode] = []
     paths: set[str] = set()
     left = most
@@ -151,7 +151,7 @@ def decode_znodes(data: bytes, *, file: str) -> SavedZnodes:
         try:
             znode = parse_znode(line)
         except ValueError as error:
-            troubles.setdefault(str(error), _Trouble()).add(number)
+            unreadable.setdefault(str(error), _Unreadable()).add(number)
         else:
             if znode.path.rpartition("/")[0] not in paths:
                 left -= znode.path.count("/") - 1  # what is above it is part of the tree, too
@@ -159,9 +159,9 @@ def decode_znodes(data: bytes, *, file: str) -> SavedZnodes:
             znodes.append(znode)
         if left < 0:
             raise _too_large(file, f"more than {most} znodes, lines and folders", len(data))
-    findings = [_unreadable(file, reason, trouble) for reason, trouble in troubles.items()]
-    if unpacking.trouble:
-        findings.append(_cut(file, unpacking.trouble, len(znodes)))
+    findings = [_unreadable(file, reason, fault) for reason, fault in unreadable.items()]
+    if unpacking.fault:
+        findings.append(_cut(file, unpacking.fault, len(znodes)))
     return SavedZnodes(znodes=tuple(znodes), findings=tuple(findings))
 
 
@@ -172,7 +172,7 @@ def _too_large(file: str, what: str, size: int) -> InputError:
     )
 
 
-class _Trouble:
+class _Unreadable:
     """Lines that are wrong in the same way: how many, and the first of them."""
 
     def __init__(self) -> None:
@@ -263,12 +263,12 @@ def _acl(entries: tuple[tuple[int, str, str], ...]) -> tuple[ZnodeAcl, ...]:
 
 
 class _Unpacking:
-    """The bytes of a file in chunks; `trouble` says afterwards why not all of them came."""
+    """The bytes of a file in chunks; `fault` says afterwards why not all of them came."""
 
     def __init__(self, data: bytes, file: str) -> None:
         self._data = data
         self._file = file
-        self.trouble: str | None = None
+        self.fault: str | None = None
 
     def chunks(self) -> Iterator[bytes]:
         """Raises InputError `saved-tree-too-large`."""
@@ -295,13 +295,13 @@ class _Unpacking:
                 try:
                     yield member.decompress(fed, _CHUNK_BYTES)
                 except zlib.error:
-                    self.trouble = "its compressed bytes are damaged"
+                    self.fault = "its compressed bytes are damaged"
                     return
                 fed = member.unconsumed_tail
             at -= len(member.unused_data)
             if not member.eof:
                 yield member.flush()
-                self.trouble = "it is cut off"
+                self.fault = "it is cut off"
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -330,22 +330,22 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
         yield number, line
 
 
-def _unreadable(file: str, reason: str, trouble: _Trouble) -> Finding:
-    named = first_few([str(line) for line in trouble.lines], _LINES_NAMED, count=trouble.count)
+def _unreadable(file: str, reason: str, fault: _Unreadable) -> Finding:
+    named = first_few([str(line) for line in fault.lines], _LINES_NAMED, count=fault.count)
     return Finding(
         id="znode-line-unreadable",
         severity=Severity.BLOCKER,
         subject=file,
         message=f"line {named}: {reason}; these znodes are missing from the tree",
-        evidence={"reason": reason, "lines": trouble.lines, "count": trouble.count},
+        evidence={"reason": reason, "lines": fault.lines, "count": fault.count},
     )
 
 
-def _cut(file: str, trouble: str, read: int) -> Finding:
+def _cut(file: str, fault: str, read: int) -> Finding:
     return Finding(
         id="saved-tree-damaged",
         severity=Severity.BLOCKER,
         subject=file,
-        message=f"{trouble}; {read} znodes were read before that",
+        message=f"{fault}; {read} znodes were read before that",
         evidence={"znodes_read": read},
     )

@@ -17,23 +17,23 @@ MOST_HELD: Final = 16  # scenarios; of each what a report shows of it is held, w
 LARGE: Final = 20_000  # partitions, from which on a scenario takes longer than its process costs
 
 
-def played_ahead(
-    scenarios: Iterable[Asked], played: Callable[[str, Any], Result], image: Image, *, processes: int | None = None
+def simulated_ahead(
+    scenarios: Iterable[Asked], simulate: Callable[[str, Any], Result], image: Image, *, processes: int | None = None
 ) -> Iterator[Result]:
     """What simulating gives for each scenario and its inputs, in their order.
 
     Of a large image several are simulated at once (default: as many processes as are of use here), and what they give
-    is pickled. Raises as `played`, once what comes before was given.
+    is pickled. Raises as `simulate`, once what comes before was given.
     """
     if processes is None:
         processes = useful_processes() if image.partition_count() >= LARGE else 1
     if processes < 2:
-        yield from (played(*asked) for asked in scenarios)
+        yield from (simulate(*asked) for asked in scenarios)
         return
 
     def work(asked: Asked) -> list[bytes]:
-        return [pickle.dumps(played(*asked), protocol=pickle.HIGHEST_PROTOCOL)]
+        return [pickle.dumps(simulate(*asked), protocol=pickle.HIGHEST_PROTOCOL)]
 
     with closing(done_ahead(scenarios, work, processes, alone=lambda _: False, held=MOST_HELD)) as done:
         for asked, made in done:
-            yield played(*asked) if made is None else pickle.loads(b"".join(made))
+            yield simulate(*asked) if made is None else pickle.loads(b"".join(made))

@@ -114,12 +114,12 @@ def _same(sources: Sequence[_Source]) -> Cluster:
     ids = sorted({log.cluster_id for log in logs if log.cluster_id is not None})
     findings: tuple[Finding, ...] = ()
     if len(ids) > 1:
-        told = ", ".join(f"{log.name}: {log.cluster_id or 'not known'}" for log in logs)
+        listed = ", ".join(f"{log.name}: {log.cluster_id or 'not known'}" for log in logs)
         findings = (
             warning(
                 "several-clusters",
                 "the sources",
-                f"the sources were taken as replicas of one log, and have different cluster ids ({told})",
+                f"the sources were taken as replicas of one log, and have different cluster ids ({listed})",
                 "Leave --same-cluster out if they are not.",
                 clusters=ids,
             ),

@@ -81,13 +81,13 @@ def _forecast_of(
     """The copy of a release, simulated on the tree; one whose copy is not known is an error only where it `is_named`
     by the operator.
     """
-    rules, told = (copy_rules(release.version), ()) if is_named else rules_seen(release.version)
+    rules, of_release = (copy_rules(release.version), ()) if is_named else rules_seen(release.version)
     secrets = source.secrets
     if static is not None:
         secrets = tuple(static[name] for name in _SECRETS if static.get(name))
         size = static.get(_MIN_BATCH, "").strip()
         rules = changed(rules, min_batch_size=int(size)) if size.isascii() and size.isdigit() else rules
-    return forecast_copy(parse_tree(source.tree), rules, secrets=secrets, findings=(*source.findings, *told))
+    return forecast_copy(parse_tree(source.tree), rules, secrets=secrets, findings=(*source.findings, *of_release))
 
 
 def _prediction_of(
@@ -117,7 +117,7 @@ def _verdict(outcome: CopyOutcome) -> Verdict:
         CopyOutcome.LOSES: Verdict.DEGRADED,
         CopyOutcome.NEVER_STARTS: Verdict.REFUSED,
         CopyOutcome.NOT_KNOWN: Verdict.UNKNOWN,
-        CopyOutcome.DIES: Verdict.WEDGED,
+        CopyOutcome.EXITS: Verdict.WEDGED,
     }[outcome]
 
 

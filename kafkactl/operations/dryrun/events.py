@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.dryrun.play import chain
+from kafkactl.dryrun.by_name import chain
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.errors import InputError, UnknownOutcomeError

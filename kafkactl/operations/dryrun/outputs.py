@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.dryrun.answer import PredictionDict
-from kafkactl.dryrun.play import find_scenario
+from kafkactl.dryrun.by_name import find_scenario
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.detail_tables import Table
     from kafkactl.metadata.image.model import Image
     from kafkactl.metadata.log.frame import MetadataRecord
-    from kafkactl.report.build import Played
+    from kafkactl.report.build import SimulatedScenario
     from kafkactl.report.cluster import Cluster
     from kafkactl.report.model import Timeline
 
@@ -122,27 +122,31 @@ def check_html(path: str | None) -> None:
     check_report_target(Path(path), MARK)
 
 
-def page_part(answer: Mapping[str, Any], found: Prediction, context: ScenarioContext) -> Played:
+def page_part(answer: Mapping[str, Any], found: Prediction, context: ScenarioContext) -> SimulatedScenario:
     """What a report shows of a prediction that was made on `context`: small, where the prediction may be large.
 
     `answer` is the printed answer, in JSON's types.
     """
-    from kafkactl.report.build import Played
+    from kafkactl.report.build import SimulatedScenario
 
-    return Played(answer=answer, after=_after(found, context), about=find_scenario(found.scenario).about)
+    return SimulatedScenario(answer=answer, after=_after(found, context), about=find_scenario(found.scenario).about)
 
 
-def write_log_report(path: str, played: Sequence[Played], context: ScenarioContext, log: LogSource) -> None:
+def write_log_report(
+    path: str, simulated: Sequence[SimulatedScenario], context: ScenarioContext, log: LogSource
+) -> None:
     """Write the report of what was simulated on `context`, which was read from `log`, with its timeline."""
     from kafkactl.report.events import events_of
     from kafkactl.report.timeline import timeline_of
 
     loaded = context.loaded
     events = events_of(log.segments, up_to=loaded.last_offset)
-    write_report(path, played, loaded.image, timeline_of(events, end_ms=loaded.last_timestamp_ms))
+    write_report(path, simulated, loaded.image, timeline_of(events, end_ms=loaded.last_timestamp_ms))
 
 
-def write_report(path: str, played: Sequence[Played], image: Image, timeline: Timeline | None = None) -> None:
+def write_report(
+    path: str, simulated: Sequence[SimulatedScenario], image: Image, timeline: Timeline | None = None
+) -> None:
     """Write the report of what was simulated on an image. Raises as `check_html`."""
     from kafkactl._version import __version__
     from kafkactl.adapters.files import report_files
@@ -150,7 +154,7 @@ def write_report(path: str, played: Sequence[Played], image: Image, timeline: Ti
     from kafkactl.report.cluster import cluster_of
     from kafkactl.report.html import MARK, render_html
 
-    report = report_of(played, cluster_of(image), timeline=timeline, written_by=f"kafkactl {__version__}")
+    report = report_of(simulated, cluster_of(image), timeline=timeline, written_by=f"kafkactl {__version__}")
     report_files.write_report(Path(path), render_html(report), MARK)
 
 

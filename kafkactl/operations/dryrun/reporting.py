@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
-from kafkactl.dryrun.play import find_scenario, run, scenario_names
+from kafkactl.dryrun.by_name import find_scenario, run, scenario_names
 from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.frozen import frozen
-from kafkactl.operations.dryrun.ahead import Asked, played_ahead
+from kafkactl.operations.dryrun.ahead import Asked, simulated_ahead
 
 Kept = TypeVar("Kept")
 
@@ -38,13 +38,13 @@ def report(
     """
     scenarios = list(_scenarios(context))
 
-    def played(scenario: str, asked: Any) -> tuple[Verdict, Kept]:
+    def simulated(scenario: str, asked: Any) -> tuple[Verdict, Kept]:
         found = run(scenario, context, asked)
         kept = cast("Kept", found) if keep is None else keep(scenarios.index((scenario, asked)) + 1, found)
         return found.verdict, kept
 
     at_once = 1 if keep is None else processes
-    results = list(played_ahead(scenarios, played, context.image, processes=at_once))
+    results = list(simulated_ahead(scenarios, simulated, context.image, processes=at_once))
     return Report(verdict=heaviest([verdict for verdict, _ in results]), predictions=tuple(kept for _, kept in results))
 
 

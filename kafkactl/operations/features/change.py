@@ -31,7 +31,7 @@ from kafkactl.features.plan.request import FeatureRequest
 from kafkactl.findings import Finding, Outcome, blockers
 from kafkactl.frozen import frozen
 
-__all__ = ["ChangeRun", "DryRun", "LiveFeatures", "change_features", "look_for", "validate"]
+__all__ = ["ChangeRun", "DryRun", "LiveFeatures", "change_features", "observe_for", "validate"]
 
 PROOF_MS = 20_000.0
 SETTLE_MS = 15_000.0
@@ -55,7 +55,7 @@ class ChangeRun:
     findings: tuple[Finding, ...] = ()
 
 
-def look_for(client: Client, request: FeatureRequest) -> FeatureView:
+def observe_for(client: Client, request: FeatureRequest) -> FeatureView:
     """One observation of everything that bears on this request.
 
     Raises RefusedError where the bootstrap nodes belong to several clusters, UnreachableError as `observe_features`.
@@ -84,7 +84,7 @@ def change_features(
     is part of the answer.
     """
     policy = FeatureWaitPolicy(
-        look_every_ms=int(_POLL_MS), settle_ms=SETTLE_MS, grace_ms=_GRACE_MS, proof_ms=PROOF_MS
+        observe_every_ms=int(_POLL_MS), settle_ms=SETTLE_MS, grace_ms=_GRACE_MS, proof_ms=PROOF_MS
     )  # fmt: skip
     port = LiveFeatures(client)
     journey = FeatureJourney(port, request, deadline=deadline, policy=policy, tell=tell, planned=planned)
@@ -124,11 +124,11 @@ class LiveFeatures:
         return self._client.clock
 
     def observe(self, request: FeatureRequest) -> FeatureState:
-        """As `look_for` does; the first observation says which cluster is meant, and no other is followed after it.
+        """As `observe_for` does; the first observation says which cluster is meant, and no other is followed after it.
 
         Raises RefusedError `cluster-id-mismatch` where another cluster answers.
         """
-        view = look_for(self._client, request)
+        view = observe_for(self._client, request)
         check_planned_for(self._cluster_id, view.state.cluster_id, who=str(self._client.bootstrap[0]))
         self.view, self._cluster_id = view, self._cluster_id or view.state.cluster_id
         return self.view.state

@@ -26,7 +26,7 @@ from kafkactl.features.plan.request import FeatureRequest, Operation, parse_requ
 from kafkactl.findings import Finding, Outcome, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.operations.callbacks import NoteCallback, ignore_note
-from kafkactl.operations.features.change import DryRun, change_features, look_for, validate
+from kafkactl.operations.features.change import DryRun, change_features, observe_for, validate
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
@@ -128,7 +128,7 @@ def plan_change(client: Client, request: FeatureRequest, *, planned: FeaturePlan
     Every blocker is in the result; where a plan file is given (`planned`), also what differs
     from it. Raises UnreachableError where the cluster cannot be observed.
     """
-    view = look_for(client, request)
+    view = observe_for(client, request)
     plan = as_planned(planning.plan_change(view.state, request), planned)
     asked = DryRun(results=(), predictions={})
     if view.state.active_controller is not None and any(change.moves for change in plan.changes):

@@ -71,7 +71,7 @@ class LogVerification:
                     "rank": rank,
                     "end_offset": log.place[1],
                     "last_epoch": log.place[0],
-                    "is_damaged": log.trouble is not None,
+                    "is_damaged": log.damage is not None,
                 }
                 for rank, log in enumerate(self.ranking, start=1)
             ],

@@ -10,7 +10,7 @@ from kafkactl.migration.driver.files import missing_files
 from kafkactl.migration.driver.guards import BackGuard
 from kafkactl.migration.driver.journal import BACK
 from kafkactl.migration.driver.ports import RunResult
-from kafkactl.migration.driver.routes import WayBack, identity_of, remembered_of
+from kafkactl.migration.driver.routes import RollbackRoute, identity_of, remembered_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.plan.rollback import plan_rollback as planned_rollback
@@ -57,7 +57,7 @@ def rollback(
     def drive(crew: RunContext, seen: Observation) -> RunResult:
         return run_migration(
             crew,
-            WayBack(inventory, accepted=options.accepted),
+            RollbackRoute(inventory, accepted=options.accepted),
             goal=BACK,
             identity=identity_of(inventory),
             guard=BackGuard(crew),
@@ -84,7 +84,7 @@ class RollbackPlan:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Blockers, and what should be known."""
-        return each_once((*self.missing, *self.way.beside(self.observation.findings), *self.way.findings))
+        return each_once((*self.missing, *self.way.weighed(self.observation.findings), *self.way.findings))
 
     def to_dict(self) -> dict[str, Any]:
         """The answer `migrate.rollback` of a dry run."""
@@ -119,7 +119,7 @@ def plan_rollback(
     """
     options = options or DriveOptions()
     journal = None if inventory is None else journal_of(inventory, observation)
-    remembered = NOTHING if journal is None else remembered_of(journal.memory)
+    remembered = NOTHING if journal is None else remembered_of(journal.recorded)
     way = planned_rollback(observation, inventory, accepted=options.accepted, remembered=remembered)
     missing: tuple[Finding, ...] = ()
     if inventory is not None and journal is not None and is_live:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.migration.journal_view import JournalView, look_into_journal
+from kafkactl.adapters.migration.journal_view import JournalView, read_journal_view
 from kafkactl.findings import Finding, Severity, blockers
 from kafkactl.frozen import frozen
 from kafkactl.migration.checks import registry
@@ -13,7 +13,7 @@ from kafkactl.migration.checks.numbers import UNKNOWN_ID, accept_word, ids_of, m
 from kafkactl.migration.driver.files import hand_edit_findings
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import situation_of
+from kafkactl.migration.state.table import state_of_evidence
 from kafkactl.operations.migrate.observing import Lacking, lacking
 from kafkactl.schema.explanations import explanations, renamed_ids
 
@@ -83,9 +83,9 @@ def check(
     journal. What was not observed is unknown, neither right nor wrong.
     """
     evidence = evidence_of(observation)
-    edited = () if inventory is None else edits_of(look_into_journal(None, inventory), inventory, observation)
+    edited = () if inventory is None else edits_of(read_journal_view(None, inventory), inventory, observation)
     found = (*edited, *registry.check(observation, accepted=frozenset(accepted), evidence=evidence))
-    state = situation_of(evidence).state
+    state = state_of_evidence(evidence).state
     return CheckResult(
         state=state,
         time_ms=observation.time_ms,

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kafkactl.adapters.files.entropy import random_uuid
 from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.migration.journal import MigrationJournal, open_migration_journal
-from kafkactl.adapters.migration.live import LiveWorld, read_beside
+from kafkactl.adapters.migration.live import LiveWorld, path_next_to
 from kafkactl.adapters.migration.observe import observe
 from kafkactl.adapters.migration.operator_files import FilesOfOperator
 from kafkactl.adapters.migration.saved import observation_from
@@ -36,21 +36,21 @@ _VOTERS: Final = "controller.quorum.voters"
 _QUORUM: Final = "quorum"
 _LOCK: Final = "lock"
 _READ_ONLY: Final = "zookeeper-read-only"
-LOOK_MS: Final = 45_000.0
+OBSERVE_MS: Final = 45_000.0
 
 
 def live_world(inventory: Inventory, say: Callable[[str], None]) -> LiveWorld:
     """The real cluster. Raises InputError for settings that cannot be read."""
-    client = load_client_config(_beside(inventory, inventory.command_config))
+    client = load_client_config(_path_of(inventory, inventory.command_config))
     controllers = load_client_config(
-        _beside(inventory, inventory.controller_command_config or inventory.command_config)
+        _path_of(inventory, inventory.controller_command_config or inventory.command_config)
     )
     return LiveWorld(
         inventory,
         settings=_settings(inventory),
         client=client,
         controller_client=controllers,
-        look=lambda: _look(inventory),
+        observe=lambda: _observe(inventory),
         tell=say,
     )
 
@@ -109,31 +109,31 @@ def cluster_id_of(inventory: Inventory, seen: Observation) -> str:
 
 def journal_file(inventory: Inventory, cluster_id: str) -> str:
     """One file a cluster in the inventory's folder for journals."""
-    return str(read_beside(inventory, inventory.journal) / f"migration-{file_name_of(cluster_id)}.jsonl")
+    return str(path_next_to(inventory, inventory.journal) / f"migration-{file_name_of(cluster_id)}.jsonl")
 
 
-def _beside(inventory: Inventory, name: str | None) -> str | None:
-    return None if name is None else str(read_beside(inventory, name))
+def _path_of(inventory: Inventory, name: str | None) -> str | None:
+    return None if name is None else str(path_next_to(inventory, name))
 
 
 def _settings(inventory: Inventory) -> ZooKeeperSettings:
     if inventory.zookeeper.config is None:
         return zookeeper_settings({})
-    return load_zookeeper_settings(Path(read_beside(inventory, inventory.zookeeper.config)))
+    return load_zookeeper_settings(Path(path_next_to(inventory, inventory.zookeeper.config)))
 
 
-def _look(inventory: Inventory) -> Observation:
+def _observe(inventory: Inventory) -> Observation:
     """An observation without ZooKeeper is of no use: every plan is based on its znodes.
 
     Those of a server without its quorum may be old, and nothing that a step needs can be written there.
     """
-    captured = observe(inventory, timeout_ms=LOOK_MS, asks_zookeeper_brokers=False)
+    captured = observe(inventory, timeout_ms=OBSERVE_MS, asks_zookeeper_brokers=False)
     if captured.znodes is None:
-        told = next(
+        reason = next(
             (finding.message for finding in captured.raw.findings if finding.id == "zookeeper-not-observed"), ""
         )
         raise UnreachableError(
-            f"ZooKeeper {inventory.zookeeper.connect}: {told}",
+            f"ZooKeeper {inventory.zookeeper.connect}: {reason}",
             id="zookeeper-unreachable",
             next_step="Bring ZooKeeper back, then run this again: it looks first.",
         )

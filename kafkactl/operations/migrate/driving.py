@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kafkactl.adapters.migration.journal_view import JournalView, look_into_journal
+from kafkactl.adapters.migration.journal_view import JournalView, read_journal_view
 from kafkactl.adapters.migration.operator_files import FilesOfOperator
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding, Outcome, Severity, blockers
@@ -23,7 +23,7 @@ from kafkactl.migration.render.hand_edits import HandEdits
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_of
-from kafkactl.migration.state.table import situation_of
+from kafkactl.migration.state.table import state_of_evidence
 from kafkactl.operations.callbacks import NoteCallback
 from kafkactl.operations.migrate import driver
 
@@ -160,7 +160,7 @@ def rehearse(
     world = driver.live_world(inventory, on_request)
     seen = world.observe()
     journal = journal_of(inventory, seen)
-    route = way(seen, journal.memory)
+    route = way(seen, journal.recorded)
     files = files_of(inventory, world, journal, options)
     guard = ForwardGuard(Rehearsal(world=world, inventory=inventory, files=files), accepted=options.accepted)
     step = first_due(route, until)
@@ -215,7 +215,7 @@ def files_of(inventory: Inventory, world: MigrationPort, journal: JournalView, o
 def patience_of(options: DriveOptions, seen: Observation) -> MigrationWaitPolicy:
     """How long the driver waits; for the copy as long as the tree that was seen takes."""
     interval_ms, given_ms = options.gate_interval_ms, options.gate_timeout_ms
-    usual = MigrationWaitPolicy(apart_ms=interval_ms, look_every_ms=min(2_000, max(200, interval_ms)))
+    usual = MigrationWaitPolicy(apart_ms=interval_ms, observe_every_ms=min(2_000, max(200, interval_ms)))
     if given_ms is not None:
         return changed(usual, gate_ms=given_ms, copy_ms=given_ms)
     return changed(usual, copy_ms=_copy_ms(seen) or usual.copy_ms)
@@ -223,18 +223,18 @@ def patience_of(options: DriveOptions, seen: Observation) -> MigrationWaitPolicy
 
 def _copy_ms(seen: Observation) -> int | None:
     evidence = evidence_of(seen)
-    copy = expected_copy(evidence, situation_of(evidence).state)
+    copy = expected_copy(evidence, state_of_evidence(evidence).state)
     return None if copy is None else copy_deadline_ms(copy)
 
 
 def journal_of(inventory: Inventory, seen: Observation) -> JournalView:
     """The journal of this cluster, which is only read; one without a word where there is none.
 
-    Raises InputError as `look_into_journal` does.
+    Raises InputError as `read_journal_view` does.
     """
     try:
         path = driver.journal_file(inventory, driver.cluster_id_of(inventory, seen))
     except UnreachableError:  # the plan says itself what follows from not knowing the cluster
         return JournalView()
-    found = look_into_journal(path, inventory) if Path(path).exists() else None
+    found = read_journal_view(path, inventory) if Path(path).exists() else None
     return found or JournalView()

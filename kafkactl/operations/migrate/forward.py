@@ -11,7 +11,7 @@ from kafkactl.migration.checks.numbers import is_accepted
 from kafkactl.migration.driver.guards import ForwardGuard
 from kafkactl.migration.driver.journal import FINALIZE, FORWARD, JournalState
 from kafkactl.migration.driver.ports import RunResult
-from kafkactl.migration.driver.routes import WayForward, identity_of
+from kafkactl.migration.driver.routes import ForwardRoute, identity_of
 from kafkactl.migration.driver.run import Plan, run_migration
 from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.state.evidence import evidence_of
@@ -63,7 +63,7 @@ def run(
     def drive(crew: RunContext, seen: Observation) -> RunResult:
         return run_migration(
             crew,
-            WayForward(inventory),
+            ForwardRoute(inventory),
             goal=FORWARD,
             identity=identity_of(inventory),
             until=until,
@@ -84,7 +84,7 @@ def plan_run(
     on_request: NoteCallback = ignore_note,
 ) -> DriveResult:
     """The steps of `run`, and what would stop them: refused where the run would be. Nothing is touched."""
-    return rehearse(inventory, WayForward(inventory), options or DriveOptions(), on_request, until=until)
+    return rehearse(inventory, ForwardRoute(inventory), options or DriveOptions(), on_request, until=until)
 
 
 def finalize(
@@ -123,18 +123,18 @@ def plan_finalize(
     options = options or DriveOptions()
     route_of = _final_route(inventory)
 
-    def soaked(seen: Observation, memory: JournalState) -> StepPlan:
-        return _with_soak(route_of(seen, memory), seen, inventory, options.accepted)
+    def soaked(seen: Observation, recorded: JournalState) -> StepPlan:
+        return _with_soak(route_of(seen, recorded), seen, inventory, options.accepted)
 
     return rehearse(inventory, soaked, options, on_request)
 
 
 def _final_route(inventory: Inventory) -> Plan:
-    way = WayForward(inventory, finalize=True)
+    way = ForwardRoute(inventory, finalize=True)
 
-    def route_of(seen: Observation, memory: JournalState) -> StepPlan:
-        route = way(seen, memory)
-        return route if memory.is_finalizing else _refused_where_too_early(route)
+    def route_of(seen: Observation, recorded: JournalState) -> StepPlan:
+        route = way(seen, recorded)
+        return route if recorded.is_finalizing else _refused_where_too_early(route)
 
     return route_of
 

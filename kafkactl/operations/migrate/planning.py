@@ -13,7 +13,7 @@ from kafkactl.migration.plan.forward import forward_of
 from kafkactl.migration.plan.step import Move, Way
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import situation_of
+from kafkactl.migration.state.table import state_of_evidence
 from kafkactl.operations.migrate.observing import Lacking, lacking
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ def plan(observation: Observation, inventory: Inventory | None = None) -> Migrat
     Nothing is touched. What speaks against continuing is what `check` reports.
     """
     evidence = evidence_of(observation)
-    way = forward_of(evidence, situation_of(evidence), inventory)
+    way = forward_of(evidence, state_of_evidence(evidence), inventory)
     then = afterwards(observation) if way.state is State.M11 else ()
     copy = expected_copy(evidence, way.state)
     release = () if copy is None else tuple(finding for finding in copy.findings if finding.id == _OF_RELEASE)
     return MigrationPlan(
         way=way,
         time_ms=observation.time_ms,
-        findings=each_once((*way.beside((*observation.findings, *release)), *way.findings, *then)),
+        findings=each_once((*way.weighed((*observation.findings, *release)), *way.findings, *then)),
         copy=copy,
         lacks=lacking(observation, way.state),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.migration.journal_view import JournalView, look_into_journal
+from kafkactl.adapters.migration.journal_view import JournalView, read_journal_view
 from kafkactl.findings import Finding, blockers, each_once
 from kafkactl.frozen import frozen
 from kafkactl.migration.checks.registry import check
@@ -15,7 +15,7 @@ from kafkactl.migration.plan.gate import APART_MS, gates_seen
 from kafkactl.migration.plan.rollback import rollback_of
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import Situation, situation_of
+from kafkactl.migration.state.table import ObservedState, state_of_evidence
 from kafkactl.migration.state.view import ObservedDict, observed_view
 from kafkactl.operations.migrate.checking import edits_of
 from kafkactl.operations.migrate.observing import Lacking, lacking
@@ -56,13 +56,13 @@ class JournalSummary:
 
 @frozen
 class MigrationStatus:
-    """The observed state, what is still missing for the next (`gates`), and the next step; None where there is none.
+    """The observed state, what is missing for the next one (`gates`), and the next step; None where there is none.
 
     `journal` is what the driver remembers, None without one. `has_problems`: the migration is broken, stopped, or
     being finalized by something else than the driver.
     """
 
-    situation: Situation
+    observed_state: ObservedState
     evidence: Evidence
     observation: Observation
     gates: tuple[Finding, ...]
@@ -75,7 +75,7 @@ class MigrationStatus:
     @property
     def state(self) -> State:
         """M0 to M11, M4L, or the name of a state that no procedure leads to."""
-        return self.situation.state
+        return self.observed_state.state
 
     @property
     def observed(self) -> ObservedDict:
@@ -99,7 +99,7 @@ class MigrationStatus:
         return {
             "state": self.state.value,
             "state_words": self.state.words,
-            "why": self.situation.why,
+            "why": self.observed_state.why,
             "time_ms": self.observation.time_ms,
             "observed": self.observed,
             "journal": None if self.journal is None else self.journal.to_dict(),
@@ -128,10 +128,10 @@ class StatusWatch:
     def status(self, observation: Observation) -> MigrationStatus:
         """Where the migration is by this observation. Raises InputError for a journal that cannot be read."""
         evidence = evidence_of(observation)
-        situation = situation_of(evidence)
+        observed = state_of_evidence(evidence)
         checked = check(observation, evidence=evidence)
-        before = self._earlier.before(observation, situation.state)
-        gates = gates_seen(situation.state, evidence, checked=checked, earlier=before)
+        before = self._earlier.before(observation, observed.state)
+        gates = gates_seen(observed.state, evidence, checked=checked, earlier=before)
         alarms = tuple(finding for finding in checked if finding.id == _ALARM)
         journal = self._opened()
         remembered = None if journal is None else _remembered(journal)
@@ -139,26 +139,26 @@ class StatusWatch:
         if self._is_live and self._inventory is not None:
             edits = edits_of(journal, self._inventory, observation)
         is_going_back = remembered is not None and remembered.goal == _BACK and remembered.outcome != _DONE
-        back = rollback_of(evidence, situation, self._inventory).pending if is_going_back else ()
-        then = afterwards(observation) if situation.state is State.M11 else ()
+        back = rollback_of(evidence, observed, self._inventory).pending if is_going_back else ()
+        then = afterwards(observation) if observed.state is State.M11 else ()
         is_alarm = bool(alarms) and (remembered is None or remembered.goal != _FINALIZING)
         return MigrationStatus(
-            situation=situation,
+            observed_state=observed,
             evidence=evidence,
             observation=observation,
             gates=(*gates, *alarms, *edits),
-            findings=each_once((*observation.findings, *situation.findings, *situation.leftovers, *then)),
-            next_step=next(iter(back), None) or next_step(evidence, situation, self._inventory),
+            findings=each_once((*observation.findings, *observed.findings, *observed.leftovers, *then)),
+            next_step=next(iter(back), None) or next_step(evidence, observed, self._inventory),
             journal=remembered,
-            has_problems=_has_problems(situation, (*gates, *edits), is_alarm=is_alarm),
-            lacks=lacking(observation, situation.state),
+            has_problems=_has_problems(observed, (*gates, *edits), is_alarm=is_alarm),
+            lacks=lacking(observation, observed.state),
         )
 
     def _opened(self) -> JournalView | None:
         """The journal; None where none was given and the inventory's does not exist."""
         if self._journal is None and self._inventory is None:
             return None
-        return look_into_journal(self._journal, self._inventory)
+        return read_journal_view(self._journal, self._inventory)
 
 
 def status(
@@ -196,24 +196,24 @@ class _Earlier:
         return self._older or first
 
 
-def _has_problems(situation: Situation, gates: Iterable[Finding], *, is_alarm: bool) -> bool:
+def _has_problems(observed: ObservedState, gates: Iterable[Finding], *, is_alarm: bool) -> bool:
     """What is broken, and what stops a migration that is under way; before it `check` reports that. Also a controller
     without the flag: once it leads there is no rollback.
     """
     found = blockers(gates)
     # In M2 controllers are not started yet, or run without a majority, in which they must not be left.
-    early = situation.state in (State.M0, State.M1) or (
-        situation.state is State.M2 and not any(finding.id == _NO_LEADER for finding in found)
+    early = observed.state in (State.M0, State.M1) or (
+        observed.state is State.M2 and not any(finding.id == _NO_LEADER for finding in found)
     )
-    return situation.state.is_broken or is_alarm or bool(found and not early)
+    return observed.state.is_broken or is_alarm or bool(found and not early)
 
 
 def _remembered(found: JournalView) -> JournalSummary:
-    memory, pending = found.memory, found.memory.pending
+    recorded, pending = found.recorded, found.recorded.pending
     return JournalSummary(
         file=found.file,
-        state=memory.state,
-        goal=memory.goal,
+        state=recorded.state,
+        goal=recorded.goal,
         pending=None if pending is None else f"{pending.action} {pending.target}",
-        outcome=memory.outcome,
+        outcome=recorded.outcome,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.migration.journal_view import look_into_journal
+from kafkactl.adapters.migration.journal_view import read_journal_view
 from kafkactl.adapters.migration.observe_places import Places
 from kafkactl.adapters.migration.rendered_files import diffs, originals, sha256, write_rendered
 from kafkactl.adapters.migration.saved import load_captured
@@ -23,7 +23,7 @@ from kafkactl.migration.render.node import Rendered, render_cluster
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory
 
-_ONLY_LOOKED_AT = "render-file-redacted"
+_ONLY_SHOWN = "render-file-redacted"
 _READ_MS = 240_000.0
 
 
@@ -132,13 +132,13 @@ def saved_node_files(folder: str | os.PathLike[str]) -> NodeFiles:
 
 def as_the_driver_has_them(inventory: Inventory, given: NodeFiles) -> NodeFiles:
     """In the middle of a migration the files from before it; and the files that were edited since."""
-    journal = look_into_journal(None, inventory)
-    if journal is None or not journal.memory.is_under_way:
+    journal = read_journal_view(None, inventory)
+    if journal is None or not journal.recorded.is_under_way:
         return given
     found: list[NodeFile] = []
     findings: list[Finding] = []
     for file in given.files:
-        kept, node = (journal.memory.originals or {}).get(file.name), inventory.node(file.id)
+        kept, node = (journal.recorded.originals or {}).get(file.name), inventory.node(file.id)
         if kept is None or node is None:
             found.append(file)
             continue
@@ -204,10 +204,10 @@ def _no_nodes() -> InputError:
 def _outcome(findings: Iterable[Finding], dry_run: bool) -> Outcome:
     """Refused for any blocker; files that can only be looked at make it partial."""
     ids = {finding.id for finding in blockers(findings)}
-    if ids - {_ONLY_LOOKED_AT}:
+    if ids - {_ONLY_SHOWN}:
         return Outcome.REFUSED
     return Outcome.PLANNED if dry_run else Outcome.PARTIAL if ids else Outcome.DONE
 
 
 def _is_redacted(made: Rendered) -> bool:
-    return any(finding.id == _ONLY_LOOKED_AT for finding in made.findings)
+    return any(finding.id == _ONLY_SHOWN for finding in made.findings)

@@ -47,9 +47,9 @@ def plan_unregister(
     that the process does not run, which settles what cannot be seen, never a sign of life. The leader is watched for
     2 s; a silent node costs a fifth of `timeout_ms` at most. Raises UnreachableError where no node answers.
     """
-    look_ms = patience_ms(feature_view.PATIENCE_MS, timeout_ms)
+    observe_ms = patience_ms(feature_view.PATIENCE_MS, timeout_ms)
     asked = Role(role) if role else None
-    view, plan = observe_and_plan(client, node_id, asked, stopped=stopped, look_ms=look_ms)
+    view, plan = observe_and_plan(client, node_id, asked, stopped=stopped, observe_ms=observe_ms)
     return UnregisterResult(view=view, plan=plan, outcome=plan.outcome, is_stopped=stopped)
 
 
@@ -67,6 +67,6 @@ def unregister_node(client: Client, planned: UnregisterResult, *, timeout_ms: fl
         planned.view.state,
         stopped=planned.is_stopped,
         patience_ms=patience_ms(PATIENCE_MS, timeout_ms),
-        look_ms=patience_ms(feature_view.PATIENCE_MS, timeout_ms),
+        observe_ms=patience_ms(feature_view.PATIENCE_MS, timeout_ms),
     )
     return changed(planned, plan=found.plan, outcome=found.outcome, notes=tuple(found.findings))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import check_planned_for
-from kafkactl.adapters.kafka.feature_view import PATIENCE_MS as LOOK_MS
+from kafkactl.adapters.kafka.feature_view import PATIENCE_MS as OBSERVE_MS
 from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features
 from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
 from kafkactl.change.clock import Clock
@@ -33,15 +33,15 @@ class Unregistered:
 
 
 def observe_and_plan(
-    client: Client, node_id: int, role: Role | None, *, stopped: bool = False, look_ms: float = LOOK_MS
+    client: Client, node_id: int, role: Role | None, *, stopped: bool = False, observe_ms: float = OBSERVE_MS
 ) -> tuple[FeatureView, UnregisterPlan]:
-    """One observation of the cluster, and the plan for a node by it; one silent node costs `look_ms`.
+    """One observation of the cluster, and the plan for a node by it; one silent node costs `observe_ms`.
 
     It lasts as long as a watch of the leader (2 s), in which a node that runs would be seen to fetch. Raises
     UnreachableError as `observe_features` does, RefusedError where the bootstrap nodes belong to several clusters.
     """
     client.check_one_cluster()
-    view = observe_features(client, patience_ms=look_ms, doubted=node_id)
+    view = observe_features(client, patience_ms=observe_ms, doubted=node_id)
     return view, plan_unregister(view.state, node_id, role, stopped=stopped)
 
 
@@ -52,7 +52,7 @@ def unregister_node(
     *,
     stopped: bool = False,
     patience_ms: float = PATIENCE_MS,
-    look_ms: float = LOOK_MS,
+    observe_ms: float = OBSERVE_MS,
 ) -> Unregistered:
     """Send the request of a plan whose outcome is `planned`, where everything still is as it was planned on.
 
@@ -60,8 +60,8 @@ def unregister_node(
 
     Raises UnreachableError, and RefusedError where another cluster answers; the request did not leave then.
     """
-    policy = RegistryWaitPolicy(look_every_ms=_PAUSE_MS, patience_ms=patience_ms)
-    port = _LiveRegistry(client, plan.node_id, look_ms, planned_on.cluster_id)
+    policy = RegistryWaitPolicy(observe_every_ms=_PAUSE_MS, patience_ms=patience_ms)
+    port = _LiveRegistry(client, plan.node_id, observe_ms, planned_on.cluster_id)
     journey = UnregisterJourney(port, plan, planned_on, stopped=stopped, policy=policy)
     end = Engine(journey, RunJournal(), clock=client.clock, policy=policy).to_the_end()
     if end.interrupted:
@@ -74,8 +74,8 @@ def unregister_node(
 class _LiveRegistry:
     """The port of an unregistration (`RegistryPort`) onto a cluster."""
 
-    def __init__(self, client: Client, node_id: int, look_ms: float, cluster_id: str | None) -> None:
-        self._client, self._node_id, self._look_ms = client, node_id, look_ms
+    def __init__(self, client: Client, node_id: int, observe_ms: float, cluster_id: str | None) -> None:
+        self._client, self._node_id, self._observe_ms = client, node_id, observe_ms
         self._cluster_id = cluster_id
 
     @property
@@ -85,7 +85,7 @@ class _LiveRegistry:
 
     def observe(self) -> FeatureState:
         """As `observe_and_plan` does. Raises RefusedError where another cluster answers."""
-        state = observe_features(self._client, patience_ms=self._look_ms, doubted=self._node_id).state
+        state = observe_features(self._client, patience_ms=self._observe_ms, doubted=self._node_id).state
         check_planned_for(self._cluster_id, state.cluster_id, who=str(self._client.bootstrap[0]))
         return state
 

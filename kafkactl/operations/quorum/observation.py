@@ -85,7 +85,7 @@ class QuorumWatch:
             state = assembled((), disks=disks)
             findings: tuple[Finding, ...] = (*state.findings, _only_disks())
         else:
-            state = _with_lives(self._observer, self._observer.look(disks=disks))
+            state = _with_lives(self._observer, self._observer.observe(disks=disks))
             visits = self._observer.visits
             findings = tuple(check_health(state, self._observation_before(state)))
         return QuorumDescription(

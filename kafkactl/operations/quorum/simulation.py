@@ -32,7 +32,7 @@ def simulated_plan(result: ChangeResult, *, runs: int, seed: int = 0) -> dict[st
     return study(
         ids,
         _releases(state),
-        [_as_played(step, state) for step in result.steps if _is_left(step)],
+        [_voter_step(step, state) for step in result.steps if _is_left(step)],
         runs=runs,
         seed=seed,
         down=dead,
@@ -53,7 +53,7 @@ def _releases(state: QuorumState) -> list[str]:
     return sorted({release.name for release in found if release is not None}) or [newest_release().name]
 
 
-def _as_played(step: Step, state: QuorumState) -> VoterStep:
+def _voter_step(step: Step, state: QuorumState) -> VoterStep:
     from kafkactl.simulator.study import VoterStep
 
     alive = {key.node_id: key for key in step.alive}

@@ -39,17 +39,17 @@ def names_of_this_host() -> frozenset[str]:
     return frozenset(name.lower() for name in names | short | {"localhost", "127.0.0.1"} if name)
 
 
-def look_at(
+def observe_nodes(
     nodes: Sequence[PlannedNode],
     receipts: Path,
     release: Release,
     observe: Callable[[NodeConfig], ObservedNode] = observe_node,
 ) -> list[NodeHere]:
     """Each node as it is found here, by `observe`. Raises InputError for a receipt that cannot be read."""
-    return [_look_at(node, receipts, release, observe) for node in nodes]
+    return [_observe_node(node, receipts, release, observe) for node in nodes]
 
 
-def _look_at(
+def _observe_node(
     planned: PlannedNode, receipts: Path, release: Release, observe: Callable[[NodeConfig], ObservedNode]
 ) -> NodeHere:
     config = _read_config(planned, release)

@@ -16,7 +16,7 @@ from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.operations.storage.answers import AppliedNodeDict, ApplyDict, UserDict
-from kafkactl.operations.storage.fleet import Context, apply_nodes, look_at, names_of_this_host, whole_outcome
+from kafkactl.operations.storage.fleet import Context, apply_nodes, names_of_this_host, observe_nodes, whole_outcome
 from kafkactl.operations.storage.format import format_answer
 from kafkactl.operations.storage.node_files import FilePath
 from kafkactl.operations.storage.observation import NO_LIMIT, observe_for_format
@@ -131,7 +131,7 @@ def check_fleet(
     folder = receipts_folder(path) if receipts is None else Path(receipts)
     release = find_release(plan.kafka_version)
     observe = partial(observe_for_format, overrides=request.overrides, on_exposure=on_exposure, timeout_ms=timeout_ms)
-    here = look_at(nodes, folder, release, observe)
+    here = observe_nodes(nodes, folder, release, observe)
     return FleetApplyResult(
         plan=plan,
         plan_sha256=plan_sha256,

@@ -10,7 +10,7 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.operations.tiered import ALL, Audit, AuditDict, Filters, Forecast, audit, foresee
 from kafkactl.operations.tiered.load import Loaded
-from kafkactl.tiered.forecast import ForecastDict, PartitionForecast
+from kafkactl.tiered.forecast import ForecastDict, PartitionForecast, harms
 from kafkactl.tiered.pictures import OrphanAgesDict, PictureDict, orphan_ages, picture_of, worth_drawing
 
 NO_FORECAST: Final = "replicas-unknown"
@@ -105,5 +105,5 @@ def write_html(path: str, found: TieredReport) -> None:
     from kafkactl.report.html import TIERED_MARK, render_html
     from kafkactl.report.tiered.build import tiered_report_of
 
-    page = render_html(tiered_report_of(found.to_dict(), written_by=f"kafkactl {__version__}"), TIERED_MARK)
-    write_report(Path(path), page, TIERED_MARK)
+    report = tiered_report_of(found.to_dict(), harms=harms, written_by=f"kafkactl {__version__}")
+    write_report(Path(path), render_html(report, TIERED_MARK), TIERED_MARK)

@@ -40,11 +40,11 @@ class QuorumPort(Protocol):
         """Everything that can be seen: the leader's word, the nodes, registrations, probes. Raises UnreachableError."""
         ...
 
-    def look(self) -> QuorumState:
+    def observe_nodes(self) -> QuorumState:
         """What the leader says now, and no more. Raises UnreachableError where no node leads or answers."""
         ...
 
-    def glance(self) -> QuorumState | None:
+    def sample(self) -> QuorumState | None:
         """The leader's word, and whether the nodes that answered the last `observe` still do; None without a leader.
 
         It asks no other node, so it takes as long as the slowest of them.
@@ -71,14 +71,14 @@ class QuorumPort(Protocol):
 class QuorumWaitPolicy:
     """How long a change waits, in milliseconds.
 
-    `look_every`: between looks. `glance`: for a leader who was there a moment ago. `watch`: for every voter to be seen
-    to advance. `step`: for the outcome of a request. `catch_up`: for a node to catch up, by `gate`. `settle`: for the
-    quorum to be well after a step. `stays_away`: how long a removed node is watched that may join again without being
-    added. `attempts` a step.
+    `observe_every`: between two observations. `recheck`: for a leader that was there a moment ago. `watch`: for every
+    voter to be seen to advance. `step`: for the outcome of a request. `catch_up`: for a node to catch up, by `gate`.
+    `settle`: for the quorum to be well after a step. `stays_away`: how long a removed node is watched that may join
+    again without being added. `attempts` a step.
     """
 
-    look_every_ms: int = 500
-    glance_ms: int = 3_000
+    observe_every_ms: int = 500
+    recheck_ms: int = 3_000
     step_ms: int = 60_000
     catch_up_ms: int = 600_000
     settle_ms: int = 20_000

@@ -95,7 +95,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         An observation that finds no leader, or no node at all, is not the last word, nor is one that meets an election:
         it is taken again for a while, a short one before anything was sent, for as long as an election takes after.
         """
-        within_ms = self.policy.settle_ms if self.run.began else self.policy.glance_ms
+        within_ms = self.policy.settle_ms if self.run.began else self.policy.recheck_ms
         state = watch_until(self.watcher, is_steady, within_ms=within_ms, see=self.watcher.prove)
         return self.watcher.prove() if state is None else state
 
@@ -246,12 +246,12 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
     def resume(self, seen: QuorumState) -> QuorumState | End:
         """Find out what the last request of an earlier run did; then no request is on its way any longer."""
         journal = self.run.journal
-        memory, known = remembered(journal.entries), seen.high_watermark
-        if known is not None and known < memory.high_watermark:
-            return self.run.refused((_behind(memory.high_watermark, known),), seen)
-        is_same = self.goal.is_journey and memory.goal == self.goal.description and not memory.ended
-        if memory.in_flight is not None:
-            flight = quorum_in_flight(memory.in_flight)
+        recorded, known = remembered(journal.entries), seen.high_watermark
+        if known is not None and known < recorded.high_watermark:
+            return self.run.refused((_behind(recorded.high_watermark, known),), seen)
+        is_same = self.goal.is_journey and recorded.goal == self.goal.description and not recorded.ended
+        if recorded.in_flight is not None:
+            flight = quorum_in_flight(recorded.in_flight)
             self.tell(Event(kind="note", text="an earlier run left a request on its way", step=flight.step))
             self.run.began = True
             ago_ms = max(0, journal.now_ms() - flight.sent_at_ms)
@@ -266,9 +266,9 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
             end = self.run.settle(flight.seq, flight.step, _verification(found, latest), earlier=True)
             if end is not None:
                 return end
-            memory, seen = remembered(journal.entries), self.run.observe()
+            recorded, seen = remembered(journal.entries), self.run.observe()
         if is_same:
-            self.planned_voter_sets = memory.planned_voter_sets
+            self.planned_voter_sets = recorded.planned_voter_sets
         return seen
 
     # --- the answer ---

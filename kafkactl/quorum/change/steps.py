@@ -52,7 +52,7 @@ def before_conversion(watcher: QuorumWatcher, step: Step) -> Finding | None:
         rehearsed,
         lambda found: found.code != _INVALID_UPDATE_VERSION or _NOT_HEARD_OF_ALL not in found.message,
         until=Deadline.after(2 * SETTLED_EPOCH_MS, watcher.clock),
-        every_ms=watcher.policy.look_every_ms,
+        every_ms=watcher.policy.observe_every_ms,
         waiting=lambda _: watcher.tell(
             Event(kind="wait", text="the leader has not heard from every voter yet", step=step)
         ),
@@ -140,9 +140,9 @@ def _after_conversion(watcher: QuorumWatcher) -> tuple[Finding | None, Sequence[
     state = watch_until(watcher, everywhere, within_ms=watcher.policy.settle_ms)
     if state is None or not is_converted(state):
         return _not_well(None, state), ()
-    told = [_edit_configs(state)]
+    findings = [_edit_configs(state)]
     if behind := _without_level(state):
-        told.append(
+        findings.append(
             warning(
                 "conversion-not-seen-everywhere",
                 f"nodes {', '.join(map(str, behind))}",
@@ -150,7 +150,7 @@ def _after_conversion(watcher: QuorumWatcher) -> tuple[Finding | None, Sequence[
                 nodes=behind,
             )
         )
-    return None, told
+    return None, findings
 
 
 def _without_level(state: QuorumState) -> list[int]:

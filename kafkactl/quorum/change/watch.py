@@ -64,25 +64,25 @@ class QuorumWatcher:
         judged, self.earlier = proven(state, self, node_ids={*self._node_ids, *also}, watch_ms=self.policy.watch_ms)
         return self._seen(judged)
 
-    def glance(self) -> QuorumState | None:
+    def sample(self) -> QuorumState | None:
         """The leader's word alone, and who still answers."""
-        return self.port.glance()
+        return self.port.sample()
 
     def sleep_ms(self, duration_ms: float) -> None:
-        """Wait between two glances."""
+        """Wait between two samples."""
         self.clock.sleep_ms(duration_ms)
 
-    def look(self) -> QuorumState | None:
+    def observe_nodes(self) -> QuorumState | None:
         """The leader's answer; None where no node leads or answers."""
         try:
-            return self._seen(self.port.look())
+            return self._seen(self.port.observe_nodes())
         except UnreachableError:
             self.tell(Event(kind="look", text="no controller leads now"))
             return None
 
     def pause(self) -> None:
         """Wait until the next observation."""
-        self.clock.sleep_ms(self.policy.look_every_ms)
+        self.clock.sleep_ms(self.policy.observe_every_ms)
 
     def now_ms(self) -> float:
         """By the steady clock."""
@@ -137,7 +137,7 @@ def watch_outcome(
         read,
         lambda found: found[0].known in (Known.DONE, Known.FAILED),
         until=Deadline.after(max(watcher.policy.step_ms, least_ms), watcher.clock),
-        every_ms=watcher.policy.look_every_ms,
+        every_ms=watcher.policy.observe_every_ms,
     )
 
 
@@ -150,7 +150,7 @@ def watch_catch_up(watcher: QuorumWatcher, step: Step, *, deadline: Deadline) ->
     key, samples = step.key, list[CatchUpSample]()
 
     def sampled() -> tuple[CatchUp, QuorumState | None]:
-        state = watcher.look()
+        state = watcher.observe_nodes()
         sample = None if state is None else sample_of(state, key, at_ms=round(watcher.now_ms()))
         samples[:] = [*samples, sample] if sample is not None else []
         return catch_up(samples, watcher.policy.gate), state
@@ -162,7 +162,7 @@ def watch_catch_up(watcher: QuorumWatcher, step: Step, *, deadline: Deadline) ->
         sampled,
         lambda found: found[0].ready or (found[1] is not None and found[1].voter_keys != step.voters_before),
         until=deadline,
-        every_ms=watcher.policy.look_every_ms,
+        every_ms=watcher.policy.observe_every_ms,
         waiting=waiting,
     )
 
@@ -187,7 +187,7 @@ def watch_until(
             return None
 
     until = Deadline.after(within_ms, watcher.clock)
-    every_ms = watcher.policy.look_every_ms
+    every_ms = watcher.policy.observe_every_ms
     return wait_until(seen, lambda state: state is not None and is_well(state), until=until, every_ms=every_ms)
 
 
@@ -195,7 +195,7 @@ def stays_away(watcher: QuorumWatcher, step: Step) -> bool:
     """Whether a removed voter that still runs does not come back (auto-join) for a while."""
     until = Deadline.after(watcher.policy.stays_away_ms, watcher.clock)
     while not until.passed:
-        state = watcher.look()
+        state = watcher.observe_nodes()
         if state is not None and step.key in state.voter_keys:
             return False
         watcher.pause()
@@ -210,7 +210,7 @@ def is_converted(state: QuorumState) -> bool:
 def _observed_for(watcher: QuorumWatcher, step: Step) -> QuorumState | None:
     """An observation that can show the step: DescribeQuorum does not have the level of kraft.version."""
     if step.action is not Action.UPGRADE:
-        return watcher.look()
+        return watcher.observe_nodes()
     try:
         return watcher.observe()
     except UnreachableError:

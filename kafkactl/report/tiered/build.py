@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.report.model import TONES, Bars, Block, Cell, Facts, Report, Section, Series, Table
@@ -28,8 +28,10 @@ _TONES: Final = {"blocker": "bad", "warning": "warn", "info": "plain"}
 Findings = Sequence[Mapping[str, Any]]
 
 
-def tiered_report_of(answer: ReportDict, *, written_by: str = "kafkactl") -> Report:
-    """The page of an audit and a forecast."""
+def tiered_report_of(
+    answer: ReportDict, *, harms: Callable[[CandidateDict], bool], written_by: str = "kafkactl"
+) -> Report:
+    """The page of an audit and a forecast. `harms`: whether a replica would do harm as leader."""
     findings = answer["findings"]
     topics = _topics(answer)
     sections = tuple(_section(number, topic) for number, topic in enumerate(topics.values()))
@@ -39,7 +41,7 @@ def tiered_report_of(answer: ReportDict, *, written_by: str = "kafkactl") -> Rep
         meaning=meaning_of(findings),
         source=_source(answer),
         sections=sections,
-        cluster=tuple(_metadata(answer)),
+        cluster=tuple(_metadata(answer, harms)),
         assumptions=tuple(answer["assumptions"]),
         written_by=written_by,
         overview=_overview(sections, topics.values(), answer),
@@ -174,10 +176,10 @@ def _bytes_by_finding(findings: Findings) -> Iterator[Bars]:
         costs[finding["id"]] += finding["evidence"].get("bytes", 0)
     rows = [(id, (count,)) for id, count in costs.most_common() if count]
     if rows:
-        told = ", ".join(f"{id} {size_text(values[0])}" for id, values in rows)
+        by_id = ", ".join(f"{id} {size_text(values[0])}" for id, values in rows)
         yield Bars(
             title="Bytes by reason",
-            text=f"The bytes that the findings of each kind are about: {told}. One segment may be in several.",
+            text=f"The bytes that the findings of each kind are about: {by_id}. One segment may be in several.",
             series=(Series("bytes", "warn"),),
             rows=tuple(rows),
             unit="bytes",
@@ -228,8 +230,8 @@ def _shown(findings: Findings) -> Iterator[Mapping[str, Any]]:
             left[finding["id"]] += 1
     if left:
         total = sum(left.values())
-        told = ", ".join(f"{count:,} {id}" for id, count in left.most_common(10))
-        text = f"{total:,} more {plural('finding', total)} of these kinds: {told}"
+        by_id = ", ".join(f"{count:,} {id}" for id, count in left.most_common(10))
+        text = f"{total:,} more {plural('finding', total)} of these kinds: {by_id}"
         yield {"id": "", "severity": severity, "subject": "", "message": text, "next_step": "All of them: -o json."}
 
 
@@ -291,17 +293,17 @@ def _topic_findings(findings: Findings) -> Table:
 # --- the metadata topic and the forecast ----------------------------------------------------------------------------
 
 
-def _metadata(answer: ReportDict) -> Iterator[Block]:
+def _metadata(answer: ReportDict, harms: Callable[[CandidateDict], bool]) -> Iterator[Block]:
     strip = metadata_strip(answer["source"]["metadata_partitions"], answer["findings"])
     if strip is not None:
         yield strip
     if answer["forecast"] is not None:
-        yield from _forecast(answer["forecast"])
+        yield from _forecast(answer["forecast"], harms)
 
 
-def _forecast(partitions: Sequence[ForecastDict]) -> Iterator[Block]:
+def _forecast(partitions: Sequence[ForecastDict], harms: Callable[[CandidateDict], bool]) -> Iterator[Block]:
     every = [(partition, candidate) for partition in partitions for candidate in partition["candidates"]]
-    harmful = [entry for entry in every if _harms(entry[1])]
+    harmful = [entry for entry in every if harms(entry[1])]
     yield Facts(
         rows=(
             ("replicas that could lead", Cell(f"{len(every):,} of {counted(len(partitions), 'partition')}")),
@@ -316,10 +318,6 @@ def _forecast(partitions: Sequence[ForecastDict]) -> Iterator[Block]:
             rows=tuple(_candidate(partition, candidate) for partition, candidate in harmful[:ROWS]),
             more=len(harmful) - min(len(harmful), ROWS),
         )
-
-
-def _harms(candidate: CandidateDict) -> bool:
-    return candidate["unreachable"] is not None or candidate["consumer"] in ("stopped", "stops-at-restart")
 
 
 def _lost_bytes(candidate: CandidateDict) -> int:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from kafkactl.tiered.pictures import AgeDict, LaneDict, LocalDict, OrphanAgesDict, OthersDict, PictureDict
 
 LANES: Final = 50  # metadata partitions in a picture
-_TOLD: Final = 4  # ranges that a text names
-_TOLD_PARTITIONS: Final = 8  # metadata partitions that a text names
+_NAMED_RANGES: Final = 4  # ranges that a text names
+_NAMED_PARTITIONS: Final = 8  # metadata partitions that a text names
 # What no reader is served from: how it is named, and its tone.
 _OTHERS: Final[Mapping[str, tuple[str, str]]] = {
     "orphan-copy": ("orphaned copies", "warn"),
@@ -44,7 +44,7 @@ def strip_of(picture: PictureDict) -> Strip:
     )
     return Strip(
         title=f"{picture['topic']}-{picture['partition']}",
-        text=" ".join(_told(picture)),
+        text=" ".join(_sentences(picture)),
         first=first,
         last=last,
         lanes=tuple(lanes),
@@ -99,7 +99,7 @@ def _span(part: Sequence[int], form: str, words: str) -> Span:
     return Span(part[0], part[1], form, f"{words}: {_range(part)}")
 
 
-def _told(picture: PictureDict) -> Iterator[str]:
+def _sentences(picture: PictureDict) -> Iterator[str]:
     """The numbers of a picture in sentences."""
     remote, local, both, holes = picture["remote"], picture["local"], _both(picture), picture["holes"]
     yield f"Offsets {picture['from_offset']:,} to {picture['to_offset']:,}:"
@@ -136,8 +136,8 @@ def _range(part: Sequence[int]) -> str:
 
 
 def _ranges(lane: LaneDict) -> str:
-    shown = ", ".join(_range(part) for part in lane["ranges"][:_TOLD])
-    more = lane["ranges_total"] - min(_TOLD, len(lane["ranges"]))
+    shown = ", ".join(_range(part) for part in lane["ranges"][:_NAMED_RANGES])
+    more = lane["ranges_total"] - min(_NAMED_RANGES, len(lane["ranges"]))
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
@@ -147,14 +147,14 @@ def _ranges(lane: LaneDict) -> str:
 def orphan_bars(ages: OrphanAgesDict) -> Bars:
     """The orphaned copies of a topic by age."""
     oldest = "" if ages["oldest_ms"] is None else f"; the oldest is {age_text(ages['oldest_ms'])} old"
-    told = "; ".join(
+    by_age = "; ".join(
         f"{_age_name(part)}: {part['segments']:,} with {size_text(part['bytes'])}"
         for part in ages["by_age"]
         if part["segments"]
     )
     return Bars(
         title="Age of orphaned copies",
-        text=f"{_segments(ages)} whose copy began and never ended{oldest}. By age: {told or 'not known'}.",
+        text=f"{_segments(ages)} whose copy began and never ended{oldest}. By age: {by_age or 'not known'}.",
         series=(Series("segments", "warn"),),
         rows=tuple((_age_name(part), (part["segments"],)) for part in ages["by_age"]),
     )
@@ -189,7 +189,7 @@ _AT: Final = {
     "diverged-metadata-replicas": ("bad", "other bytes in another replica"),
     "unread-metadata-batch": ("warn", "a batch that was not read"),
 }
-_TROUBLE: Final = frozenset({*_AT, "metadata-log-start-moved", "metadata-view-incomplete"})
+_FAULTS: Final = frozenset({*_AT, "metadata-log-start-moved", "metadata-view-incomplete"})
 
 
 def metadata_strip(partitions: Sequence[MetadataPartitionDict], findings: Iterable[Mapping[str, Any]]) -> Strip | None:
@@ -197,7 +197,7 @@ def metadata_strip(partitions: Sequence[MetadataPartitionDict], findings: Iterab
     by_partition: dict[int, list[Mapping[str, Any]]] = {}
     for finding in findings:
         at = finding["evidence"].get("metadata_partition")
-        if finding["id"] in _TROUBLE and at is not None:
+        if finding["id"] in _FAULTS and at is not None:
             by_partition.setdefault(at, []).append(finding)
     rows = {row["partition"]: row for row in partitions}
     absent = [at for at in by_partition if at not in rows]
@@ -212,13 +212,13 @@ def metadata_strip(partitions: Sequence[MetadataPartitionDict], findings: Iterab
     count = counted(len(partitions), "metadata partition")
     whole = sum(bool(row["complete"]) for row in partitions)
     words = {at: _words(drawn.get(at, ())) for at in ordered if at in by_partition}
-    told = [f"partition {at}: {'; '.join(texts)}" for at, texts in words.items() if texts]
-    troubled = f" In {first_few(told, _TOLD_PARTITIONS)}." if told else ""
+    faults = [f"partition {at}: {'; '.join(texts)}" for at, texts in words.items() if texts]
+    faults_text = f" In {first_few(faults, _NAMED_PARTITIONS)}." if faults else ""
     more = f" The first {LANES} of {len(ordered):,} are drawn." if len(ordered) > LANES else ""
     return Strip(
         title="Records of the metadata topic",
         text=f"{records:,} {plural('record', records)} in {count}, {whole} of which read to the end that is known."
-        f"{troubled}{more}",
+        f"{faults_text}{more}",
         first=0,
         last=last,
         lanes=tuple(

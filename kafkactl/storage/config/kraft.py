@@ -203,10 +203,10 @@ def check_controller_only_listeners(view: ConfigView) -> Iterator[Problem]:
             key = "advertised.listeners"
             yield Problem(id="controller-advertises", key=key, words=words, next_step=f"Remove {key}.")
             return
-        foreign = bool(view.advertised_broker_listeners)
+        has_others = bool(view.advertised_broker_listeners)
     else:
-        foreign = len(view.advertised_controller_listeners) != len(view.listeners)
-    if foreign:
+        has_others = len(view.advertised_controller_listeners) != len(view.listeners)
+    if has_others:
         words = f"The listeners config must only contain KRaft controller listeners from {CONTROLLER_NAMES} when"
         next_step = f"Name every listener in {CONTROLLER_NAMES}, or add the broker role."
         yield Problem(
@@ -276,10 +276,10 @@ def check_broker_listeners(view: ConfigView) -> Iterator[Problem]:
 
 def check_routable(view: ConfigView) -> Iterator[Problem]:
     """0.0.0.0 leads nowhere."""
-    told = [*view.advertised_broker_listeners]
+    advertised = [*view.advertised_broker_listeners]
     if view.rules.advertises_controllers:
-        told += view.advertised_controller_listeners
-    if any(listener.host == "0.0.0.0" for listener in told):
+        advertised += view.advertised_controller_listeners
+    if any(listener.host == "0.0.0.0" for listener in advertised):
         words = "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0."
         next_step = "Use a routable IP address or a host name."
         yield Problem(

@@ -220,7 +220,7 @@ def _error(file: str, findings: list[Finding], warnings: Iterable[Finding] = ())
 def _as_written(problems: Iterable[Problem], properties: Properties) -> list[Problem]:
     """Problems in terms of the file: one of two ids that is a copy of the other is left out, where `${…}` is in
     a value that Kafka takes literally, the next step says so, and none shows a value that looks like a secret."""
-    told = []
+    found = []
     for problem in problems:
         key = problem.key
         if key in _COPIES and key not in properties.mapping and _COPIES[key] in properties.mapping:
@@ -235,8 +235,8 @@ def _as_written(problems: Iterable[Problem], properties: Properties) -> list[Pro
         if is_secret_text(text):  # behind a lost line break, the value of any key holds the login that follows
             words = f"Invalid value [hidden] for configuration {key}: a part of it looks like a password"
             next_step = f"Correct {key}."
-        told.append(Problem(id=problem.id, key=key, words=words, next_step=next_step))
-    return list(dict.fromkeys(told))
+        found.append(Problem(id=problem.id, key=key, words=words, next_step=next_step))
+    return list(dict.fromkeys(found))
 
 
 def _finding(problem: Problem, properties: Properties, file: str, *, severity: Severity = Severity.BLOCKER) -> Finding:

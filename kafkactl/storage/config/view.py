@@ -157,8 +157,8 @@ class ConfigView:
         names = self.controller_listener_names
         if self.written_advertised is not None and not self.rules.advertises_controllers:
             return self.written_advertised
-        told = self.listeners if self.written_advertised is None else self.written_advertised
-        return tuple(listener for listener in told if listener.name not in names)
+        advertised = self.listeners if self.written_advertised is None else self.written_advertised
+        return tuple(listener for listener in advertised if listener.name not in names)
 
     @cached_property
     def advertised_controller_listeners(self) -> tuple[Listener, ...]:

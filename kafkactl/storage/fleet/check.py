@@ -131,12 +131,12 @@ def _config_changed(planned: PlannedNode, config: NodeConfig) -> Iterator[Findin
         if now.get(key) != planned.config_values.get(key)
     }
     if changed:
-        told = "; ".join(f"{key}: planned {was['planned']!r}, found {was['found']!r}" for key, was in changed.items())
+        listed = "; ".join(f"{key}: planned {was['planned']!r}, found {was['found']!r}" for key, was in changed.items())
         yield Finding(
             id="config-changed-since-plan",
             severity=Severity.BLOCKER,
             subject=f"node {planned.id}",
-            message=f"{config.file} differs from the configuration in the plan: {told}",
+            message=f"{config.file} differs from the configuration in the plan: {listed}",
             evidence={"changed": changed},
         )
 

@@ -188,8 +188,8 @@ class _Shared:
             self.findings.append((node.entry.id, error_finding(f"node {node.entry.id}", error)))
             return None
         # The plan gives brokers the fleet's features on purpose: they do nothing there, and all disks are alike.
-        told = [finding for finding in plan.findings if finding.id != "bootstrap-flag-on-broker"]
-        self.findings += [(node.entry.id, of_node(node.entry.id, finding)) for finding in told]
+        findings = [finding for finding in plan.findings if finding.id != "bootstrap-flag-on-broker"]
+        self.findings += [(node.entry.id, of_node(node.entry.id, finding)) for finding in findings]
         return plan
 
     def ids_of(self, node: FleetNode) -> Mapping[str, Uuid]:

@@ -55,11 +55,11 @@ def _same_static_voters(fleet: Fleet) -> Iterator[Finding]:
             by_voters[frozenset(_voter_texts(node))].append(node.entry.id)
     if len(by_voters) > 1:
         shown = {",".join(sorted(voters)): ids for voters, ids in by_voters.items()}  # type: ignore[call-overload]
-        told = "; ".join(f"{nodes_text(ids)}: {voters}" for voters, ids in shown.items())
+        listed = "; ".join(f"{nodes_text(ids)}: {voters}" for voters, ids in shown.items())
         yield blocker(
             id="static-voters-differ",
             subject=FLEET,
-            message=f"controller.quorum.voters differs between nodes: {told}",
+            message=f"controller.quorum.voters differs between nodes: {listed}",
             voters=shown,
         )
 
@@ -217,11 +217,11 @@ def _listener_names(fleet: Fleet) -> Iterator[Finding]:
         if node.config.controller_listener_names:
             by_name[node.config.controller_listener_names[0].upper()].append(node.entry.id)
     if len(by_name) > 1:
-        told = "; ".join(f"{name}: {nodes_text(ids)}" for name, ids in by_name.items())
+        listed = "; ".join(f"{name}: {nodes_text(ids)}" for name, ids in by_name.items())
         yield blocker(
             id="controller-listener-names-differ",
             subject=FLEET,
-            message=f"the first name in controller.listener.names differs between nodes: {told}",
+            message=f"the first name in controller.listener.names differs between nodes: {listed}",
             names=dict(by_name),
         )
 

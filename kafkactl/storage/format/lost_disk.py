@@ -90,8 +90,8 @@ def _check_quorum(lost: LostDisk, seen: QuorumSeen) -> Iterable[Finding]:
         return _not_asked(lost, seen)
     state = seen.state
     if not state.has_leader:
-        out_of_sight = [finding.message for finding in state.findings if finding.id == _LEADER_NOT_REACHED]
-        return [_word_alone(lost, out_of_sight[0])] if out_of_sight else check_leader(state)
+        unreached = [finding.message for finding in state.findings if finding.id == _LEADER_NOT_REACHED]
+        return [_word_alone(lost, unreached[0])] if unreached else check_leader(state)
     return _check_followers(lost, state)
 
 

@@ -157,11 +157,11 @@ def _check_only(observed: ObservedNode, only: Sequence[str]) -> Iterator[Finding
 def _check_one_cluster(classified: Sequence[ClassifiedDirectory]) -> Iterator[Finding]:
     ids = {disk.stored.cluster_id: disk.path for disk in classified if disk.stored and disk.stored.cluster_id}
     if len(ids) > 1:
-        told = ", ".join(f"{path} has {cluster_id}" for cluster_id, path in ids.items())
+        listed = ", ".join(f"{path} has {cluster_id}" for cluster_id, path in ids.items())
         yield blocker(
             "cluster-id-mismatch",
             "log.dirs",
-            f"the directories belong to different clusters: {told}",
+            f"the directories belong to different clusters: {listed}",
             "Name those of one cluster with --only DIR.",
             found=sorted(ids),
         )

@@ -18,15 +18,15 @@ from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.protocol.record_batch import LENGTH_END, MAGIC, MAGIC_POSITION
 from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, FileRead
 from kafkactl.storage.verify.model import (
-    DIES,
+    FATAL_EXIT,
     Loss,
     Phase,
-    Situation,
-    Trouble,
+    RuleResult,
+    StartContext,
     file_subject,
+    informs,
     loses,
     stops,
-    tells,
     warns,
 )
 from kafkactl.storage.verify.state import log_looks_empty
@@ -60,35 +60,35 @@ class _File:
     stop: Stop | None
 
 
-def bootstrap_rules(situation: Situation) -> Iterator[Trouble]:
+def bootstrap_rules(context: StartContext) -> Iterator[RuleResult]:
     """What reading bootstrap.checkpoint does, what is wrong with it, and what its loss would change."""
-    read = situation.metadata_directory.observed.bootstrap_checkpoint
+    read = context.metadata_directory.observed.bootstrap_checkpoint
     if read is not None:
-        yield from _file_rules(situation, read)
+        yield from _file_rules(context, read)
     readable = read is None or read.content is not None
-    if situation.is_controller and readable and log_looks_empty(situation):
-        yield from _founding_rules(situation, read)
+    if context.is_controller and readable and log_looks_empty(context):
+        yield from _founding_rules(context, read)
 
 
-def founding_records(situation: Situation) -> BootstrapRecords:
+def founding_records(context: StartContext) -> BootstrapRecords:
     """The records that the node would found a cluster with."""
-    newest = situation.log.latest_snapshot  # a newer snapshot, even a broken one, hides the 0-0 checkpoint
+    newest = context.log.latest_snapshot  # a newer snapshot, even a broken one, hides the 0-0 checkpoint
     held = newest.contents if newest is not None and newest.is_first else None
-    if situation.release.layout >= 4 and held is not None and held.features:
+    if context.release.layout >= 4 and held is not None and held.features:
         return _of(held, FIRST_CHECKPOINT)
-    read = situation.metadata_directory.observed.bootstrap_checkpoint
+    read = context.metadata_directory.observed.bootstrap_checkpoint
     if read is not None and read.content is not None:
-        return _of(_read_file(situation, read).contents, BOOTSTRAP_CHECKPOINT)
-    return BootstrapRecords(source="default", levels={METADATA_VERSION: default_level(situation)})
+        return _of(_read_file(context, read).contents, BOOTSTRAP_CHECKPOINT)
+    return BootstrapRecords(source="default", levels={METADATA_VERSION: default_level(context)})
 
 
-def default_level(situation: Situation) -> int:
+def default_level(context: StartContext) -> int:
     """The metadata.version of a node that finds no records: 3.x asks inter.broker.protocol.version first."""
-    asked = situation.config.inter_broker_protocol_version
-    if situation.release.uses_inter_broker_protocol and asked is not None:
-        found = understood(situation.release, asked)
-        return max(found.level if found is not None else 0, situation.rules.bootstrap_lowest_level)
-    return situation.release.production_level
+    asked = context.config.inter_broker_protocol_version
+    if context.release.uses_inter_broker_protocol and asked is not None:
+        found = understood(context.release, asked)
+        return max(found.level if found is not None else 0, context.rules.bootstrap_lowest_level)
+    return context.release.production_level
 
 
 def _of(contents: Contents, source: str) -> BootstrapRecords:
@@ -98,7 +98,7 @@ def _of(contents: Contents, source: str) -> BootstrapRecords:
 # --- reading the file ---------------------------------------------------------------------------------------------
 
 
-def _file_rules(situation: Situation, read: FileRead) -> Iterator[Trouble]:
+def _file_rules(context: StartContext, read: FileRead) -> Iterator[RuleResult]:
     subject = file_subject(read.path)
     if read.content is None:
         yield stops(
@@ -109,8 +109,8 @@ def _file_rules(situation: Situation, read: FileRead) -> Iterator[Trouble]:
             says=_unreadable_words(read),
         )
         return
-    found = _read_file(situation, read)
-    fatal = found.fatal or _level_refused(situation, found.contents, read.path)
+    found = _read_file(context, read)
+    fatal = found.fatal or _level_refused(context, found.contents, read.path)
     if fatal is not None:
         yield stops(
             "broken-bootstrap-checkpoint",
@@ -121,7 +121,7 @@ def _file_rules(situation: Situation, read: FileRead) -> Iterator[Trouble]:
             size_bytes=len(read.content),
         )
     elif found.crc_problem is not None:
-        yield _wrong_crc(situation, subject, found.crc_problem)
+        yield _wrong_crc(context, subject, found.crc_problem)
 
 
 def _unreadable_words(read: FileRead) -> str:
@@ -144,7 +144,7 @@ def _magic_ignored(data: bytes) -> bytes:
     return bytes(seen)
 
 
-def _read_file(situation: Situation, read: FileRead) -> _File:
+def _read_file(context: StartContext, read: FileRead) -> _File:
     """Follow FileLogInputStream and BatchFileReader: CRCs unchecked, a cut batch is the end of the file."""
     data = _magic_ignored(read.content or b"")
     contents, crc_problem = Contents(decode_all=True), None
@@ -157,7 +157,7 @@ def _read_file(situation: Situation, read: FileRead) -> _File:
         else:
             stop = found
             fatal = _fatal_stop(found, read.path)
-    fatal = _fatal_content(situation, contents) or fatal
+    fatal = _fatal_content(context, contents) or fatal
     if fatal is None and not any(change.name == METADATA_VERSION for change in contents.features):
         fatal = f"{_NO_LEVEL} the binary bootstrap metadata file: {read.path}"
     return _File(contents=contents, fatal=fatal, crc_problem=crc_problem, stop=stop)
@@ -166,52 +166,52 @@ def _read_file(situation: Situation, read: FileRead) -> _File:
 def _fatal_stop(stop: Stop, path: str) -> str | None:
     if stop.reason == "length":
         return f"Found record size {stop.length} smaller than minimum record overhead (14) in file {path}."
-    return DIES if stop.reason in ("magic", "crc") else None
+    return FATAL_EXIT if stop.reason in ("magic", "crc") else None
 
 
-def _fatal_content(situation: Situation, contents: Contents) -> str | None:
+def _fatal_content(context: StartContext, contents: Contents) -> str | None:
     """The first record that this release's reader does not take."""
     broken = contents.undecodable
     if broken is not None and broken.whole_batch:
-        return DIES
+        return FATAL_EXIT
     if contents.unknown_control is not None:
         return f"Unable to read control record at offset {contents.unknown_control[0]}"
     if broken is not None and broken.control:
         return f"Unable to read control record at offset {broken.offset}"
-    read = _CONTROL_READ | (_CONTROL_READ_LATER if situation.rules.bootstrap_reads_voters else set())
+    read = _CONTROL_READ | (_CONTROL_READ_LATER if context.rules.bootstrap_reads_voters else set())
     strange = set(contents.control) - read
     if strange:
         return "Unable to read control record at offset"
-    known = situation.release_record_types
+    known = context.release_record_types
     unknown = [offset for kind, offset in contents.first_offsets.items() if kind[1] > known.get(kind[0], -1)]
     at = min([*unknown, *([] if broken is None else [broken.offset])], default=None)
     return None if at is None else f"unable to deserialize record at offset {at}"
 
 
-def _level_refused(situation: Situation, contents: Contents, path: str) -> str | None:
+def _level_refused(context: StartContext, contents: Contents, path: str) -> str | None:
     """A metadata.version that the reader itself refuses; from 4.0.1 on only the first leader looks at it."""
     level = contents.levels.get(METADATA_VERSION)
     if level is None:
         return f"{_NO_LEVEL} the binary bootstrap metadata file: {path}"
-    if not situation.release.zookeeper_mode and not situation.release.reads_unused_bootstrap_checkpoint:
+    if not context.release.zookeeper_mode and not context.release.reads_unused_bootstrap_checkpoint:
         return None
-    if level > situation.release.testing_level or level < situation.release.lowest_supported_level:
-        return no_metadata_version(situation, level)
-    lowest, words = situation.rules.bootstrap_lowest_level, situation.rules.bootstrap_level_words
+    if level > context.release.testing_level or level < context.release.lowest_supported_level:
+        return no_metadata_version(context, level)
+    lowest, words = context.rules.bootstrap_lowest_level, context.rules.bootstrap_level_words
     if level < lowest:
         return f"Bootstrap {words} before {metadata_version(lowest).name} are not supported."
     return None
 
 
-def no_metadata_version(situation: Situation, level: int) -> str:
+def no_metadata_version(context: StartContext, level: int) -> str:
     """What a release says of a level without a name (`MetadataVersion.fromFeatureLevel`)."""
-    return f"No MetadataVersion with {situation.rules.level_word} {level}"
+    return f"No MetadataVersion with {context.rules.level_word} {level}"
 
 
-def _wrong_crc(situation: Situation, subject: str, problem: str) -> Trouble:
+def _wrong_crc(context: StartContext, subject: str, problem: str) -> RuleResult:
     message = f"The file is not what was written ({problem}), and the node will not notice: it checks no CRC here."
     step = "Compare its content (`kafkactl storage dump`) with that of the node's other directories."
-    if situation.is_controller and log_looks_empty(situation):
+    if context.is_controller and log_looks_empty(context):
         return loses("bootstrap-checkpoint-crc-mismatch", subject, message, next_step=step)
     return warns("bootstrap-checkpoint-crc-mismatch", subject, message, next_step=step)
 
@@ -219,34 +219,34 @@ def _wrong_crc(situation: Situation, subject: str, problem: str) -> Trouble:
 # --- what a new cluster would be founded with -----------------------------------------------------------------------
 
 
-def _founding_rules(situation: Situation, read: FileRead | None) -> Iterator[Trouble]:
-    records = founding_records(situation)
-    yield from _ignored_checkpoint(situation, records)
-    if records.source == "default" and not _ignored_contents(situation):
-        yield _default_used(situation, records)
-    if situation.release.layout >= 4 and records.source == FIRST_CHECKPOINT and read is not None:
-        yield tells(
+def _founding_rules(context: StartContext, read: FileRead | None) -> Iterator[RuleResult]:
+    records = founding_records(context)
+    yield from _ignored_checkpoint(context, records)
+    if records.source == "default" and not _ignored_contents(context):
+        yield _default_used(context, records)
+    if context.release.layout >= 4 and records.source == FIRST_CHECKPOINT and read is not None:
+        yield informs(
             "unused-bootstrap-checkpoint",
             file_subject(read.path),
             "The file is read, and then overridden by the records of the 0-0 checkpoint.",
         )
 
 
-def _ignored_contents(situation: Situation) -> Contents | None:
+def _ignored_contents(context: StartContext) -> Contents | None:
     """Records of a 0-0 checkpoint that this release does not read: 4.4 disks under 4.3, or before 3.6."""
-    first = situation.log.first_checkpoint
-    if situation.release.layout >= 4 or first is None or first.contents is None or not first.contents.features:
+    first = context.log.first_checkpoint
+    if context.release.layout >= 4 or first is None or first.contents is None or not first.contents.features:
         return None
     return first.contents
 
 
-def _ignored_checkpoint(situation: Situation, records: BootstrapRecords) -> Iterator[Trouble]:
-    contents = _ignored_contents(situation)
-    first = situation.log.first_checkpoint
+def _ignored_checkpoint(context: StartContext, records: BootstrapRecords) -> Iterator[RuleResult]:
+    contents = _ignored_contents(context)
+    first = context.log.first_checkpoint
     if contents is None or first is None:
         return
-    subject = file_subject(f"{situation.log.path}/{first.name}")
-    version = situation.release.version_text
+    subject = file_subject(f"{context.log.path}/{first.name}")
+    version = context.release.version_text
     yield loses(
         "newer-checkpoint-ignored",
         subject,
@@ -291,10 +291,10 @@ def _name(level: int | None) -> str:
         return str(level)
 
 
-def _default_used(situation: Situation, records: BootstrapRecords) -> Trouble:
+def _default_used(context: StartContext, records: BootstrapRecords) -> RuleResult:
     """The founding records are gone: what was chosen at format is not known any more, so all of it may be lost."""
-    where = situation.config.metadata_log_dir
-    wanted = BOOTSTRAP_CHECKPOINT if situation.release.layout < 4 else f"{FIRST_CHECKPOINT} with metadata records"
+    where = context.config.metadata_log_dir
+    wanted = BOOTSTRAP_CHECKPOINT if context.release.layout < 4 else f"{FIRST_CHECKPOINT} with metadata records"
     level = _name(records.levels[METADATA_VERSION])
     subject = f"directory {where}"
     losses = (
@@ -307,6 +307,6 @@ def _default_used(situation: Situation, records: BootstrapRecords) -> Trouble:
         subject,
         f"There is no {wanted} in the metadata directory. If this node becomes the first leader of a new cluster, it"
         f" sets metadata.version {level} and nothing else: no other feature, no SCRAM user.",
-        *(losses if has_a_vote(situation) else ()),
+        *(losses if has_a_vote(context) else ()),
         default_metadata_version=records.levels[METADATA_VERSION],
     )

@@ -15,7 +15,7 @@ from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.metadata.log.scan import FeatureChange
 from kafkactl.storage.verify.bootstrap import founding_records, no_metadata_version
 from kafkactl.storage.verify.log import SnapshotFacts
-from kafkactl.storage.verify.model import Phase, Situation, Trouble, file_subject, stops, warns
+from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, file_subject, stops, warns
 from kafkactl.storage.verify.state import loaded_snapshot, log_looks_empty, replayed_changes
 
 _FIRST_JBOD_LEVEL = 17  # 3.7-IV2
@@ -32,18 +32,18 @@ class Range(NamedTuple):
         return str(self.lowest) if self.lowest == self.highest else f"{self.lowest}-{self.highest}"
 
 
-def feature_rules(situation: Situation) -> Iterator[Trouble]:
+def feature_rules(context: StartContext) -> Iterator[RuleResult]:
     """Levels in the log, levels that a new cluster would be founded with, and what several directories need."""
-    if log_looks_empty(situation) and situation.is_controller:
-        yield from _founding_levels(situation)
+    if log_looks_empty(context) and context.is_controller:
+        yield from _founding_levels(context)
     else:
-        yield from _levels_in_log(situation)
-    yield from _several_directories(situation)
+        yield from _levels_in_log(context)
+    yield from _several_directories(context)
 
 
-def supported(situation: Situation, name: str) -> Range:
+def supported(context: StartContext, name: str) -> Range:
     """The range that a controller of this release, so configured, supports of a feature."""
-    release, unstable = situation.release, situation.config.unstable_features
+    release, unstable = context.release, context.config.unstable_features
     if name == METADATA_VERSION:
         return Range(release.lowest_supported_level, release.testing_level if unstable else release.production_level)
     facts = features_of(release).get(name)
@@ -52,64 +52,64 @@ def supported(situation: Situation, name: str) -> Range:
     return Range(0, facts.latest_testing if unstable else facts.latest_production)
 
 
-def _unsupported(situation: Situation, changes: Iterable[FeatureChange]) -> FeatureChange | None:
+def _unsupported(context: StartContext, changes: Iterable[FeatureChange]) -> FeatureChange | None:
     for change in changes:
-        if change.name == KRAFT_VERSION and situation.rules.recorded_kraft_version_ignored:
+        if change.name == KRAFT_VERSION and context.rules.recorded_kraft_version_ignored:
             continue
-        low, high = supported(situation, change.name)
+        low, high = supported(context, change.name)
         if not low <= change.level <= high:
             return change
     return None
 
 
-def _levels_in_log(situation: Situation) -> Iterator[Trouble]:
+def _levels_in_log(context: StartContext) -> Iterator[RuleResult]:
     """Every record is replayed, not only the last of each feature; a snapshot replaces all before it."""
-    snapshot = loaded_snapshot(situation)
+    snapshot = loaded_snapshot(context)
     since = 0 if snapshot is None else snapshot.offset
-    bad = _unsupported(situation, [feature for feature in situation.log.contents.features if feature.offset >= since])
+    bad = _unsupported(context, [feature for feature in context.log.contents.features if feature.offset >= since])
     if bad is None:
         return
-    yield from _stopped_by(situation, bad, f"metadata log in {situation.config.metadata_log_dir}")
+    yield from _stopped_by(context, bad, f"metadata log in {context.config.metadata_log_dir}")
 
 
-def snapshot_level_rules(situation: Situation) -> Iterator[Trouble]:
+def snapshot_level_rules(context: StartContext) -> Iterator[RuleResult]:
     """Levels in the snapshot that is loaded before the log."""
-    snapshot = loaded_snapshot(situation)
+    snapshot = loaded_snapshot(context)
     if snapshot is None or snapshot.contents is None:
         return
-    bad = _unsupported(situation, snapshot.contents.features)
+    bad = _unsupported(context, snapshot.contents.features)
     if bad is not None:
-        yield from _stopped_by(situation, bad, file_subject(f"{situation.log.path}/{snapshot.name}"))
+        yield from _stopped_by(context, bad, file_subject(f"{context.log.path}/{snapshot.name}"))
     elif snapshot.is_first and snapshot.contents.features:
-        yield _only_here(situation, snapshot)
+        yield _only_here(context, snapshot)
 
 
-def _only_here(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
+def _only_here(context: StartContext, snapshot: SnapshotFacts) -> RuleResult:
     return warns(
         "newer-checkpoint-taken-as-snapshot",
-        file_subject(f"{situation.log.path}/{snapshot.name}"),
-        f"The disks were formatted for Kafka 4.4 or later. Kafka {situation.release.version_text} takes the 0-0"
+        file_subject(f"{context.log.path}/{snapshot.name}"),
+        f"The disks were formatted for Kafka 4.4 or later. Kafka {context.release.version_text} takes the 0-0"
         " checkpoint for a snapshot, so its features never enter the metadata log: other nodes do not learn of them.",
-        next_step=f"Format again with `--kafka-version {situation.release.version_text}` before the first start.",
+        next_step=f"Format again with `--kafka-version {context.release.version_text}` before the first start.",
     )
 
 
-def _stopped_by(situation: Situation, bad: FeatureChange, subject: str) -> Iterator[Trouble]:
-    if situation.is_controller:
-        yield _dies_of(situation, bad, subject, Phase.METADATA_REPLAY)
+def _stopped_by(context: StartContext, bad: FeatureChange, subject: str) -> Iterator[RuleResult]:
+    if context.is_controller:
+        yield _exits_of(context, bad, subject, Phase.METADATA_REPLAY)
     else:
-        yield _never_registers(situation, bad, subject)
+        yield _never_registers(context, bad, subject)
 
 
-def _dies_of(situation: Situation, change: FeatureChange, subject: str, phase: Phase) -> Trouble:
-    low_high = supported(situation, change.name)
-    version = situation.release.version_text
+def _exits_of(context: StartContext, change: FeatureChange, subject: str, phase: Phase) -> RuleResult:
+    low_high = supported(context, change.name)
+    version = context.release.version_text
     return stops(
         "unsupported-feature-level",
         phase,
         subject,
         f"{change.name} is at level {change.level}; Kafka {version} supports {low_high}.",
-        says=_words(situation, change, low_high),
+        says=_words(context, change, low_high),
         feature=change.name,
         level=change.level,
         supported=[low_high.lowest, low_high.highest],
@@ -117,26 +117,26 @@ def _dies_of(situation: Situation, change: FeatureChange, subject: str, phase: P
     )
 
 
-def _words(situation: Situation, change: FeatureChange, low_high: Range) -> str:
+def _words(context: StartContext, change: FeatureChange, low_high: Range) -> str:
     """What the node logs. The metadata loader meets a level without a name, the controller one out of range."""
     nameless = change.name == METADATA_VERSION and not (
-        situation.release.lowest_supported_level <= change.level <= situation.release.testing_level
+        context.release.lowest_supported_level <= change.level <= context.release.testing_level
     )
     if nameless:
-        return no_metadata_version(situation, change.level)
+        return no_metadata_version(context, change.level)
     return (
         f"Tried to apply FeatureLevelRecord FeatureLevelRecord(name='{change.name}', featureLevel={change.level}),"
         f" but this controller only supports versions {low_high}"
     )
 
 
-def _never_registers(situation: Situation, change: FeatureChange, subject: str) -> Trouble:
-    low_high = supported(situation, change.name)
+def _never_registers(context: StartContext, change: FeatureChange, subject: str) -> RuleResult:
+    low_high = supported(context, change.name)
     return stops(
         "unsupported-feature-level",
         Phase.WAITING_FOR_REGISTRATION,
         subject,
-        f"{change.name} is at level {change.level}; Kafka {situation.release.version_text} supports {low_high}."
+        f"{change.name} is at level {change.level}; Kafka {context.release.version_text} supports {low_high}."
         " The broker stays up and is never registered.",
         says="Unable to register broker",
         waits=True,
@@ -146,32 +146,32 @@ def _never_registers(situation: Situation, change: FeatureChange, subject: str) 
     )
 
 
-def _founding_levels(situation: Situation) -> Iterator[Trouble]:
-    records = founding_records(situation)
+def _founding_levels(context: StartContext) -> Iterator[RuleResult]:
+    records = founding_records(context)
     changes = [FeatureChange(offset=-1, name=name, level=level) for name, level in records.levels.items()]
-    bad = _unsupported(situation, changes)
+    bad = _unsupported(context, changes)
     if bad is not None:
-        yield _dies_of(situation, bad, f"records in {records.source}", Phase.CONTROLLER_ACTIVATION)
+        yield _exits_of(context, bad, f"records in {records.source}", Phase.CONTROLLER_ACTIVATION)
 
 
-def _several_directories(situation: Situation) -> Iterator[Trouble]:
+def _several_directories(context: StartContext) -> Iterator[RuleResult]:
     """A broker with several directories under an old metadata.version logs an error and runs (3.7 on)."""
-    level = finalized_level(situation)
-    many = situation.is_broker and len(set(situation.config.log_dirs)) > 1
-    reports = many and situation.rules.reports_old_level_of_directories
+    level = finalized_level(context)
+    many = context.is_broker and len(set(context.config.log_dirs)) > 1
+    reports = many and context.rules.reports_old_level_of_directories
     if reports and level is not None and level < _FIRST_JBOD_LEVEL:
         yield warns(
             "several-directories-not-supported",
-            f"node {situation.config.node_id}",
+            f"node {context.config.node_id}",
             f"metadata.version {level} does not support several log directories (3.7-IV2, level 17, does). The broker"
             " logs an error and runs; a failed directory would not be reported.",
             metadata_version=level,
         )
 
 
-def finalized_level(situation: Situation) -> int | None:
+def finalized_level(context: StartContext) -> int | None:
     """The metadata.version in force after a start, as far as these disks tell."""
-    if log_looks_empty(situation):
-        return founding_records(situation).levels.get(METADATA_VERSION) if situation.is_controller else None
-    levels = {change.name: change.level for change in replayed_changes(situation)}
+    if log_looks_empty(context):
+        return founding_records(context).levels.get(METADATA_VERSION) if context.is_controller else None
+    levels = {change.name: change.level for change in replayed_changes(context)}
     return levels.get(METADATA_VERSION)

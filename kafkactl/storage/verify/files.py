@@ -13,7 +13,7 @@ from kafkactl.frozen import frozen
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
-from kafkactl.storage.verify.model import Phase, Situation, Trouble, file_subject, stops, warns
+from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, file_subject, stops, warns
 from kafkactl.values import METADATA_TOPIC_ID, ZERO_UUID, Uuid
 
 _OFFSET_NAMED = (".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".swap", ".cleaned")
@@ -21,15 +21,15 @@ _NOT_UTF8 = "java.nio.charset.MalformedInputException"
 _COLON = re.compile(r":\s+", re.ASCII)
 
 
-def file_rules(situation: Situation) -> Iterator[Trouble]:
+def file_rules(context: StartContext) -> Iterator[RuleResult]:
     """What cannot be opened, is named otherwise, or does not parse."""
-    yield from _files_usable(situation)
-    yield from _file_names(situation)
-    yield from _small_files(situation)
+    yield from _files_usable(context)
+    yield from _file_names(context)
+    yield from _small_files(context)
 
 
-def _files_usable(situation: Situation) -> Iterator[Trouble]:
-    log = situation.log
+def _files_usable(context: StartContext) -> Iterator[RuleResult]:
+    log = context.log
     if log.state == "unreadable":
         yield stops(
             "metadata-log-unreadable",
@@ -61,30 +61,30 @@ def _open_words(path: str, error: str) -> str:
     return f"Could not read file {path}"
 
 
-def _file_names(situation: Situation) -> Iterator[Trouble]:
+def _file_names(context: StartContext) -> Iterator[RuleResult]:
     """Segments, indexes and producer snapshots are named by an offset; a node parses the name of each such file."""
-    for entry in situation.metadata_directory.observed.metadata_log or ():
+    for entry in context.metadata_directory.observed.metadata_log or ():
         stem, dot, _ = entry.name.partition(".")
         if entry.kind == "file" and dot and entry.name.endswith(_OFFSET_NAMED) and parse_int(stem, 64) is None:
             yield stops(
                 "file-not-named-by-offset",
                 Phase.METADATA_LOG,
-                file_subject(f"{situation.log.path}/{entry.name}"),
+                file_subject(f"{context.log.path}/{entry.name}"),
                 "A file of this kind is named by an offset of 20 digits; this one is not.",
                 says=f'For input string: "{stem}"',
             )
 
 
-def _small_files(situation: Situation) -> Iterator[Trouble]:
-    found = situation.log.small_files.get(PARTITION_METADATA)
+def _small_files(context: StartContext) -> Iterator[RuleResult]:
+    found = context.log.small_files.get(PARTITION_METADATA)
     if found is not None and found.content is not None:
         yield from _partition_metadata(found)
-    found = situation.log.small_files.get(LEADER_EPOCH_CHECKPOINT)
+    found = context.log.small_files.get(LEADER_EPOCH_CHECKPOINT)
     if found is not None and found.content is not None:
         yield from _leader_epochs(found)
 
 
-def _partition_metadata(found: FileRead) -> Iterator[Trouble]:
+def _partition_metadata(found: FileRead) -> Iterator[RuleResult]:
     """Two lines, `version: 0` and `topic_id: …`; the text before the colons is not looked at."""
     problem = _partition_metadata_problem(found.content or b"")
     if problem is not None:
@@ -129,7 +129,7 @@ def _utf8(content: bytes) -> str | None:
         return None
 
 
-def _leader_epochs(found: FileRead) -> Iterator[Trouble]:
+def _leader_epochs(found: FileRead) -> Iterator[RuleResult]:
     """Entries of epoch and offset (`LeaderEpochCheckpointFile`)."""
     problem = checkpoint_problem(found.content or b"", parts=2)
     if problem is not None:

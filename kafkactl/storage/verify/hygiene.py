@@ -7,28 +7,28 @@ from collections.abc import Iterator
 
 from kafkactl.metadata.log.scan import Contents, FoundBatch, walk_batches
 from kafkactl.storage.model import FIRST_CHECKPOINT, FileRead
-from kafkactl.storage.verify.model import Situation, Trouble, directory_subject, file_subject, tells, warns
+from kafkactl.storage.verify.model import RuleResult, StartContext, directory_subject, file_subject, informs, warns
 
 _LEFTOVER = re.compile(r".*\.(tmp|part|deleted|swap|cleaned)")
 _GROUP_OR_OTHER_READ = 0o044
 
 
-def hygiene_rules(situation: Situation) -> Iterator[Trouble]:
+def hygiene_rules(context: StartContext) -> Iterator[RuleResult]:
     """All of them."""
-    yield from _leftovers(situation)
-    yield from _as_root(situation)
-    yield from _owners(situation)
-    yield from _readable_secrets(situation)
-    yield from _unequal_bootstrap(situation)
+    yield from _leftovers(context)
+    yield from _as_root(context)
+    yield from _owners(context)
+    yield from _readable_secrets(context)
+    yield from _unequal_bootstrap(context)
 
 
-def _leftovers(situation: Situation) -> Iterator[Trouble]:
-    for directory in situation.directories:
+def _leftovers(context: StartContext) -> Iterator[RuleResult]:
+    for directory in context.directories:
         seen = directory.observed
         names = [entry.name for entry in (*seen.entries, *(seen.metadata_log or ())) if entry.kind == "file"]
         left = [name for name in names if _LEFTOVER.fullmatch(name)]
         if left:
-            yield tells(
+            yield informs(
                 "leftover-files",
                 directory_subject(directory.path),
                 f"Something was interrupted here: {', '.join(left[:5])}.",
@@ -37,13 +37,13 @@ def _leftovers(situation: Situation) -> Iterator[Trouble]:
             )
 
 
-def _as_root(situation: Situation) -> Iterator[Trouble]:
+def _as_root(context: StartContext) -> Iterator[RuleResult]:
     """root may read and write everything, so nothing can be said of permissions; Kafka seldom runs as root."""
-    owners = sorted({directory.observed.owner_uid for directory in situation.directories})
-    if situation.observed.process_uid == 0 and any(owners):
-        yield tells(
+    owners = sorted({directory.observed.owner_uid for directory in context.directories})
+    if context.observed.process_uid == 0 and any(owners):
+        yield informs(
             "verified-as-root",
-            f"node {situation.config.node_id}",
+            f"node {context.config.node_id}",
             f"verify runs as root, and the directories belong to user {', '.join(map(str, owners))}: what that user may"
             " read and write was not judged.",
             next_step="Run it as the user that runs Kafka.",
@@ -51,9 +51,9 @@ def _as_root(situation: Situation) -> Iterator[Trouble]:
         )
 
 
-def _owners(situation: Situation) -> Iterator[Trouble]:
+def _owners(context: StartContext) -> Iterator[RuleResult]:
     """Files of another owner than their directory: most often the format was run as root."""
-    for directory in situation.directories:
+    for directory in context.directories:
         seen = directory.observed
         reads = [seen.meta_properties, seen.bootstrap_checkpoint, *seen.metadata_files.values()]
         others = sorted({file.path for file in reads if file is not None and file.owner_uid != seen.owner_uid})
@@ -66,8 +66,8 @@ def _owners(situation: Situation) -> Iterator[Trouble]:
             )
 
 
-def _readable_secrets(situation: Situation) -> Iterator[Trouble]:
-    for directory in situation.directories:
+def _readable_secrets(context: StartContext) -> Iterator[RuleResult]:
+    for directory in context.directories:
         seen = directory.observed
         for read in (seen.bootstrap_checkpoint, seen.metadata_files.get(FIRST_CHECKPOINT)):
             if read is not None and read.mode & _GROUP_OR_OTHER_READ and _contents(read).scram:
@@ -88,15 +88,15 @@ def _contents(read: FileRead) -> Contents:
     return contents
 
 
-def _unequal_bootstrap(situation: Situation) -> Iterator[Trouble]:
+def _unequal_bootstrap(context: StartContext) -> Iterator[RuleResult]:
     """A format writes the same file into every directory; only that of the metadata directory counts."""
-    reads = [(directory, directory.observed.bootstrap_checkpoint) for directory in situation.directories]
+    reads = [(directory, directory.observed.bootstrap_checkpoint) for directory in context.directories]
     found = {file.path: _contents(read) for file, read in reads if read is not None and read.content is not None}
     kinds = {(tuple(sorted(contents.levels.items())), tuple(sorted(contents.scram))) for contents in found.values()}
     if len(kinds) > 1:
         yield warns(
             "bootstrap-checkpoints-differ",
-            f"node {situation.config.node_id}",
+            f"node {context.config.node_id}",
             "The directories hold different founding records; only those of the metadata directory are used.",
             next_step="Compare them with `kafkactl storage dump`.",
             levels={path: contents.levels for path, contents in found.items()},

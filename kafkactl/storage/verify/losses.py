@@ -13,8 +13,8 @@ from kafkactl.storage.model import NODE_LOCK, QUORUM_STATE
 from kafkactl.storage.verify.model import (
     DirectoryFacts,
     Loss,
-    Situation,
-    Trouble,
+    RuleResult,
+    StartContext,
     directory_subject,
     loses,
     warns,
@@ -35,18 +35,18 @@ _TRACES = frozenset(
 )
 
 
-def loss_rules(situation: Situation) -> Iterator[Trouble]:
+def loss_rules(context: StartContext) -> Iterator[RuleResult]:
     """A metadata log that is gone, or is somewhere else."""
-    snapshot = situation.log.latest_snapshot
-    damaged = situation.log.damaged_segment is not None
+    snapshot = context.log.latest_snapshot
+    damaged = context.log.damaged_segment is not None
     cut = snapshot is not None and not snapshot.is_first and snapshot.is_cut
-    if damaged or cut or not log_looks_empty(situation):
+    if damaged or cut or not log_looks_empty(context):
         return
-    traces = [trace for directory in situation.directories for trace in _traces(situation, directory)]
+    traces = [trace for directory in context.directories for trace in _traces(context, directory)]
     if not traces:
         return
-    subject = directory_subject(situation.config.metadata_log_dir)
-    if situation.is_controller and _can_lead_alone(situation):
+    subject = directory_subject(context.config.metadata_log_dir)
+    if context.is_controller and _can_lead_alone(context):
         yield _founds_again(subject, traces)
     else:
         yield warns(
@@ -58,7 +58,7 @@ def loss_rules(situation: Situation) -> Iterator[Trouble]:
         )
 
 
-def _founds_again(subject: str, traces: list[str]) -> Trouble:
+def _founds_again(subject: str, traces: list[str]) -> RuleResult:
     return loses(
         "metadata-log-missing",
         subject,
@@ -73,16 +73,16 @@ def _founds_again(subject: str, traces: list[str]) -> Trouble:
     )
 
 
-def _can_lead_alone(situation: Situation) -> bool:
+def _can_lead_alone(context: StartContext) -> bool:
     """Whether this node is the only voter, as far as it will know."""
-    return not other_voters(situation) and has_a_vote(situation)
+    return not other_voters(context) and has_a_vote(context)
 
 
-def _traces(situation: Situation, directory: DirectoryFacts) -> Iterator[str]:
+def _traces(context: StartContext, directory: DirectoryFacts) -> Iterator[str]:
     """Names that say: a node has run on this directory."""
     for entry in directory.observed.entries:
         being_held = entry.name == NODE_LOCK and directory.observed.locked_by_process
         if entry.name in _TRACES and not being_held:
             yield f"{directory.path}/{entry.name}"
-    if directory.path == situation.config.metadata_log_dir and QUORUM_STATE in directory.observed.metadata_files:
+    if directory.path == context.config.metadata_log_dir and QUORUM_STATE in directory.observed.metadata_files:
         yield f"{directory.path}/{METADATA_LOG}/{QUORUM_STATE}"

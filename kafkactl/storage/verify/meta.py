@@ -27,12 +27,12 @@ from kafkactl.storage.verify.model import (
     DirectoryClass,
     DirectoryFacts,
     Phase,
-    Situation,
-    Trouble,
+    RuleResult,
+    StartContext,
     directory_subject,
     file_subject,
+    informs,
     stops,
-    tells,
     warns,
 )
 
@@ -65,43 +65,43 @@ def _without_file(observed: ObservedDirectory) -> DirectoryFacts:
     return DirectoryFacts(observed=observed, kind=kind, problem=None if empty else observed.error or "unreadable")
 
 
-def meta_rules(situation: Situation) -> Iterator[Trouble]:
+def meta_rules(context: StartContext) -> Iterator[RuleResult]:
     """Everything about meta.properties, in the order in which the release checks it."""
-    if situation.release.meta_properties_compared:
-        yield from _checked_together(situation)
+    if context.release.meta_properties_compared:
+        yield from _checked_together(context)
     else:
-        yield from compared_with_each_other(situation)
-    yield from _remarks(situation)
+        yield from compared_with_each_other(context)
+    yield from _remarks(context)
 
 
 # --- 3.7 and later ------------------------------------------------------------------------------------------------
 
 
-def _checked_together(situation: Situation) -> Iterator[Trouble]:
-    good = [directory for directory in situation.directories if directory.kind is DirectoryClass.GOOD]
+def _checked_together(context: StartContext) -> Iterator[RuleResult]:
+    good = [directory for directory in context.directories if directory.kind is DirectoryClass.GOOD]
     if not good:
-        yield _nothing_readable(situation)
-    yield from _ids_agree(situation, good)
-    yield from _error_directories(situation)
-    yield from _unformatted(situation, good)
+        yield _nothing_readable(context)
+    yield from _ids_agree(context, good)
+    yield from _error_directories(context)
+    yield from _unformatted(context, good)
     for directory in good:
         yield from _incomplete(directory)
-        yield from _without_directory_id(situation, directory)
+        yield from _without_directory_id(context, directory)
 
 
-def _nothing_readable(situation: Situation) -> Trouble:
+def _nothing_readable(context: StartContext) -> RuleResult:
     return stops(
         "node-not-formatted",
         Phase.META_PROPERTIES,
-        f"node {situation.config.node_id}",
+        f"node {context.config.node_id}",
         "No directory of the node has a meta.properties that can be read.",
         says="No readable meta.properties files found.",
         next_step=FORMAT_STEP,
-        directories=[directory.path for directory in situation.directories],
+        directories=[directory.path for directory in context.directories],
     )
 
 
-def _ids_agree(situation: Situation, good: list[DirectoryFacts]) -> Iterator[Trouble]:
+def _ids_agree(context: StartContext, good: list[DirectoryFacts]) -> Iterator[RuleResult]:
     """Directories are visited in the order of their paths; the first cluster id counts, and the configured node id."""
     cluster_id: str | None = None
     seen: dict[bytes, str] = {}
@@ -112,15 +112,15 @@ def _ids_agree(situation: Situation, good: list[DirectoryFacts]) -> Iterator[Tro
             cluster_id = meta.cluster_id
         elif meta.cluster_id not in (None, cluster_id):
             yield _other_cluster(directory, cluster_id, meta.cluster_id or "")
-        if meta.stored_id is not None and meta.stored_id != situation.config.node_id:
-            stored, configured = meta.stored_id, situation.config.node_id
+        if meta.stored_id is not None and meta.stored_id != context.config.node_id:
+            stored, configured = meta.stored_id, context.config.node_id
             says = f"Stored node id {stored} doesn't match previous node id {configured} in {meta_path(directory.path)}"
             yield other_node(directory, stored, configured, says=says)
         if meta.directory_id is not None:
-            yield from _directory_id_usable(situation, directory, seen)
+            yield from _directory_id_usable(context, directory, seen)
 
 
-def _other_cluster(directory: DirectoryFacts, expected: str, found: str) -> Trouble:
+def _other_cluster(directory: DirectoryFacts, expected: str, found: str) -> RuleResult:
     path = meta_path(directory.path)
     return stops(
         "cluster-id-differs-between-directories",
@@ -134,12 +134,14 @@ def _other_cluster(directory: DirectoryFacts, expected: str, found: str) -> Trou
     )
 
 
-def _directory_id_usable(situation: Situation, directory: DirectoryFacts, seen: dict[bytes, str]) -> Iterator[Trouble]:
+def _directory_id_usable(
+    context: StartContext, directory: DirectoryFacts, seen: dict[bytes, str]
+) -> Iterator[RuleResult]:
     assert directory.meta is not None and directory.meta.directory_id is not None
     directory_id = directory.meta.directory_id
     subject = directory_subject(directory.path)
     if directory_id.is_reserved:
-        word = situation.rules.reserved_word
+        word = context.rules.reserved_word
         yield stops(
             "reserved-directory-id",
             Phase.META_PROPERTIES,
@@ -164,17 +166,17 @@ def _directory_id_usable(situation: Situation, directory: DirectoryFacts, seen: 
         )
 
 
-def _error_directories(situation: Situation) -> Iterator[Trouble]:
-    for directory in situation.directories:
+def _error_directories(context: StartContext) -> Iterator[RuleResult]:
+    for directory in context.directories:
         if directory.kind is not DirectoryClass.ERROR:
             continue
-        if directory.path == situation.config.metadata_log_dir:
+        if directory.path == context.config.metadata_log_dir:
             yield _metadata_directory_unreadable(directory)
         else:
             yield goes_offline(directory)
 
 
-def _metadata_directory_unreadable(directory: DirectoryFacts) -> Trouble:
+def _metadata_directory_unreadable(directory: DirectoryFacts) -> RuleResult:
     return stops(
         "unreadable-meta-properties",
         Phase.META_PROPERTIES,
@@ -186,14 +188,14 @@ def _metadata_directory_unreadable(directory: DirectoryFacts) -> Trouble:
     )
 
 
-def _unformatted(situation: Situation, good: list[DirectoryFacts]) -> Iterator[Trouble]:
+def _unformatted(context: StartContext, good: list[DirectoryFacts]) -> Iterator[RuleResult]:
     """One empty directory stops the whole node, metadata directory or not."""
-    for directory in situation.directories:
-        if directory.kind is DirectoryClass.EMPTY and (good or not situation.release.meta_properties_compared):
+    for directory in context.directories:
+        if directory.kind is DirectoryClass.EMPTY and (good or not context.release.meta_properties_compared):
             yield not_formatted(directory)
 
 
-def _incomplete(directory: DirectoryFacts) -> Iterator[Trouble]:
+def _incomplete(directory: DirectoryFacts) -> Iterator[RuleResult]:
     """Only a version 0 file can lack an id and still be good; an empty file is one."""
     assert directory.meta is not None
     for value, word, words in (
@@ -212,7 +214,7 @@ def _incomplete(directory: DirectoryFacts) -> Iterator[Trouble]:
             return
 
 
-def _without_directory_id(situation: Situation, directory: DirectoryFacts) -> Iterator[Trouble]:
+def _without_directory_id(context: StartContext, directory: DirectoryFacts) -> Iterator[RuleResult]:
     assert directory.meta is not None
     if directory.meta.directory_id is not None:
         return
@@ -225,10 +227,10 @@ def _without_directory_id(situation: Situation, directory: DirectoryFacts) -> It
             says=f"Error while writing meta.properties to {directory.path}",
         )
         return
-    yield tells(
+    yield informs(
         "directory-id-will-be-made",
         directory_subject(directory.path),
-        f"Kafka {situation.release.version_text} makes a directory.id and rewrites meta.properties.",
+        f"Kafka {context.release.version_text} makes a directory.id and rewrites meta.properties.",
         next_step="Nothing to do for a static quorum; a voter of a dynamic quorum is known by its directory id.",
     )
 
@@ -236,27 +238,27 @@ def _without_directory_id(situation: Situation, directory: DirectoryFacts) -> It
 # --- what does not stop a node ----------------------------------------------------------------------------------------
 
 
-def _remarks(situation: Situation) -> Iterator[Trouble]:
-    for directory in situation.directories:
+def _remarks(context: StartContext) -> Iterator[RuleResult]:
+    for directory in context.directories:
         read = directory.observed.meta_properties
         if directory.meta is not None and read is not None:
             for warning in directory.meta.warnings:
-                yield Trouble(finding=warning.finding(read.path))
+                yield RuleResult(finding=warning.finding(read.path))
             yield from _version_0(directory)
             yield from _not_canonical(directory, read)
 
 
-def _version_0(directory: DirectoryFacts) -> Iterator[Trouble]:
+def _version_0(directory: DirectoryFacts) -> Iterator[RuleResult]:
     assert directory.meta is not None
     if directory.meta.version == 0 and directory.meta.stored_id is not None:
-        yield tells(
+        yield informs(
             "meta-properties-of-zookeeper-mode",
             directory_subject(directory.path),
             "The meta.properties is of version 0, as ZooKeeper mode writes it. A KRaft node reads it and leaves it so.",
         )
 
 
-def _not_canonical(directory: DirectoryFacts, read: FileRead) -> Iterator[Trouble]:
+def _not_canonical(directory: DirectoryFacts, read: FileRead) -> Iterator[RuleResult]:
     assert directory.meta is not None
     text = (directory.properties or {}).get("directory.id")
     if text is not None and directory.meta.directory_id is not None and text != str(directory.meta.directory_id):

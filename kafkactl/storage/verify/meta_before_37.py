@@ -14,36 +14,36 @@ from kafkactl.storage.verify.model import (
     DirectoryClass,
     DirectoryFacts,
     Phase,
-    Situation,
-    Trouble,
+    RuleResult,
+    StartContext,
     directory_subject,
     stops,
 )
 
 
-def compared_with_each_other(situation: Situation) -> Iterator[Trouble]:
+def compared_with_each_other(context: StartContext) -> Iterator[RuleResult]:
     """Read one by one, compared, and only then checked against the configuration."""
-    for directory in situation.directories:
+    for directory in context.directories:
         if directory.kind is DirectoryClass.EMPTY:
             yield not_formatted(directory)
         elif directory.kind is DirectoryClass.ERROR and _is_malformed(directory):
             yield _malformed(directory)
-    good = [directory for directory in situation.directories if directory.kind is DirectoryClass.GOOD]
-    word_by_word = situation.rules.meta_properties_compared_as_written
+    good = [directory for directory in context.directories if directory.kind is DirectoryClass.GOOD]
+    word_by_word = context.rules.meta_properties_compared_as_written
     parsed = [file for file in good if word_by_word or _required(file.properties or {}) is None]
     if len({_compared(properties, word_by_word) for properties in parsed}) > 1:
         yield _inconsistent(good)
-    for directory in situation.directories:
+    for directory in context.directories:
         if directory.kind is DirectoryClass.ERROR and not _is_malformed(directory):
-            yield _offline_or_fatal(situation, directory)
+            yield _offline_or_fatal(context, directory)
     for directory in good:
         complaint = _required(directory.properties or {})
         if complaint is not None:
             yield _cannot_be_used(directory, complaint)
     for directory in good:
         stored = _stored_id(directory.properties or {})
-        if stored is not None and stored != situation.config.node_id:
-            configured = situation.config.node_id
+        if stored is not None and stored != context.config.node_id:
+            configured = context.config.node_id
             says = f"Configured node.id `{configured}` doesn't match stored node.id `{stored}'"
             yield other_node(directory, stored, configured, says=says)
 
@@ -53,7 +53,7 @@ def _is_malformed(directory: DirectoryFacts) -> bool:
     return (directory.problem or "").startswith("Malformed")
 
 
-def _malformed(directory: DirectoryFacts) -> Trouble:
+def _malformed(directory: DirectoryFacts) -> RuleResult:
     return stops(
         "unreadable-meta-properties",
         Phase.META_PROPERTIES,
@@ -71,7 +71,7 @@ def _compared(directory: DirectoryFacts, word_by_word: bool) -> tuple[object, ..
     return properties.get("cluster.id"), _stored_id(properties)
 
 
-def _inconsistent(good: list[DirectoryFacts]) -> Trouble:
+def _inconsistent(good: list[DirectoryFacts]) -> RuleResult:
     return stops(
         "meta-properties-differ",
         Phase.META_PROPERTIES,
@@ -105,8 +105,8 @@ def _stored_id(properties: Mapping[str, str]) -> int | None:
     return parse_int(properties.get(_id_keys(properties)[0], ""))
 
 
-def _offline_or_fatal(situation: Situation, directory: DirectoryFacts) -> Trouble:
-    if directory.path != situation.config.metadata_log_dir:
+def _offline_or_fatal(context: StartContext, directory: DirectoryFacts) -> RuleResult:
+    if directory.path != context.config.metadata_log_dir:
         return goes_offline(directory)
     return stops(
         "unreadable-meta-properties",
@@ -118,7 +118,7 @@ def _offline_or_fatal(situation: Situation, directory: DirectoryFacts) -> Troubl
     )
 
 
-def _cannot_be_used(directory: DirectoryFacts, complaint: str) -> Trouble:
+def _cannot_be_used(directory: DirectoryFacts, complaint: str) -> RuleResult:
     return stops(
         "incomplete-meta-properties",
         Phase.META_PROPERTIES,

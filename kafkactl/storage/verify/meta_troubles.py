@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkactl.storage.model import META_PROPERTIES, DirectoryState
-from kafkactl.storage.verify.model import DirectoryFacts, Loss, Phase, Trouble, directory_subject, loses, stops
+from kafkactl.storage.verify.model import DirectoryFacts, Loss, Phase, RuleResult, directory_subject, loses, stops
 
 FORMAT_STEP = "Format the directory (`kafkactl storage format`, or `ensure`) or take it out of log.dirs."
 COPY_STEP = "Compare the file with the meta.properties of the node's other directories and repair it by hand."
@@ -14,7 +14,7 @@ def meta_path(path: str) -> str:
     return f"{path.rstrip('/') or '/'}/{META_PROPERTIES}"
 
 
-def goes_offline(directory: DirectoryFacts) -> Trouble:
+def goes_offline(directory: DirectoryFacts) -> RuleResult:
     """A data directory whose file cannot be used is left out, and the node runs without it."""
     return loses(
         "directory-taken-offline",
@@ -30,7 +30,7 @@ def goes_offline(directory: DirectoryFacts) -> Trouble:
     )
 
 
-def not_formatted(directory: DirectoryFacts) -> Trouble:
+def not_formatted(directory: DirectoryFacts) -> RuleResult:
     """One directory without the file ends the start of the whole node."""
     seen = directory.observed
     missing = seen.state is DirectoryState.MISSING
@@ -47,7 +47,7 @@ def not_formatted(directory: DirectoryFacts) -> Trouble:
     )
 
 
-def other_node(directory: DirectoryFacts, stored: int, configured: int, *, says: str) -> Trouble:
+def other_node(directory: DirectoryFacts, stored: int, configured: int, *, says: str) -> RuleResult:
     """A directory of another node. `says` is the message of the release."""
     return stops(
         "node-id-differs-from-configuration",

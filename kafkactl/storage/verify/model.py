@@ -57,9 +57,9 @@ class DirectoryClass(IntEnum):
 
 
 # The line with which every release ends where an exception leaves the main thread; what stands below it varies.
-DIES = "Exiting Kafka due to fatal exception"
+FATAL_EXIT = "Exiting Kafka due to fatal exception"
 # The line where it is thrown while the raft layer starts (3.3 had no such layer of its own).
-DIES_IN_RAFT = "Got exception while starting SharedServer"
+RAFT_NOT_STARTED = "Got exception while starting SharedServer"
 
 
 @frozen
@@ -89,7 +89,7 @@ class Loss:
 
 
 @frozen
-class Trouble:
+class RuleResult:
     """What one rule has found: a finding, and what it means for the start.
 
     `unknown` marks what cannot be known from the disks alone: the finding says what is missing.
@@ -121,7 +121,7 @@ class DirectoryFacts:
 
 
 @frozen
-class Situation:
+class StartContext:
     """Everything a rule may look at. `directories` are those of `observed`, sorted by path as a node sorts them."""
 
     config: NodeConfig
@@ -154,9 +154,9 @@ class Situation:
         raise KeyError(path)
 
     @property
-    def dies_in_raft(self) -> str:
+    def raft_not_started(self) -> str:
         """What is logged when the raft layer cannot start, whatever the reason."""
-        return DIES_IN_RAFT if self.rules.names_raft_failure else DIES
+        return RAFT_NOT_STARTED if self.rules.names_raft_failure else FATAL_EXIT
 
     @property
     def takes_first_checkpoint_as_snapshot(self) -> bool:
@@ -211,7 +211,7 @@ def _same_host(listener: str, host: str) -> bool:
     return listener.lower() == host.lower() or (here and host.lower() in _LOOPBACK)
 
 
-Rule = Callable[[Situation], Iterator[Trouble]]
+Rule = Callable[[StartContext], Iterator[RuleResult]]
 
 
 class VerifiedDirectory(TypedDict):
@@ -237,7 +237,7 @@ class Verification:
     findings: tuple[Finding, ...]
 
 
-# --- making troubles ------------------------------------------------------------------------------------------------
+# --- making results ------------------------------------------------------------------------------------------------
 
 
 def stops(
@@ -250,29 +250,29 @@ def stops(
     next_step: str = "",
     waits: bool = False,
     **evidence: Any,
-) -> Trouble:
-    """A trouble that keeps the node from starting; `says` is the text in the node's log."""
-    return Trouble(
+) -> RuleResult:
+    """A result that keeps the node from starting; `says` is the text in the node's log."""
+    return RuleResult(
         finding=finding(id, Severity.BLOCKER, subject, message, next_step=next_step, **evidence),
         failure=Failure(phase=phase, message=says, waits=waits),
     )
 
 
-def loses(id: str, subject: str, message: str, *losses: Loss, next_step: str = "", **evidence: Any) -> Trouble:
-    """A trouble that a start passes over in silence, with what is gone afterwards."""
-    return Trouble(
+def loses(id: str, subject: str, message: str, *losses: Loss, next_step: str = "", **evidence: Any) -> RuleResult:
+    """A result that a start passes over in silence, with what is gone afterwards."""
+    return RuleResult(
         finding=finding(id, Severity.BLOCKER, subject, message, next_step=next_step, **evidence), losses=losses
     )
 
 
-def warns(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> Trouble:
+def warns(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> RuleResult:
     """Something that does not change the start and that an operator should know."""
-    return Trouble(finding=finding(id, Severity.WARNING, subject, message, next_step=next_step, **evidence))
+    return RuleResult(finding=finding(id, Severity.WARNING, subject, message, next_step=next_step, **evidence))
 
 
-def tells(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> Trouble:
+def informs(id: str, subject: str, message: str, *, next_step: str = "", **evidence: Any) -> RuleResult:
     """Something worth knowing that needs nothing done."""
-    return Trouble(finding=finding(id, Severity.INFO, subject, message, next_step=next_step, **evidence))
+    return RuleResult(finding=finding(id, Severity.INFO, subject, message, next_step=next_step, **evidence))
 
 
 def finding(

@@ -25,8 +25,8 @@ from kafkactl.storage.verify.model import (
     Failure,
     Phase,
     Rule,
-    Situation,
-    Trouble,
+    RuleResult,
+    StartContext,
     Verification,
     VerifiedDirectory,
 )
@@ -59,9 +59,9 @@ def verify_node(config: NodeConfig, observed: ObservedNode, release: Release, lo
     """Predict the start of a node of `release` on the observed disks; `log` is its metadata directory's."""
     if config.is_zookeeper_mode:
         return _not_for_zookeeper_mode(config)
-    situation = situation_of(config, observed, release, log)
-    troubles = [trouble for rule in RULES for trouble in rule(situation)]
-    return _answer(situation, troubles, config.warnings)
+    context = start_context(config, observed, release, log)
+    results = [result for rule in RULES for result in rule(context)]
+    return _answer(context, results, config.warnings)
 
 
 def verify_refused_config(findings: Iterable[Finding]) -> Verification:
@@ -86,7 +86,7 @@ def _not_for_zookeeper_mode(config: NodeConfig) -> Verification:
     )
 
 
-def situation_of(config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts) -> Situation:
+def start_context(config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts) -> StartContext:
     """What the rules look at; directories in the order of their paths, as a node visits them."""
     directories = tuple(
         sorted((classify(directory, release) for directory in observed.directories), key=lambda facts: facts.path)
@@ -96,23 +96,23 @@ def situation_of(config: NodeConfig, observed: ObservedNode, release: Release, l
         read = facts.observed.metadata_files.get(QUORUM_STATE)
         if facts.path == config.metadata_log_dir and read is not None:
             state, _ = read_quorum_state(read)
-    return Situation(
+    return StartContext(
         config=config, observed=observed, release=release, log=log, directories=directories, quorum_state=state
     )
 
 
-def _answer(situation: Situation, troubles: list[Trouble], warnings: Iterable[Finding]) -> Verification:
+def _answer(context: StartContext, results: list[RuleResult], warnings: Iterable[Finding]) -> Verification:
     failures = sorted(
-        (trouble.failure for trouble in troubles if trouble.failure is not None), key=lambda trouble: trouble.phase
+        (result.failure for result in results if result.failure is not None), key=lambda result: result.phase
     )
-    unknown = any(trouble.unknown for trouble in troubles)
+    unknown = any(result.unknown for result in results)
     will_start = False if failures else None if unknown else True
     return Verification(
         will_start=will_start,
         expected_failure=failures[0] if failures else None,
-        would_lose=() if _ends_untouched(failures) else tuple(loss for trouble in troubles for loss in trouble.losses),
-        directories=tuple(_directory(situation, facts) for facts in situation.directories),
-        findings=(*warnings, *(trouble.finding for trouble in troubles)),
+        would_lose=() if _ends_untouched(failures) else tuple(loss for result in results for loss in result.losses),
+        directories=tuple(_directory(context, facts) for facts in context.directories),
+        findings=(*warnings, *(result.finding for result in results)),
     )
 
 
@@ -121,11 +121,11 @@ def _ends_untouched(failures: Sequence[Failure]) -> bool:
     return bool(failures) and failures[0].phase < Phase.METADATA_LOG
 
 
-def _directory(situation: Situation, facts: DirectoryFacts) -> VerifiedDirectory:
+def _directory(context: StartContext, facts: DirectoryFacts) -> VerifiedDirectory:
     meta = facts.meta
     return {
         "path": facts.path,
-        "role": "metadata" if facts.path == situation.config.metadata_log_dir else "data",
+        "role": "metadata" if facts.path == context.config.metadata_log_dir else "data",
         "state": facts.kind.word,
         "version": None if meta is None else meta.version,
         "cluster_id": None if meta is None else meta.cluster_id,

@@ -15,8 +15,8 @@ from kafkactl.storage.verify.model import (
     DirectoryFacts,
     Loss,
     Phase,
-    Situation,
-    Trouble,
+    RuleResult,
+    StartContext,
     directory_subject,
     loses,
     stops,
@@ -27,33 +27,33 @@ _OWNER_STEP = "Give the directory to the user that runs Kafka (owner and mode), 
 _FILE_STEP = "Remove the file; the broker then recovers every log in the directory from its start."
 
 
-def offline_rules(situation: Situation) -> Iterator[Trouble]:
+def offline_rules(context: StartContext) -> Iterator[RuleResult]:
     """Directories that cannot be written, and offset checkpoints that cannot be read."""
-    if not situation.is_broker:
+    if not context.is_broker:
         return
-    for path in situation.config.log_dirs:
-        directory = situation.directory(path)
+    for path in context.config.log_dirs:
+        directory = context.directory(path)
         if directory.kind is DirectoryClass.GOOD:
-            yield from _directory(situation, directory)
+            yield from _directory(context, directory)
 
 
-def _directory(situation: Situation, directory: DirectoryFacts) -> Iterator[Trouble]:
+def _directory(context: StartContext, directory: DirectoryFacts) -> Iterator[RuleResult]:
     seen = directory.observed
     if not seen.writable:
         missing = [name for name in (RECOVERY_POINTS, LOG_STARTS) if name not in seen.offset_checkpoints]
         if missing:
             yield _cannot_make(directory, missing[0])
         else:
-            yield _given_up(situation, directory, f"it cannot be written: {seen.write_error}", NODE_LOCK, _OWNER_STEP)
+            yield _given_up(context, directory, f"it cannot be written: {seen.write_error}", NODE_LOCK, _OWNER_STEP)
         return
     for name, read in sorted(seen.offset_checkpoints.items()):
         problem = _problem(read)
         if problem is not None:
-            yield _given_up(situation, directory, f"{name} cannot be read: {problem}", name, _FILE_STEP)
+            yield _given_up(context, directory, f"{name} cannot be read: {problem}", name, _FILE_STEP)
             return
 
 
-def _cannot_make(directory: DirectoryFacts, name: str) -> Trouble:
+def _cannot_make(directory: DirectoryFacts, name: str) -> RuleResult:
     """The files are made at once where they are missing, and that error is not caught."""
     seen = directory.observed
     return stops(
@@ -67,9 +67,9 @@ def _cannot_make(directory: DirectoryFacts, name: str) -> Trouble:
     )
 
 
-def _given_up(situation: Situation, directory: DirectoryFacts, why: str, name: str, step: str) -> Trouble:
+def _given_up(context: StartContext, directory: DirectoryFacts, why: str, name: str, step: str) -> RuleResult:
     subject = directory_subject(directory.path)
-    ending = _ending(situation, directory)
+    ending = _ending(context, directory)
     if ending is not None:
         return stops(
             "directory-taken-offline",
@@ -85,13 +85,13 @@ def _given_up(situation: Situation, directory: DirectoryFacts, why: str, name: s
     return loses("directory-taken-offline", subject, message, loss, next_step=step, file=name)
 
 
-def _ending(situation: Situation, directory: DirectoryFacts) -> str | None:
+def _ending(context: StartContext, directory: DirectoryFacts) -> str | None:
     """What a broker says that ends with this directory; None if it goes on."""
-    others = [path for path in situation.config.log_dirs if path != directory.path]
-    live = [path for path in others if not gives_up(situation.directory(path))]
+    others = [path for path in context.config.log_dirs if path != directory.path]
+    live = [path for path in others if not gives_up(context.directory(path))]
     if not live:
         return "Shutdown broker because all log dirs in"
-    if directory.path == situation.config.metadata_log_dir and situation.rules.stops_without_metadata_directory:
+    if directory.path == context.config.metadata_log_dir and context.rules.stops_without_metadata_directory:
         return f"Shutdown broker because the metadata log dir {directory.path} has failed"
     return None
 

@@ -17,8 +17,8 @@ from kafkactl.storage.verify.model import (
     DirectoryClass,
     DirectoryFacts,
     Phase,
-    Situation,
-    Trouble,
+    RuleResult,
+    StartContext,
     directory_subject,
     stops,
 )
@@ -28,24 +28,24 @@ REMOTE_INDEX_CACHE = "remote-log-index-cache"
 _RETIRED = re.compile(r"\S[^\s-]*-\S[^\s.]*\.\S+-(delete|future|stray)", re.ASCII)
 
 
-def place_rules(situation: Situation) -> Iterator[Trouble]:
+def place_rules(context: StartContext) -> Iterator[RuleResult]:
     """All of them."""
-    yield from _unexpected_metadata_log(situation)
-    yield from _metadata_directory_usable(situation)
-    yield from _locked(situation)
-    if situation.is_broker:
-        yield from _same_place_twice(situation)
-        yield from _foreign_folders(situation)
-        yield from _same_partition_twice(situation)
+    yield from _unexpected_metadata_log(context)
+    yield from _metadata_directory_usable(context)
+    yield from _locked(context)
+    if context.is_broker:
+        yield from _same_place_twice(context)
+        yield from _foreign_folders(context)
+        yield from _same_partition_twice(context)
 
 
 # --- the metadata log's place ---------------------------------------------------------------------------------------
 
 
-def _unexpected_metadata_log(situation: Situation) -> Iterator[Trouble]:
+def _unexpected_metadata_log(context: StartContext) -> Iterator[RuleResult]:
     """A metadata log in a directory that is not the metadata log directory: log.dirs reordered, say."""
-    metadata_dir = situation.config.metadata_log_dir
-    for directory in situation.directories:
+    metadata_dir = context.config.metadata_log_dir
+    for directory in context.directories:
         has_log = any(entry.name == METADATA_LOG for entry in directory.observed.entries)
         if directory.path == metadata_dir or directory.kind is DirectoryClass.ERROR or not has_log:
             continue
@@ -62,11 +62,11 @@ def _unexpected_metadata_log(situation: Situation) -> Iterator[Trouble]:
         )
 
 
-def _metadata_directory_usable(situation: Situation) -> Iterator[Trouble]:
+def _metadata_directory_usable(context: StartContext) -> Iterator[RuleResult]:
     """`__cluster_metadata-0` is made if it is not there, and then written into."""
-    metadata_dir = situation.config.metadata_log_dir
+    metadata_dir = context.config.metadata_log_dir
     place = f"{metadata_dir.rstrip('/')}/{METADATA_LOG}"
-    if situation.log.state == "not-a-directory":
+    if context.log.state == "not-a-directory":
         yield stops(
             "metadata-log-not-a-directory",
             Phase.METADATA_DIRECTORY,
@@ -75,26 +75,26 @@ def _metadata_directory_usable(situation: Situation) -> Iterator[Trouble]:
             says=f"java.nio.file.FileAlreadyExistsException: {place}",
         )
     else:
-        yield from _metadata_directory_not_writable(situation, place)
+        yield from _metadata_directory_not_writable(context, place)
 
 
-def _metadata_directory_not_writable(situation: Situation, place: str) -> Iterator[Trouble]:
+def _metadata_directory_not_writable(context: StartContext, place: str) -> Iterator[RuleResult]:
     """The folder is made, the lock file is made, and the folder is written into, in this order."""
-    seen = situation.metadata_directory.observed
+    seen = context.metadata_directory.observed
     has_lock = any(entry.name == NODE_LOCK for entry in seen.entries)
     refused = None
-    if situation.log.state == "missing" and not seen.writable:
+    if context.log.state == "missing" and not seen.writable:
         refused = place
-    elif situation.locks_metadata_directory and not has_lock and not seen.writable:
-        refused = f"{situation.config.metadata_log_dir.rstrip('/')}/{NODE_LOCK}"
-    elif situation.log.state == "directory" and situation.log.write_error:
-        refused = _first_file_made(situation, place)
+    elif context.locks_metadata_directory and not has_lock and not seen.writable:
+        refused = f"{context.config.metadata_log_dir.rstrip('/')}/{NODE_LOCK}"
+    elif context.log.state == "directory" and context.log.write_error:
+        refused = _first_file_made(context, place)
     if refused is not None:
-        error = seen.write_error or situation.log.write_error
+        error = seen.write_error or context.log.write_error
         yield stops(
             "directory-not-writable",
             Phase.METADATA_DIRECTORY,
-            directory_subject(situation.config.metadata_log_dir),
+            directory_subject(context.config.metadata_log_dir),
             f"The node cannot write here: {error}.",
             says=f"{refusal(error)}: {refused}",
             owner_uid=seen.owner_uid,
@@ -102,11 +102,11 @@ def _metadata_directory_not_writable(situation: Situation, place: str) -> Iterat
         )
 
 
-def _first_file_made(situation: Situation, place: str) -> str | None:
+def _first_file_made(context: StartContext, place: str) -> str | None:
     """What a node makes first in the folder; where that is there already, unreadable files end it before it writes."""
-    if LEADER_EPOCH_CHECKPOINT not in situation.log.small_files:
+    if LEADER_EPOCH_CHECKPOINT not in context.log.small_files:
         return f"{place}/{LEADER_EPOCH_CHECKPOINT}"
-    return None if situation.log.unreadable else f"{place}/"
+    return None if context.log.unreadable else f"{place}/"
 
 
 def refusal(error: str | None) -> str:
@@ -118,10 +118,10 @@ def refusal(error: str | None) -> str:
 # --- locks ------------------------------------------------------------------------------------------------------------
 
 
-def _locked(situation: Situation) -> Iterator[Trouble]:
+def _locked(context: StartContext) -> Iterator[RuleResult]:
     """Which directories a node locks depends on its roles and on the release."""
-    for path in _locked_paths(situation):
-        seen = situation.directory(path).observed
+    for path in _locked_paths(context):
+        seen = context.directory(path).observed
         if seen.locked_by_process:
             holder = f" (process {seen.lock_holder_pid})" if seen.lock_holder_pid else ""
             yield stops(
@@ -135,23 +135,23 @@ def _locked(situation: Situation) -> Iterator[Trouble]:
             )
 
 
-def _locked_paths(situation: Situation) -> list[str]:
-    config = situation.config
-    paths = list(config.log_dirs) if situation.is_broker else []
-    if situation.locks_metadata_directory:
+def _locked_paths(context: StartContext) -> list[str]:
+    config = context.config
+    paths = list(config.log_dirs) if context.is_broker else []
+    if context.locks_metadata_directory:
         paths.append(config.metadata_log_dir)
-    online = {directory.path for directory in situation.directories if directory.kind is not DirectoryClass.ERROR}
+    online = {directory.path for directory in context.directories if directory.kind is not DirectoryClass.ERROR}
     return [path for path in dict.fromkeys(paths) if path in online]
 
 
 # --- log directories of a broker ------------------------------------------------------------------------------------
 
 
-def _same_place_twice(situation: Situation) -> Iterator[Trouble]:
+def _same_place_twice(context: StartContext) -> Iterator[RuleResult]:
     """By real path; the very same text twice is dropped with a warning from 4.2 on (`ConfigDef.parseValue`)."""
     seen: dict[str, str] = {}
-    for path in situation.log_dirs_as_written:
-        directory = situation.directory(path)
+    for path in context.log_dirs_as_written:
+        directory = context.directory(path)
         if directory.kind is DirectoryClass.ERROR:
             continue
         real_path = directory.observed.real_path
@@ -161,7 +161,7 @@ def _same_place_twice(situation: Situation) -> Iterator[Trouble]:
                 Phase.LOG_DIRECTORIES,
                 directory_subject(path),
                 f"{path} and {seen[real_path]} are the same place ({real_path}).",
-                says=f"Duplicate log directory found: {', '.join(map(_java_path, situation.log_dirs_as_written))}",
+                says=f"Duplicate log directory found: {', '.join(map(_java_path, context.log_dirs_as_written))}",
                 next_step="Name every disk once in log.dirs.",
                 real_path=real_path,
             )
@@ -173,13 +173,13 @@ def _java_path(path: str) -> str:
     return re.sub("/+", "/", path).rstrip("/") or "/"
 
 
-def _foreign_folders(situation: Situation) -> Iterator[Trouble]:
-    for path in dict.fromkeys(situation.config.log_dirs):
-        directory = situation.directory(path)
+def _foreign_folders(context: StartContext) -> Iterator[RuleResult]:
+    for path in dict.fromkeys(context.config.log_dirs):
+        directory = context.directory(path)
         if directory.kind is DirectoryClass.ERROR:
             continue
         for entry in directory.observed.entries:
-            if _is_folder(entry) and not _is_known_name(situation, entry.name):
+            if _is_folder(entry) and not _is_known_name(context, entry.name):
                 yield _foreign(directory, entry)
 
 
@@ -188,7 +188,7 @@ def _is_folder(entry: DirectoryEntry) -> bool:
     return entry.kind == "directory" or entry.links_to_directory
 
 
-def _foreign(directory: DirectoryFacts, entry: DirectoryEntry) -> Trouble:
+def _foreign(directory: DirectoryFacts, entry: DirectoryEntry) -> RuleResult:
     remedy = "Use a subdirectory of the disk as the log directory." if entry.name == "lost+found" else "Move it away."
     return stops(
         "foreign-folder-in-log-directory",
@@ -201,10 +201,10 @@ def _foreign(directory: DirectoryFacts, entry: DirectoryEntry) -> Trouble:
     )
 
 
-def _is_known_name(situation: Situation, name: str) -> bool:
+def _is_known_name(context: StartContext, name: str) -> bool:
     if name == REMOTE_INDEX_CACHE:
-        return situation.rules.knows_remote_index_cache
-    return partition_of(name, stray_known=situation.rules.knows_stray_folders) is not None
+        return context.rules.knows_remote_index_cache
+    return partition_of(name, stray_known=context.rules.knows_stray_folders) is not None
 
 
 def partition_of(name: str, *, stray_known: bool = True) -> tuple[str, int] | None:
@@ -225,11 +225,11 @@ def partition_of(name: str, *, stray_known: bool = True) -> tuple[str, int] | No
     return None if not topic or partition is None else (topic, partition)
 
 
-def _same_partition_twice(situation: Situation) -> Iterator[Trouble]:
+def _same_partition_twice(context: StartContext) -> Iterator[RuleResult]:
     """The same replica in two directories; a future replica next to the current one is the one exception."""
     seen: dict[tuple[tuple[str, int], bool], str] = {}
-    for path in dict.fromkeys(situation.config.log_dirs):
-        directory = situation.directory(path)
+    for path in dict.fromkeys(context.config.log_dirs):
+        directory = context.directory(path)
         entries = () if directory.kind is DirectoryClass.ERROR else directory.observed.entries
         for entry in entries:
             partition = partition_of(entry.name) if entry.kind == "directory" else None
@@ -237,20 +237,20 @@ def _same_partition_twice(situation: Situation) -> Iterator[Trouble]:
                 continue
             place = f"{path.rstrip('/')}/{entry.name}"
             other = seen.setdefault((partition, entry.name.endswith("-future")), place)
-            if other != place and not _becomes_stray(situation, partition[0]):
+            if other != place and not _becomes_stray(context, partition[0]):
                 yield _twice(directory, f"{partition[0]}-{partition[1]}", other, place)
 
 
-def _becomes_stray(situation: Situation, topic: str) -> bool:
+def _becomes_stray(context: StartContext, topic: str) -> bool:
     """Since 3.7 a replica of a topic that is not in the metadata is set aside before it is counted (KAFKA-14616)."""
-    snapshot = situation.log.latest_snapshot
-    known = set(situation.log.contents.topics.values())
+    snapshot = context.log.latest_snapshot
+    known = set(context.log.contents.topics.values())
     if snapshot is not None and snapshot.contents is not None:
         known.update(snapshot.contents.topics.values())
-    return situation.rules.sets_strays_aside and topic not in known
+    return context.rules.sets_strays_aside and topic not in known
 
 
-def _twice(directory: DirectoryFacts, partition: str, other: str, place: str) -> Trouble:
+def _twice(directory: DirectoryFacts, partition: str, other: str, place: str) -> RuleResult:
     return stops(
         "same-partition-twice",
         Phase.BROKER_LOGS,

@@ -14,8 +14,8 @@ from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_st
 from kafkactl.storage.model import QUORUM_STATE, FileRead
 from kafkactl.storage.verify.model import (
     Phase,
-    Situation,
-    Trouble,
+    RuleResult,
+    StartContext,
     file_subject,
     stops,
     warns,
@@ -27,16 +27,16 @@ _NO_FIELD = "unable to locate field"
 _UNKNOWN_VERSION = "Unknown data version of"
 
 
-def quorum_state_rules(situation: Situation) -> Iterator[Trouble]:
+def quorum_state_rules(context: StartContext) -> Iterator[RuleResult]:
     """Everything about the file."""
-    read = situation.metadata_directory.observed.metadata_files.get(QUORUM_STATE)
+    read = context.metadata_directory.observed.metadata_files.get(QUORUM_STATE)
     if read is None:
         return
-    state, problem = read_quorum_state(read, any_version=situation.rules.reads_any_quorum_state)
+    state, problem = read_quorum_state(read, any_version=context.rules.reads_any_quorum_state)
     if problem is not None:
-        yield from _broken_quorum_state(situation, read, problem)
+        yield from _broken_quorum_state(context, read, problem)
     elif state is not None:
-        yield from _quorum_state_content(situation, read, state)
+        yield from _quorum_state_content(context, read, state)
 
 
 def read_quorum_state(
@@ -51,21 +51,21 @@ def read_quorum_state(
         return None, error
 
 
-def _broken_quorum_state(situation: Situation, read: FileRead, problem: DecodeError) -> Iterator[Trouble]:
+def _broken_quorum_state(context: StartContext, read: FileRead, problem: DecodeError) -> Iterator[RuleResult]:
     """Up to 3.7 a file that cannot be read is thrown away; one that can, and is wrong, is fatal in every release."""
     subject = file_subject(read.path)
     io_problem = problem.id not in ("quorum-state-unknown-version", "quorum-state-invalid-field")
-    if io_problem and situation.rules.deletes_broken_quorum_state:
+    if io_problem and context.rules.deletes_broken_quorum_state:
         yield warns(
             "quorum-state-discarded",
             subject,
-            f"The file cannot be read ({problem.reason}); Kafka {situation.release.version_text} deletes it and forgets"
+            f"The file cannot be read ({problem.reason}); Kafka {context.release.version_text} deletes it and forgets"
             " whom it voted for.",
         )
         return
     words = f"Error while reading the Quorum status from the file {read.path}"
     if problem.id == "quorum-state-unknown-version":
-        words = "is not within the min (0) and max" if situation.rules.quorum_state_range_named else _UNKNOWN_VERSION
+        words = "is not within the min (0) and max" if context.rules.quorum_state_range_named else _UNKNOWN_VERSION
     elif not io_problem:
         words = _NO_FIELD if "missing" in problem.reason else "QuorumStateData"
     yield stops(
@@ -78,13 +78,13 @@ def _broken_quorum_state(situation: Situation, read: FileRead, problem: DecodeEr
     )
 
 
-def _quorum_state_content(situation: Situation, read: FileRead, state: QuorumStateFile) -> Iterator[Trouble]:
-    configured = {voter.node_id for voter in situation.config.static_voters}
-    if situation.rules.quorum_state_decides:
-        yield from _foreign_leader(situation, read, state)
-        yield from _voted_alone(situation, read, state)
-    elif state.data_version > 0 and situation.rules.refuses_newer_quorum_state:
-        yield _newer_quorum_state(situation, read, state)
+def _quorum_state_content(context: StartContext, read: FileRead, state: QuorumStateFile) -> Iterator[RuleResult]:
+    configured = {voter.node_id for voter in context.config.static_voters}
+    if context.rules.quorum_state_decides:
+        yield from _foreign_leader(context, read, state)
+        yield from _voted_alone(context, read, state)
+    elif state.data_version > 0 and context.rules.refuses_newer_quorum_state:
+        yield _newer_quorum_state(context, read, state)
     elif state.current_voters and set(state.current_voters) != configured:
         yield stops(
             "voters-differ-from-quorum-state",
@@ -95,8 +95,8 @@ def _quorum_state_content(situation: Situation, read: FileRead, state: QuorumSta
             stored=sorted(state.current_voters),
             configured=sorted(configured),
         )
-    elif state.voted_id >= 0 and situation.config.node_id in configured:
-        yield from _voted_alone(situation, read, state)
+    elif state.voted_id >= 0 and context.config.node_id in configured:
+        yield from _voted_alone(context, read, state)
     elif state.voted_id >= 0:
         yield stops(
             "voted-without-being-a-voter",
@@ -107,44 +107,44 @@ def _quorum_state_content(situation: Situation, read: FileRead, state: QuorumSta
         )
 
 
-def _newer_quorum_state(situation: Situation, read: FileRead, state: QuorumStateFile) -> Trouble:
+def _newer_quorum_state(context: StartContext, read: FileRead, state: QuorumStateFile) -> RuleResult:
     return stops(
         "broken-quorum-state",
         Phase.QUORUM_STATE,
         file_subject(read.path),
-        f"The file is of data version {state.data_version}; Kafka {situation.release.version_text} reads 0 only.",
+        f"The file is of data version {state.data_version}; Kafka {context.release.version_text} reads 0 only.",
         says=_UNKNOWN_VERSION,
         next_step="Start the release that wrote it; a dynamic quorum needs 3.9 or later.",
         data_version=state.data_version,
     )
 
 
-def _voted_alone(situation: Situation, read: FileRead, state: QuorumStateFile) -> Iterator[Trouble]:
+def _voted_alone(context: StartContext, read: FileRead, state: QuorumStateFile) -> Iterator[RuleResult]:
     """A node alone in its quorum that ended between its vote and its election cannot continue from there before 4.0."""
-    own = situation.config.node_id
-    meta = situation.metadata_directory.meta
+    own = context.config.node_id
+    meta = context.metadata_directory.meta
     directory = meta.directory_id if meta is not None else None
     same_directory = state.voted_directory_id in (ZERO_UUID, directory)
-    stale = state.leader_epoch < (situation.log.contents.last_epoch or 0)
+    stale = state.leader_epoch < (context.log.contents.last_epoch or 0)
     candidate = state.voted_id == own and state.leader_id != own and same_directory and not stale
-    if candidate and not other_voters(situation) and situation.rules.lone_candidate_dies:
+    if candidate and not other_voters(context) and context.rules.lone_candidate_exits:
         yield stops(
             "candidate-alone",
             Phase.QUORUM_STATE,
             file_subject(read.path),
             f"According to the file this node voted for itself in epoch {state.leader_epoch} and does not lead yet."
-            f" Kafka {situation.release.version_text} elects a single candidate twice and exits.",
+            f" Kafka {context.release.version_text} elects a single candidate twice and exits.",
             says="Cannot transition to Candidate since the local broker.id",
             epoch=state.leader_epoch,
         )
 
 
-def _foreign_leader(situation: Situation, read: FileRead, state: QuorumStateFile) -> Iterator[Trouble]:
+def _foreign_leader(context: StartContext, read: FileRead, state: QuorumStateFile) -> Iterator[RuleResult]:
     """3.8 alone insists that the leader it remembers is a voter (KAFKA-16529 took that back)."""
-    voters = {situation.config.node_id, *other_voters(situation)}
-    stale = state.leader_epoch < (situation.log.contents.last_epoch or 0)
+    voters = {context.config.node_id, *other_voters(context)}
+    stale = state.leader_epoch < (context.log.contents.last_epoch or 0)
     follows = state.leader_id >= 0 and state.leader_id not in voters and state.voted_id < 0
-    if follows and not stale and situation.rules.foreign_leader_refused:
+    if follows and not stale and context.rules.foreign_leader_refused:
         yield stops(
             "leader-not-among-voters",
             Phase.QUORUM_STATE,

@@ -13,12 +13,12 @@ from kafkactl.storage.verify.log import SegmentFacts
 from kafkactl.storage.verify.model import (
     Loss,
     Phase,
-    Situation,
-    Trouble,
+    RuleResult,
+    StartContext,
     file_subject,
+    informs,
     loses,
     stops,
-    tells,
     warns,
 )
 from kafkactl.storage.verify.state import loaded_snapshot, log_looks_empty
@@ -27,76 +27,76 @@ from kafkactl.storage.verify.voters import other_voters
 _FROM_OTHERS = "Start the other voters first: the node fetches from them what it lost."
 
 
-def recovery_rules(situation: Situation) -> Iterator[Trouble]:
+def recovery_rules(context: StartContext) -> Iterator[RuleResult]:
     """Damage, and records that do not decode."""
-    contents = situation.log.contents
-    damaged = situation.log.damaged_segment
+    contents = context.log.contents
+    damaged = context.log.damaged_segment
     if damaged is not None:
-        yield from _damage(situation, damaged)
-    yield from _gaps(situation)
+        yield from _damage(context, damaged)
+    yield from _gaps(context)
     if contents.unknown_control is not None or contents.undecodable is not None:
-        yield _undecodable(situation)
-    yield from _record_versions(situation)
+        yield _undecodable(context)
+    yield from _record_versions(context)
 
 
-def offset_rules(situation: Situation) -> Iterator[Trouble]:
+def offset_rules(context: StartContext) -> Iterator[RuleResult]:
     """Offsets lie outside the CRC, so recovery does not notice a wrong one unless it is out of the segment's range."""
-    for segment in situation.log.segments:
+    for segment in context.log.segments:
         if segment.out_of_range is not None:
             yield stops(
                 "segment-not-named-by-its-offset",
                 Phase.METADATA_LOG,
-                file_subject(f"{situation.log.path}/{segment.name}"),
+                file_subject(f"{context.log.path}/{segment.name}"),
                 f"The segment is named for offset {segment.base_offset} and holds offset {segment.out_of_range}.",
                 says="Split operation is only permitted for segments with overflow",
                 next_step="Was the file renamed? Give it its old name back.",
                 offset=segment.out_of_range,
             )
             return
-    if situation.log.mixed_offsets:
-        subject = f"metadata log in {situation.config.metadata_log_dir}"
+    if context.log.mixed_offsets:
+        subject = f"metadata log in {context.config.metadata_log_dir}"
         found = warns(
             "metadata-log-offsets-mixed",
             subject,
             "The offsets of the log do not ascend. The CRC does not cover them, so a recovery keeps such batches; what"
             " a node makes of them is not known.",
         )
-        yield Trouble(finding=found.finding, unknown=True)
+        yield RuleResult(finding=found.finding, unknown=True)
 
 
-def _damage(situation: Situation, segment: SegmentFacts) -> Iterator[Trouble]:
+def _damage(context: StartContext, segment: SegmentFacts) -> Iterator[RuleResult]:
     """Where recovery will cut the log. What was behind is fetched again from other voters, if there are any."""
     stop = segment.stop
     assert stop is not None
-    subject = file_subject(f"{situation.log.path}/{segment.name}")
+    subject = file_subject(f"{context.log.path}/{segment.name}")
     if stop.reason == "magic" and stop.crc_matches and 2 < (stop.magic or 0) < 128:
         yield _future_magic(subject, stop)
         return
     message = (
         f"The log is damaged at byte {stop.position} ({stop.message}). A start cuts it there: offset"
         f" {segment.end_offset} and everything behind is thrown away, {stop.lost_bytes} bytes"
-        + (f" and {len(situation.log.dropped_segments)} later segments." if situation.log.dropped_segments else ".")
+        + (f" and {len(context.log.dropped_segments)} later segments." if context.log.dropped_segments else ".")
     )
     evidence = {"segment": segment.name, "position": stop.position, "end_offset": segment.end_offset}
-    if stop.zeros and not situation.log.dropped_segments:
-        yield tells(
+    if stop.zeros and not context.log.dropped_segments:
+        yield informs(
             "metadata-log-zero-tail", subject, message, next_step="Nothing to do: the zeros contain no records."
         )
-    elif not situation.is_controller or other_voters(situation):
+    elif not context.is_controller or other_voters(context):
         yield warns("metadata-log-damaged", subject, message, next_step=_FROM_OTHERS, **evidence)
     else:
         yield loses(
             "metadata-log-damaged",
             subject,
             message,
-            *_cut_losses(situation, segment, subject),
+            *_cut_losses(context, segment, subject),
             next_step="Restore the log from a backup before starting: no other node has these records.",
             **evidence,
         )
 
 
-def _cut_losses(situation: Situation, segment: SegmentFacts, subject: str) -> Iterator[Loss]:
-    if log_looks_empty(situation):
+def _cut_losses(context: StartContext, segment: SegmentFacts, subject: str) -> Iterator[Loss]:
+    if log_looks_empty(context):
         yield _whole_log(subject)
     else:
         text = f"All metadata changes from offset {segment.end_offset} on."
@@ -111,14 +111,14 @@ def _whole_log(subject: str) -> Loss:
     return Loss(what="metadata-log", subject=subject, message=text)
 
 
-def _gaps(situation: Situation) -> Iterator[Trouble]:
+def _gaps(context: StartContext) -> Iterator[RuleResult]:
     """Missing offsets are not noticed: a start continues after them, and a follower fetches only from its end on."""
-    snapshot = loaded_snapshot(situation)
+    snapshot = loaded_snapshot(context)
     since = 0 if snapshot is None else snapshot.offset
-    gaps = [gap for segment in situation.log.segments for gap in segment.gaps if gap[1] > since]
+    gaps = [gap for segment in context.log.segments for gap in segment.gaps if gap[1] > since]
     if not gaps:
         return
-    subject = f"metadata log in {situation.config.metadata_log_dir}"
+    subject = f"metadata log in {context.config.metadata_log_dir}"
     first, behind = gaps[0]
     text = f"All metadata changes from offset {max(first, since)} to {behind - 1}."
     yield loses(
@@ -130,7 +130,7 @@ def _gaps(situation: Situation) -> Iterator[Trouble]:
     )
 
 
-def _future_magic(subject: str, stop: Stop) -> Trouble:
+def _future_magic(subject: str, stop: Stop) -> RuleResult:
     return stops(
         "metadata-log-unreadable-batch",
         Phase.METADATA_LOG,
@@ -141,15 +141,15 @@ def _future_magic(subject: str, stop: Stop) -> Trouble:
     )
 
 
-def _undecodable(situation: Situation) -> Trouble:
-    contents = situation.log.contents
+def _undecodable(context: StartContext) -> RuleResult:
+    contents = context.log.contents
     problem = contents.undecodable.message if contents.undecodable else (contents.unknown_control or (0, ""))[1]
     return stops(
         "metadata-log-undecodable",
         Phase.METADATA_LOG,
-        f"metadata log in {situation.config.metadata_log_dir}",
+        f"metadata log in {context.config.metadata_log_dir}",
         f"A record of the log does not decode although its CRC is right: {problem}",
-        says="Failed to deserialize record" if _is_plain_record(contents) else situation.dies_in_raft,
+        says="Failed to deserialize record" if _is_plain_record(contents) else context.raft_not_started,
         next_step="Was the log written by a newer Kafka? Start that release.",
         problem=problem,
     )
@@ -160,26 +160,26 @@ def _is_plain_record(contents: Contents) -> bool:
     return broken is not None and not broken.control and not broken.whole_batch
 
 
-def _record_versions(situation: Situation) -> Iterator[Trouble]:
+def _record_versions(context: StartContext) -> Iterator[RuleResult]:
     """The first record whose type or version is beyond this release; a broker alone exits on it too."""
-    kinds = sorted(situation.log.contents.first_offsets.items(), key=lambda item: item[1])
-    known = situation.release_record_types
+    kinds = sorted(context.log.contents.first_offsets.items(), key=lambda item: item[1])
+    known = context.release_record_types
     for (api_key, version), offset in kinds:
         if version > known.get(api_key, -1):
-            yield _unknown_record(situation, api_key, version, offset)
+            yield _unknown_record(context, api_key, version, offset)
             return
 
 
-def _unknown_record(situation: Situation, api_key: int, version: int, offset: int) -> Trouble:
-    is_known = api_key in situation.release_record_types
+def _unknown_record(context: StartContext, api_key: int, version: int, offset: int) -> RuleResult:
+    is_known = api_key in context.release_record_types
     what = f"version {version} of record type {api_key}" if is_known else f"record type {api_key}"
     return stops(
         "record-of-newer-release",
-        Phase.METADATA_LOG if situation.rules.raft_reads_records else Phase.METADATA_REPLAY,
-        f"metadata log in {situation.config.metadata_log_dir}",
-        f"The record at offset {offset} is {what}, which Kafka {situation.release.version_text} does not know.",
+        Phase.METADATA_LOG if context.rules.raft_reads_records else Phase.METADATA_REPLAY,
+        f"metadata log in {context.config.metadata_log_dir}",
+        f"The record at offset {offset} is {what}, which Kafka {context.release.version_text} does not know.",
         says=f"Failed to deserialize record with type {api_key}" if is_known else f"Unknown metadata id {api_key}",
-        waits=situation.rules.waits_at_unknown_record,
+        waits=context.rules.waits_at_unknown_record,
         type=api_key,
         version=version,
         offset=offset,

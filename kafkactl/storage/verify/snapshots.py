@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from kafkactl.metadata.log.scan import Contents, Stop
 from kafkactl.storage.verify.log import SnapshotFacts
 from kafkactl.storage.verify.model import (
-    DIES_IN_RAFT,
+    RAFT_NOT_STARTED,
     Loss,
     Phase,
-    Situation,
-    Trouble,
+    RuleResult,
+    StartContext,
     file_subject,
     loses,
     stops,
@@ -27,48 +27,48 @@ from kafkactl.storage.verify.state import log_looks_empty
 from kafkactl.storage.verify.voters import other_voters
 
 
-def snapshot_rules(situation: Situation) -> Iterator[Trouble]:
+def snapshot_rules(context: StartContext) -> Iterator[RuleResult]:
     """The newest snapshot: the only one that a start reads."""
-    snapshot = situation.log.latest_snapshot
-    start = situation.log.start_offset
+    snapshot = context.log.latest_snapshot
+    start = context.log.start_offset
     if start > 0 and (snapshot is None or snapshot.offset < start):
         yield stops(
             "metadata-log-without-snapshot",
             Phase.METADATA_LOG,
-            f"directory {situation.log.path}",
+            f"directory {context.log.path}",
             f"The log begins at offset {start}, and no snapshot holds what came before.",
             says="Inconsistent snapshot state: there must be a snapshot at an offset larger",
             start_offset=start,
         )
-    if snapshot is None or not snapshot_is_read(situation):
+    if snapshot is None or not snapshot_is_read(context):
         return
     if snapshot.error is not None:
-        yield _cannot_open(situation, snapshot)
+        yield _cannot_open(context, snapshot)
         return
-    fatal = _fatal_in_snapshot(snapshot) or _voters_at_minus_one(situation, snapshot)
+    fatal = _fatal_in_snapshot(snapshot) or _voters_at_minus_one(context, snapshot)
     if fatal is not None:
-        yield _broken_snapshot(situation, snapshot, fatal)
-    elif snapshot.contents is not None and not snapshot.contents.batches and _loader_needs_header(situation, snapshot):
-        yield _empty_snapshot(situation, snapshot)
+        yield _broken_snapshot(context, snapshot, fatal)
+    elif snapshot.contents is not None and not snapshot.contents.batches and _loader_needs_header(context, snapshot):
+        yield _empty_snapshot(context, snapshot)
     elif snapshot.is_cut or snapshot.stop is not None:
-        yield from _cut_snapshot(situation, snapshot)
+        yield from _cut_snapshot(context, snapshot)
 
 
-def snapshot_is_read(situation: Situation) -> bool:
+def snapshot_is_read(context: StartContext) -> bool:
     """Up to 3.5 a snapshot is read only if the log begins behind offset 0 (`updateListenersProgress`)."""
-    return situation.rules.reads_every_snapshot or situation.log.start_offset > 0
+    return context.rules.reads_every_snapshot or context.log.start_offset > 0
 
 
-def _loader_needs_header(situation: Situation, snapshot: SnapshotFacts) -> bool:
+def _loader_needs_header(context: StartContext, snapshot: SnapshotFacts) -> bool:
     """Up to 4.2 the metadata loader gets the 0-0 checkpoint too, and one without its first batch kills it."""
-    return not snapshot.is_first or situation.rules.loader_gets_first_checkpoint
+    return not snapshot.is_first or context.rules.loader_gets_first_checkpoint
 
 
-def _empty_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
+def _empty_snapshot(context: StartContext, snapshot: SnapshotFacts) -> RuleResult:
     return stops(
         "broken-checkpoint",
         Phase.METADATA_REPLAY,
-        file_subject(f"{situation.log.path}/{snapshot.name}"),
+        file_subject(f"{context.log.path}/{snapshot.name}"),
         "Not one batch of the checkpoint is whole. It is passed over while voters are looked for, and kills the node"
         " when there is a leader.",
         says="java.util.NoSuchElementException: No value present",
@@ -77,11 +77,11 @@ def _empty_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
     )
 
 
-def _cannot_open(situation: Situation, snapshot: SnapshotFacts) -> Trouble:
+def _cannot_open(context: StartContext, snapshot: SnapshotFacts) -> RuleResult:
     return stops(
         "checkpoint-unreadable",
         Phase.METADATA_LOG,
-        file_subject(f"{situation.log.path}/{snapshot.name}"),
+        file_subject(f"{context.log.path}/{snapshot.name}"),
         f"The checkpoint cannot be read: {snapshot.error}.",
         says="Failed to read records into memory" if snapshot.error == "Is a directory" else snapshot.name,
     )
@@ -95,11 +95,11 @@ def _fatal_in_snapshot(snapshot: SnapshotFacts) -> str | None:
     return _fatal_content(snapshot.contents) or (None if snapshot.stop is None else _fatal_stop(snapshot.stop))
 
 
-def _voters_at_minus_one(situation: Situation, snapshot: SnapshotFacts) -> str | None:
+def _voters_at_minus_one(context: StartContext, snapshot: SnapshotFacts) -> str | None:
     """3.8 reads voters from snapshots already, and cannot file those of offset 0, whose last offset is -1."""
     contents = snapshot.contents
     has_control = contents is not None and (contents.kraft_version is not None or contents.voters is not None)
-    if snapshot.is_first and has_control and situation.rules.first_checkpoint_without_voters:
+    if snapshot.is_first and has_control and context.rules.first_checkpoint_without_voters:
         return "Next offset -1 must be greater than or equal to 0"
     return None
 
@@ -111,7 +111,7 @@ def _fatal_content(contents: Contents) -> str | None:
         return "Unknown control record type"
     if contents.undecodable is not None:
         broken = contents.undecodable
-        return DIES_IN_RAFT if broken.whole_batch or broken.control else "Failed to deserialize record"
+        return RAFT_NOT_STARTED if broken.whole_batch or broken.control else "Failed to deserialize record"
     return None
 
 
@@ -132,11 +132,11 @@ def _signed(magic: int | None) -> int:
     return ((magic or 0) + 128) % 256 - 128
 
 
-def _broken_snapshot(situation: Situation, snapshot: SnapshotFacts, fatal: str) -> Trouble:
+def _broken_snapshot(context: StartContext, snapshot: SnapshotFacts, fatal: str) -> RuleResult:
     return stops(
         "broken-checkpoint",
-        Phase.METADATA_LOG if situation.rules.raft_reads_records else Phase.METADATA_REPLAY,
-        file_subject(f"{situation.log.path}/{snapshot.name}"),
+        Phase.METADATA_LOG if context.rules.raft_reads_records else Phase.METADATA_REPLAY,
+        file_subject(f"{context.log.path}/{snapshot.name}"),
         "The checkpoint is damaged, and a starting node reads it.",
         says=fatal,
         next_step=_checkpoint_remedy(snapshot),
@@ -150,9 +150,9 @@ def _checkpoint_remedy(snapshot: SnapshotFacts) -> str:
     return "Restore the file from another voter, or let the node fetch everything from the other voters."
 
 
-def _cut_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Iterator[Trouble]:
+def _cut_snapshot(context: StartContext, snapshot: SnapshotFacts) -> Iterator[RuleResult]:
     """Nothing is lost if what is missing is the footer, or stands behind it."""
-    subject = file_subject(f"{situation.log.path}/{snapshot.name}")
+    subject = file_subject(f"{context.log.path}/{snapshot.name}")
     stop, contents = snapshot.stop, snapshot.contents
     assert contents is not None
     where = "before its footer" if stop is None else f"at byte {stop.position} ({stop.message})"
@@ -162,13 +162,13 @@ def _cut_snapshot(situation: Situation, snapshot: SnapshotFacts) -> Iterator[Tro
     if only_footer or levels_are_there or snapshot.is_first:
         yield warns("checkpoint-truncated", subject, message, next_step=_checkpoint_remedy(snapshot))
     else:
-        loss = _cut_loss(situation, subject)
+        loss = _cut_loss(context, subject)
         yield loses("checkpoint-truncated", subject, message, loss, next_step=_checkpoint_remedy(snapshot))
 
 
-def _cut_loss(situation: Situation, subject: str) -> Loss:
+def _cut_loss(context: StartContext, subject: str) -> Loss:
     """A snapshot without its levels makes a lone controller found its cluster again."""
-    if situation.is_controller and log_looks_empty(situation) and not other_voters(situation):
+    if context.is_controller and log_looks_empty(context) and not other_voters(context):
         text = (
             "The controller finds no metadata.version and founds a new cluster: topics, configurations, users are gone."
         )

@@ -8,35 +8,35 @@ from __future__ import annotations
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.log.scan import FeatureChange
 from kafkactl.storage.verify.log import SnapshotFacts
-from kafkactl.storage.verify.model import Situation
+from kafkactl.storage.verify.model import StartContext
 
 
-def loaded_snapshot(situation: Situation) -> SnapshotFacts | None:
+def loaded_snapshot(context: StartContext) -> SnapshotFacts | None:
     """The snapshot that the state machines are given, None if there is none.
 
     Up to 3.5 only a log that begins behind offset 0 makes a node read one (`updateListenersProgress`); the 0-0
     checkpoint is taken for a snapshot from 3.6 to 4.2.
     """
-    snapshot = situation.log.latest_snapshot
+    snapshot = context.log.latest_snapshot
     if snapshot is None or snapshot.contents is None:
         return None
     if snapshot.is_first:
-        return snapshot if situation.takes_first_checkpoint_as_snapshot and snapshot.contents.features else None
-    read = situation.rules.reads_every_snapshot or situation.log.start_offset > 0
+        return snapshot if context.takes_first_checkpoint_as_snapshot and snapshot.contents.features else None
+    read = context.rules.reads_every_snapshot or context.log.start_offset > 0
     return snapshot if read else None
 
 
-def replayed_changes(situation: Situation) -> list[FeatureChange]:
+def replayed_changes(context: StartContext) -> list[FeatureChange]:
     """Every feature level that a controller replays, in order."""
-    snapshot = loaded_snapshot(situation)
+    snapshot = loaded_snapshot(context)
     if snapshot is None or snapshot.contents is None:
-        return list(situation.log.contents.features)
-    behind = [change for change in situation.log.contents.features if change.offset >= snapshot.offset]
+        return list(context.log.contents.features)
+    behind = [change for change in context.log.contents.features if change.offset >= snapshot.offset]
     return [*snapshot.contents.features, *behind]
 
 
-def log_looks_empty(situation: Situation) -> bool:
+def log_looks_empty(context: StartContext) -> bool:
     """Whether a controller that becomes leader on these disks would take the cluster for a new one."""
-    if situation.rules.activates_by_metadata_version or loaded_snapshot(situation) is not None:
-        return METADATA_VERSION not in {change.name for change in replayed_changes(situation)}
-    return situation.log.contents.records == 0
+    if context.rules.activates_by_metadata_version or loaded_snapshot(context) is not None:
+        return METADATA_VERSION not in {change.name for change in replayed_changes(context)}
+    return context.log.contents.records == 0

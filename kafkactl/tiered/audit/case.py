@@ -113,7 +113,7 @@ class AuditCase:
             if at not in self.ledger.logs and end != 0:
                 found[at] = (0, end)
         for at, facts in self.ledger.logs.items():
-            if at in self.lacking or self.is_foreign:
+            if at in self.lacking or self.is_of_another_cluster:
                 found.setdefault(at, (facts.end_offset, facts.log.expected_end))
         return found
 
@@ -129,7 +129,7 @@ class AuditCase:
         return found
 
     @cached_property
-    def is_foreign(self) -> bool:
+    def is_of_another_cluster(self) -> bool:
         """Whether no topic with records exists, while topics that exist have remote data and no record."""
         known = self.view.topics or {}
         if not known or not self.ledger.partitions or self._topics_with_records & set(known):

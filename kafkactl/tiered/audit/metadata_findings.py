@@ -42,8 +42,8 @@ def metadata_findings(case: AuditCase) -> Iterator[Finding]:
         if case.exists(record.key) is not False:
             yield _partition_delete(case, record)
     yield from _log_starts(case)
-    if case.is_foreign:
-        yield _foreign(case)
+    if case.is_of_another_cluster:
+        yield _of_another_cluster(case)
     yield from _view(case)
     yield from _replicas(case)
     for partition in case.living():
@@ -137,7 +137,7 @@ def _log_starts(case: AuditCase) -> Iterator[Finding]:
             )
 
 
-def _foreign(case: AuditCase) -> Finding:
+def _of_another_cluster(case: AuditCase) -> Finding:
     lacking = [
         subject_of(partition).removeprefix("partition ") for partition in case.partitions if partition.lacks_records
     ]
@@ -189,7 +189,7 @@ def _view(case: AuditCase) -> Iterator[Finding]:
         elif expected is not None and end < expected:
             text = f"its log was read to offset {end}, and it reaches {expected}"
             yield _missing(at, text, offset=end, until=expected)
-        elif at in case.lacking and not case.is_foreign:
+        elif at in case.lacking and not case.is_of_another_cluster:
             subject = subject_of(case.lacking[at])
             text = f"it has no record of {subject}, which by its offsets has remote data: its log was not given whole"
             yield _missing(at, text, offset=end, until=None)

@@ -26,11 +26,11 @@ def object_findings(case: AuditCase) -> Iterator[Finding]:
     """All of them; none without a listing."""
     if case.bucket is None:
         return
-    if is_foreign(case, case.bucket):
+    if is_of_another_cluster(case, case.bucket):
         yield blocker(
             "listing-of-another-store",
             case.bucket.listing.path,
-            f"{_foreign_words(case.bucket)}: the objects were not judged",
+            f"{_other_cluster_words(case.bucket)}: the objects were not judged",
             "Give the listing of the bucket and prefix that this cluster's brokers are configured with.",
         )
         return
@@ -43,7 +43,7 @@ def object_findings(case: AuditCase) -> Iterator[Finding]:
     yield from _strangers(case, case.bucket)
 
 
-def is_foreign(case: AuditCase, bucket: Bucket) -> bool:
+def is_of_another_cluster(case: AuditCase, bucket: Bucket) -> bool:
     """Whether the listing shares no segment and no topic with the cluster, which does tier.
 
     One that names no segment at all is not judged either: a failed command or a missing mount gives such a listing.
@@ -56,7 +56,7 @@ def is_foreign(case: AuditCase, bucket: Bucket) -> bool:
     return not topics & {partition.key.topic_id for partition in case.partitions}
 
 
-def _foreign_words(bucket: Bucket) -> str:
+def _other_cluster_words(bucket: Bucket) -> str:
     if bucket.segments:
         count = counted(len(bucket.segments), "segment")
         return f"none of its {count} is one that the metadata topic names, and none of its topics is known"

@@ -241,7 +241,7 @@ def test_what_a_hook_of_this_machine_finds_done(tmp_path: Path, synced: list[str
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     asked = {"sha_before": "0" * 64, "sha_after": digest, "metadata_dir": f"{tmp_path}/disks/m", "cluster_id": "c"}
     for verb in (Verb.PUT_CONFIG, Verb.WIPE):
-        request = Request(verb=verb, node=1, phase="kraft", seq=7, told="", text=b"node.id=1\n", extra=asked)
+        request = Request(verb=verb, node=1, phase="kraft", seq=7, instruction="", text=b"node.id=1\n", extra=asked)
         assert run_locally(node, request).end is HookEnd.DONE
     assert synced == [str(file), str(file.parent), f"{tmp_path}/disks"]
 

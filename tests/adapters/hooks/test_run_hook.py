@@ -23,7 +23,7 @@ def test_a_hook_that_is_done() -> None:
     run = shell("cat; echo to-stderr >&2", stdin=b"content\0of a file" * 10_000)
     assert run.end is HookEnd.DONE
     assert run.stdout == b"content\0of a file" * 10_000
-    assert "to-stderr" in run.told
+    assert "to-stderr" in run.message
 
 
 def test_words_are_not_read_by_a_shell() -> None:
@@ -38,13 +38,13 @@ def test_a_hook_that_does_not_read_its_input() -> None:
 def test_a_hook_that_fails(code: int, end: HookEnd) -> None:
     run = shell(f"echo because >&2; exit {code}")
     assert (run.end, run.exit_code) == (end, code)
-    assert run.told == f"sh: exit {code}: because"
+    assert run.message == f"sh: exit {code}: because"
 
 
 def test_a_hook_that_is_not_there() -> None:
     run = run_hook(("/nowhere/hook",))
     assert run.end is HookEnd.NOT_STARTED
-    assert "No such file" in run.told
+    assert "No such file" in run.message
 
 
 def test_a_hook_that_asks_to_be_tried_again(tmp_path: Path) -> None:
@@ -97,12 +97,12 @@ def test_a_hook_that_floods_is_read_to_its_end_and_kept_in_bounds() -> None:
     run = run_hook((sys.executable, "-c", script))
     assert run.end is HookEnd.DONE
     assert len(run.stdout) == STDOUT_BYTES and run.truncated
-    assert run.told.endswith("END") and len(run.told) < 1_000
+    assert run.message.endswith("END") and len(run.message) < 1_000
 
 
 def test_a_secret_that_a_hook_writes_is_not_reported() -> None:
     run = shell('echo "ssl.key.$1" >&2; exit 1', f"password={PASSWORD}")
-    assert PASSWORD not in run.told
+    assert PASSWORD not in run.message
     assert PASSWORD not in repr(run.to_dict())
 
 

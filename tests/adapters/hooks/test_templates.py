@@ -25,7 +25,7 @@ from tests.fakes.hook_clients import Clients
 
 ODD = 'it\'s $HOME; a "b" {c}'
 UNIT = "kafka@broker 1's.service"
-PATIENCE = MigrationWaitPolicy(apart_ms=10, look_every_ms=10, gone_ms=5_000)
+PATIENCE = MigrationWaitPolicy(apart_ms=10, observe_every_ms=10, gone_ms=5_000)
 OLD, NEW = b"broker.id=1\n# caf\xc3\xa9\n", b"broker.id=1\nzookeeper.metadata.migration.enable=true\n"
 HOOKS = {
     "systemd-ssh": """unit = "kafka@broker 1's.service", ssh_user = "ops@", storage_command = '{storage}' """,
@@ -87,7 +87,7 @@ config = "/etc/c.properties"
         parse_inventory(text),
         settings=ZooKeeperSettings(),
         client=load_client_config(None),
-        look=lambda: Observation(time_ms=0),
+        observe=lambda: Observation(time_ms=0),
         tell=lambda _: None,
     )
 
@@ -111,7 +111,7 @@ def test_a_node_is_stopped_started_and_restarted(template: str, clients: Clients
         assert apply.start(world, PLACE).finding is None
     first = clients.pid(unit)
     assert first is not None and apply.is_running(world, PLACE) is True
-    assert world.ask(Request(verb=Verb.RESTART, node=1, phase="migration", seq=7, told="")).is_done
+    assert world.ask(Request(verb=Verb.RESTART, node=1, phase="migration", seq=7, instruction="")).is_done
     second = clients.pid(unit)
     assert second not in (None, first) and apply.is_running(world, PLACE) is True
     for _ in range(2):
@@ -143,7 +143,9 @@ def test_a_file_that_comes_cut_off_is_not_put(template: str, clients: Clients, t
     world = world_of(template, tmp_path)
     have_config(template, clients, tmp_path, OLD)
     hashes = {"sha_before": sha256(OLD), "sha_after": sha256(NEW)}
-    run = world.ask(Request(verb=Verb.PUT_CONFIG, node=1, phase="kraft", seq=7, told="", text=NEW[:9], extra=hashes))
+    run = world.ask(
+        Request(verb=Verb.PUT_CONFIG, node=1, phase="kraft", seq=7, instruction="", text=NEW[:9], extra=hashes)
+    )
     assert (run.end, run.exit_code) == (HookEnd.FAILED, 66)
     assert apply.read_file(world, PLACE) == (OLD, None)
 
@@ -169,7 +171,9 @@ def test_what_lies_in_the_log_directories(template: str, clients: Clients, tmp_p
 
 def listed(world: LiveWorld, logs: list[str]) -> list[str]:
     """The stray directories among what the hook prints."""
-    run = world.ask(Request(verb=Verb.FS_PROBE, node=PLACE.node, phase="", seq=0, told="", extra={"log_dirs": logs}))
+    run = world.ask(
+        Request(verb=Verb.FS_PROBE, node=PLACE.node, phase="", seq=0, instruction="", extra={"log_dirs": logs})
+    )
     assert run.is_done
     return [line for line in run.stdout.decode().splitlines() if line.endswith("-stray")]
 
@@ -180,11 +184,11 @@ def test_a_disk_is_formatted_by_kafkas_own_tool(template: str, clients: Clients,
     extra: dict[str, str | tuple[str, ...]] = {
         "cluster_id": "-starts.with_a-dash", "release": "3.9", "format_flags": ("--initial-controllers", "1@h 1:9:x"),
     }  # fmt: skip
-    run = world.ask(Request(verb=Verb.FORMAT, node=1, phase="migration", seq=7, told="", extra=extra))
+    run = world.ask(Request(verb=Verb.FORMAT, node=1, phase="migration", seq=7, instruction="", extra=extra))
     if run.end is HookEnd.NOT_STARTED:  # a word that would be read as an option is refused, not quoted
-        assert "option" in run.told
+        assert "option" in run.message
         extra["cluster_id"] = "q1Sh-9_ISia_zwGINzRvyQ"
-        run = world.ask(Request(verb=Verb.FORMAT, node=1, phase="migration", seq=7, told="", extra=extra))
+        run = world.ask(Request(verb=Verb.FORMAT, node=1, phase="migration", seq=7, instruction="", extra=extra))
     words = run.stdout.decode().splitlines()
     assert words[0] == "format" and words[-2:] == ["--initial-controllers", "1@h 1:9:x"]
     assert words[words.index("--cluster-id") + 1] == extra["cluster_id"]
@@ -195,16 +199,16 @@ def test_a_disk_is_put_aside_and_a_unit_disabled_over_ssh(clients: Clients, tmp_
     metadata = folder_of(tmp_path) / "meta data"
     metadata.mkdir()
     extra = {"metadata_dir": str(metadata)}
-    wipe = Request(verb=Verb.WIPE, node=1, phase="original", seq=7, told="", extra=extra)
+    wipe = Request(verb=Verb.WIPE, node=1, phase="original", seq=7, instruction="", extra=extra)
     (metadata / "passwd").touch()  # what the node's file names need not be a log directory
     refused = world.ask(wipe)
-    assert (refused.end, refused.exit_code) == (HookEnd.FAILED, 67) and "not a log directory" in refused.told
+    assert (refused.end, refused.exit_code) == (HookEnd.FAILED, 67) and "not a log directory" in refused.message
     (metadata / "meta.properties").touch()
     for _ in range(2):  # a hook may be run twice
         assert world.ask(wipe).is_done
     assert not metadata.exists()
     assert len(list(metadata.parent.glob("meta data.before-migration.*"))) == 1
-    assert world.ask(Request(verb=Verb.DISABLE, node=1, phase="original", seq=7, told="")).is_done
+    assert world.ask(Request(verb=Verb.DISABLE, node=1, phase="original", seq=7, instruction="")).is_done
     calls = [client for client in clients.recorded if client[0] == "ssh"]
     assert {call[call.index("--") + 1] for call in calls} == {"ops@odd_host-1.example;touch x"}
     assert ["systemctl", "disable", UNIT] in clients.recorded
@@ -214,7 +218,7 @@ def test_a_disk_is_put_aside_and_a_unit_disabled_over_ssh(clients: Clients, tmp_
 def test_lines_of_a_nodes_log(template: str, clients: Clients, tmp_path: Path) -> None:
     extra = {"pattern": "Initial 'migration' of $ZK", "since_ms": "1790000000000"}
     run = world_of(template, tmp_path).ask(
-        Request(verb=Verb.LOGS, node=1, phase="migration", seq=7, told="", extra=extra)
+        Request(verb=Verb.LOGS, node=1, phase="migration", seq=7, instruction="", extra=extra)
     )
     assert run.is_done and run.stdout.decode().strip() == f"a line of {PROCESS[template]}"
 
@@ -285,5 +289,5 @@ def test_the_real_clients_know_every_word(template: str, tmp_path: Path) -> None
         "metadata_dir": "/m", "log_dirs": ("/d",), "pattern": "p", "since_ms": "1790000000000", "mbean": "m",
     }  # fmt: skip
     for verb in TEMPLATES[template]:
-        run = world.ask(Request(verb=verb, node=1, phase="kraft", seq=7, told="", text=NEW, extra=extra))
-        assert not any(word in run.told for word in _NO_SUCH_WORD), (verb, run.told)
+        run = world.ask(Request(verb=verb, node=1, phase="kraft", seq=7, instruction="", text=NEW, extra=extra))
+        assert not any(word in run.message for word in _NO_SUCH_WORD), (verb, run.message)

@@ -16,7 +16,7 @@ import pytest
 
 from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.migration.live import LiveWorld
-from kafkactl.adapters.migration.observe_places import look_at_places
+from kafkactl.adapters.migration.observe_places import observe_places
 from kafkactl.adapters.zookeeper.settings import ZooKeeperSettings
 from kafkactl.findings import Finding
 from kafkactl.migration.driver.actions import Place, sha256
@@ -69,13 +69,13 @@ def world_of(inventory: Inventory) -> LiveWorld:
         inventory,
         settings=ZooKeeperSettings(),
         client=load_client_config(None),
-        look=lambda: Observation(time_ms=0),
+        observe=lambda: Observation(time_ms=0),
         tell=lambda _: None,
     )
 
 
 def request(verb: Verb, **extra: str) -> Request:
-    return Request(verb=verb, node=1, phase="kraft", seq=12, told="", text=NEW, extra=extra)
+    return Request(verb=verb, node=1, phase="kraft", seq=12, instruction="", text=NEW, extra=extra)
 
 
 # --- directories of a node's own file -------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_a_nodes_own_file_runs_nothing(template: str, line: str, clients: Client
     else:
         hooks = f'template = "{template}"\n{VARIABLES[template]}\n'
         clients.put_configmap("c", {"server.properties": config.read_text()})
-    facts = look_at_places(inventory_of(tmp_path, hooks), timeout_ms=20_000)[1]
+    facts = observe_places(inventory_of(tmp_path, hooks), timeout_ms=20_000)[1]
     assert facts.config is not None and facts.strays is None
     assert [finding.id for finding in facts.findings] == ["node-place-unreadable"]
     assert "expected is an absolute path" in facts.findings[0].message
@@ -260,7 +260,7 @@ def test_a_relative_command_is_that_of_the_inventorys_folder(
     monkeypatch.setenv("KAFKACTL_SCRAM", "SCRAM-SHA-256=[name=admin,password=hunter2]")
     monkeypatch.setenv("KAFKACTL_TIMEOUT", "5s")
     if observe:
-        text = look_at_places(inventory, timeout_ms=20_000)[1].config
+        text = observe_places(inventory, timeout_ms=20_000)[1].config
         named, phase, seq = "get_config", "original", "0"
     else:
         run: HookRun = world_of(inventory).ask(request(verb))
@@ -290,4 +290,4 @@ def test_an_inventory_that_is_named_without_a_folder(tmp_path: Path, monkeypatch
 def test_a_contracts_value_is_not_replaced_by_a_variable(tmp_path: Path) -> None:
     hooks = f"get_config = ['{sys.executable}', '-c', 'import sys; print(sys.argv[1])', '{{host}}']\n"
     inventory = inventory_of(tmp_path, hooks + 'variables = { host = "other" }\n')
-    assert look_at_places(inventory, timeout_ms=20_000)[1].config == "h1\n"
+    assert observe_places(inventory, timeout_ms=20_000)[1].config == "h1\n"

@@ -26,7 +26,7 @@ def test_a_leader_elected_after_the_look_gets_no_request():
                 quorum.leader_id, quorum.epoch = 2, quorum.epoch + 1
             answer = world.send(_removal(quorum, 3), ())
             assert (answer.code, quorum.effects) == (NOT_LEADER, [])
-            assert world.glance() is None, "who led does not any more"
+            assert world.sample() is None, "who led does not any more"
             assert world.observe().leader_id == 2
             assert world.send(_removal(quorum, 3), ()) == Answer(code=0)
         assert quorum.effects == [("remove", 3)]
@@ -39,11 +39,11 @@ def test_a_glance_notices_a_voter_that_stops_answering():
         LiveQuorum(client) as world,
     ):
         world.observe()
-        first = world.glance()
+        first = world.sample()
         assert first is not None
         assert {node.id: node.answers for node in first.nodes.values()} == {1: True, 2: True, 3: True}
         quorum.kill(3)
         for _ in range(2):
-            later = world.glance()
+            later = world.sample()
             assert later is not None
             assert {node.id: node.answers for node in later.nodes.values()} == {1: True, 2: True, 3: False}

@@ -113,7 +113,7 @@ def test_a_conversion_is_not_sent_to_another_cluster() -> None:
         number=1, action=Does.UPGRADE, key=None, voters_before=frozenset(), voters_after=frozenset(), alive=frozenset()
     )
     with PassingQuorum() as quorum, client_of(quorum) as client, LiveQuorum(client) as world:
-        world.look()
+        world.observe_nodes()
         quorum.cluster_id = OTHER
         with pytest.raises(RefusedError, match=OTHER):
             world.send(convert, ())
@@ -207,9 +207,9 @@ def test_a_half_open_connection_leaves_time_for_a_new_one() -> None:
         client_of(quorum) as client,
         QuorumObserver(client, patience_ms=4_000) as observer,
     ):
-        observer.look()
+        observer.observe()
         quorum.network.arm(Fault.SILENCE, KEYS["ApiVersions"])
-        observer.look()
+        observer.observe()
         assert quorum.network.struck == 1
         assert [visit.error for visit in observer.visits] == [None, None, None]
 

@@ -38,7 +38,7 @@ def look_at(*addresses: Address) -> QuorumState:
 
 def look_with(client: Client, **changes) -> QuorumState:
     with client, QuorumObserver(client, patience_ms=PATIENCE_MS) as observer:
-        return observer.look(**changes)
+        return observer.observe(**changes)
 
 
 def ids(findings) -> set[str]:
@@ -426,11 +426,11 @@ def test_an_observer_keeps_its_connections_and_sees_what_changes():
         quorum.client() as client,
         QuorumObserver(client, patience_ms=PATIENCE_MS) as observer,
     ):
-        assert observer.look().leader_id == 2
+        assert observer.observe().leader_id == 2
         quorum.leader_id, quorum.epoch = 3, 8
-        state = observer.look()
+        state = observer.observe()
         assert (state.leader_id, state.leader_epoch) == (3, 8)
         assert {node.connections for node in quorum.controllers.values()} == {1}
         quorum.controllers[1].hang_up()
-        assert observer.look().nodes[1].answers is True
+        assert observer.observe().nodes[1].answers is True
         assert quorum.controllers[1].connections == 2

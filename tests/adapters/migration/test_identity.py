@@ -135,6 +135,6 @@ def test_a_disk_of_another_cluster_or_node_is_not_put_aside(meta: str, wiped: bo
     (disk / "meta.properties").write_text(meta)
     node = InventoryNode(id=3001, role=NodeRole.CONTROLLER, host="h", address="h:1", config=str(tmp_path / "c"))
     extra = {"metadata_dir": str(disk), "cluster_id": OURS}
-    run = run_locally(node, Request(verb=Verb.WIPE, node=3001, phase="original", seq=6, told="", extra=extra))
-    assert (run.end is HookEnd.DONE) is wiped, run.told
+    run = run_locally(node, Request(verb=Verb.WIPE, node=3001, phase="original", seq=6, instruction="", extra=extra))
+    assert (run.end is HookEnd.DONE) is wiped, run.message
     assert disk.exists() is not wiped

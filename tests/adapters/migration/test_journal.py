@@ -34,11 +34,11 @@ def test_what_is_remembered(tmp_path: Path) -> None:
     with opened(tmp_path / "j") as journal:
         story(journal)
     with opened(tmp_path / "j") as journal:
-        memory = journal.memory
-        assert (memory.goal, memory.state, memory.done) == (FORWARD, "M4", (("restart", "broker 1"),))
-        assert memory.pending is not None and memory.pending.target == "broker 2"
-        assert memory.is_under_way
-        assert journal.kept(memory.originals["broker 1"]) == b"broker.id=1\n"
+        recorded = journal.recorded
+        assert (recorded.goal, recorded.state, recorded.done) == (FORWARD, "M4", (("restart", "broker 1"),))
+        assert recorded.pending is not None and recorded.pending.target == "broker 2"
+        assert recorded.is_under_way
+        assert journal.kept(recorded.originals["broker 1"]) == b"broker.id=1\n"
         assert (tmp_path / "j.kept").stat().st_mode & 0o777 == 0o700
 
 
@@ -69,7 +69,7 @@ def test_cut_after_every_byte_it_remembers_what_is_whole(tmp_path: Path) -> None
         path.write_bytes(whole[:size])
         with opened(path) as journal:
             journal.append("begin", {"goal": FORWARD, "migration": IDENTITY})
-            assert isinstance(journal.memory, JournalState)
+            assert isinstance(journal.recorded, JournalState)
 
 
 def test_an_edited_line_is_reported(tmp_path: Path) -> None:
@@ -100,13 +100,13 @@ def test_after_a_rollback_another_one_may_begin_with_files_of_its_own(tmp_path: 
     with opened(path) as journal:
         story(journal)
         journal.append("begin", {"goal": BACK, "migration": IDENTITY})
-        assert journal.memory.originals and journal.memory.done == ()
+        assert journal.recorded.originals and journal.recorded.done == ()
         journal.append("end", {"outcome": "done"})
-        assert not journal.memory.is_under_way
+        assert not journal.recorded.is_under_way
     with opened(path, identity={"zookeeper": "other"}) as journal:
         journal.append("begin", {"goal": FORWARD, "migration": {"zookeeper": "other"}})
-        assert journal.memory.originals == {}
-        assert journal.memory.state is None
+        assert journal.recorded.originals == {}
+        assert journal.recorded.state is None
 
 
 def test_the_first_original_of_a_node_counts(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_the_first_original_of_a_node_counts(tmp_path: Path) -> None:
         journal.append("begin", {"goal": FORWARD, "migration": IDENTITY})
         first = journal.keep("original", {"node": "broker 1"}, b"first")
         journal.keep("original", {"node": "broker 1"}, b"second")
-        assert journal.memory.originals == {"broker 1": first}
+        assert journal.recorded.originals == {"broker 1": first}
 
 
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"other")])

@@ -60,13 +60,13 @@ def world_of(folder: Path, *, broker: str = "127.0.0.1:8", notes: list[str] | No
         parse_inventory(text),
         settings=ZooKeeperSettings(),
         client=load_client_config(None),
-        look=lambda: Observation(time_ms=0),
+        observe=lambda: Observation(time_ms=0),
         tell=(notes if notes is not None else []).append,
     )
 
 
 def request(verb: Verb, node: int = 1, *, text: bytes = b"", **extra) -> Request:
-    return Request(verb=verb, node=node, phase="kraft", seq=12, told="do it", text=text, extra=extra)
+    return Request(verb=verb, node=node, phase="kraft", seq=12, instruction="do it", text=text, extra=extra)
 
 
 def sha(content: bytes) -> str:
@@ -163,7 +163,7 @@ def test_local_disks_are_put_aside_not_deleted(tmp_path: Path) -> None:
     assert world.ask(request(Verb.WIPE, 3001, metadata_dir=str(disk))).is_done  # again: nothing is there
     (tmp_path / "etc" / "ssl").mkdir(parents=True)
     refused = world.ask(request(Verb.WIPE, 3001, metadata_dir=str(tmp_path / "etc")))
-    assert refused.end is HookEnd.FAILED and "not a log directory" in refused.told
+    assert refused.end is HookEnd.FAILED and "not a log directory" in refused.message
     (tmp_path / "data" / "orders-0-stray").mkdir(parents=True)
     assert world.ask(request(Verb.FS_PROBE, log_dirs=(str(tmp_path / "data"),))).stdout.endswith(b"orders-0-stray\n")
 
@@ -180,7 +180,7 @@ def test_a_local_controller_is_formatted_once_and_never_over(tmp_path: Path) -> 
     assert b"MkU3OEVBNTcwNTJENDM2Qg" in before
     assert world.ask(request(Verb.FORMAT, 3001, **asked)).is_done
     run = world.ask(request(Verb.FORMAT, 3001, **(asked | {"cluster_id": "qcW5mzVjTpOjVnxJ0WmYIg"})))
-    assert run.end is HookEnd.FAILED and "MkU3OEVBNTcwNTJENDM2Qg" in run.told
+    assert run.end is HookEnd.FAILED and "MkU3OEVBNTcwNTJENDM2Qg" in run.message
     assert (tmp_path / "m/meta.properties").read_bytes() == before
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.dryrun.brokers.combined import with_quorum
-from kafkactl.dryrun.play import run
+from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.dryrun.scenarios.broker_loss import broker_loss

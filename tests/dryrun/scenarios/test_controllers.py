@@ -9,7 +9,7 @@ import pytest
 from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.prediction import Prediction, Verdict
-from kafkactl.dryrun.scenarios.controllers import ControllerEvent, VoterWish, controllers, parse_wish
+from kafkactl.dryrun.scenarios.controllers import ControllerEvent, VoterChange, controllers, parse_voter_change
 from kafkactl.dryrun.scenarios.features import feature_levels
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release
@@ -45,13 +45,13 @@ def error(found: Prediction) -> int | None:
         ((1, 2, 3), ControllerEvent(), Verdict.OK),
         ((1, 2, 3, 4, 5), ControllerEvent(down=ids(4), lose=ids(5)), Verdict.DEGRADED),
         # measured: one of three dead and a healthy one removed, or the leader; five with two dead
-        ((1, 2, 3), ControllerEvent(down=ids(3), remove=VoterWish(node_id=2)), Verdict.WEDGED),
-        ((1, 2, 3, 4, 5), ControllerEvent(down=ids(4, 5), remove=VoterWish(node_id=2)), Verdict.WEDGED),
+        ((1, 2, 3), ControllerEvent(down=ids(3), remove=VoterChange(node_id=2)), Verdict.WEDGED),
+        ((1, 2, 3, 4, 5), ControllerEvent(down=ids(4, 5), remove=VoterChange(node_id=2)), Verdict.WEDGED),
         # measured: four with one dead, a healthy one removed: fine; a dead one removed: fine
-        ((1, 2, 3, 4), ControllerEvent(down=ids(4), remove=VoterWish(node_id=3)), Verdict.OK),
-        ((1, 2, 3), ControllerEvent(down=ids(3), remove=VoterWish(node_id=3)), Verdict.OK),
-        ((1, 2, 3), ControllerEvent(add=VoterWish(node_id=4, directory_id=uuid(4))), Verdict.OK),
-        ((1, 2, 3), ControllerEvent(down=ids(3), add=VoterWish(node_id=4)), Verdict.OK),
+        ((1, 2, 3, 4), ControllerEvent(down=ids(4), remove=VoterChange(node_id=3)), Verdict.OK),
+        ((1, 2, 3), ControllerEvent(down=ids(3), remove=VoterChange(node_id=3)), Verdict.OK),
+        ((1, 2, 3), ControllerEvent(add=VoterChange(node_id=4, directory_id=uuid(4))), Verdict.OK),
+        ((1, 2, 3), ControllerEvent(down=ids(3), add=VoterChange(node_id=4)), Verdict.OK),
     ],
 )
 def test_majorities(voters: tuple[int, ...], event: ControllerEvent, verdict: Verdict) -> None:
@@ -67,12 +67,16 @@ def test_the_sum_is_reported() -> None:
 @pytest.mark.parametrize(
     "event, code, words",
     [
-        (ControllerEvent(add=VoterWish(node_id=2, directory_id=uuid(9))), 126, "is already part of the set of voters"),
-        (ControllerEvent(remove=VoterWish(node_id=9)), 127, "Cannot remove voter ReplicaKey(id=9"),
-        (ControllerEvent(remove=VoterWish(node_id=2, directory_id=uuid(9))), 127, "Cannot remove voter"),
-        (ControllerEvent(remove=VoterWish(node_id=2), cluster_id="a", own_cluster_id="b"), 104, "doesn't match"),
-        (ControllerEvent(down=ids(3, 4), add=VoterWish(node_id=4)), 7, "BROKER_NOT_AVAILABLE"),
-        (ControllerEvent(down=ids(1, 2), remove=VoterWish(node_id=2)), 7, "no controller leads"),
+        (
+            ControllerEvent(add=VoterChange(node_id=2, directory_id=uuid(9))),
+            126,
+            "is already part of the set of voters",
+        ),
+        (ControllerEvent(remove=VoterChange(node_id=9)), 127, "Cannot remove voter ReplicaKey(id=9"),
+        (ControllerEvent(remove=VoterChange(node_id=2, directory_id=uuid(9))), 127, "Cannot remove voter"),
+        (ControllerEvent(remove=VoterChange(node_id=2), cluster_id="a", own_cluster_id="b"), 104, "doesn't match"),
+        (ControllerEvent(down=ids(3, 4), add=VoterChange(node_id=4)), 7, "BROKER_NOT_AVAILABLE"),
+        (ControllerEvent(down=ids(1, 2), remove=VoterChange(node_id=2)), 7, "no controller leads"),
     ],
 )
 def test_refusals(event: ControllerEvent, code: int, words: str) -> None:
@@ -94,7 +98,7 @@ def test_refusals(event: ControllerEvent, code: int, words: str) -> None:
 def test_a_directory_that_was_not_named(release: str, id: int, shown: str) -> None:
     image, facts = quorum(1)
     found = controllers(
-        image, replace(facts, release=find_release(release)), ControllerEvent(remove=VoterWish(node_id=id))
+        image, replace(facts, release=find_release(release)), ControllerEvent(remove=VoterChange(node_id=id))
     )
     assert f"Cannot remove voter ReplicaKey(id={id}, {shown} from" in found.effects["server_error"]["message"]
 
@@ -109,21 +113,21 @@ def test_the_listener_of_a_new_voter(kraft_version: int) -> None:
         replace(facts, leader_id=1),
         replace(facts, static={"controller.listener.names": "CONTROLLER,OTHER"}),
     ):
-        found = controllers(image, known, ControllerEvent(add=VoterWish(node_id=5, endpoint="foo://nohost:9093")))
+        found = controllers(image, known, ControllerEvent(add=VoterChange(node_id=5, endpoint="foo://nohost:9093")))
         assert found.effects["server_error"] == {
             "code": 42,
             "name": "INVALID_REQUEST",
             "message": "Add voter request didn't include the endpoint (Endpoints(endpoints={ListenerName(FOO)=nohost/"
             "<unresolved>:9093})) for the default listener ListenerName(CONTROLLER)",
         }
-        right = controllers(image, known, ControllerEvent(add=VoterWish(node_id=5, endpoint="Controller://h:9093")))
+        right = controllers(image, known, ControllerEvent(add=VoterChange(node_id=5, endpoint="Controller://h:9093")))
         assert error(right) == (None if kraft_version else 35)
 
 
 def test_the_last_voter_and_a_static_quorum() -> None:
-    assert error(controllers(*quorum(1), ControllerEvent(remove=VoterWish(node_id=1)))) == 127
+    assert error(controllers(*quorum(1), ControllerEvent(remove=VoterChange(node_id=1)))) == 127
     image, facts = cluster("brokers 11", **{"controller.quorum.voters": "1@a:1,2@b:1,3@c:1"})
-    found = controllers(image, facts, ControllerEvent(remove=VoterWish(node_id=1)))
+    found = controllers(image, facts, ControllerEvent(remove=VoterChange(node_id=1)))
     assert found.effects["server_error"] == {
         "code": 35,
         "name": "UNSUPPORTED_VERSION",
@@ -138,12 +142,12 @@ def test_voters_from_the_last_leader_change_and_from_nowhere() -> None:
 
 
 def test_wishes() -> None:
-    assert parse_wish("3") == VoterWish(node_id=3)
+    assert parse_voter_change("3") == VoterChange(node_id=3)
     text = f"3:{uuid(3)}@CONTROLLER://h:9093"
-    assert parse_wish(text) == VoterWish(node_id=3, directory_id=uuid(3), endpoint="CONTROLLER://h:9093")
+    assert parse_voter_change(text) == VoterChange(node_id=3, directory_id=uuid(3), endpoint="CONTROLLER://h:9093")
     for wrong in ("", "x", "3:", "3:AAAAAAAAAAAAAAAAAAAAAw@h:9093", "3@CONTROLLER://h"):
         with pytest.raises(InputError):
-            parse_wish(wrong)
+            parse_voter_change(wrong)
 
 
 # --- feature levels -----------------------------------------------------------------------------------------------

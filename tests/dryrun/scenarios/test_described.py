@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kafkactl.commands.dryrun import SCENARIOS
+from kafkactl.dryrun.by_name import find_scenario, run, scenario_names
 from kafkactl.dryrun.engine.loader import Started
 from kafkactl.dryrun.fields import fields_of
-from kafkactl.dryrun.play import find_scenario, run, scenario_names
 from kafkactl.dryrun.scenario import ScenarioContext
 from tests.dryrun.brokers.test_combined import TEXT
 from tests.dryrun.clusters import cluster

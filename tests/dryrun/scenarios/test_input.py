@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkactl.dryrun.play import find_scenario, scenario_names
+from kafkactl.dryrun.by_name import find_scenario, scenario_names
 from kafkactl.errors import InputError
 
 

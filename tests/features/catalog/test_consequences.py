@@ -6,11 +6,11 @@ from kafkactl.features.catalog.consequences import (
     consequences,
     downgrade_floor,
     first_release_with,
+    how_to_undo,
     is_reversible,
     level_name,
     lost,
     metadata_changes,
-    way_back,
 )
 from kafkactl.features.catalog.levels import metadata_versions
 from kafkactl.features.catalog.releases import find_release, known_releases
@@ -52,7 +52,7 @@ def test_an_unknown_level_promises_no_rollback() -> None:
 def test_kraft_version_knows_one_direction() -> None:
     release = find_release("4.3")
     assert not is_reversible(release, "kraft.version", 0, 1)
-    assert way_back(release, "kraft.version", 0, 1).startswith("none")
+    assert how_to_undo(release, "kraft.version", 0, 1).startswith("none")
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_kraft_version_knows_one_direction() -> None:
     ],
 )
 def test_the_rollback_is_a_command(feature: str, before: int, after: int, back: str) -> None:
-    assert way_back(find_release("4.4"), feature, before, after) == back
+    assert how_to_undo(find_release("4.4"), feature, before, after) == back
 
 
 def test_the_rollback_ends_at_the_first_level_that_cannot_be_undone() -> None:
-    text = way_back(find_release("4.4"), "metadata.version", 25, 31)
+    text = how_to_undo(find_release("4.4"), "metadata.version", 25, 31)
     assert text == "none below 4.3-IV0 (30): 4.3-IV0 (30) holds which log directories are cordoned"
 
 

@@ -27,7 +27,7 @@ CHANGES = {
     "deletes_broken_quorum_state": (True, {(3, 8, 0): False}),
     "quorum_state_range_named": (False, {(3, 8, 0): True}),
     "quorum_state_decides": (False, {(3, 8, 0): True}),
-    "lone_candidate_dies": (True, {(4, 0, 0): False}),
+    "lone_candidate_exits": (True, {(4, 0, 0): False}),
     "foreign_leader_refused": (True, {(3, 9, 0): False}),
     "raft_reads_records": (False, {(3, 8, 0): True}),
     "waits_at_unknown_record": (True, {(3, 6, 0): False}),

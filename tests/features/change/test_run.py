@@ -108,7 +108,7 @@ def _accepted(name: str) -> FeatureResult:
 
 
 def upgrade(cluster: Levels, levels: Mapping[str, int] = UP) -> End:
-    policy = FeatureWaitPolicy(look_every_ms=50, settle_ms=1_000, grace_ms=100, proof_ms=500)
+    policy = FeatureWaitPolicy(observe_every_ms=50, settle_ms=1_000, grace_ms=100, proof_ms=500)
     request = FeatureRequest(operation=Operation.UPGRADE, levels=levels)
     until = Deadline.after(60_000, cluster.clock)
     journey = FeatureJourney(cluster, request, deadline=until, policy=policy, tell=in_silence)
@@ -124,7 +124,7 @@ def unregister(cluster: Registry, node_id: int = 6) -> Outcome:
     plan = plan_unregister(before, node_id)
     if plan.outcome is not Outcome.PLANNED:
         return plan.outcome
-    policy = RegistryWaitPolicy(look_every_ms=50, patience_ms=300)
+    policy = RegistryWaitPolicy(observe_every_ms=50, patience_ms=300)
     journey = UnregisterJourney(cluster, plan, before, stopped=False, policy=policy)
     return Engine(journey, RunJournal(), clock=cluster.clock, policy=policy).to_the_end().outcome
 

@@ -47,7 +47,7 @@ def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None 
     brokers = {BROKER: replace(known.brokers[BROKER], fenced=fenced)}
     state = replace(state, nodes=nodes, registrations=replace(known, brokers=brokers))
     silent = {node.id for node in nodes if not node.answers} | ({doubted} if doubted else set())
-    first = quorum.glance()
+    first = quorum.sample()
     listed = {} if first is None else {replica.id: replica.key for replica in first.replicas}
     needed = [key for node_id, key in listed.items() if node_id in silent]
     needed += [ReplicaKey(node_id=doubted, directory_id=ZERO_UUID)] if doubted and doubted not in listed else []

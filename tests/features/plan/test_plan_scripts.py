@@ -14,7 +14,7 @@ import pytest
 
 from kafkactl.errors import InputError
 from kafkactl.features.change.unregister import plan_unregister
-from kafkactl.features.cluster.departed import VOUCH
+from kafkactl.features.cluster.departed import STOPPED
 from kafkactl.features.cluster.state import FeatureState, Role
 from kafkactl.features.plan.change import upgrade_type
 from kafkactl.features.plan.min_insync import OPTION
@@ -56,8 +56,8 @@ def parse(words: list[str]) -> FeatureRequest:
 def answer(state: FeatureState, command: str) -> Iterator[str]:
     words = shlex.split(command)
     if words[0] == "unregister":
-        stopped = VOUCH in words
-        named = [word for word in words[2:] if word != VOUCH]
+        stopped = STOPPED in words
+        named = [word for word in words[2:] if word != STOPPED]
         found = plan_unregister(state, int(words[1]), Role(named[0]) if named else None, stopped=stopped)
         yield f"{found.outcome.value}: {found.role.value if found.role else 'nobody'} {found.node_id}"
         yield from shown(found.findings)

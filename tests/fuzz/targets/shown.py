@@ -12,7 +12,7 @@ from kafkactl.bundle.manifest import parse_manifest
 from kafkactl.commands.framework.shell_scripts import BashCompletion, FishCompletion
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.operations.completion import feature_names, feature_words, node_words, topic_words
-from kafkactl.report.build import Played, report_of
+from kafkactl.report.build import SimulatedScenario, report_of
 from kafkactl.report.bundle import index_page
 from kafkactl.report.cluster import cluster_of
 from kafkactl.report.html import render_html
@@ -113,7 +113,7 @@ def _report_page() -> Made:
         say = words.__next__
         found = [{**finding(say(), "warning"), "message": say(), "subject": say(), "next_step": say()}]
         answers = [answer(topic=say(), findings=found, assumptions=[say()], paths=[say()], scenario="replay")]
-        report = report_of([Played(answer=each) for each in answers], cluster_of(image))
+        report = report_of([SimulatedScenario(answer=each) for each in answers], cluster_of(image))
         blocks: tuple[Block, ...] = (
             Facts(rows=((say(), Cell(say())),)),
             Table(title=say(), columns=(say(),), rows=((Cell(say()),),)),

@@ -15,7 +15,7 @@ from kafkactl.adapters.kafka.sasl.assertion import assertion_source
 from kafkactl.adapters.kafka.sasl.gssapi import read_login
 from kafkactl.adapters.net.transport import parse_addresses
 from kafkactl.dryrun.scenarios.alter_config import parse_entity
-from kafkactl.dryrun.scenarios.controllers import parse_wish
+from kafkactl.dryrun.scenarios.controllers import parse_voter_change
 from kafkactl.dryrun.scenarios.elect_leaders import parse_partition
 from kafkactl.dryrun.scenarios.reassignment import parse_plan as parse_reassignment
 from kafkactl.errors import DecodeError, InputError, RefusedError, UnreachableError
@@ -275,7 +275,7 @@ def _scram_arguments() -> Made:
 
 
 _ARGUMENTS: tuple[Callable[[str], object], ...] = (
-    parse_addresses, parse_entity, parse_wish, parse_partition, parse_listener, parse_address, parse_target,
+    parse_addresses, parse_entity, parse_voter_change, parse_partition, parse_listener, parse_address, parse_target,
     parse_voter, parse_voters, parse_host_port, lambda text: parse_static_voters(text.split(",")),
     lambda text: parse_static_voters(text.split(","), anything_before_host=True),
     lambda text: parse_feature_level(newest_release(), text), find_release,

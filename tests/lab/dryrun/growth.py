@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafkactl.adapters.logs.source import open_source
+from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.engine.local import load
-from kafkactl.dryrun.play import run
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.metadata.image.model import TOPIC_CONFIG

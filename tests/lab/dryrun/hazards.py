@@ -14,10 +14,10 @@ from math import comb
 
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.dryrun.brokers.worst import Harm
+from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.appended import encoded, record
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.dryrun.play import run
 from kafkactl.dryrun.prediction import Change, Outcome, Prediction, Verdict
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.metadata.image.model import TOPIC_CONFIG, Image

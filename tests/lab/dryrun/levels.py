@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from kafkactl.dryrun.play import run
+from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.errors import KafkactlError
 from kafkactl.features.plan.change import UpgradeType

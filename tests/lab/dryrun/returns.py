@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import time
 
-from kafkactl.dryrun.play import run
+from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.prediction import Verdict
 from tests.lab.dryrun.experiments import FEW, Experiment, back, elect, lose, reassign, start, stop
 from tests.lab.dryrun.hazards import ids

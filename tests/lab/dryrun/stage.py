@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kafkactl.adapters.logs.source import open_source
+from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.chain import after
 from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.engine.local import records_in
-from kafkactl.dryrun.play import run
 from kafkactl.dryrun.prediction import Outcome, Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
 from kafkactl.errors import KafkactlError

@@ -131,7 +131,7 @@ def test_each_poison_does_what_is_said_of_it(release: str, tmp_path: Path) -> No
         for number, poison in enumerate(LETHAL):
             with poisoned(client, poison):
                 _, found = forecast(cluster, release)
-                if found.outcome is not CopyOutcome.DIES or poison[0] not in [said.id for said in found.findings]:
+                if found.outcome is not CopyOutcome.EXITS or poison[0] not in [said.id for said in found.findings]:
                     wrong.append(f"{poison[:2]} is foretold as {found.outcome}")
                 if number == 0:
                     cluster.restart(2, "migration")

@@ -83,7 +83,7 @@ def test_a_wrong_port_that_3_9_commits_permanently_is_found(
         found = {("voter-endpoint-silent", "controller 2"), ("voter-endpoint-not-registered", "controller 2")}
         assert _ids(run.json["findings"]) == found, (option, addresses)
     with cluster.client() as client, QuorumObserver(client) as observer:
-        state = observer.look(registrations=fetch_registrations(client))
+        state = observer.observe(registrations=fetch_registrations(client))
     assert state.registrations is not None
     assert state.registrations.controllers[2].endpoints[0].port == cluster.controller_address(2).port
     assert {endpoint.id for endpoint in check_endpoints(state)} == {

@@ -79,7 +79,7 @@ class Asked:
         """What can be seen from outside, by the ways that commands use."""
         log = fetch_registrations(self.client)
         with QuorumObserver(self.client) as observer:
-            state = observer.look(registrations=log)
+            state = observer.observe(registrations=log)
         return {
             "voters": sorted(
                 (voter.id, self.keys[voter.id] == voter.directory_id, voter.alive) for voter in state.voters

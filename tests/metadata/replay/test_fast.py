@@ -16,7 +16,7 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay import fast as replay_fast
-from kafkactl.metadata.replay.batches import BatchReplaying, played, replay_runs
+from kafkactl.metadata.replay.batches import BatchReplaying, replay_runs, replay_with
 from kafkactl.metadata.replay.columns import frame as columns_frame
 from kafkactl.metadata.replay.columns import table as columns_table
 from kafkactl.metadata.replay.columns.bytes import IdNumbers, Window
@@ -90,7 +90,7 @@ def test_aborts_that_end_a_transaction_all_the_same(seed, kept, piece):
     data = b"".join(LogGenerator(shape).batches())
     aborts = range(0, 1_000, kept)  # an abort at one of these offsets is kept
     ways = (BatchReplaying(kept_aborts=set(aborts)), FastReplaying(kept_aborts=set(aborts), worth_bytes=0))
-    expected, found = (played(way, walk_runs(in_pieces(data, piece))) for way in ways)
+    expected, found = (replay_with(way, walk_runs(in_pieces(data, piece))) for way in ways)
     assert found == expected
 
 

@@ -13,7 +13,7 @@ from kafkactl.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
 from kafkactl.migration.driver.ports import RunResult
-from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
+from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import IdentitySeen, NodeRole, Observation
@@ -33,7 +33,7 @@ def forward(world: FakeWorld, folder: Path, *, goal: str = FORWARD, until: str |
     with crew.journal, crew.lock:
         return run_migration(
             crew,
-            WayForward(crew.inventory, finalize=goal == FINALIZE),
+            ForwardRoute(crew.inventory, finalize=goal == FINALIZE),
             goal=goal,
             identity=identity_of(crew.inventory),
             until=until,
@@ -46,7 +46,7 @@ def back(world: FakeWorld, folder: Path) -> RunResult:
     crew = open_crew(world, folder)
     with crew.journal, crew.lock:
         return run_migration(
-            crew, WayBack(crew.inventory), goal=BACK, identity=identity_of(crew.inventory), guard=BackGuard(crew)
+            crew, RollbackRoute(crew.inventory), goal=BACK, identity=identity_of(crew.inventory), guard=BackGuard(crew)
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from kafkactl.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard
 from kafkactl.migration.driver.journal import BACK
 from kafkactl.migration.driver.ports import RunResult
-from kafkactl.migration.driver.routes import WayBack, identity_of
+from kafkactl.migration.driver.routes import RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.observed.observation import Mode
 from tests.fakes.interruption import killed_at_every_act
@@ -28,7 +28,7 @@ def go_back(world: FakeWorld, folder: Path) -> RunResult:
     crew = open_crew(world, folder)
     with crew.journal, crew.lock:
         identity = identity_of(crew.inventory)
-        return run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
+        return run_migration(crew, RollbackRoute(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
 
 
 def assert_back(cluster: FakeCluster) -> None:

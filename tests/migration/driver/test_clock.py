@@ -20,7 +20,7 @@ from kafkactl.migration.compare.comparison import CompareFacts
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FORWARD
 from kafkactl.migration.driver.ports import RunResult
-from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
+from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.hooks.run import HookEnd
 from kafkactl.migration.observed.observation import Mode, Observation
@@ -70,7 +70,7 @@ def drive(world: FakeWorld, folder: Path, *, back: bool = False, wall: Callable[
         journal = open_migration_journal(path, cluster_id=CLUSTER_ID, identity=identity, files=Unsynced(), now_ms=wall)
         crew = changed(crew, journal=journal)
     with crew.journal, crew.lock:
-        plan = WayBack(crew.inventory) if back else WayForward(crew.inventory)
+        plan = RollbackRoute(crew.inventory) if back else ForwardRoute(crew.inventory)
         guard = BackGuard(crew) if back else ForwardGuard(crew, accepted=KNOWN)
         goal = BACK if back else FORWARD
         return run_migration(crew, plan, goal=goal, identity=identity_of(crew.inventory), guard=guard)

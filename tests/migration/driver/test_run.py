@@ -13,7 +13,7 @@ from kafkactl.findings import Outcome, blocker
 from kafkactl.migration.driver.guards import ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
 from kafkactl.migration.driver.ports import RunResult
-from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
+from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.driver.stops import moved_against, not_caught_up
 from kafkactl.migration.hooks.words import Verb
@@ -34,7 +34,7 @@ def forward(world: FakeWorld, folder: Path, *, goal: str = FORWARD, until: str |
     crew = open_crew(world, folder)
     with crew.journal, crew.lock:
         guard = ForwardGuard(crew, accepted=more.pop("accepted", KNOWN))
-        plan = WayForward(crew.inventory, finalize=goal == FINALIZE)
+        plan = ForwardRoute(crew.inventory, finalize=goal == FINALIZE)
         is_there = (lambda state: state == until) if until else (lambda _: False)
         return run_migration(
             crew, plan, goal=goal, identity=identity_of(crew.inventory), guard=guard, is_there=is_there, **more
@@ -44,7 +44,7 @@ def forward(world: FakeWorld, folder: Path, *, goal: str = FORWARD, until: str |
 def back(world: FakeWorld, folder: Path) -> RunResult:
     crew = open_crew(world, folder)
     with crew.journal, crew.lock:
-        return run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity_of(crew.inventory))
+        return run_migration(crew, RollbackRoute(crew.inventory), goal=BACK, identity=identity_of(crew.inventory))
 
 
 def assert_on_kraft(cluster: FakeCluster) -> None:
@@ -218,7 +218,7 @@ def test_without_hooks_an_operator_does_it_all(tmp_path: Path) -> None:
     events = []
 
     def operator(request):
-        events.append(request.told)
+        events.append(request.instruction)
         world.carry_out(request)
 
     world.operator = operator
@@ -354,8 +354,8 @@ def test_the_journal_keeps_the_trees_of_both_barriers(tmp_path: Path) -> None:
     forward(FakeWorld(cluster), tmp_path, until="M6")
     crew = open_crew(FakeWorld(cluster), tmp_path)
     with crew.journal as journal:
-        assert len(journal.memory.trees) == 3  # before anything, before the first broker, before the last
-        assert journal.kept(journal.memory.trees[0]).startswith(b"\x1f\x8b")
+        assert len(journal.recorded.trees) == 3  # before anything, before the first broker, before the last
+        assert journal.kept(journal.recorded.trees[0]).startswith(b"\x1f\x8b")
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_after_a_run_was_killed_the_rest_is_what_is_shown(stride: int, phase: st
     def resume(cluster: FakeCluster, folder: Path, _: Fuse) -> Outcome:
         crew = open_crew(FakeWorld(cluster), folder)
         with crew.journal, crew.lock:
-            remembered = remembered_of(crew.journal.memory)
+            remembered = remembered_of(crew.journal.recorded)
         expected = shown(cluster, remembered)
         result = go_back(FakeWorld(cluster), folder)
         assert_same(expected, words_of(result))

@@ -11,7 +11,7 @@ from kafkactl.frozen import changed
 from kafkactl.migration.driver.guards import ForwardGuard
 from kafkactl.migration.driver.journal import FINALIZE
 from kafkactl.migration.driver.ports import RunResult
-from kafkactl.migration.driver.routes import WayForward, identity_of
+from kafkactl.migration.driver.routes import ForwardRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.observed.observation import Observation
 from tests.fakes.migration_crew import at_phase, open_crew
@@ -30,7 +30,7 @@ def finalize(world: FakeWorld, folder: Path, *, soak_hours: float = 0, accepted:
     crew = changed(crew, inventory=changed(crew.inventory, soak_hours=soak_hours))
     with crew.journal, crew.lock:
         return run_migration(
-            crew, WayForward(crew.inventory, finalize=True), goal=FINALIZE, identity=identity_of(crew.inventory),
+            crew, ForwardRoute(crew.inventory, finalize=True), goal=FINALIZE, identity=identity_of(crew.inventory),
             guard=ForwardGuard(crew, accepted=accepted),
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ from kafkactl.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FORWARD
 from kafkactl.migration.driver.ports import Event, Request, RunResult
-from kafkactl.migration.driver.routes import WayBack, WayForward, identity_of
+from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.hooks.words import Verb
@@ -34,7 +34,7 @@ def forward(crew: RunContext, until: str) -> RunResult:
         identity = identity_of(crew.inventory)
         reached = lambda state: state == until  # noqa: E731
         return run_migration(
-            crew, WayForward(crew.inventory), goal=FORWARD, identity=identity, guard=guard, is_there=reached
+            crew, ForwardRoute(crew.inventory), goal=FORWARD, identity=identity, guard=guard, is_there=reached
         )
 
 
@@ -207,7 +207,9 @@ def test_a_warning_that_is_not_accepted_is_reported_while_it_may_still_pass(tmp_
     crew = crew_of(FakeWorld(FakeCluster()), tmp_path, events)
     with crew.journal:
         guard = ForwardGuard(crew)
-        run_migration(crew, WayForward(crew.inventory), goal=FORWARD, identity=identity_of(crew.inventory), guard=guard)
+        run_migration(
+            crew, ForwardRoute(crew.inventory), goal=FORWARD, identity=identity_of(crew.inventory), guard=guard
+        )
     assert any(event.kind == "wait" and "findings to pass before" in event.text and event.seen for event in events)
 
 
@@ -228,7 +230,7 @@ def test_a_rollback_that_goes_as_planned_raises_no_alarm(tmp_path: Path) -> None
     crew = crew_of(FakeWorld(cluster), tmp_path, events)
     with crew.journal:
         identity = identity_of(crew.inventory)
-        run = run_migration(crew, WayBack(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
+        run = run_migration(crew, RollbackRoute(crew.inventory), goal=BACK, identity=identity, guard=BackGuard(crew))
     assert run.outcome is Outcome.DONE, run.findings
     states = [event.text for event in events if event.kind == "state"]
     assert states[0].startswith("M6") and states[-1].startswith("M0")

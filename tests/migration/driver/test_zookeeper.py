@@ -82,8 +82,8 @@ def test_no_permission_is_not_waited_for(tmp_path: Path) -> None:
     assert cluster.now_ms - began_ms < 60_000
     crew = open_crew(world, tmp_path)
     with crew.journal as journal:
-        memory = remembered(journal.entries)
-    assert memory.failed is not None and memory.failed.action == "delete-controller-znode"
+        recorded = remembered(journal.entries)
+    assert recorded.failed is not None and recorded.failed.action == "delete-controller-znode"
     assert back(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
     assert_back(cluster)
 

@@ -21,7 +21,7 @@ from kafkactl.migration.plan.forward import forward_of, next_step
 from kafkactl.migration.plan.gate import gates_seen
 from kafkactl.migration.plan.rollback import rollback_of
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.state.table import situation_of
+from kafkactl.migration.state.table import state_of_evidence
 from kafkactl.migration.state.view import observed_view
 from tests.lab.make_goldens.migrations import INTO as GOLDENS
 
@@ -78,11 +78,11 @@ def answer(folder: str) -> None:
     except KafkactlError:
         return
     evidence = evidence_of(seen)
-    situation = situation_of(evidence)
-    gates_seen(situation.state, evidence, checked=check(seen, evidence=evidence))
-    forward_of(evidence, situation)
-    rollback_of(evidence, situation)
-    next_step(evidence, situation)
-    observed_view(evidence, situation.state)
+    observed = state_of_evidence(evidence)
+    gates_seen(observed.state, evidence, checked=check(seen, evidence=evidence))
+    forward_of(evidence, observed)
+    rollback_of(evidence, observed)
+    next_step(evidence, observed)
+    observed_view(evidence, observed.state)
     compare_observation(seen)
-    expected_copy(evidence, situation.state)
+    expected_copy(evidence, observed.state)

@@ -15,7 +15,7 @@ from kafkactl.migration.plan.gate import gates_of, is_open
 from kafkactl.migration.plan.gate_progress import witnesses
 from kafkactl.migration.plan.step import Barrier, File, Move, Way
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.state.table import State, situation_of
+from kafkactl.migration.state.table import State, state_of_evidence
 from kafkactl.schema.explanations import explanations
 from tests.migration.observations import world
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen
@@ -117,7 +117,7 @@ def test_a_controller_is_not_started_to_end_at_the_same_znode_again() -> None:
     plan, copy = plan_forward(seen.observation()), expected_copy(evidence, State.COPY_CRASHED)
     assert (plan.outcome, plan.steps, plan.findings[0].id) == (Outcome.REFUSED, (), "copy-crashed")
     assert copy is not None and copy.outcome == "dies"
-    assert next_step(evidence, situation_of(evidence)) is None
+    assert next_step(evidence, state_of_evidence(evidence)) is None
 
 
 @pytest.mark.parametrize(

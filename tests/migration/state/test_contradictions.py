@@ -17,7 +17,7 @@ from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.forward import next_step, plan_forward
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.state.table import State, observed_state, situation_of
+from kafkactl.migration.state.table import State, observed_state, state_of_evidence
 from kafkactl.migration.zktree.tree import tree_of
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, Seen
 from tests.migration.zk_trees import CLUSTER_ID
@@ -158,7 +158,7 @@ def test_brokers_of_another_cluster_than_zookeeper(name: str) -> None:
     assert "node-of-another-cluster" in blocked(seen)
     assert plan_forward(seen).outcome is Outcome.REFUSED
     evidence = evidence_of(seen)
-    assert next_step(evidence, situation_of(evidence)) is None
+    assert next_step(evidence, state_of_evidence(evidence)) is None
 
 
 # --- Kafka 3.4, which writes no state but one, and numbers that differently ---

@@ -18,7 +18,7 @@ from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.plan.step import Move
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.state.table import State, observed_state, situation_of
+from kafkactl.migration.state.table import State, observed_state, state_of_evidence
 
 _FOLDER = Path(__file__).parents[2] / "golden" / "states"
 _END = ["stop-controllers", "delete-migration-znode", "wait-zookeeper-controller"]
@@ -134,6 +134,6 @@ def test_the_second_try_after_a_rollback_is_stopped_by_what_is_left_over() -> No
     plan = plan_forward(capture("M0-rolled-back"))
     assert (plan.outcome, plan.findings[0].id) == (Outcome.REFUSED, "controller-disk-left-over")
     evidence = evidence_of(capture("M0-rolled-back"))
-    step = next_step(evidence, situation_of(evidence))
+    step = next_step(evidence, state_of_evidence(evidence))
     assert step is not None
     assert (step.action, step.target) == (Move.WIPE_DISK, "controller 3001")

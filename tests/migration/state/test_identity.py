@@ -14,7 +14,7 @@ from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.identity import identities_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import observed_state, situation_of
+from kafkactl.migration.state.table import observed_state, state_of_evidence
 from kafkactl.schema.explanations import explanations
 from tests.migration.observations import uuid
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, Seen, answering, properties
@@ -60,7 +60,7 @@ def refused_everywhere(seen: Observation, id: str) -> None:
         assert plan.steps == ()
         assert id in [finding.id for finding in plan.findings]
     evidence = evidence_of(seen)
-    assert next_step(evidence, situation_of(evidence)) is None
+    assert next_step(evidence, state_of_evidence(evidence)) is None
     found = {finding.id: finding for finding in blockers(check(seen))}
     assert id in found
     assert id in explanations()

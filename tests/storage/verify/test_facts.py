@@ -126,8 +126,8 @@ def test_what_a_directory_is_for(path, role):
 
 def test_the_path_of_a_file_that_cannot_be_made_has_one_slash():
     seen = blank("/data/d1/", write_error="Permission denied")
-    trouble = _cannot_make(facts(path="/data/d1/", observed=seen), "recovery-point-offset-checkpoint")
-    assert "/data/d1/recovery-point-offset-checkpoint" in str(trouble)
+    damage = _cannot_make(facts(path="/data/d1/", observed=seen), "recovery-point-offset-checkpoint")
+    assert "/data/d1/recovery-point-offset-checkpoint" in str(damage)
 
 
 @pytest.mark.parametrize(

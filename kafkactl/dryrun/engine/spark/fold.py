@@ -27,7 +27,7 @@ from kafkactl.dryrun.engine.spark.pack import (
     place_of,
     words_in,
 )
-from kafkactl.dryrun.engine.spark.plan import NO_END, ClusterLog, Played, Row, planned
+from kafkactl.dryrun.engine.spark.plan import NO_END, ClusterLog, Row, RowReplaying, planned
 from kafkactl.dryrun.engine.spark.read import bytes_of
 from kafkactl.errors import DecodeError, FailedError
 from kafkactl.metadata.log.worth import WORTH_BYTES
@@ -197,12 +197,12 @@ class Fold:
                 before.take(row.content, 0, row.position)
         replaying = self.plan.replaying
         for row in sorted([*self._others, *self.plan.older_epochs], key=lambda row: row[:3]):
-            replaying.play(row)
+            replaying.replay_row(row)
         self._put_in(replaying)
         self._set_position(replaying)
         return self.plan.loaded(self._log.checkpoints)
 
-    def _put_in(self, replaying: Played) -> None:
+    def _put_in(self, replaying: RowReplaying) -> None:
         """Partitions into a table, each era before the ClearElrRecord that ends it."""
         self._begin_again(replaying)
         table, patches = PartitionTable(replaying.state), self._patches
@@ -223,7 +223,7 @@ class Fold:
         counts = Counter(PartitionRecord=partitions, PartitionChangeRecord=changes)
         replaying.counts.update(+counts)
 
-    def _into_state(self, replaying: Played, table: PartitionTable, topics: Array) -> None:
+    def _into_state(self, replaying: RowReplaying, table: PartitionTable, topics: Array) -> None:
         """The patched topics of a small log, partitions in the order in which the plain path meets them."""
         patches, met = self._patches, defaultdict[int, list[int]](list)
         order = np.argsort(patches.numbers["first_offset"], kind="stable")
@@ -236,7 +236,7 @@ class Fold:
                 rows = table.room_for(np.full(len(ordered), topics[topic]), np.array(ordered, np.int64))
                 held.partitions, held.shared = dict(zip(ordered, table.states(rows), strict=True)), False
 
-    def _begin_again(self, replaying: Played) -> None:
+    def _begin_again(self, replaying: RowReplaying) -> None:
         """ClearElrRecords were replayed without the patches before them: those come again, on what was at the start."""
         for raw in self._patches.topics if self._outline.clears else ():
             topic, held = self._start.image.topics.get(Uuid(raw)), replaying.state.topics.get(raw)
@@ -252,7 +252,7 @@ class Fold:
         numbers = {stretch.number for stretch in self.plan.stretches}
         return {number: Lists.of(b"".join(found.pop(number, ()))) for number in sorted(numbers)}
 
-    def _set_position(self, replaying: Played) -> None:
+    def _set_position(self, replaying: RowReplaying) -> None:
         """That of the last record, which may have been a partition's."""
         for path, start, end in reversed(self.plan.last):
             with opened_segment(path) as file:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from kafkactl.dryrun.engine.columns import BATCH, VALUE, Window
-from kafkactl.dryrun.engine.local import LogFile, Reading, Start
+from kafkactl.dryrun.engine.local import LogFile, SegmentReplay, Start
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.read import Stretch
 from kafkactl.frozen import frozen
@@ -41,7 +41,7 @@ class ClusterLog:
     past_damage: bool = False
 
 
-class Played(BatchReplaying):
+class RowReplaying(BatchReplaying):
     """A replay of what Spark gave, row by row. `table` has the partitions at its end."""
 
     table: PartitionTable | None = None
@@ -49,7 +49,7 @@ class Played(BatchReplaying):
     def _topics(self) -> Mapping[Uuid, Topic] | None:
         return None if self.table is None else self.table.topics_at_end()
 
-    def play(self, row: Row) -> None:
+    def replay_row(self, row: Row) -> None:
         """The next row, in the order of the log."""
         if row.kind == BATCH:
             self._take_carefully(row.content, 0, row.position)
@@ -74,11 +74,11 @@ class Row(NamedTuple):
     content: bytes
 
 
-class Planning(Reading):
+class Planning(SegmentReplay):
     """Batch headers on their way to stretches; says of the log what the local engine says while it replays."""
 
-    REPLAYING = Played
-    replaying: Played
+    REPLAYING = RowReplaying
+    replaying: RowReplaying
 
     def __init__(self, log: int, source: ClusterLog, start: Start, split_bytes: int) -> None:
         super().__init__(start, source.at, past_damage=source.past_damage)

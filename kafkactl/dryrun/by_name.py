@@ -45,7 +45,7 @@ def run(name: str, context: ScenarioContext, asked: Any) -> Prediction:
     check_reading(scenario, context)
     try:
         given = scenario.input_of(asked) if isinstance(asked, Mapping) else asked
-        found = scenario.play(context, given)
+        found = scenario.simulate(context, given)
     except InputError as error:
         raise (error if error.id == INVALID_INPUT else _on_damage(error, context)) from None
     return _on_what_was_read(found, context)

@@ -1,7 +1,7 @@
 """The quorum between two looks: its leader alone, and whether the others still answer on the connections there are.
 
-A glance goes only to nodes that answered the look before it, and only on the connections of that look: what answers
-there is the process that named itself then. So a glance takes as long as the slowest healthy node, and a node that
+A sample goes only to nodes that answered the look before it, and only on the connections of that look: what answers
+there is the process that named itself then. So a sample takes as long as the slowest healthy node, and a node that
 hangs costs `PING_MS` once; after that it is not asked again.
 """
 
@@ -27,7 +27,9 @@ def leaders_visit(visits: Sequence[Visit]) -> Visit | None:
     return max(answering, key=lambda visit: (_epoch(visit), visit.role is Role.CONTROLLER), default=None)
 
 
-def glance(visits: Sequence[Visit], lines: MutableMapping[Address, Connection], clock: Clock) -> list[Visit] | None:
+def sample_visits(
+    visits: Sequence[Visit], lines: MutableMapping[Address, Connection], clock: Clock
+) -> list[Visit] | None:
     """These visits as they are now, by asking again on `lines`; None where the leader does not answer as one any more.
 
     A line on which nothing is answered is closed and taken out.
