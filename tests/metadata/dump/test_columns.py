@@ -26,6 +26,7 @@ from tests.metadata.image.goldens import log, snapshots
 from tests.metadata.random_logs import random_log
 from tests.metadata.replay.test_batches import log_of, value_of
 from tests.protocol.batches import batch, gzipped, record
+from tests.sampling import one_in
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
 NO_OP = b"\1\x14\0\0"
@@ -152,7 +153,8 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize(
-    "types", [None, {"TopicRecord"}, {"PartitionRecord", "NoOpRecord"}, {"PartitionChangeRecord", "LeaderChange"}]
+    "types",
+    one_in(3, [None, {"TopicRecord"}, {"PartitionRecord", "NoOpRecord"}, {"PartitionChangeRecord", "LeaderChange"}]),
 )
 def test_generated_logs(shape, types):
     assert_same(generated(7, **shape), Wanted(types=types and frozenset(types)))
