@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kafkactl.json_input import JsonInputError, parse_json
 from tests.fuzz.damage import HOSTILE
+from tests.hypothesis_profiles import examples
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -19,7 +20,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(VALUES)
 def test_json_is_read_as_python_reads_it(value: object) -> None:
     text = json.dumps(value)

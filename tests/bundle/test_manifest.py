@@ -19,6 +19,7 @@ from kafkactl.bundle.manifest import (
     render_manifest,
 )
 from kafkactl.errors import InputError
+from tests.sampling import one_in
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 PATHS = st.from_regex(r"[a-z]{1,9}/[a-z]{1,9}", fullmatch=True)
@@ -73,7 +74,7 @@ def test_what_is_not_a_manifest(data: bytes) -> None:
     assert error.value.id == "invalid-bundle" and "x.zip" in error.value.message
 
 
-@pytest.mark.parametrize("wrong", [None, 1, -1, True, "x", [], [1], {}, {"a": "b"}, [{}], 1.5])
+@pytest.mark.parametrize("wrong", one_in(3, [None, 1, -1, True, "x", [], [1], {}, {"a": "b"}, [{}], 1.5]))
 @pytest.mark.parametrize(
     "path",
     [

@@ -27,6 +27,7 @@ from tests.conftest import Run
 from tests.fuzz.damage import damaged
 from tests.fuzz.hostile_inputs import MIGRATION, Feed, Kind, library_kinds, packed_znodes, rechained, resealed
 from tests.fuzz.talkers import HttpTalker, ZooKeeperTalker
+from tests.hypothesis_profiles import examples
 from tests.lab.make_goldens.migrations import INTO as GOLDENS
 from tests.migration.render.files import cluster
 from tests.migration.zk_trees import small, znodes
@@ -324,7 +325,7 @@ def fed(feed: Feed, said: bytes) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, indirect=True)
 def test_a_few(kind: Kind, request: pytest.FixtureRequest) -> None:
-    try_inputs(kind, numbers(request)[0], at_random=False)
+    try_inputs(kind, examples(numbers(request)[0]), at_random=False)
 
 
 @pytest.mark.campaign

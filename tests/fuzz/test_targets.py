@@ -18,7 +18,11 @@ from tests.repository.tree import ROOT
 MOST_CORPUS_BYTES = 2_000_000
 
 
-@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
+@pytest.mark.parametrize(
+    "target",
+    [pytest.param(target, marks=pytest.mark.many) if target.slow else target for target in TARGETS.values()],
+    ids=lambda target: target.name,
+)
 def test_every_input_is_read_or_refused(target: Target) -> None:
     """And the sound ones reach each module that the target is there for."""
     feed, seeds = target.make()

@@ -225,7 +225,7 @@ def _cpu_seconds() -> float:
 
 def main() -> None:
     """Serve until stdin ends."""
-    os.environ["KAFKACTL_HYPOTHESIS"] = "quick"
+    os.environ["KAFKACTL_HYPOTHESIS"] = "mutants"
     orders, answers = (os.fdopen(os.dup(number), mode) for number, mode in ((0, "r"), (1, "w")))
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1):

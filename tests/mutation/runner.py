@@ -84,7 +84,7 @@ class _Watch:
 
 def main() -> None:
     """Answer orders until stdin ends."""
-    os.environ["KAFKACTL_HYPOTHESIS"] = "quick"
+    os.environ["KAFKACTL_HYPOTHESIS"] = "mutants"
     for line in sys.stdin:
         answer = _answer(json.loads(line))
         for name in answer.pop("imported", ()):

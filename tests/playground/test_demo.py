@@ -69,6 +69,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> list[cluster.FakeCluster]:
     return made
 
 
+@pytest.mark.slow
 def test_every_scene_shows_what_it_promises_and_changes_no_quorum(listener, clusters):
     done = run_demo(DemoRequest(), listener)
     assert tuple(listener.names) == tuple(scenes.SCENES) == OFFERED

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kafkactl.raft.disk import AppendLog, CleanLog, Disk, FlushLog, StartLogAt, TruncateLog, WriteSnapshot
 from kafkactl.raft.log import Batch, KRaftVersion, RecordKind, Snapshot, SnapshotId, Voters
 from kafkactl.raft.replica_log import DIVERGING, SNAPSHOT, VALID, ReplicaLog
+from tests.hypothesis_profiles import examples
 from tests.raft.quorum import voters
 
 
@@ -105,7 +106,7 @@ def test_a_clean_up_keeps_the_voters_that_still_hold():
     assert log.voters == voters(1)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5)), min_size=1, max_size=12), st.data())
 def test_a_disk_that_got_every_write_gives_the_same_log(pieces, draw):
     disk, log, epoch = Disk(), log_of(), 1

@@ -64,6 +64,7 @@ def test_names_from_the_cluster_stay_text(words: str):
         assert words in "".join(reader.text)
 
 
+@pytest.mark.slow
 def test_a_huge_cluster_makes_a_small_page():
     topics = [f"topic-{number}" for number in range(20)]
     answer = tiered_answer(*topics)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bench.tiered_generator import batch_of
 from kafkactl.tiered.plain import PlainRecords
 from kafkactl.tiered.reading import Unread, read_fast, read_records
+from tests.hypothesis_profiles import examples
 from tests.protocol.batches import with_crc
 from tests.tiered.logs import BEGIN_MS, DELETED, DELETING, FINISHED, STARTED, LogOf, Topic
 
@@ -56,7 +57,7 @@ def _same(data: bytes) -> int:
     return sum(len(found.records) for found in fast if isinstance(found, PlainRecords))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.lists(values(), min_size=1, max_size=2), min_size=1, max_size=12))
 def test_both_readers_give_the_same(batches: list[list[bytes | None]]) -> None:
     log = LogOf(0)
@@ -65,7 +66,7 @@ def test_both_readers_give_the_same(batches: list[list[bytes | None]]) -> None:
     _same(log.data)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(values().filter(lambda value: value is not None), min_size=2, max_size=4),
     st.integers(21, 400),

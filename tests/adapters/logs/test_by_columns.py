@@ -23,6 +23,7 @@ from tests.metadata.goldens import BATCH_FILES, golden
 from tests.metadata.image.goldens import log
 from tests.metadata.random_logs import random_log
 from tests.metadata.replay.test_batches import log_of, value_of
+from tests.sampling import one_in
 
 SEEDS = st.integers(0, 1 << 32)
 PLACES = st.integers(0, 1 << 30)
@@ -64,7 +65,7 @@ def generated(seed: int, records: int = 1_500, **shape: int) -> bytes:
 
 
 @pytest.mark.parametrize("shape", [{}, {"is_diverse": 1, "brokers": 60}, {"replicas": 6, "brokers": 200}, {"elr": 0}])
-@pytest.mark.parametrize("piece", [7_000, 1 << 20])
+@pytest.mark.parametrize("piece", one_in(2, [7_000, 1 << 20]))
 def test_generated_logs(folder, shape, piece):
     facts = assert_same(folder, generated(5, 3_000, no_op_permille=25, **shape), piece)
     assert facts.contents.undecodable is None and facts.segments[0].stop is None

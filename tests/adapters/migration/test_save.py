@@ -17,6 +17,7 @@ from kafkactl.findings import warning
 from kafkactl.migration.observed.observation import Mode, NodeRole, ServerSeen
 from kafkactl.migration.observed.raw import RawAnswer, RawNode, RawObservation, parse_observation, render_observation
 from kafkactl.migration.zktree.znode import Znode, ZnodeAcl
+from tests.hypothesis_profiles import examples
 from tests.migration.migration_logs import LogWriter, bootstrap, record
 from tests.migration.zk_trees import CREDENTIAL, config, small, znodes
 from tests.secrets_scan import leaks
@@ -166,7 +167,7 @@ _TABLES = st.recursive(
 
 @pytest.mark.slow
 @given(st.dictionaries(_NAMES, _TABLES, max_size=6))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_whatever_the_file_says_it_is_read(table):
     import json
 
@@ -179,7 +180,7 @@ def test_whatever_the_file_says_it_is_read(table):
 
 
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_whatever_was_cut_or_flipped_it_is_read_or_refused(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("out")
     save_observation(str(folder), captured(tmp_path_factory.mktemp("log")), include_secrets=False)

@@ -7,15 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyspark
 import pytest
-from pyspark import SparkConf
 
 from kafkactl.adapters.spark import daemon as spark_daemon
 from kafkactl.adapters.spark import session as sessions
+from tests.installed import place_of
 
 ROOT = Path(__file__).parents[3]
-ZIP = Path(pyspark.__file__).parent / "python" / "lib" / "pyspark.zip"
+ZIP = place_of("pyspark") / "python" / "lib" / "pyspark.zip"
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +66,8 @@ def test_the_jvm_of_the_environment_is_left_alone(monkeypatch: pytest.MonkeyPatc
 
 
 def daemon(monkeypatch: pytest.MonkeyPatch, **settings: str) -> str | None:
+    from pyspark import SparkConf
+
     conf = SparkConf(loadDefaults=False)
     for name, value in settings.items():
         conf.set(name.replace("_", "."), value)

@@ -22,6 +22,7 @@ from kafkactl.operations.tiered import Loaded, Request, audit, foresee, history,
 from kafkactl.operations.tiered.details import tables
 from kafkactl.tiered.ledger import Ledger, fold, fold_log
 from kafkactl.tiered.packed import packed, unpacked
+from tests.hypothesis_profiles import examples
 from tests.tiered.logs import (
     DELETING,
     FINISHED,
@@ -155,7 +156,7 @@ def test_generated_histories_without_a_cluster(tmp_path: Path, in_process: None)
     _same({"sources": (str(tmp_path),)})
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.lists(values(), min_size=1, max_size=2), min_size=1, max_size=14), st.integers(1, 4))
 def test_shares_of_any_log_come_to_the_whole(batches: list[list[bytes | None]], shares: int) -> None:
     """Packed and joined, they are the ledger that was folded at once."""

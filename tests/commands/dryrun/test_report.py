@@ -56,6 +56,7 @@ def test_every_scenario_can_be_a_page(kafkactl: Kafkactl, log: Path, tmp_path: P
     assert list(tmp_path.iterdir()) == [page]
 
 
+@pytest.mark.slow
 def test_scenarios_that_are_simulated_by_several_processes_give_the_same_report(
     kafkactl: Kafkactl, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -17,11 +19,21 @@ from tests.fakes.migrating_cluster import FakeCluster
 EDIT = "num.io.threads=5\n"
 
 
+@pytest.fixture(scope="module")
+def at_m6() -> list[tuple[FakeCluster, Path]]:
+    """The cluster and the files at M6 from the first test on that asks for them."""
+    return []
+
+
 @pytest.fixture
-def edited(migrate) -> FakeCluster:  # noqa: F811
-    """At M6 broker 2 was given more threads by hand."""
-    cluster = FakeCluster()
-    assert migrate(cluster, "run", "--yes", "--until", "M6", *ACCEPTED).code == 0
+def edited(migrate, at_m6, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> FakeCluster:  # noqa: F811
+    """At M6 broker 2 was given more threads by hand; a cluster and a journal of the test's own."""
+    if not at_m6:
+        made = FakeCluster()
+        assert migrate(made, "run", "--yes", "--until", "M6", *ACCEPTED).code == 0
+        at_m6.append((deepcopy(made), copytree(tmp_path, tmp_path_factory.mktemp("m6") / "files")))
+    cluster, files = deepcopy(at_m6[0][0]), at_m6[0][1]
+    copytree(files, tmp_path, dirs_exist_ok=True)
     cluster.nodes[2].file = (cluster.nodes[2].file or "") + EDIT
     return cluster
 

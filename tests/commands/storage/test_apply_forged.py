@@ -14,6 +14,7 @@ import pytest
 from kafkactl.change.plan_document import checksum
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
+from tests.sampling import one_in
 from tests.storage.fleet.fleets import FleetBuilder
 
 ALL = [word for number in range(1, 7) for word in ("--node", number)]
@@ -123,7 +124,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("words", [["--dry-run"], ["--yes"]])
-@pytest.mark.parametrize("name", FORGED)
+@pytest.mark.parametrize("name", one_in(3, FORGED))
 def test_what_planning_does_not_make_is_refused(kafkactl, fleet, name, words):
     forge(fleet, FORGED[name])
     node = fleet.planned()["nodes"][0]["id"]
@@ -191,7 +192,7 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", one_in(4, TYPES))
 def test_a_value_of_a_wrong_type_is_a_typed_error(kafkactl, fleet, name):
     forge(fleet, TYPES[name])
     run = kafkactl("storage", "apply", fleet.plan, "--node", 1, "--yes", "-o", "json")

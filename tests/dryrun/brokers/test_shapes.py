@@ -21,6 +21,7 @@ from kafkactl.metadata.image.model import DIRECTORIES_AT, LEADER_EPOCH_AT, PARTI
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.batches import replay_runs
 from tests.dryrun.clusters import clusters, uuid
+from tests.hypothesis_profiles import examples
 
 
 def rolled(image: Image, facts: Facts, order: list[int]) -> dict[str, Any]:
@@ -87,7 +88,7 @@ def more(image: Image, times: int) -> Image:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(clusters(), st.randoms(use_true_random=False))
 def test_any_cluster_in_any_order(drawn: tuple[Image, Facts], rng: Any) -> None:
     image, facts = drawn

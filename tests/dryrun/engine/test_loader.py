@@ -16,6 +16,7 @@ from kafkactl.dryrun.engine.local import start_of
 from tests.dryrun import odd_logs
 from tests.dryrun.engine.test_local import File
 from tests.dryrun.odd_logs import ABORT, BEGIN, CASES, END, LEVEL, change, encoded, partition, remove, topic
+from tests.sampling import one_in
 
 _STEPS = st.sampled_from(
     [[BEGIN], [END], [ABORT], [topic(1)], [topic(2)], [remove(1)], [remove(2)], [partition(1)], [partition(2)],
@@ -52,7 +53,7 @@ def test_any_order_of_transactions_and_topics(batches, read_bytes, cut, keeps_co
 
 
 @pytest.mark.parametrize("read_bytes", [1, 3_000, 40_000])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", one_in(3, range(3)))
 def test_generated_logs(seed, read_bytes, monkeypatch):
     monkeypatch.setattr(deltas, "READ_BYTES", read_bytes)
     shape = Shape(records=3_000, partitions=300, brokers=4, seed=seed, transaction_percent=60)

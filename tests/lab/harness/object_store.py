@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyspark
-
+from tests.installed import place_of
 from tests.lab.harness import cache, maven, ports
 from tests.lab.harness.releases import Coordinates
 
@@ -27,7 +26,7 @@ _START_S = 60.0
 
 def hadoop_release() -> str:
     """The release of Hadoop that comes with Spark."""
-    (jar,) = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+    (jar,) = (place_of("pyspark") / "jars").glob("hadoop-client-api-*.jar")
     return jar.stem.removeprefix("hadoop-client-api-")
 
 

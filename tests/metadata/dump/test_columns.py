@@ -19,12 +19,14 @@ from kafkactl.metadata.replay.columns import frame as columns_frame
 from kafkactl.protocol.record_batch import encode_batch
 from tests.dryrun import odd_logs
 from tests.dryrun.odd_logs import CASES, change, encoded, partition, topic
+from tests.hypothesis_profiles import examples
 from tests.metadata.dump.test_lines import values
 from tests.metadata.goldens import BATCH_FILES, golden
 from tests.metadata.image.goldens import log, snapshots
 from tests.metadata.random_logs import random_log
 from tests.metadata.replay.test_batches import log_of, value_of
 from tests.protocol.batches import batch, gzipped, record
+from tests.sampling import one_in
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
 NO_OP = b"\1\x14\0\0"
@@ -65,14 +67,14 @@ def generated(seed: int, records: int = 2_000, **shape: int) -> bytes:
     return b"".join(LogGenerator(Shape(records=records, partitions=records // 5, seed=seed, **shape)).batches())
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=SEEDS, hide=st.booleans(), piece=st.integers(2_000, 60_000))
 def test_random_logs(seed, hide, piece):
     rng = random.Random(seed)
     assert_same(log_of(map(value_of, random_log(rng, 150)), rng), hide=hide, piece=piece)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=SEEDS, hide=st.booleans())
 def test_any_records(seed, hide):
     batches = [
@@ -87,7 +89,7 @@ def test_any_records(seed, hide):
     assert_same(b"".join(batches), hide=hide)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=SEEDS, changed=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12))
 def test_values_with_wrong_bytes_in_them(seed, changed):
     rng = random.Random(seed)
@@ -98,7 +100,7 @@ def test_values_with_wrong_bytes_in_them(seed, changed):
     assert_same(log_of(map(bytes, records), rng), hide=False)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 20), changes=st.lists(st.tuples(SEEDS, st.integers(1, 255)), min_size=1, max_size=4))
 def test_flipped_bytes(seed, changes):
     data = bytearray(generated(seed, 400))
@@ -107,7 +109,7 @@ def test_flipped_bytes(seed, changes):
     assert_same(bytes(data), piece=9_000)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seed=st.integers(0, 20), order=st.randoms(use_true_random=False), dropped=st.integers(0, 3))
 def test_batches_that_are_missing_or_stand_elsewhere(seed, order, dropped):
     batches = list(LogGenerator(Shape(records=400, partitions=80, seed=seed)).batches())
@@ -151,7 +153,8 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize(
-    "types", [None, {"TopicRecord"}, {"PartitionRecord", "NoOpRecord"}, {"PartitionChangeRecord", "LeaderChange"}]
+    "types",
+    one_in(3, [None, {"TopicRecord"}, {"PartitionRecord", "NoOpRecord"}, {"PartitionChangeRecord", "LeaderChange"}]),
 )
 def test_generated_logs(shape, types):
     assert_same(generated(7, **shape), Wanted(types=types and frozenset(types)))

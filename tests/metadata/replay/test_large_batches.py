@@ -19,6 +19,7 @@ from kafkactl.metadata.replay.framing import framed
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import HEADER_BYTES, encode_batch
 from tests.dryrun.odd_logs import LEVEL, change, encoded, partition, topic
+from tests.hypothesis_profiles import examples
 from tests.metadata.random_logs import random_log
 from tests.metadata.replay.test_batches import log_of, value_of
 from tests.metadata.replay.test_fast import assert_same, fast
@@ -64,7 +65,7 @@ def sound(seed: int) -> bytes:
     return large(tail(seed, 120))
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 500, 20_000])
+@pytest.mark.parametrize("count", [1, 2, 3, 500, pytest.param(20_000, marks=pytest.mark.many)])
 @pytest.mark.parametrize("first", [THREE_BYTES - 1, THREE_BYTES])
 def test_the_records_are_found_where_a_walk_finds_them(count: int, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     data = large(tail(count, count), first)
@@ -79,7 +80,7 @@ def test_the_records_are_found_where_a_walk_finds_them(count: int, first: int, m
     assert_same(data)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     seed=st.integers(0, 9),
     changed=st.lists(st.tuples(st.integers(-4_000, -1), st.integers(0, 255)), max_size=4),
@@ -135,7 +136,7 @@ def test_the_rest_of_the_first_batch_of_a_snapshot_goes_by_columns(monkeypatch: 
     assert_same(data)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(seed=st.integers(0, 2**32), batches=st.integers(1, 5), level=st.integers(0, 40))
 def test_a_level_anywhere_in_few_batches(seed: int, batches: int, level: int) -> None:
     rng = random.Random(seed)

@@ -23,6 +23,7 @@ from kafkactl.migration.plan.rollback import rollback_of
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.table import state_of_evidence
 from kafkactl.migration.state.view import observed_view
+from tests.hypothesis_profiles import examples
 from tests.lab.make_goldens.migrations import INTO as GOLDENS
 
 STATES = GOLDENS.with_name("states")
@@ -55,7 +56,7 @@ def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return value
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_answer_is_a_traceback(data: st.DataObject, folders: dict[str, Path]) -> None:
     folder = folders[data.draw(st.sampled_from(NAMES))]

@@ -19,6 +19,7 @@ from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.table import State, observed_state, state_of_evidence
 from kafkactl.migration.zktree.tree import tree_of
+from tests.hypothesis_profiles import examples
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, Seen
 from tests.migration.zk_trees import CLUSTER_ID
 
@@ -47,7 +48,7 @@ def blocked(observation: Observation) -> set[str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data())
 def test_what_is_finalized_is_never_rolled_back(data: st.DataObject) -> None:
     """Whatever is not seen of it, and however old the log is that is."""

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkactl.protocol.text.toml_lines import in_line, key_lines, read_toml
+from tests.hypothesis_profiles import examples
 
 DOCUMENT = '''# a comment with [brackets] and = signs
 title = "a # no comment"
@@ -83,7 +84,7 @@ def _written(value: Any) -> str:
     return json.dumps(value)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.lists(
         st.tuples(st.text("ab.# \"'=[]", min_size=1, max_size=4), _VALUES), max_size=6, unique_by=lambda pair: pair[0]

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Run
+from tests.hypothesis_profiles import examples
 from tests.storage.verify.nodes import VerifyNode, blocker_ids
 
 VERSIONS = ("3.3.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.2", "4.2.1", "4.3.1", "4.4.0")
@@ -48,7 +49,7 @@ def edits(draw: st.DrawFn, size: int) -> Callable[[bytes], bytes]:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_bytes(started: VerifyNode, data: st.DataObject) -> None:
     files = [str(file.relative_to(started.root)) for file in started.root.glob("d1/**/*") if file.is_file()]

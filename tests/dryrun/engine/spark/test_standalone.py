@@ -16,16 +16,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from bench.log_generator import Shape
 from bench.make_metadata_log import write_log
+from tests.installed import place_of
 from tests.lab.harness.ports import free_ports
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
-SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-SITE_PACKAGES = Path(pyspark.__file__).parent.parent
+SITE_PACKAGES = place_of("pyspark").parent
+SPARK_CLASS = place_of("pyspark") / "bin" / "spark-class"
 
 
 class Standalone:
