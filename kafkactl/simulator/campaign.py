@@ -35,6 +35,7 @@ class Asked:
     seed: int = 0
     runs: int = 1
     duration_us: int = DEFAULT_DURATION_US
+    density: int = 1
     shrinks: bool = True
 
 
@@ -96,6 +97,7 @@ def plan_for(asked: Asked, quorum: Quorum, seed: int) -> tuple[Timed, ...]:
         duration_us=asked.duration_us,
         chance=Chance(seed, "faults"),
         is_static=quorum.is_static,
+        density=asked.density,
     )
     return plan_of(asked.profile or "chaos", case)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.script import Step
 from kafkactl.simulator.words import Ref, shown_duration
@@ -28,13 +28,17 @@ class Timed:
 
 @frozen
 class Case:
-    """The input of a profile: the voters, the other nodes, how long faults are injected, the random numbers."""
+    """The input of a profile: the voters, the other nodes, how long faults are injected, the random numbers.
+
+    `density` is how many times denser than by default the faults come, and how many times shorter each lasts.
+    """
 
     voters: tuple[int, ...]
     observers: tuple[int, ...]
     duration_us: int
     chance: Chance
     is_static: bool = False
+    density: int = 1
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -49,8 +53,9 @@ def step(verb: str, *args: Any) -> Step:
 
 def plan_of(profile: str, case: Case) -> tuple[Timed, ...]:
     """The plan of a profile, in the order of time, with `settle` behind it. Raises KeyError for an unknown profile."""
-    drawn = sorted(PROFILES[profile](case), key=lambda timed: timed.at_us)
-    kept = [timed for timed in drawn if timed.at_us <= case.duration_us]
+    long = changed(case, duration_us=case.duration_us * case.density)
+    drawn = sorted(PROFILES[profile](long), key=lambda timed: timed.at_us)
+    kept = [changed(timed, at_us=timed.at_us // case.density) for timed in drawn if timed.at_us <= long.duration_us]
     if case.is_static:  # its voters are in the configuration
         kept = [timed for timed in kept if timed.step.verb not in ("add", "remove")]
     return (*kept, Timed(case.duration_us, step("settle", SETTLE_US)))
