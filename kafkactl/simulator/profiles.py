@@ -6,6 +6,7 @@ A plan is a list of timed statements of the script language, so that it can be s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from kafkactl.frozen import changed, frozen
@@ -46,8 +47,9 @@ class Case:
         return (*self.voters, *self.observers)
 
 
+@lru_cache(maxsize=4096)
 def step(verb: str, *args: Any) -> Step:
-    """A statement as a script would have it."""
+    """A statement as a script would have it: plans have few that differ."""
     return Step(verb=verb, args=args, text=_text(verb, args))
 
 
@@ -55,7 +57,7 @@ def plan_of(profile: str, case: Case) -> tuple[Timed, ...]:
     """The plan of a profile, in the order of time, with `settle` behind it. Raises KeyError for an unknown profile."""
     long = changed(case, duration_us=case.duration_us * case.density)
     drawn = sorted(PROFILES[profile](long), key=lambda timed: timed.at_us)
-    kept = [changed(timed, at_us=timed.at_us // case.density) for timed in drawn if timed.at_us <= long.duration_us]
+    kept = [Timed(timed.at_us // case.density, timed.step) for timed in drawn if timed.at_us <= long.duration_us]
     if case.is_static:  # its voters are in the configuration
         kept = [timed for timed in kept if timed.step.verb not in ("add", "remove")]
     return (*kept, Timed(case.duration_us, step("settle", SETTLE_US)))
