@@ -235,13 +235,15 @@ def _snapshot(operator: Operator, machine: Machine) -> None:
 def _cut(operator: Operator, sender: Ref | None, receiver: Ref | None, both: bool) -> None:
     pairs = operator.links(sender, receiver, both)
     operator.world.network.cut(pairs)
-    operator.world.note(None, "fault", f"cut {_shown(pairs)}", "bad")
+    if operator.world.timeline is not None:
+        operator.world.note(None, "fault", f"cut {_shown(pairs)}", "bad")
 
 
 def _heal(operator: Operator, sender: Ref | None, receiver: Ref | None, both: bool) -> None:
     pairs = operator.links(sender, receiver, both)
     operator.world.network.heal(pairs)
-    operator.world.note(None, "fault", f"heal {_shown(pairs)}", "good")
+    if operator.world.timeline is not None:
+        operator.world.note(None, "fault", f"heal {_shown(pairs)}", "good")
 
 
 def _shown(pairs: Iterable[tuple[int, int]]) -> str:

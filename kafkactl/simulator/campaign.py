@@ -12,7 +12,7 @@ from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.profiles import Case, Timed, as_script, plan_of
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.run import Outcome, run_plan, run_script
-from kafkactl.simulator.script import RELEASES, Script
+from kafkactl.simulator.script import RELEASES, Condition, Script, Step
 from kafkactl.simulator.shrink import fewest
 
 DEFAULT_RELEASE: Final = "4.4"
@@ -35,6 +35,7 @@ class Asked:
     seed: int = 0
     runs: int = 1
     duration_us: int = DEFAULT_DURATION_US
+    density: int = 1
     shrinks: bool = True
 
 
@@ -96,6 +97,7 @@ def plan_for(asked: Asked, quorum: Quorum, seed: int) -> tuple[Timed, ...]:
         duration_us=asked.duration_us,
         chance=Chance(seed, "faults"),
         is_static=quorum.is_static,
+        density=asked.density,
     )
     return plan_of(asked.profile or "chaos", case)
 
@@ -158,16 +160,22 @@ def simulate(asked: Asked, progress: Callable[[int], None] = lambda _: None) -> 
 
 
 def shrunk_plan(quorum: Quorum, plan: Sequence[Timed], failed: Outcome) -> list[Timed]:
-    """The fewest statements of a plan that still break the invariant that was broken first, at the same seed."""
-    wanted = failed.violations[0].invariant
+    """The fewest statements of a plan that still break the invariant that was broken first, at the same seed.
+
+    Behind them it is expected that this invariant is not broken: the run goes on to the moment at which it was, which
+    may be long after the last fault.
+    """
+    first = failed.violations[0]
+    condition = Condition("broken", negated=True, value=first.invariant)
+    text = f"expect not broken {first.invariant}"
+    end = Timed(first.time_us, Step(verb="expect", args=(condition,), text=text))
 
     def fails(part: Sequence[Timed]) -> bool:
-        found = run_plan(quorum, part, failed.seed).violations
-        return bool(found) and found[0].invariant == wanted
+        found = run_plan(quorum, [*part, end], failed.seed).violations
+        return bool(found) and found[0].invariant == first.invariant
 
-    last = failed.violations[0].time_us
-    reached = [timed for timed in plan if timed.at_us <= last]
-    return fewest(reached, fails)
+    reached = [timed for timed in plan if timed.at_us <= first.time_us]
+    return [*fewest(reached, fails), end]
 
 
 def _head(asked: Asked, quorum: Quorum, release: str, seed: int) -> list[str]:

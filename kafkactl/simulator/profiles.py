@@ -6,9 +6,10 @@ A plan is a list of timed statements of the script language, so that it can be s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.script import Step
 from kafkactl.simulator.words import Ref, shown_duration
@@ -28,13 +29,17 @@ class Timed:
 
 @frozen
 class Case:
-    """The input of a profile: the voters, the other nodes, how long faults are injected, the random numbers."""
+    """The input of a profile: the voters, the other nodes, how long faults are injected, the random numbers.
+
+    `density` is how many times denser than by default the faults come, and how many times shorter each lasts.
+    """
 
     voters: tuple[int, ...]
     observers: tuple[int, ...]
     duration_us: int
     chance: Chance
     is_static: bool = False
+    density: int = 1
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -42,15 +47,17 @@ class Case:
         return (*self.voters, *self.observers)
 
 
+@lru_cache(maxsize=4096)
 def step(verb: str, *args: Any) -> Step:
-    """A statement as a script would have it."""
+    """A statement as a script would have it: plans have few that differ."""
     return Step(verb=verb, args=args, text=_text(verb, args))
 
 
 def plan_of(profile: str, case: Case) -> tuple[Timed, ...]:
     """The plan of a profile, in the order of time, with `settle` behind it. Raises KeyError for an unknown profile."""
-    drawn = sorted(PROFILES[profile](case), key=lambda timed: timed.at_us)
-    kept = [timed for timed in drawn if timed.at_us <= case.duration_us]
+    long = changed(case, duration_us=case.duration_us * case.density)
+    drawn = sorted(PROFILES[profile](long), key=lambda timed: timed.at_us)
+    kept = [Timed(timed.at_us // case.density, timed.step) for timed in drawn if timed.at_us <= long.duration_us]
     if case.is_static:  # its voters are in the configuration
         kept = [timed for timed in kept if timed.step.verb not in ("add", "remove")]
     return (*kept, Timed(case.duration_us, step("settle", SETTLE_US)))

@@ -1,8 +1,8 @@
 """Pass over a stretch in which nodes only ask in vain, with the same result as event for event.
 
 Nodes without a leader ask, are refused, and ask again: two events a round and no other change, most events of a run.
-Where nothing else is under way, these rounds are run in a loop of their own, which keeps no more than when an answer
-comes and whom the node asks next. The random numbers are those of the events, drawn in the order of the events.
+Up to the next event of any other kind these rounds are run in a loop of their own, which keeps no more than when an
+answer comes and whom the node asks next. The random numbers are those of the events, drawn in the order of the events.
 
 The order of two events of one moment is the order in which they were sent: an entry of the loop is the time of an
 answer, the time at which it was sent, and the entry in whose place it came, so that comparing entries goes back as far
@@ -89,30 +89,36 @@ def skip_rounds(world: World, until: int) -> bool:
     """The same, now."""
     if not world.network.is_steady:
         return False
+    active = {machine.id for machine in world.machines.values() if _is_active(machine)}
     knocks = [
         knock
         for machine in world.machines.values()
-        if machine.process is not None
+        if machine.process is not None and machine.id not in active
         for knock in knocks_of(world, machine, _node(machine))
     ]
-    limit = _limit(world, until, knocks)
+    limit = _limit(world, until, knocks, active)
     if limit - world.now < WORTH_US:
         return False
-    found = _Found(world, limit, knocks)
+    found = _Found(world, limit, knocks, active)
     if not found.heap or found.limit - world.now < WORTH_US:
         return False
     return _run(world, found)
 
 
-def _limit(world: World, until: int, knocks: list[Knock]) -> int:
-    """The last moment up to which no node does anything of its own; -1 where a node is not still."""
+def _is_active(machine: Machine) -> bool:
+    """Whether a process may do more than refuse when it is asked: it is left alone until something reaches it."""
+    if machine.process is None:
+        return False
+    return machine.busy or machine.is_paused or not vain.is_still(_node(machine))
+
+
+def _limit(world: World, until: int, knocks: list[Knock], active: set[int]) -> int:
+    """The last moment up to which no still node does anything of its own; others have their wake-ups in the queue."""
     limit = until
     for machine in world.machines.values():
-        if machine.process is None:
+        if machine.process is None or machine.id in active:
             continue
         node = _node(machine)
-        if machine.busy or machine.is_paused or not vain.is_still(node):
-            return -1
         refused = [knock.voter_id for knock in knocks if knock.machine is machine] if knocks else ()
         still_until = vain.votes_until(node, refused) if refused else vain.still_until(node)
         limit = min(limit, machine.world_time(still_until) - 1)
@@ -127,12 +133,13 @@ def _node(machine: Machine) -> Node:
 class _Found:
     """The loops that are under way in a world's queue, and the last moment before anything else happens.
 
-    `wakes` are the wake-ups in the queue of those that knock: they are set again.
+    Who asks an `active` node leaves its loop. `wakes` are the wake-ups of those that knock: they are set again.
     """
 
-    def __init__(self, world: World, limit: int, knocks: list[Knock]) -> None:
+    def __init__(self, world: World, limit: int, knocks: list[Knock], active: set[int]) -> None:
         self.world = world
         self.limit = limit
+        self.active = active
         self.loops: list[_Loop] = []
         self.knocks = knocks
         self.knocking = {knock.machine.id: knock.machine for knock in knocks}
@@ -159,7 +166,7 @@ class _Found:
             machine = target
         else:
             return False
-        if machine is None or machine.process is None or machine.life != life:
+        if machine is None or machine.process is None or machine.life != life or machine.id in self.active:
             return False
         node: Any = machine.process
         connection = node.connections.awaited(message.correlation_id)
@@ -201,7 +208,7 @@ class _Found:
             return None
         asked = self._at(node.connections.open.get(peer, endpoint))
         way = None if asked is None else _way(self.world, loop.machine, asked)
-        if way is None or way[2] or not vain.refuses_vote(node, _node(way[3]), peer):
+        if way is None or way[2] or way[3].id in self.active or not vain.refuses_vote(node, _node(way[3]), peer):
             return None
         loop.asks_votes = True
         loop.ways, loop.peers, loop.until = [way], [peer], [0]
@@ -249,8 +256,9 @@ class _Found:
     def _add_peer(self, loop: _Loop, peer: int, address: Endpoint) -> None:
         asked = self._at(address)
         way = None if asked is None else _way(self.world, loop.machine, asked)
-        if way is not None and not way[2] and not vain.refuses_fetch(loop.node, _node(way[3])):
-            way = None
+        if way is not None and not way[2]:
+            may_learn = way[3].id in self.active or not vain.refuses_fetch(loop.node, _node(way[3]))
+            way = None if may_learn else way
         loop.peers.append(peer)
         loop.ways.append(way)
         until = loop.machine.world_time(vain.backing_off_until(loop.node, peer))

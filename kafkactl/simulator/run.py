@@ -18,6 +18,7 @@ from kafkactl.simulator.words import shown_duration
 from kafkactl.simulator.world import World
 
 LOOK_US: Final = 100_000  # how often a quorum that settles is offered a record
+RESTART_US: Final = 1_000_000  # how often processes that ended meanwhile are started again
 
 
 @frozen
@@ -65,6 +66,7 @@ class _Run:
         self.unmet: list[Unmet] = []
         self.marks: list[int] = []
         self.expects_broken = False
+        self.restart_us = 0
 
     def is_over(self) -> bool:
         """Whether nothing more needs to happen: an expectation was not met, or an invariant is broken unexpectedly."""
@@ -111,12 +113,23 @@ class _Run:
             self.expect(step)
 
     def elects(self, end_us: int) -> bool:
-        """Let the nodes elect a leader; False where the time is reached before, or the run is over."""
-        world, known = self.world, len(self.world.elections)
-        return world.run_until(end_us, lambda: len(world.elections) > known)
+        """Pass until a leader is elected, or a process ends; False where the time, or the end of the run, is first."""
+        world, known, ended = self.world, len(self.world.elections), self.world.ended
+        return world.run_until(end_us, lambda: len(world.elections) > known or world.ended > ended)
+
+    def start_again(self) -> None:
+        """Start every process that ended, once a second at most, as the supervisor of a host does."""
+        is_due = self.world.now >= self.restart_us
+        for machine in self.world.machines.values():
+            if is_due and not machine.runs:
+                self.restart_us = self.world.now + RESTART_US
+                carry_out(self.operator, Step(verb="start", args=(machine.id,)))
 
     def settle(self, step: Step) -> None:
-        """Mend everything, then demand that a record is committed in time."""
+        """Mend everything, then demand that a record is committed in time.
+
+        A process may still end: by a shutdown that began before, or by a fault of its raft thread.
+        """
         world, operator = self.world, self.operator
         world.network.cuts.clear()
         world.network.set_share("loss", 0)
@@ -138,6 +151,7 @@ class _Run:
             else:
                 break
             world.run_until(look, lambda: world.committed > before)
+            self.start_again()
         if world.committed == before and not self.is_over() and is_able(world):
             world.monitor.time_us, world.monitor.event = world.now, world.events
             world.monitor.not_live(

@@ -51,6 +51,7 @@ class World:
         self.on_answer: Callable[[Any], None] = lambda _message: None
         self.queue: list[tuple[int, int, int, Machine, Any, int]] = []
         self._sequence = self.under_way = 0
+        self.ended = 0  # processes that ended
         self.rounds = Rounds()
         self.skips = quorum.make_node is Node  # whether a calm stretch is passed over
         self.address()
@@ -96,6 +97,7 @@ class World:
 
     def end(self, machine: Machine, *, refuses: bool = True) -> None:
         """The process is gone: what it had not begun to write is not written, and its connections break."""
+        self.ended += 1
         machine.process = None
         machine.busy = machine.is_paused = False
         machine.is_reachable = refuses

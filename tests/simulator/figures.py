@@ -6,6 +6,7 @@ A campaign that is stopped goes on where its row of the table ends; each table h
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "proof" / "simulator.md"
@@ -15,17 +16,6 @@ Written by `make lab`; each campaign goes on where its figures end, so that it c
 checked after every event.
 """
 TABLES = {
-    "profiles": (
-        "Runs with random faults",
-        "`tests/simulator/test_campaign.py`: runs of 60 simulated seconds, each with a seed of its own\n"
-        "(`KAFKACTL_SIMULATED_RUNS`: how many more). In every second run a node without a leader asks for one each\n"
-        "200 ms only, in the others as often as Kafka does. Events that were passed over are not counted.\n"
-        "A run is broken by Kafka if it breaks an invariant, and does not with a known fault of Kafka's mended\n"
-        "(`tests/simulator/kafka_faults.py`): voters that are not read after a truncation, and a log that is\n"
-        "not synced when a process starts.",
-        ("profile", "release", "voters", "runs", "broken", "by Kafka", "events"),
-        3,
-    ),
     "measured": (
         "Against what was measured on released Kafka",
         "`tests/simulator/test_scenarios.py`: the scripts whose outcome was measured, with a seed for\n"
@@ -57,53 +47,57 @@ class Figures:
 
     def __init__(self, table: str) -> None:
         self.table = table
-        self.rows = {name: _read(name) for name in TABLES}
+        self.rows = _read(table)
 
     def row(self, *names: str) -> list[int]:
         """The numbers behind these names; zeros for a row that is new."""
         _, _, columns, keys = TABLES[self.table]
         assert len(names) == keys
-        return self.rows[self.table].setdefault(names, [0] * (len(columns) - keys))
+        return self.rows.setdefault(names, [0] * (len(columns) - keys))
 
     def write(self) -> None:
-        """The whole page: this table as it is now, the others as they are on it by now."""
-        parts = [HEAD]
-        for name, (title, about, columns, _) in TABLES.items():
-            known = self.rows[name] if name == self.table else _read(name)
-            rows = {names: numbers for names, numbers in known.items() if numbers[0]}
-            if rows:
-                parts.append(f"\n## {title}\n\n{about}\n\n{_line(columns)}{_line(['---'] * len(columns))}")
-                parts += [_line([*names, *(f"{number:,}" for number in numbers)]) for names, numbers in rows.items()]
-                parts += _total(name, rows)
-        whole = PAGE.with_suffix(".new")
-        whole.write_text("".join([*parts, *_of_others()]), encoding="utf-8")
-        whole.replace(PAGE)  # at once: a campaign that is ended here leaves the page as it was
+        """The section of this table; all others stay as they are."""
+        title, about, columns, _ = TABLES[self.table]
+        rows = {names: numbers for names, numbers in self.rows.items() if numbers[0]}
+        lines = table(columns, ((*names, *numbers) for names, numbers in rows.items()))
+        write_section(title, f"{about}\n\n{lines}{_total(self.table, rows)}")
 
 
-def _of_others() -> list[str]:
-    """The sections that other campaigns write on the page, such as that of tests/lab/judge."""
-    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    ours = {title for title, *_ in TABLES.values()}
-    sections = re.findall(r"^## [^\n]*\n.*?(?=^## |\Z)", text, re.M | re.S)
-    return [f"\n{section.rstrip()}\n" for section in sections if section[3:].partition("\n")[0] not in ours]
+def write_section(title: str, text: str) -> None:
+    """Put a section in the place of the one of this title, or at the end of the page."""
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else HEAD
+    section = f"## {title}\n\n{text.rstrip()}\n"
+    known = _section(title).search(page)
+    before, behind = (page[: known.start()], page[known.end() :]) if known else (f"{page.rstrip()}\n\n", "")
+    whole = PAGE.with_suffix(".new")
+    whole.write_text(f"{before}{section}{behind}", encoding="utf-8")
+    whole.replace(PAGE)  # at once: a campaign that is ended here leaves the page as it was
 
 
-def _total(name: str, rows: dict[tuple[str, ...], list[int]]) -> list[str]:
-    if name == "bugs":
-        return []
-    return [f"\n{sum(numbers[0] for numbers in rows.values()):,} in all.\n"]
+def _section(title: str) -> re.Pattern[str]:
+    return re.compile(rf"^## {re.escape(title)}\n.*?(?=\n## |\Z)", re.M | re.S)
 
 
-def _line(cells: object) -> str:
-    return "| " + " | ".join(map(str, cells)) + " |\n"  # type: ignore[call-overload]
+def _total(name: str, rows: dict[tuple[str, ...], list[int]]) -> str:
+    return "" if name == "bugs" else f"\n{sum(numbers[0] for numbers in rows.values()):,} in all.\n"
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table of the page; numbers have commas."""
+    names = list(columns)
+    return "".join(map(_line, [names, ["---"] * len(names), *rows]))
+
+
+def _line(cells: Iterable[object]) -> str:
+    return f"| {' | '.join(f'{cell:,}' if isinstance(cell, int) else str(cell) for cell in cells)} |\n"
 
 
 def _read(table: str) -> dict[tuple[str, ...], list[int]]:
     title, _, columns, keys = TABLES[table]
     text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+    found = _section(title).search(text)
     rows = {}
-    for line in found[1].splitlines() if found else ():
+    for line in found[0].splitlines() if found else ():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if line.startswith("|") and len(cells) == len(columns) and cells[-1].replace(",", "").isdigit():
             rows[tuple(cells[:keys])] = [int(cell.replace(",", "")) for cell in cells[keys:]]

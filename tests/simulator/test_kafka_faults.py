@@ -7,7 +7,7 @@ import pytest
 from kafkactl.frozen import changed
 from kafkactl.simulator.campaign import Asked, play, quorum_of
 from tests.simulator.kafka_faults import UNREAD_VOTERS, UNSYNCED_START, KafkaFault, causes_of
-from tests.simulator.test_campaign import PAUSE_US
+from tests.simulator.ledger import PAUSE_US
 
 
 @pytest.mark.parametrize(

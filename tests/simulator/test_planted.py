@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.simulator.campaign import Asked, play, quorum_of
+from kafkactl.simulator.campaign import Asked, plan_for, play, quorum_of, shrunk_plan
+from kafkactl.simulator.profiles import as_script
+from kafkactl.simulator.run import run_plan
+from kafkactl.simulator.script import parse_script
 from tests.simulator.figures import Figures
-from tests.simulator.planted import BUGS, search
+from tests.simulator.planted import BUGS, planted, search
 
 
 @pytest.mark.slow
@@ -23,6 +26,23 @@ def test_a_bug_is_found(bug):
     assert found is not None
     figures.row(bug.name, f"{bug.profile}, {bug.voters} voters", bug.release)[0] = found.seed + 1
     figures.write()
+
+
+@pytest.mark.parametrize("name", ["commits what it has alone", "draws no election timeout"])
+def test_the_fewest_faults_of_a_run_that_broke_break_it_again(name):
+    """The first breaks behind the statements that lead there, the other long after the last fault."""
+    bug = next(bug for bug in BUGS if bug.name == name)
+    voters = tuple(range(1, bug.voters + 1))
+    asked = Asked(profile=bug.profile, release=bug.release, voters=voters, duration_us=5_000_000, density=12)
+    quorum, _ = quorum_of(asked)
+    with planted(bug):
+        failed = next(outcome for seed in range(200) if not (outcome := play(asked, quorum, seed, traced=False)).passed)
+        small = shrunk_plan(quorum, plan_for(asked, quorum, failed.seed), failed)
+        again = run_plan(quorum, small, failed.seed, traced=True)
+        assert again.violations[0].invariant == failed.violations[0].invariant
+        assert len(small) < len(plan_for(asked, quorum, failed.seed))
+        script = parse_script(as_script(["voters 3"], small), "shrunk")
+        assert script.steps[-1].text == f"expect not broken {failed.violations[0].invariant}"
 
 
 def test_there_are_twenty_bugs():

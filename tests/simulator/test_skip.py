@@ -146,3 +146,29 @@ def test_a_candidate_that_is_refused_by_hosts_without_a_process_is_the_same_at_a
     for skipped, stepped in zip(*runs, strict=True):
         assert skipped == stepped
     assert 3 * events[0] < events[1]
+
+
+@pytest.mark.parametrize("release", ["3.9", "4.4"])
+def test_an_observer_that_does_not_reach_the_leader_is_the_same_while_the_others_work(monkeypatch, release):
+    """It asks the other voters, again and again; the leader and its followers go on meanwhile."""
+    quorum, _ = quorum_of(Asked(release=release, observers=(4,)))
+    runs: list[list[object]] = []
+    events = []
+    for _ in range(2):
+        simulated = World(quorum, 1)
+        simulated.run_until(5 * SECOND)
+        leader = simulated.leader()
+        assert leader is not None
+        simulated.network.cut([(4, leader.id), (leader.id, 4)])
+        found: list[object] = []
+        for at in range(1, 40):
+            simulated.run_until(5 * SECOND + at * 123_457)
+            machines = [_of_machine(machine, simulated.now) for machine in simulated.machines.values()]
+            found.append((machines, _sent(simulated)))
+        runs.append(found)
+        events.append(simulated.events)
+        monkeypatch.setattr(rounds, "skip_rounds", lambda _world, _until: False)
+        monkeypatch.setattr(world, "hand_over", lambda *_message: False)
+    for skipped, stepped in zip(*runs, strict=True):
+        assert skipped == stepped
+    assert 2 * events[0] < events[1]
