@@ -41,6 +41,9 @@ def run() -> None:
     # Modules, classes and tables are made once and stay: looking through them for garbage while they are made, and
     # once more at the end, is a tenth of a short command's time.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    from kafkactl.commands.framework.click_import import import_click
+
+    import_click()
     from kafkactl.commands.main import main
 
     exit_code = main(arguments)

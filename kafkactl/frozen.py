@@ -1,8 +1,8 @@
 """Frozen values that cost nothing to declare: `@frozen`, a dataclass with slots.
 
 `@dataclass(frozen=True, slots=True)` writes and compiles six methods for every class while its module is imported:
-0.4 ms a class, and a command declares sixty of which it uses half. Here all classes share their methods but
-`__init__`, which is compiled when the first value of a class is made, and is then what dataclasses would have made.
+0.4 ms a class, and a command declares sixty of which it uses half. Here all classes share their methods, `__init__`
+among them until a class has some values: one of its own, as dataclasses would have made it, takes 0.08 ms to compile.
 To everything else such a class is a dataclass: `fields`, `replace`, `asdict`, `match`, the same repr, equality, hash.
 
 Not offered: inheritance between such classes, `InitVar`, `KW_ONLY`, and of `field` anything but `default`,
@@ -16,6 +16,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, dataclass_transform, overload
 
+_VALUES_BEFORE_COMPILING = 12
 Class = TypeVar("Class", bound=type[Any])
 Value = TypeVar("Value")
 
@@ -52,7 +53,7 @@ def changed(value: Value, /, **changes: Any) -> Value:
 class _Shape:
     """What a class declares; `key` gives the values of all fields as a tuple."""
 
-    __slots__ = ("defaults", "key", "kinds", "kw_only", "twin")
+    __slots__ = ("defaults", "key", "kinds", "kw_only", "made", "twin")
 
     def __init__(self, kinds: Mapping[str, Any], defaults: Mapping[str, Any], kw_only: bool) -> None:
         self.kinds = kinds
@@ -61,6 +62,7 @@ class _Shape:
         names = tuple(kinds)
         # Of one name the getter would give the bare value.
         self.key = operator.attrgetter(*(names * 2 if len(names) == 1 else names)) if names else lambda _: ()
+        self.made = 0
         self.twin: Any = None
 
 
@@ -94,10 +96,37 @@ def _refuse(cls: Any, defaults: Mapping[str, Any]) -> None:
 # --- the methods that all classes share --------------------------------------------------------------------------
 
 
-def _first_init(self: Any, *args: Any, **kwargs: Any) -> None:
+def _shared_init(self: Any, *args: Any, **kwargs: Any) -> None:
+    """Fill the first values of a class by the names of its fields. What is odd goes to the class's own `__init__`."""
     cls = type(self)
-    cls.__init__ = _compiled_init(cls)
-    cls.__init__(self, *args, **kwargs)
+    shape = cls._shape_
+    shape.made += 1
+    values = None if args or shape.made > _VALUES_BEFORE_COMPILING else _values(shape, kwargs)
+    if values is None:
+        cls.__init__ = _compiled_init(cls)
+        cls.__init__(self, *args, **kwargs)
+        return
+    for name, value in values.items():
+        object.__setattr__(self, name, value)
+    if hasattr(cls, "__post_init__"):
+        self.__post_init__()
+
+
+def _values(shape: _Shape, given: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The value of each field; None where one has none, or a name is none of a field."""
+    values, used = {}, 0
+    for name in shape.kinds:
+        if name in given:
+            value, used = given[name], used + 1
+        else:
+            value = shape.defaults.get(name, dataclasses.MISSING)
+            if isinstance(value, dataclasses.Field):
+                make, value = value.default_factory, value.default
+                value = value if make is dataclasses.MISSING else make()
+            if value is dataclasses.MISSING:
+                return None
+        values[name] = value
+    return values if used == len(given) else None
 
 
 def _repr(self: Any) -> str:
@@ -153,13 +182,15 @@ class _OfTwin:
     def __get__(self, instance: Any, owner: Any) -> Any:
         shape = owner._shape_
         if shape.twin is None:
-            body = {"__annotations__": shape.kinds, "__module__": owner.__module__, "__doc__": "", **shape.defaults}
+            # Without a docstring dataclasses would import `inspect` to write one.
+            named = {"__module__": owner.__module__, "__doc__": owner.__name__}
+            body = {"__annotations__": shape.kinds, **named, **shape.defaults}
             shape.twin = dataclasses.dataclass(frozen=True, kw_only=shape.kw_only)(type(owner.__name__, (), body))
         return getattr(shape.twin, self.name)
 
 
 _METHODS: Mapping[str, Any] = {
-    "__init__": _first_init,
+    "__init__": _shared_init,
     "__repr__": _repr,
     "__eq__": _eq,
     "__hash__": _hash,

@@ -8,6 +8,7 @@ characters of no width make two names look alike. `visible` is for people, `json
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from enum import Enum
@@ -22,10 +23,19 @@ _UNSAFE_RANGES: Final = (
     "\ud800-\udfff"  # halves of a pair, and bytes of a file name that are not text (PEP 383)
     "\ufff9-\ufffb\U000e0000-\U000e0fff"  # annotations, tags
 )
-_UNSAFE: Final = re.compile(f"[{_UNSAFE_RANGES}]")
-_UNSAFE_BUT_LINE_ENDS: Final = re.compile(f"(?!\n)[{_UNSAFE_RANGES}]")
 _NAMED: Final = {"\n": "\\n", "\t": "\\t"}
 _FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF
+
+
+# Compiling both takes a millisecond, and what is usually shown needs neither.
+@functools.cache
+def _unsafe() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSAFE_RANGES}]")
+
+
+@functools.cache
+def _unsafe_but_line_ends() -> re.Pattern[str]:
+    return re.compile(f"(?!\n)[{_UNSAFE_RANGES}]")
 
 
 def visible(text: str) -> str:
@@ -33,24 +43,26 @@ def visible(text: str) -> str:
 
     A byte that is not text (PEP 383) is written as that byte.
     """
-    return text if text.isprintable() else _UNSAFE.sub(_written_out, text)
+    return text if text.isprintable() else _unsafe().sub(_written_out, text)
 
 
 def visible_lines(text: str) -> str:
     """The same for a text whose line ends are ours."""
-    return _UNSAFE_BUT_LINE_ENDS.sub(_written_out, text)
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return _unsafe_but_line_ends().sub(_written_out, text)
 
 
 def escaped(text: str) -> str:
     """JSON with those characters as escapes."""
     if text.isascii() and "\x7f" not in text:
         return text  # JSON has escaped C0 itself; line ends and blanks between the values are ours
-    return _UNSAFE_BUT_LINE_ENDS.sub(_in_json, text)
+    return _unsafe_but_line_ends().sub(_in_json, text)
 
 
 def escaped_yaml(text: str) -> str:
     """YAML in which every text with such a character is in double quotes, with those characters as escapes."""
-    return _UNSAFE_BUT_LINE_ENDS.sub(_in_yaml, text)
+    return _unsafe_but_line_ends().sub(_in_yaml, text)
 
 
 def json_text(value: Any, *, indent: int | None = None, compact: bool = False, ascii_only: bool = False) -> str:
@@ -63,7 +75,7 @@ def json_text(value: Any, *, indent: int | None = None, compact: bool = False, a
 
 def is_unsafe(text: str) -> bool:
     """Whether a character is in the text that has to be written out."""
-    return not text.isprintable() and _UNSAFE.search(text) is not None
+    return not text.isprintable() and _unsafe().search(text) is not None
 
 
 def _written_out(found: re.Match[str]) -> str:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit
 
 from kafkactl.findings import Finding, each_once, warning
 from kafkactl.protocol.text.client_properties import client_keys
@@ -54,6 +52,8 @@ def inventory_exposure(inventory: Inventory) -> tuple[Finding, ...]:
 
     Settings that cannot be read are left out: they are reported when they are opened.
     """
+    from pathlib import Path
+
     from kafkactl.adapters.files.input_files import InputKind, read_input
     from kafkactl.adapters.kafka.client_config import load_client_config
     from kafkactl.errors import KafkactlError
@@ -149,6 +149,8 @@ def _group_name(number: int) -> str:
 
 def writable_by_others(path: str, what: str) -> Iterator[Finding]:
     """A file that is trusted, and that every user of this machine may change, or replace."""
+    from pathlib import Path  # a client without files need not wait for it
+
     folder = str(Path(path).absolute().parent)
     state, its_folder = _state(path), _state(folder)
     if state is None or its_folder is None:
@@ -208,6 +210,8 @@ def _authorization_server(config: ClientConfig) -> Iterator[Finding]:
     url = str(config.properties.get(_URL) or "")
     if not config.protocol.has_sasl or config.properties.get("sasl.mechanism") != "OAUTHBEARER" or not url:
         return
+    from urllib.parse import unquote, urlsplit
+
     try:
         parts = urlsplit(url)
         host = parts.hostname
@@ -254,6 +258,7 @@ def _entry(config: ClientConfig) -> JaasEntry | None:
 
 def _proxy(host: str) -> str | None:
     """The proxy of the environment for plain http, without a login that its address may hold."""
+    from urllib.parse import urlsplit
     from urllib.request import getproxies, proxy_bypass
 
     given = getproxies().get("http")

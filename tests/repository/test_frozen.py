@@ -12,7 +12,17 @@ from typing import ClassVar
 
 import pytest
 
+from kafkactl import frozen as frozen_module
 from kafkactl.frozen import changed, frozen
+
+
+@pytest.fixture(autouse=True, params=[0, frozen_module._VALUES_BEFORE_COMPILING])
+def _either_init(request, monkeypatch):
+    """The `__init__` that all classes share, and the one that a class has once it has had so many values."""
+    monkeypatch.setattr(frozen_module, "_VALUES_BEFORE_COMPILING", request.param)
+    for declared in (Ours, Version, Only):
+        declared.__init__ = frozen_module._shared_init
+        declared._shape_.made = 0
 
 
 def _declare(decorator, **flags):
@@ -89,7 +99,7 @@ def test_fields_replace_and_signature_are_those_of_a_dataclass():
     ]
     assert dataclasses.is_dataclass(Ours)
     assert dataclasses.replace(Ours(id=1, password="x"), id=2) == Ours(id=2, password="x")
-    Ours(id=1)
+    _ = [Ours(id=1) for _ in range(frozen_module._VALUES_BEFORE_COMPILING + 1)]
     assert list(inspect.signature(Ours).parameters) == list(inspect.signature(Theirs).parameters)
     assert pprint.pformat(Version(1, 2)) == "Version(major=1, minor=2)"
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from kafkactl.adapters.files.input_files import InputKind, open_regular, read_open
@@ -46,7 +45,7 @@ class Context:
         return {name: value for name in CONTEXT_KEYS if (value := getattr(self, name)) is not None}
 
 
-CONTEXT_KEYS = tuple(field.name for field in fields(Context))
+CONTEXT_KEYS = tuple(Context.__annotations__)
 
 
 @frozen

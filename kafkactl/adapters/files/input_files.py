@@ -14,9 +14,12 @@ import errno
 import os
 import stat
 from enum import Enum
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafkactl.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _KIB, _MIB = 1024, 1024 * 1024
 _READ_BYTES = _MIB

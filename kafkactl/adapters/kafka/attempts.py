@@ -57,9 +57,12 @@ def one_after_another(
     raise _worst(failures)
 
 
-def all_at_once(addresses: Sequence[Address], ask: Ask[T], deadline: Deadline) -> dict[Address, T | KafkactlError]:
+def all_at_once(
+    addresses: Sequence[Address], ask: Ask[T], deadline: Deadline, *, meanwhile: Callable[[], object] | None = None
+) -> dict[Address, T | KafkactlError]:
     """Every node's answer, or error, in the order of `addresses`; one thread per node.
 
+    `meanwhile` is called once all are asked: what the caller has to do anyhow costs no time then.
     A thread that is stuck in a call without a deadline (resolving a name) is left running; its node has timed out.
     """
     found: dict[Address, T | KafkactlError] = {}
@@ -77,6 +80,8 @@ def all_at_once(addresses: Sequence[Address], ask: Ask[T], deadline: Deadline) -
     threads = [threading.Thread(target=work, args=(address,), daemon=True) for address in distinct]
     for thread in threads:
         thread.start()
+    if meanwhile is not None:
+        meanwhile()
     for thread in threads:
         thread.join((deadline.left_ms + _GRACE_MS) / 1000)
     if bugs:

@@ -16,7 +16,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from kafkactl.adapters.files.clock import SystemClock
@@ -37,7 +37,7 @@ from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.protocol.framing import Response
 from kafkactl.schema.definitions import message
@@ -111,7 +111,7 @@ class Client:
         """
         limits = self._limits
         if timeout_ms is not None:
-            limits = replace(
+            limits = changed(
                 limits,
                 timeout_ms=min(timeout_ms, limits.timeout_ms),
                 request_timeout_ms=min(timeout_ms, limits.request_timeout_ms),
@@ -173,9 +173,14 @@ class Client:
                 id="bootstrap-of-several-clusters",
             )
 
-    def versions(self, addresses: Sequence[Address]) -> dict[Address, NodeVersions | KafkactlError]:
-        """What each of these nodes says of itself now, features and finalized levels included, asked at once."""
-        return all_at_once(addresses, self._fresh_versions, self._deadline())
+    def versions(
+        self, addresses: Sequence[Address], *, meanwhile: Callable[[], object] | None = None
+    ) -> dict[Address, NodeVersions | KafkactlError]:
+        """What each of these nodes says of itself now, features and finalized levels included, asked at once.
+
+        `meanwhile` is called while they are waited for.
+        """
+        return all_at_once(addresses, self._fresh_versions, self._deadline(), meanwhile=meanwhile)
 
     def find_leader(self) -> Address:
         """The address of the controller that leads the quorum now, found by asking controllers for the quorum.
@@ -196,6 +201,16 @@ class Client:
     def open_connection(self, address: Address, deadline: Deadline | None = None) -> Connection:
         """A connection of the caller's own, to watch while others wait. Raises UnreachableError."""
         return connect(address, self._access, self._request(deadline or self._deadline()))
+
+    @contextlib.contextmanager
+    def kept_connection(self, address: Address, deadline: Deadline) -> Iterator[Connection]:
+        """The connection that this client keeps to a node, for the caller alone meanwhile; opened where there is none.
+
+        What the node said of itself may be as old as the client. Raises UnreachableError.
+        """
+        line = self._line(address)
+        with line.lock:
+            yield self._connected(line, address, deadline)
 
     # --- asking ---
 

@@ -10,7 +10,6 @@ answered mean different things for the process.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
@@ -20,8 +19,10 @@ from kafkactl.adapters.kafka.quorum_visit import ROLES, Visit, visit_node
 from kafkactl.adapters.net.transport import Address, connect
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import KafkactlError
+from kafkactl.features.catalog.releases import known_releases
 from kafkactl.features.cluster.state import NodeSeen, Role, Silence
 from kafkactl.findings import Finding, warning
+from kafkactl.frozen import changed
 
 _LISTENERS = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
 # How a node that runs no more, or hangs, looks from outside. A connection that is closed may be a listener that
@@ -32,17 +33,18 @@ Visits = Mapping[Address, Visit]
 
 
 def ask_nodes(
-    client: Client, found: Sequence[Seat], *, cluster_id: str | None, patience_ms: float
+    client: Client, found: Sequence[Seat], *, cluster_id: str | None, patience_ms: float, again: bool = True
 ) -> tuple[tuple[NodeSeen, ...], tuple[Finding, ...]]:
     """What each node shows at the first of its addresses where it answers, and what there is to say of the others.
 
-    All are asked at once; one that hangs costs `patience_ms`. `cluster_id` None: it is not compared. Raises nothing.
+    All are asked at once; one that hangs costs `patience_ms`. `cluster_id` None: it is not compared. With `again`
+    also those that `client` has asked before say now what they support, on new connections. Raises nothing.
     """
     expected: dict[Address, int] = {}
     for seat in found:
         for address in seat.addresses:
             expected.setdefault(address, seat.id)
-    visits = _visits(client, expected, patience_ms)
+    visits = _visits(client, expected, patience_ms, again=again)
     stuck = [at for at, visit in visits.items() if visit.error is not None and visit.error.id == "connection-timed-out"]
     taken = _takes_connections(client, [at for at in stuck if visits[at].versions is None])
     nodes: list[NodeSeen] = []
@@ -54,14 +56,18 @@ def ask_nodes(
     return tuple(nodes), tuple(findings)
 
 
-def _visits(client: Client, expected: Mapping[Address, int], patience_ms: float) -> Visits:
+def _visits(client: Client, expected: Mapping[Address, int], patience_ms: float, *, again: bool) -> Visits:
+    connected = client.open_connection if again else client.kept_connection
+
     def ask(address: Address, deadline: Deadline) -> Visit:
-        with client.open_connection(address, deadline) as connection:
+        with connected(address, deadline) as connection:
             return visit_node(
                 connection, expected_id=expected[address], identify=True, ask_quorum=False, deadline=deadline
             )
 
-    found = all_at_once(list(expected), ask, Deadline.after(patience_ms, client.clock))
+    # The releases are needed by all who judge levels.
+    deadline = Deadline.after(patience_ms, client.clock)
+    found = all_at_once(list(expected), ask, deadline, meanwhile=known_releases)
     return {
         address: result
         if isinstance(result, Visit)
@@ -91,15 +97,15 @@ def _node(
     own = next((visit for visit in answering if _stranger(visit, seat, cluster_id) is None), None)
     if own is not None:
         named = own.node_id == seat.id
-        return replace(
+        return changed(
             node, answers=True, versions=own.versions, named_itself=named, roles=_roles(own) if named else None
         ), None
     if answering:
         finding = _elsewhere(node, answering[0], _stranger(answering[0], seat, cluster_id) or "")
-        return replace(node, answers=False, silence=Silence.ELSEWHERE), finding
+        return changed(node, answers=False, silence=Silence.ELSEWHERE), finding
     errors = [visit.error for visit in seen if visit.error is not None and visit.versions is None]
     if errors and all(error.id in _SILENT for error in errors) and len(errors) == len(seen):
-        return replace(node, answers=False, silence=_silence(seat.addresses, errors, taken)), None
+        return changed(node, answers=False, silence=_silence(seat.addresses, errors, taken)), None
     return node, _not_asked(node, seat, [error for error in errors if error.id not in _SILENT])
 
 

@@ -8,7 +8,6 @@ takes `patience_ms` and delays no other. Nothing here changes anything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from kafkactl._version import __version__
 from kafkactl.adapters.kafka.client import Client
@@ -22,7 +21,7 @@ from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.features.cluster.state import FeatureState, NodeSeen, QuorumNode, Role
 from kafkactl.findings import Finding, warning
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.protocol.api_versions import NodeVersions, request_body
@@ -117,7 +116,9 @@ class _FeatureObserver:
 
     def state(self, found: Sequence[Seat], *, cluster_id: str | None) -> FeatureState:
         """The value of what was heard, after asking every node for its levels and, last, watching who follows."""
-        nodes, findings = ask_nodes(self._client, found, cluster_id=cluster_id, patience_ms=self._patience_ms)
+        nodes, findings = ask_nodes(
+            self._client, found, cluster_id=cluster_id, patience_ms=self._patience_ms, again=self._watches
+        )
         self.findings += findings
         watched = self._watched(nodes, cluster_id)
         active = self._active(found)
@@ -138,7 +139,7 @@ class _FeatureObserver:
         )
         if watched is None:
             return state
-        return replace(
+        return changed(
             state,
             voters=watched.voters,
             observers=watched.observers,
@@ -180,12 +181,17 @@ class _FeatureObserver:
 
     def _check_any_node_answers(self) -> None:
         """Raise UnreachableError if no node named at the start answers, or if one is of the other kind."""
-        answers = self._client.versions(self._client.bootstrap)
+        answers = self._client.versions(self._client.bootstrap, meanwhile=self._get_ready)
         for address, answer in answers.items():
             if isinstance(answer, NodeVersions):
                 check_role(address, answer, self._client.role)
         if not any(isinstance(answer, NodeVersions) for answer in answers.values()):
             self._client.ask_any("ApiVersions", request_body(__version__))  # once more, with patience
+
+    def _get_ready(self) -> None:
+        """Load what reads the log, which only brokers can make unnecessary."""
+        if self._client.role is Listener.CONTROLLER:
+            pass
 
     def _check_can_learn(self, no_leader: UnreachableError | None) -> None:
         """Raise UnreachableError where neither the quorum, nor the cluster, nor the log names a single node."""
@@ -200,7 +206,7 @@ class _FeatureObserver:
         try:
             if no_leader is not None and no_leader.id not in _LEADER_MAY_BE_THERE:
                 raise no_leader
-            self.registrations = fetch_registrations(self._client)
+            self.registrations = fetch_registrations(self._client, self.quorum)
         except (UnreachableError, DecodeError) as error:
             self.log_error = error.message
             self._errors += [error] if isinstance(error, UnreachableError) else []

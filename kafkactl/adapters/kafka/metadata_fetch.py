@@ -28,6 +28,7 @@ from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_TOPIC
+from kafkactl.quorum.observation import QuorumAnswer
 from kafkactl.schema.error_codes import error_code
 from kafkactl.values import METADATA_TOPIC_ID
 
@@ -109,6 +110,7 @@ def iterate_metadata_log(
     up_to: int | None = None,
     whole: bool = False,
     cluster_id: str | None = None,
+    quorum: QuorumAnswer | None = None,
 ) -> Iterator[FetchedSnapshot | FetchedPiece]:
     """The committed log from an offset on (default: its start), up to the high watermark, or to `up_to` if it is lower.
 
@@ -119,15 +121,16 @@ def iterate_metadata_log(
     With `whole` the snapshot is followed by all that the leader's log still has, and not by what stands behind it
     only. Offset 0 (LeaderChange) is not to be had from a leader with a snapshot (3.7 on): the log then begins at 1.
 
-    A controller of another cluster than `cluster_id` refuses (KIP-595); None: whichever answers is read.
+    A controller of another cluster than `cluster_id` refuses (KIP-595); None: whichever answers is read. `quorum` is
+    what the leader said just now: the log is read up to its high watermark, and the leader is not asked again.
 
     Raises UnreachableError: `not-authorised` (CLUSTER_ACTION is needed), `controllers-not-known`,
     `no-active-controller`, `high-watermark-unknown`, `metadata-log-not-given`, `invalid-fetch-response`,
     `snapshot-too-large`, `metadata-log-too-large`, or why a node could not be reached; and FailedError
     `fetched-log-not-written`.
     """
-    with _controllers(client) as controllers:
-        yield from _LogWalk(controllers, cluster_id).parts(from_offset, up_to, whole=whole)
+    with _controllers(client, quorum) as controllers:
+        yield from _LogWalk(controllers, cluster_id, quorum).parts(from_offset, up_to, whole=whole)
 
 
 def fetch_snapshot(client: Client, snapshot_id: SnapshotId, *, leader_epoch: int) -> FetchedSnapshot | None:
@@ -163,18 +166,21 @@ class _MovedError(UnreachableError):
 class _LogWalk:
     """One walk through the log: who leads, up to where, and what must come next."""
 
-    def __init__(self, controllers: Client, cluster_id: str | None = None) -> None:
+    def __init__(self, controllers: Client, cluster_id: str | None = None, quorum: QuorumAnswer | None = None) -> None:
         self._controllers, self._cluster_id = controllers, cluster_id
         self._patience = Deadline.after(_PATIENCE_MS, controllers.clock)
         self.leader_id = self.epoch = self.end = -1
+        if quorum is not None and quorum.high_watermark >= 0:
+            self.leader_id, self.epoch, self.end = quorum.leader_id, quorum.leader_epoch, quorum.high_watermark
         self._log_start = 0
         self._fetched_bytes = 0
 
     def parts(
         self, from_offset: int | None, up_to: int | None, *, whole: bool = False
     ) -> Iterator[FetchedSnapshot | FetchedPiece]:
-        self._meet_leader()
-        self.end = self._high_watermark()
+        if self.end < 0:
+            self._meet_leader()
+            self.end = self._high_watermark()
         end = self.end if up_to is None else min(self.end, up_to)
         # The leader's own epoch is right at any offset: it asks only whether that epoch reaches as far.
         batches = SoundBatches(from_offset or 0, last_epoch=None if from_offset else 0)
@@ -266,8 +272,8 @@ class _LogWalk:
 
 
 @contextmanager
-def _controllers(client: Client) -> Iterator[Client]:
-    controllers = controllers_of(client)
+def _controllers(client: Client, quorum: QuorumAnswer | None = None) -> Iterator[Client]:
+    controllers = controllers_of(client, quorum)
     try:
         yield controllers
     finally:

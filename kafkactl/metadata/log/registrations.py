@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, Final
 
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.voters import Voter, voters_of
 from kafkactl.protocol.codec import Message
@@ -157,7 +157,7 @@ class RegistrationLog:
 
     def _patch(self, broker_id: int, **changes: Any) -> None:
         if broker_id in self._brokers:
-            self._brokers[broker_id] = replace(self._brokers[broker_id], **changes)
+            self._brokers[broker_id] = changed(self._brokers[broker_id], **changes)
 
     def _register_controller(self, data: Message) -> None:
         self._controllers[data["ControllerId"]] = ControllerRegistration(

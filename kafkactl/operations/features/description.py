@@ -5,7 +5,6 @@ Apart from the changes of levels, because a command that only describes starts t
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafkactl.adapters.kafka.feature_silence import silent_nodes
@@ -16,7 +15,7 @@ from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.features.cluster.describe import DescriptionDict, describe_features, description, kafka_lines
 from kafkactl.features.cluster.state import FeatureState
 from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.operations.nodes.patience import NO_LIMIT, patience_ms
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _of_node(state: FeatureState, node_id: int) -> FeatureState:
     if answering:
         node = answering[0]
         assert node.versions is not None
-        return replace(
+        return changed(
             state,
             nodes=(node,),
             registrations=None,

@@ -9,7 +9,10 @@ from kafkactl.adapters.kafka.fetched_batches import FetchedPiece
 from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations, read_batches
 from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot
 from kafkactl.errors import DecodeError
+from kafkactl.metadata.log.frame import encode_record
 from kafkactl.metadata.log.registrations import RegistrationLog
+from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.schema.definitions import message
 from tests.metadata.goldens import golden
 
 SEGMENT = golden("segment-4.4.0-standalone.log.bin")
@@ -25,11 +28,25 @@ def test_a_log_of_a_real_node():
     assert found.levels["metadata.version"] >= 30
 
 
+def test_what_an_idle_cluster_writes_is_passed_over(monkeypatch):
+    record = encode_record(message("NoOpRecord"), 0, {})
+    idle, two = (_batch(5, [record]), _batch(7, [record, record]))
+    assert idle[-len(fetched_registrations._NO_OP) :] == fetched_registrations._NO_OP
+    read = []
+    monkeypatch.setattr(fetched_registrations, "_read_batch", lambda log, data, header: read.append(header.base_offset))
+    read_batches(RegistrationLog(), idle + two + idle + two)
+    assert read == [7, 7]
+
+
+def _batch(offset, values):
+    return encode_batch([(None, value) for value in values], base_offset=offset, timestamp_ms=1)
+
+
 @pytest.mark.parametrize("parts", [(SNAPSHOT,), (OTHER_SNAPSHOT, SNAPSHOT)])
 def test_a_snapshot_covers_everything_before_it(monkeypatch, parts):
     given = [FetchedPiece(base_offset=0, end_offset=9, data=SEGMENT)]
     given += [FetchedSnapshot(end_offset=20, epoch=1, pieces=lambda batch=batch: [batch]) for batch in parts]
-    monkeypatch.setattr(fetched_registrations, "iterate_metadata_log", lambda client: iter(given))
+    monkeypatch.setattr(fetched_registrations, "iterate_metadata_log", lambda client, quorum: iter(given))
     log = RegistrationLog()
     read_batches(log, SNAPSHOT)
     assert fetch_registrations(None) == log.registrations()

@@ -10,6 +10,7 @@ import pytest
 from kafkactl.adapters.kafka import metadata_fetch
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.controllers import describe_quorum
 from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, fetch_metadata_log, iterate_metadata_log
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.errors import UnreachableError
@@ -155,6 +156,17 @@ class TestALog:
             assert isinstance(part, metadata_fetch.FetchedPiece)
             assert (part.base_offset, part.end_offset, part.data) == (2, 6, batch(2, 3) + batch(5))
             assert list(iterate_metadata_log(client, from_offset=7)) == []
+
+    def test_a_leader_that_was_asked_just_now_is_not_asked_again(self) -> None:
+        leader = Leader([batch(0, 2), batch(2), batch(3)])
+        with leader, Client([leader.address], Role.CONTROLLER, limits=LIMITS) as client:
+            known = describe_quorum(client)
+            assert known.high_watermark == 4
+            leader.high_watermark = 2
+            before = leader.names().count("DescribeQuorum")
+            parts = list(iterate_metadata_log(client, quorum=known))
+            assert b"".join(part.data for part in parts) == batch(0, 2) + batch(2) + batch(3)
+            assert leader.names().count("DescribeQuorum") == before
 
     def test_a_change_of_office_does_not_stop_it(self) -> None:
         leader = Leader([batch(0, 1, 3), batch(1, 1, 3), batch(2, 1, 5), batch(3, 1, 5)])
