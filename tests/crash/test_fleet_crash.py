@@ -14,7 +14,7 @@ import pytest
 from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Outcome
-from kafkactl.operations.storage.fleet import Context, apply_nodes, look_at, whole_outcome
+from kafkactl.operations.storage.fleet import Context, apply_nodes, observe_nodes, whole_outcome
 from kafkactl.storage.fleet.check import ApplyRequest, check_apply
 from kafkactl.storage.fleet.plan import plan_fleet
 from kafkactl.storage.fleet.plan_file import FleetPlan
@@ -44,7 +44,7 @@ class World:
     def apply(self, files: Filesystem) -> tuple[Outcome, list[str]]:
         """As the command does: look, check, write. Gives the outcome and the ids of all findings."""
         release, request = find_release(self.plan.kafka_version), ApplyRequest()
-        here = look_at(self.plan.nodes, self.receipts, release)
+        here = observe_nodes(self.plan.nodes, self.receipts, release)
         checked = check_apply(self.plan, here, request, release)
         if any(node.outcome is Outcome.REFUSED for node in checked):
             return Outcome.REFUSED, [finding.id for node in checked for finding in node.findings]
