@@ -59,9 +59,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class Shares(LoadScopeScheduling):
-        """The largest share first, which is the live one."""
+        """The live share first, which takes longest, then the share of most tests."""
 
         def _split_scope(self, nodeid: str) -> str:
             return share_of(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            if "live" in self.workqueue:
+                self.workqueue.move_to_end("live", last=False)
+            super()._assign_work_unit(node)
 
     return Shares(config, log)
