@@ -134,7 +134,9 @@ def _reassign(quorum: Quorum, event: str, delay_s: float) -> Row:
     return _row(quorum, event, gone, delay_s, command, "reassign --target (without the other follower)")
 
 
-@pytest.mark.parametrize("release", ["3.9.2", SHARED, pytest.param("4.4.0", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    "release", [SHARED, *(pytest.param(release, marks=pytest.mark.campaign) for release in ("3.9.2", "4.4.0"))]
+)
 def test_a_healthy_voter_is_not_removed_while_another_was_just_killed(
     release: str, cluster_of: ClusterOf, new_cluster: ClusterOf, tmp_path: Path
 ) -> None:
