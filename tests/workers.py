@@ -1,8 +1,9 @@
 """How `make test` is divided between two workers: one runs all tests with live nodes, the other runs the rest.
 
 Live tests wait more than they compute, and two clusters at once would delay each other; tests without nodes compute all
-the time. So the two halves share a machine of two cores well (decision 16). A file is never divided, because its tests
-share fixtures.
+the time. So the two halves share a machine of two cores well (decision 16). Files whose tests have one node, which no
+election disturbs, come last, and go to the other worker as well when it has nothing else to do. A file is never
+divided, because its tests share fixtures.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ OF_THE_TREE = "tests/repository/"
 # Tests of the lab that ask Kafka's classes, and start no node: they compute, so they go with the other tests.
 WITHOUT_NODES = frozenset(
     {
+        "tests/lab/itself/test_cache.py",
         "tests/lab/client/test_client_keys.py",
         "tests/lab/metadata/test_codec_oracle.py",
         "tests/lab/metadata/test_definitions.py",
@@ -26,21 +28,34 @@ WITHOUT_NODES = frozenset(
         "tests/lab/metadata/test_image_oracle.py",
         "tests/lab/storage/test_info_differential.py",
         "tests/lab/storage/test_inputs.py",
-        "tests/lab/itself/test_cache.py",
-        "tests/lab/itself/test_maven.py",
-        "tests/lab/itself/test_storage_tool.py",
-        "tests/lab/features/test_levels_and_tool.py",
         "tests/lab/judge/test_judge.py",
+        "tests/lab/tiered/test_judge.py",
+        "tests/lab/features/test_levels_and_tool.py",
         "tests/lab/dryrun/test_loader_oracle.py",
         "tests/lab/metadata/test_log_dump_equality.py",
+        "tests/lab/itself/test_maven.py",
         "tests/lab/storage/test_node_config.py",
         "tests/lab/dryrun/test_partition_changes.py",
         "tests/lab/dryrun/test_poisoned_folder.py",
+        "tests/lab/itself/test_pool.py",
+        "tests/lab/itself/test_ports.py",
         "tests/lab/metadata/test_quorum_state_oracle.py",
         "tests/lab/features/test_record_types.py",
         "tests/lab/features/test_release_rules.py",
         "tests/lab/client/test_secret_configs.py",
+        "tests/lab/itself/test_storage_tool.py",
         "tests/lab/client/test_tokens.py",
+    }
+)
+# One node at a time, and deadlines that tell an answer from a hang: another cluster on the machine does no harm.
+ONE_NODE = frozenset(
+    {
+        "tests/lab/client/test_kerberos.py",
+        "tests/lab/client/test_secured_client.py",
+        "tests/lab/metadata/test_image_boot.py",
+        "tests/lab/metadata/test_log_damage.py",
+        "tests/lab/storage/test_boot.py",
+        "tests/lab/storage/test_verify_starts.py",
     }
 )
 
@@ -50,7 +65,7 @@ def share_of(nodeid: str) -> str:
     file = nodeid.partition("::")[0]
     if file.startswith(OF_THE_TREE):
         return OF_THE_TREE
-    return "live" if file.startswith(LIVE) and file not in WITHOUT_NODES else file
+    return "live" if file.startswith(LIVE) and file not in WITHOUT_NODES | ONE_NODE else file
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -59,14 +74,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class Shares(LoadScopeScheduling):
-        """The live share first, which takes longest, then the share of most tests."""
+        """The live share first, which takes longest, then the share of most tests.
+
+        The worker of the live share then has the files of one node, and others have them where nothing else is left.
+        """
 
         def _split_scope(self, nodeid: str) -> str:
             return share_of(nodeid)
 
         def _assign_work_unit(self, node: Any) -> None:
-            if "live" in self.workqueue:
-                self.workqueue.move_to_end("live", last=False)
+            queue = self.workqueue
+            if "live" in queue:
+                queue.move_to_end("live", last=False)
+            else:
+                for file in ONE_NODE & set(queue):
+                    queue.move_to_end(file, last="live" not in self.assigned_work.get(node, ()))
             super()._assign_work_unit(node)
 
     return Shares(config, log)

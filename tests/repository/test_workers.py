@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.repository.tree import ROOT
-from tests.workers import WITHOUT_NODES, pytest_xdist_make_scheduler, share_of
+from tests.workers import ONE_NODE, WITHOUT_NODES, pytest_xdist_make_scheduler, share_of
 
 _NODES = re.compile(r"\b(KafkaNode|new_cluster|lab\.cluster|ZooKeeperServer|migration_cluster)\b")
 
@@ -16,7 +16,14 @@ def test_every_file_with_live_nodes_is_the_live_workers():
     tests = [path for path in (ROOT / "tests").rglob("test_*.py") if "tests/repository" not in path.as_posix()]
     files = [path.relative_to(ROOT).as_posix() for path in tests if _NODES.search(path.read_text(encoding="utf-8"))]
     assert len(files) >= 25
-    assert {share_of(f"{file}::test_it") for file in files} == {"live"}
+    assert {share_of(f"{file}::test_it") for file in files} - ONE_NODE == {"live"}
+
+
+def test_files_of_one_node_start_no_cluster():
+    for file in ONE_NODE:
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert share_of(f"{file}::test_it") == file
+        assert not re.search("new_cluster|cluster_of|KafkaCluster|MigrationCluster", text), file
 
 
 def test_no_file_that_starts_nodes_is_among_those_without():
@@ -45,12 +52,12 @@ class Worker:
     def send_runtest_some(self, places: list[int]) -> None:
         self.given.extend(places)
 
+    def shutdown(self) -> None:
+        """There is nothing to end."""
 
-def test_live_tests_begin_first_though_other_files_have_more():
-    many = [f"tests/schema/test_build.py::test_it[{number}]" for number in range(9)]
-    live = [f"tests/lab/quorum/test_{name}.py::test_it" for name in ("changes", "killed", "nodes")]
-    others = [f"tests/tiered/test_{name}.py::test_it[{number}]" for name in ("plain", "logs") for number in range(4)]
-    tests = [*many, *others, *live]
+
+def scheduled(tests: list[str]) -> tuple[Any, list[Worker]]:
+    """Two workers with what each begins with."""
     config: Any = SimpleNamespace(option=SimpleNamespace(loadscopereorder=True), getvalue=lambda name: ["2*popen"])
     scheduler = pytest_xdist_make_scheduler(config, SimpleNamespace(loadscopesched=lambda *said: None))
     workers = [Worker(), Worker()]
@@ -58,4 +65,29 @@ def test_live_tests_begin_first_though_other_files_have_more():
         scheduler.add_node(worker)
         scheduler.add_node_collection(worker, tests)
     scheduler.schedule()
-    assert [[tests[place] for place in worker.given] for worker in workers] == [live, many]
+    return scheduler, workers
+
+
+MANY = [f"tests/schema/test_build.py::test_it[{number}]" for number in range(9)]
+LIVE = [f"tests/lab/quorum/test_{name}.py::test_it" for name in ("changes", "killed", "nodes")]
+OTHERS = [f"tests/tiered/test_{name}.py::test_it[{number}]" for name in ("plain", "logs") for number in range(4)]
+BOOTS = [f"tests/lab/storage/test_boot.py::test_it[{number}]" for number in range(12)]
+
+
+def test_live_tests_begin_first_though_other_files_have_more():
+    tests = [*MANY, *OTHERS, *BOOTS, *LIVE]
+    _, workers = scheduled(tests)
+    assert [[tests[place] for place in worker.given] for worker in workers] == [LIVE, MANY]
+
+
+def test_files_of_one_node_follow_the_live_tests_and_are_the_last_of_others():
+    tests = [*MANY, *OTHERS, *BOOTS, *LIVE]
+    scheduler, workers = scheduled(tests)
+    for test in LIVE:
+        scheduler.mark_test_complete(workers[0], tests.index(test))
+    assert [tests[place] for place in workers[0].given] == [*LIVE, *BOOTS]
+
+    scheduler, workers = scheduled(tests)
+    for test in (*MANY, *OTHERS):
+        scheduler.mark_test_complete(workers[1], tests.index(test))
+    assert [tests[place] for place in workers[1].given] == [*MANY, *OTHERS, *BOOTS]
