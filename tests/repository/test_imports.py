@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.repository.tree import (
     PURE_PACKAGES,
     ROOT,
@@ -35,6 +37,7 @@ def _plan() -> configparser.ConfigParser:
     return plan
 
 
+@pytest.mark.slow  # `make check` runs lint-imports
 def test_no_import_breaks_the_plan():
     tool = Path(sys.executable).with_name("lint-imports")
     run = subprocess.run(
