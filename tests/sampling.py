@@ -1,4 +1,4 @@
-"""Long lists of cases: `make check` runs some of them, `make test` all.
+"""Long lists of cases: `make check` runs some of them, `make test` all, or `make lab` where they take long.
 
 @pytest.mark.parametrize("cut", one_in(5, CUTS))
 """
@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 
 
-def one_in(every: int, cases: Iterable[Any]) -> list[Any]:
-    """The cases of a parametrization: the first of each `every` stays as it is, the others are marked `many`.
+def one_in(every: int, cases: Iterable[Any], others: pytest.MarkDecorator = pytest.mark.many) -> list[Any]:
+    """The cases of a parametrization: the first of each `every` stays as it is, the others get a mark.
 
-    A tuple has the values of several arguments, as `parametrize` takes them.
+    That is `many`, or `campaign` where `make test` has a sample as well. A tuple has the values of several arguments,
+    as `parametrize` takes them.
     """
-    return [case if place % every == 0 else _one_of_many(case) for place, case in enumerate(cases)]
+    return [case if place % every == 0 else _marked(case, others) for place, case in enumerate(cases)]
 
 
-def _one_of_many(case: Any) -> Any:
+def _marked(case: Any, mark: pytest.MarkDecorator) -> Any:
     if isinstance(case, type(pytest.param())):
-        return pytest.param(*case.values, id=case.id, marks=(*case.marks, pytest.mark.many))
-    return pytest.param(*(case if type(case) is tuple else (case,)), marks=pytest.mark.many)
+        return pytest.param(*case.values, id=case.id, marks=(*case.marks, mark))
+    return pytest.param(*(case if type(case) is tuple else (case,)), marks=mark)

@@ -20,6 +20,7 @@ from kafkactl.quorum.plan import plan_reassignment
 from kafkactl.quorum.step import Action
 from kafkactl.quorum.target import Wanted
 from tests.quorum.worlds import World, key
+from tests.sampling import one_in
 
 ALL_FLAGS = Circumstances(overrides=frozenset(OVERRIDES.values()))
 PARTS = 6
@@ -83,7 +84,7 @@ CASES = [(world, target) for world in WORLDS for target in TARGETS if target <= 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", one_in(3, range(PARTS), pytest.mark.campaign))
 def test_it_refuses_exactly_what_cannot_be_reached(part):
     for world, target in CASES[part::PARTS]:
         worlds, end = _journey(world, target)
@@ -97,7 +98,7 @@ def test_it_refuses_exactly_what_cannot_be_reached(part):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", one_in(3, range(PARTS), pytest.mark.campaign))
 def test_every_refusal_of_a_wedge_shows_a_sum_that_is_true(part):
     for world, target in CASES[part::PARTS]:
         plan = _plan(world, target)
@@ -117,7 +118,7 @@ INTERRUPTED = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", one_in(3, range(PARTS), pytest.mark.campaign))
 def test_interrupted_anywhere_with_any_loss_it_continues_or_refuses(part):
     for world, target in INTERRUPTED[part::PARTS]:
         worlds, _ = _journey(world, target)
@@ -176,7 +177,7 @@ NO_FLAGS = Circumstances()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", one_in(3, range(PARTS), pytest.mark.campaign))
 def test_what_may_begin_without_a_flag_needs_none_on_the_way(part):
     for start, target in CASES[part::PARTS]:
         wanted = [Wanted(node_id=member.node_id, directory_id=member.directory_id) for member in sorted(target)]

@@ -1,12 +1,16 @@
-"""The two workers of the suite."""
+"""The workers of the suite collect the same tests, and each has its share."""
 
 from __future__ import annotations
 
+import ast
 import re
 from types import SimpleNamespace
 from typing import Any
 
-from tests.repository.tree import ROOT
+import pytest
+
+from tests.repository.tree import ROOT, nodes, python_files
+from tests.sampling import one_in
 from tests.workers import ONE_NODE, WITHOUT_NODES, pytest_xdist_make_scheduler, share_of
 
 _NODES = re.compile(r"\b(KafkaNode|new_cluster|lab\.cluster|ZooKeeperServer|migration_cluster)\b")
@@ -91,3 +95,25 @@ def test_files_of_one_node_follow_the_live_tests_and_are_the_last_of_others():
     for test in (*MANY, *OTHERS):
         scheduler.mark_test_complete(workers[1], tests.index(test))
     assert [tests[place] for place in workers[1].given] == [*MANY, *OTHERS, *BOOTS]
+
+
+def test_no_case_of_a_test_has_the_time_at_which_it_was_made():
+    """gzip writes the second into its header before Python 3.14, and workers that name cases differently run none."""
+    calls = [
+        (path.name, call)
+        for path in python_files("tests")
+        for function in nodes(path, ast.FunctionDef)
+        for decorator in function.decorator_list
+        for call in ast.walk(decorator)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "gzip.compress"
+    ]
+    assert calls
+    assert not [name for name, call in calls if "mtime" not in {keyword.arg for keyword in call.keywords}]
+
+
+def test_a_sample_leaves_the_others_to_make_test_or_make_lab():
+    named = pytest.param(7, id="seven")
+    assert one_in(3, [1, 2, (3, 4), 5]) == [
+        1, pytest.param(2, marks=pytest.mark.many), pytest.param(3, 4, marks=pytest.mark.many), 5,
+    ]  # fmt: skip
+    assert one_in(2, [1, named], pytest.mark.campaign) == [1, pytest.param(7, id="seven", marks=pytest.mark.campaign)]

@@ -8,12 +8,13 @@ from kafkactl.simulator.campaign import Asked, plan_for, play, quorum_of, shrunk
 from kafkactl.simulator.profiles import as_script
 from kafkactl.simulator.run import run_plan
 from kafkactl.simulator.script import parse_script
+from tests.sampling import one_in
 from tests.simulator.figures import Figures
 from tests.simulator.planted import BUGS, planted, search
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", one_in(3, BUGS, pytest.mark.campaign), ids=lambda bug: bug.name)
 def test_a_bug_is_found_soon(bug):
     assert search(bug, 200) is not None
 
