@@ -22,7 +22,6 @@ from tests.hypothesis_profiles import load
 from tests.secrets_scan import (
     ASKED_FOR,
     check,
-    no_process_shows_a_secret,
     no_secret_is_written,
     processes_are_listened_to,
     pytest_runtest_makereport,
@@ -32,7 +31,6 @@ from tests.workers import pytest_xdist_make_scheduler
 __all__ = [
     "Run",
     "kafkactl",
-    "no_process_shows_a_secret",
     "no_secret_is_written",
     "processes_are_listened_to",
     "pytest_runtest_makereport",

@@ -39,7 +39,7 @@ _leaks: list[str] = []
 def leaks(text: str | bytes) -> list[str]:
     """The marks that stand in a text, in whatever form."""
     data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-    return [mark for mark in MARKS if _forms(mark).search(data)]
+    return [mark for mark in MARKS if any(form in data for form in _forms(mark))] if data else []
 
 
 def check(text: str, where: str) -> None:
@@ -72,14 +72,15 @@ def _written(folder: Path) -> Iterator[Path]:
 
 
 @functools.cache
-def _forms(mark: str) -> re.Pattern[bytes]:
+def _forms(mark: str) -> tuple[bytes, ...]:
+    """What to look for; a search for each takes less than half of the time of one expression for all."""
     data = mark.encode()
     forms = [data, data.hex().encode(), data.hex().upper().encode(), "".join(f"%{byte:02X}" for byte in data).encode()]
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + data)
         # Only the characters that no neighbour has a part in.
         forms.append(encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6])
-    return re.compile(b"|".join(re.escape(form) for form in forms))
+    return tuple(forms)
 
 
 # --- hooks and fixtures; tests/conftest.py takes them ---------------------------------------------------------------
@@ -104,14 +105,6 @@ def processes_are_listened_to() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def no_process_shows_a_secret(processes_are_listened_to: None) -> Iterator[None]:
-    """Fail the test in which a process showed one."""
-    del _leaks[:]
-    yield
-    assert not _leaks, _leaks
-
-
 @pytest.fixture(scope="session", autouse=True)
 def no_secret_is_written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """At the end of the session: no plan, receipt or journal has one."""
@@ -124,10 +117,14 @@ def no_secret_is_written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test during which a password was printed or logged has failed."""
+    """A test during which a password was printed or logged, or shown by a process, has failed."""
     report = yield
     found = leaks("".join(text for _, text in report.sections))
-    if found and report.passed:
+    wrong = [f"passwords were printed or logged: {found}"] if found else []
+    if call.when == "teardown":  # a fixture for every test would take longer than most tests
+        wrong += _leaks
+        del _leaks[:]
+    if wrong and report.passed:
         report.outcome = "failed"
-        report.longrepr = f"passwords were printed or logged: {found}"
+        report.longrepr = "; ".join(wrong)
     return report

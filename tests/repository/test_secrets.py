@@ -71,14 +71,22 @@ def test_what_is_written_or_left_by_a_crash_is_searched(tmp_path: Path, name: st
     (tmp_path / name).unlink()
 
 
-def test_what_a_test_prints_is_searched(tmp_path: Path) -> None:
-    """A session of its own, whose only test prints one."""
+def test_what_a_test_prints_is_searched_and_what_its_processes_say(tmp_path: Path) -> None:
+    """A session of its own, whose only tests print one and start a process that does."""
     test = tmp_path / "test_prints.py"
-    test.write_text("def test_prints():\n    print('hunter' + '2')\n")
+    test.write_text(
+        "import subprocess\n"
+        "def test_prints():\n    print('hunter' + '2')\n"
+        "def test_starts():\n"
+        "    subprocess.run(['echo', 'kafkactl', 'hunter' + '2'], capture_output=True)\n"
+        "def test_is_innocent():\n    pass\n"
+    )
     words = [sys.executable, "-m", "pytest", "-q", "-p", "tests.secrets_scan", "-p", "no:cacheprovider", str(test)]
     run = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False)
     assert run.returncode == 1
     assert "passwords were printed or logged" in run.stdout
+    assert "a process shows passwords" in run.stdout
+    assert "test_prints.py::test_starts\n1 failed, 2 passed, 2 errors" in run.stdout  # the last test is not blamed
     del secrets_scan._leaks[:]  # that session shows what its test printed
 
 
