@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -10,8 +10,8 @@ from kafkactl.commands.main import COMMANDS
 from tests.conftest import Run
 
 
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def short_pauses() -> Iterator[None]:
     """Pause for a hundredth of the time between two rounds of requests; tests/adapters/kafka has the true times.
 
     A part of a bundle whose cluster does not answer pauses for 2.5 s, and a bundle has four of them.
@@ -21,7 +21,9 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     def wait_ms(backoff: Backoff, number: int, randomness: Callable[[], float]) -> float:
         return usual(backoff, number, randomness) / 100
 
-    monkeypatch.setattr(Backoff, "wait_ms", wait_ms)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Backoff, "wait_ms", wait_ms)
+        yield
 
 
 @pytest.fixture
