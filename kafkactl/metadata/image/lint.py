@@ -59,7 +59,7 @@ class _Flaw(NamedTuple):
 
 
 class _Found:
-    """Troubles by kind: the first ones whole, the others counted."""
+    """Flaws by kind: the first ones whole, the others counted."""
 
     def __init__(self) -> None:
         self._first: dict[str, _Flaw] = {}

@@ -31,7 +31,7 @@ STOP_AT_ONCE: Final = frozenset(
         State.STALE_CONTROLLER,
     }
 )
-"""Situations that waiting makes worse."""
+"""States that waiting makes worse."""
 
 LEVELS: Final = {"M0": 0, "M1": 0, "M2": 0, "M3": 1, "M4": 1, "M4L": 1, "M6": 2, "M7": 2, "M8": 2, "M9": 2, "M10": 3,
                  "M11": 3}  # fmt: skip
