@@ -21,15 +21,17 @@ from kafkactl.raft.profiles import PROFILES
 from kafkactl.simulator.actions import Operator, carry_out
 from kafkactl.simulator.profiles import step as statement
 from kafkactl.simulator.quorum import Quorum
-from kafkactl.simulator.script import RELEASES
+from kafkactl.simulator.script import RELEASES, Step
 from kafkactl.simulator.views import latest_voters
 from kafkactl.simulator.world import World
 from kafkactl.values import ReplicaKey
 from tests.quorum.simulated import SimulatedQuorum
 
 ALL_FLAGS = frozenset(OVERRIDES.values())
-FAULTS = ("kill", "pause", "cut")
-_ENDS = {"kill": "start", "pause": "resume", "cut": "heal"}
+# What a node suffers, as a statement, and the one that mends it. A crash loses what was not synced, and connections to
+# the host are not refused; a stop lets the process resign; who is deaf still sends, who is mute still receives.
+FAULTS = ("kill", "pause", "cut", "crash", "stop", "deaf", "mute")
+_ENDS = {"kill": "start", "crash": "start", "stop": "start", "pause": "resume"}
 POLICY = QuorumWaitPolicy(step_ms=30_000, catch_up_ms=30_000)
 _SECOND = 1_000_000
 
@@ -199,20 +201,27 @@ def _announced(case: Case, port: SimulatedQuorum) -> int:
     return min(values)
 
 
-def _statement(fault: Fault) -> object:
-    return statement("cut", fault.node, None, True) if fault.kind == "cut" else statement(fault.kind, fault.node)
+def _statement(fault: Fault) -> Step:
+    links = _links(fault)
+    return statement("cut", *links) if links else statement(fault.kind, fault.node)
 
 
-def _mending(fault: Fault) -> object:
-    return (
-        statement("heal", fault.node, None, True) if fault.kind == "cut" else statement(_ENDS[fault.kind], fault.node)
-    )
+def _mending(fault: Fault) -> Step:
+    links = _links(fault)
+    return statement("heal", *links) if links else statement(_ENDS[fault.kind], fault.node)
+
+
+def _links(fault: Fault) -> tuple[int | None, int | None, bool] | None:
+    """The links that are cut: from, to, and whether both ways; None for a fault of the process."""
+    cuts = {"cut": (fault.node, None, True), "deaf": (None, fault.node, False), "mute": (fault.node, None, False)}
+    return cuts.get(fault.kind)
 
 
 def _has_majority(port: SimulatedQuorum, fault: Fault) -> bool:
     """Whether every set of voters that a node goes by has a majority without the one that fails.
 
-    Paused and cut processes run; a set that only the failing node knows of is in force nowhere else.
+    Paused and cut processes run, as do those that hear or say nothing; a set that only the failing node knows of is in
+    force nowhere else.
     """
     alive = [machine for machine in port.world.machines.values() if machine.runs and machine.id != fault.node]
     return all(

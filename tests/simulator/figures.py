@@ -26,9 +26,10 @@ TABLES = {
     "journeys": (
         "Changes of voters with a fault in the middle",
         "`tests/quorum/test_journeys_in_simulator.py`: the change engine makes each journey on a simulated quorum,\n"
-        "and one node is killed, paused or cut off when an event is over: each event between a request and its end,\n"
-        "and as many others. Wrong is a majority that is lost and was not announced, and a goal that is not reached\n"
-        "once the fault is mended (`KAFKACTL_SIMULATED_JOURNEYS`: how many more).",
+        "and one node fails when an event is over: each event between a request and its end, and as many others.\n"
+        "It is killed, stopped or paused, its host crashes, it is cut off, hears nothing, or says nothing. Wrong is\n"
+        "a majority that is lost and was not announced, and a goal that is not reached once the fault is mended\n"
+        "(`KAFKACTL_SIMULATED_JOURNEYS`: how many more).",
         ("journey", "release", "faults", "wrong", "of"),
         2,
     ),
