@@ -63,6 +63,7 @@ bench: setup system
 	$(BIN)/python -m bench.log_dump
 	$(BIN)/python -m bench.replay
 	$(BIN)/python -m bench.replay 10000000
+	$(BIN)/python -m bench.shapes
 	$(BIN)/python -m bench.memory
 	$(BIN)/python -m bench.memory 3000000 1000000
 	$(BIN)/python -m bench.loader 1000000

@@ -152,6 +152,9 @@ class LogGenerator:
 
     def _operation(self) -> Iterator[list[bytes]]:
         missing = self.shape.partitions - self._partitions
+        if self.shape.settings_percent and self._rng.random() * 100 < self.shape.settings_percent:
+            yield self._settings()
+            return
         chance = self._rng.random()
         if missing > 0 and (chance < 0.5 or not self._topics or self._written * 3 > self.shape.records):
             yield self._create(min(missing, self._partition_count()))
@@ -274,6 +277,13 @@ class LogGenerator:
     def _small(self) -> list[bytes]:
         make = self._rng.choice([self._acl, self._remove_acl, self._credential, self._quota, self._producer_ids])
         return [make()]
+
+    def _settings(self) -> list[bytes]:
+        number, value = self._rng.randrange(1_000), str(self._offset)
+        values = [self._config(2, f"topic-{number:07d}", "retention.ms", value)]
+        for _ in range(1 + self._rng.randrange(self.shape.batch_records)):
+            values += self._small()
+        return values
 
     # --- records --------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,9 @@ class Shape:
     no_op_permille: int = 0  # of all records: a controller writes one every half second, in a batch of its own
     first_offset: int = 0
     transaction_percent: int = 10  # of the operations that are rare, which are 7 in 100
+    settings_percent: int = (
+        0  # of the operations that are configs, ACLs, SCRAM users, quotas, and blocks of producer ids
+    )
     is_diverse: bool = False  # replica lists are any ordered choice of brokers, and ISRs are in no order
 
 

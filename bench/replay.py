@@ -21,6 +21,7 @@ from bench.log_shape import Shape, described, diverse_shape, reference_shape
 from bench.log_state import expected_of
 from bench.make_metadata_log import write_log
 from bench.side_by_side import circumstances, measure, record
+from kafkactl.adapters.logs.source import PIECE_BYTES
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image
@@ -34,7 +35,6 @@ GOALS = {"columns": 8.0, "command": 12.0, "dry run": 12.0}
 GOALS_OF_TEN_MILLION = {"columns": 6.0, "command": 8.0, "dry run": 8.0}
 MIB_OF_MILLION_PARTITIONS, MIB_ON_TOP = 350, 150
 MANY = 5_000_000
-PIECE_BYTES = 6 * 1024 * 1024
 
 
 def pieces(file: Path) -> Iterator[bytes]:

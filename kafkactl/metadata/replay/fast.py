@@ -19,8 +19,8 @@ from kafkactl.errors import DecodeError
 from kafkactl.metadata.image.model import EMPTY, Image, Topic
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.metadata.log.worth import WORTH_BYTES, has_numpy
-from kafkactl.metadata.replay.batches import BatchReplaying, replay_with
+from kafkactl.metadata.log.worth import has_numpy
+from kafkactl.metadata.replay.batches import UNUSUAL_BITS, BatchReplaying, replay_with
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, Replay
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord
@@ -31,8 +31,13 @@ if TYPE_CHECKING:
     from kafkactl.metadata.replay.columns.fold import ColumnFold, Stretch
     from kafkactl.metadata.replay.columns.frame import Batches, Records
 
+WORTH_FOLDING_BYTES: Final = 2 << 20  # a piece that takes as long by the word as numpy takes to be loaded
 _FEW_RECORDS: Final = 500  # fewer are not worth to begin with columns
+_MOST_RECORDS: Final = 16_384  # of a stretch: what is made of them at once takes some hundred bytes each
+_LEAST_STRETCH_BYTES: Final = 20_000  # of so many records as take as long by the word as by columns
+_MANY: Final = 8  # batches that cut a piece, so that it is known what the log is like
 _MOST_LEFT: Final = 64
+_ATTRIBUTES_AT: Final = 22  # the lower byte of a batch's attributes
 _BY_THE_WORD: Final = frozenset({-1, BEGIN, END, ABORT})  # as ever: -1 is a record that cannot be read
 
 
@@ -51,7 +56,7 @@ class FastReplaying(BatchReplaying):
         end_offset: int | None = None,
         on_gap: Callable[[int, int], None] | None = None,
         kept_aborts: Set[int] = frozenset(),
-        worth_bytes: int | None = WORTH_BYTES,
+        worth_bytes: int | None = WORTH_FOLDING_BYTES,
     ) -> None:
         super().__init__(
             start,
@@ -93,7 +98,8 @@ class FastReplaying(BatchReplaying):
     def take_run(self, data: bytes, positions: Sequence[int], base: int = 0) -> None:
         """As `BatchReplaying.take_run`."""
         worth_bytes = self._worth_bytes if self._columns is None else 0
-        if worth_bytes is None or len(data) < worth_bytes or not positions:
+        is_worth = worth_bytes is not None and len(data) >= worth_bytes and bool(positions)
+        if not is_worth or (self._columns is None and _is_cut_up(data, positions)):
             self._take_plainly(data, positions, base)
             return
         from kafkactl.metadata.replay.columns.bytes import Window
@@ -123,6 +129,7 @@ class FastReplaying(BatchReplaying):
             if found.is_usual[at]:
                 next_break = bisect_right(breaks, at)
                 behind = breaks[next_break] if next_break < len(breaks) else len(heads.at)
+                behind = found.cut(at, behind, _MOST_RECORDS)
                 at = self._take_stretch(window, found, at, behind, base)
             elif heads.last[at] >= self._end_offset:
                 self._take_plainly(window.data, heads.at[at:].tolist(), base)
@@ -241,6 +248,12 @@ class FastReplaying(BatchReplaying):
                 columns.followed(item)
             if key == CLEAR_ELR:
                 columns.fold(window, stretch, at, next(bounds))
+
+
+def _is_cut_up(data: bytes, positions: Sequence[int]) -> bool:
+    """Whether so many batches are compressed or control batches that little is left between them for columns."""
+    odd = sum(data[position + _ATTRIBUTES_AT] & UNUSUAL_BITS != 0 for position in positions)
+    return odd >= _MANY and odd * _LEAST_STRETCH_BYTES > len(data)
 
 
 def replay_fast(runs: Iterable[BatchRun | Damage], start: Image = EMPTY, **options: Any) -> Replay:

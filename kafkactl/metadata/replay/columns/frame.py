@@ -104,6 +104,10 @@ class Batches(NamedTuple):
         """How many records these batches have, all of which are usual."""
         return int(self.heads.counts[first:behind].sum())
 
+    def cut(self, first: int, behind: int, most: int) -> int:
+        """Where to end, at `behind` or before it, so that no batch begins behind the first `most` records."""
+        return first + int(np.searchsorted(self.row[first:behind], self.row[first] + most))
+
     def between(self, first: int, behind: int) -> Records:
         """The records of usual batches next to each other."""
         begin = int(self.row[first])
