@@ -121,6 +121,7 @@ def clear(name: str) -> bytes:
     return record("ClearElrRecord", TopicName=name)
 
 
+@pytest.mark.slow
 def test_a_large_log_keeps_its_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the local engine folds by columns, too, nothing is made of them before it is asked for."""
     monkeypatch.setattr(spark_fold, "WORTH_BYTES", 0)
