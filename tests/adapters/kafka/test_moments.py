@@ -55,8 +55,8 @@ def test_something_happens_at_every_request_of_every_command(tmp_path: Path) -> 
     kept = KeptCases("moments")
     cases = every_case(tmp_path / "counted")
     ended = kept.run_left(cases, run_case, tmp_path, at_once=_AT_ONCE)
-    played = {end.case for end in ended}
-    record(MOMENTS, _proof(ended, sum(str(case) not in played for case in cases)))
+    tried = {end.case for end in ended}
+    record(MOMENTS, _proof(ended, sum(str(case) not in tried for case in cases)))
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     assert sum(end.struck for end in ended) >= LEAST_CASES
 
