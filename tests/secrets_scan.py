@@ -88,7 +88,7 @@ def _forms(mark: str) -> tuple[bytes, ...]:
 
 @pytest.fixture(scope="session", autouse=True)
 def processes_are_listened_to() -> Iterator[None]:
-    """What a process says that runs kafkactl goes to `_told` if there is a password in it."""
+    """What a process says that runs kafkactl goes to `_leaks` if there is a password in it."""
     original = subprocess.Popen.communicate
 
     def communicate(self: Any, *arguments: Any, **more: Any) -> Any:

@@ -98,7 +98,10 @@ def _server_properties() -> Made:
 def _edited() -> Made:
     """A properties file that a migration changes; the changed file says what was meant."""
     edits = Edits(
-        set={"a": "ä b\\", "new.key": " x"}, remove={"b"}, rename={"broker.id": "node.id"}, beside={"new.key": ("a",)}
+        set={"a": "ä b\\", "new.key": " x"},
+        remove={"b"},
+        rename={"broker.id": "node.id"},
+        neighbours={"new.key": ("a",)},
     )
 
     def feed(data: bytes) -> object:

@@ -37,6 +37,6 @@ def test_a_step_names_the_file_that_its_node_gets(step: Step, words: str) -> Non
 def test_what_blocks_elsewhere_warns_where_the_way_is_open(outcome: Outcome, severities: list[Severity]) -> None:
     way = Way(outcome=outcome, state=State.M3, steps=(), findings=())
     given = (blocker("one", "cluster", "x"), warning("two", "cluster", "x"), note("three", "cluster", "x"))
-    found = way.beside(given)
+    found = way.weighed(given)
     assert [finding.severity for finding in found] == severities
     assert [finding.id for finding in found] == ["one", "two", "three"]

@@ -32,7 +32,7 @@ def _read(data):
 def test_java_reads_what_was_asked_for_and_the_rest_as_before(data, wanted, removed, others):
     before = _read(data)
     wanted = {key: value for key, value in wanted.items() if key not in removed}
-    edits = Edits(set=wanted, remove=removed, beside=dict.fromkeys(wanted, others))
+    edits = Edits(set=wanted, remove=removed, neighbours=dict.fromkeys(wanted, others))
     after = edited(data, edits)
     assert _read(after) == {key: value for key, value in before.items() if key not in removed} | wanted
     assert edited(after, edits) == after
@@ -58,7 +58,9 @@ def test_a_key_gets_another_name_and_keeps_its_value(data, old, new):
 def test_only_the_lines_change_that_must():
     file = b"# the broker\nbroker.id = 1\n\nlog.dirs=/a,\\\n    /b\nzookeeper.connect=z:2181\n# end\n"
     edits = Edits(
-        set={"log.dirs": "/c", "flag": "true"}, rename={"broker.id": "node.id"}, beside={"flag": ["zookeeper.connect"]}
+        set={"log.dirs": "/c", "flag": "true"},
+        rename={"broker.id": "node.id"},
+        neighbours={"flag": ["zookeeper.connect"]},
     )
     assert (
         edited(file, edits) == b"# the broker\nnode.id=1\n\nlog.dirs=/c\nzookeeper.connect=z:2181\nflag=true\n# end\n"
