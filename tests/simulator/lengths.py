@@ -17,7 +17,7 @@ from tests.simulator.planted import BUGS, Bug, planted
 
 TITLE = "Planted bugs by length of the runs"
 FOUND, MOST_S = 5, 15.0
-SHOWN = [length.shown for length in PROFILES["chaos"]]
+SHOWN = list(dict.fromkeys(length.shown for lengths in PROFILES.values() for length in lengths))
 ABOUT = f"""Written by `python -m tests.simulator.lengths`: milliseconds of a processor for each run that a planted bug
 breaks, those of all other runs included. Until {FOUND} runs broke, or for {MOST_S:.0f} s: "none" where none broke.
 Where disks are lost, faults do not come denser.

@@ -68,7 +68,7 @@ def test_a_campaign_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.M
     assert sum(row.runs for row in parts.values()) == sum(cell.goal for cell in few)
 
 
-def test_a_run_that_breaks_by_a_fault_of_kafka_is_told_from_one_that_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_breaks_by_a_fault_of_kafka_is_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     cell = next(cell for cell in CELLS if cell[:3] == ("voter-change", "3.9", 3) and cell.length.seconds == 60)
     row = run_slice(Order(cell, 185, 186))
     assert (row.runs, row.broken, row.by_kafka) == (1, [], {185: "voters not read after a truncation"})
