@@ -16,10 +16,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from unittest import mock
 
 from bench.log_shape import Expected, Shape, described, diverse_shape, reference_shape
@@ -85,15 +85,61 @@ def _measure(engine: str, path: str, cores: str) -> dict[str, object]:
     from kafkactl.dryrun.engine.spark.engine import load_logs
     from kafkactl.dryrun.engine.spark.plan import ClusterLog
 
+    if engine == "nothing":
+        with spark_context(f"local[{cores}]") as spark:
+            return {**timed(_PARTS["empty"], lambda: _job_of_nothing(spark, int(cores)))[0], "sha": None}
+
     def loaded(spark: Any) -> str:
         (found,) = load_logs(spark, [ClusterLog(segments=log.segments, checkpoints=log.checkpoints)])
         assert isinstance(found, Loaded)
         return image_sha256(found.image)
 
+    parts: dict[str, float] = {}
     with ExitStack() as stack:
+        for patched in _timed_parts(parts):
+            stack.enter_context(patched)
         start, spark = timed("Spark, session", lambda: stack.enter_context(spark_context(f"local[{cores}]")))
         cold, sha = timed("Spark, cold", lambda: loaded(spark))
-        return {**start, **cold, "sha": sha}
+        return {**start, **cold, **parts, "sha": sha}
+
+
+# What a cold replay is made of: rows of a table of their own. The last is measured in another session.
+_PARTS: Final = {
+    "plan": "part: the driver walks headers and plans",
+    "job": "part: the job, its tasks and what comes back",
+    "empty": "part: for comparison, the first job of a session where workers do nothing",
+}
+_REST: Final = "part: the driver merges, replays the other records, and digests"
+
+
+def _timed_parts(taken: dict[str, float]) -> Iterator[Any]:
+    """Patches that add up in `taken` what parts of the engine take on the clock."""
+    from kafkactl.dryrun.engine.spark import engine
+    from kafkactl.dryrun.engine.spark.fold import Fold
+
+    def watched(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return work(*given)
+            finally:
+                taken[name] = taken.get(name, 0.0) + time.perf_counter() - started
+
+        return run
+
+    yield mock.patch.object(Fold, "_plan", watched(_PARTS["plan"], Fold._plan))
+    for name in ("_packed", "_merged"):
+        yield mock.patch.object(engine, name, watched(_PARTS["job"], getattr(engine, name)))
+
+
+def _job_of_nothing(spark: Any, cores: int) -> object:
+    """As the engine's job, with workers that load what they need and read nothing."""
+    from functools import partial
+
+    from kafkactl.dryrun.engine.spark.read import Job, packed_rows
+
+    nothing = Job(stretches=(), windows=()).to_json()
+    return spark.parallelize([()] * cores, cores).mapPartitions(partial(packed_rows, nothing)).collect()
 
 
 class Peak:
@@ -183,6 +229,7 @@ def _measured(section: str, folder: Path, log: Expected, records: int, cores: in
     rounds = 3 if records <= FEW_RECORDS else 1
     loads = [f"{os.getloadavg()[0]:.0f}"]
     found: dict[str, list[dict[str, object]]] = {"local": [], "spark": []}
+    nothing = _in_process("nothing", folder, str(cores))
     for _ in range(rounds):
         for engine, taken in found.items():
             taken.append(_in_process(engine, folder, str(cores)))
@@ -191,14 +238,15 @@ def _measured(section: str, folder: Path, log: Expected, records: int, cores: in
         raise RuntimeError("the engines do not end in the same image")
     how = f"medians of {rounds} rounds in turn" if rounds > 1 else "one round"
     circumstance = f"{how}, local[{cores}], load {', '.join(loads)} around the rounds; {circumstances()}"
-    rows = [entry | other for entry, other in zip(*found.values(), strict=True)]
+    empty = {_PARTS["empty"]: nothing[_PARTS["empty"]]}
+    rows = [entry | other | empty for entry, other in zip(*found.values(), strict=True)]
     record(section, f"{described(log)}; {circumstance}.\n\n{_report_of(rows, GOALS.get(records))}")
 
 
 def _report_of(rounds: list[dict[str, object]], goal: float | None) -> str:
     figures = _median(rounds)
     ratios = [figures[f"Spark, cold{unit}"] / figures[f"local, by columns{unit}"] for unit in ("", " CPU")]
-    names = [name for name in figures if "MiB" not in name and "CPU" not in name]
+    names = [name for name in figures if not any(word in name for word in ("MiB", "CPU", "part: "))]
     rows = [
         f"| {name} | {figures[name]:.2f} | {figures[name + ' CPU']:.2f} | {figures[name] / figures['CRC pass']:.1f}"
         f" | {_spread(rounds, name + ' CPU')} / {_spread(rounds, name)} |"
@@ -213,7 +261,10 @@ def _report_of(rounds: list[dict[str, object]], goal: float | None) -> str:
         f" processor time.{judged} Peak memory: {figures['local MiB']:.0f} MiB local, {memory:.0f} MiB for Spark's"
         f" processes. Goal: at most {MOST_MIB:.0f} MiB ({'met' if memory <= MOST_MIB else 'missed'}).",
     ]
-    return "\n".join(text)
+    parts = {name.removeprefix("part: "): figures[name] for name in _PARTS.values() if name in figures}
+    rest = figures["Spark, cold"] - sum(figures[_PARTS[name]] for name in ("plan", "job"))
+    text += ["\n| of Spark, cold | wall s |\n|---|---|", f"| {_REST.removeprefix('part: ')} | {rest:.2f} |"]
+    return "\n".join([*text, *(f"| {name} | {wall:.2f} |" for name, wall in parts.items())])
 
 
 def _spread(rounds: list[dict[str, object]], name: str) -> str:

@@ -31,7 +31,7 @@ from kafkactl.values import METADATA_TOPIC_ID
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
 
-PIECE_BYTES = 3 * 1024 * 1024
+PIECE_BYTES = 6 * 1024 * 1024
 SEGMENT, CHECKPOINT = "segment", "checkpoint"
 BOOTSTRAP = "bootstrap.checkpoint"
 _SEGMENT_NAME = re.compile(r"(\d{20})\.log")

@@ -23,6 +23,7 @@ from kafkactl.metadata.replay.columns.bytes import IdNumbers, Window
 from kafkactl.metadata.replay.columns.lists import DIRECTORIES, IDS, Lists, Tuples
 from kafkactl.metadata.replay.fast import FastReplaying
 from kafkactl.metadata.replay.reference import Replay
+from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from tests.dryrun import odd_logs
 from tests.dryrun.odd_logs import CASES, LEVEL, change, encoded, partition, topic
@@ -40,6 +41,8 @@ PLACES = st.integers(min_value=0, max_value=1 << 30)
 def by_columns_at_any_size() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(replay_fast, "_FEW_RECORDS", 0)
+        patched.setattr(replay_fast, "_MOST_RECORDS", 300)  # stretches end within pieces, and within transactions
+        patched.setattr(replay_fast, "_MANY", 1 << 30)
         patched.setattr(columns_frame, "_FEW", 2)
         patched.setattr(columns_table, "_FLUSHED_AT_ONCE", 7)
         patched.setattr(columns_table, "_LEAST_WORDS", 1)  # replaced lists are left behind again and again
@@ -243,6 +246,20 @@ def test_small_pieces_and_a_machine_without_numpy_take_the_plain_way(monkeypatch
     monkeypatch.setattr(replay_fast, "has_numpy", lambda: False)
     assert FastReplaying(worth_bytes=0)._worth_bytes is None
     assert fast(data) == plainly(data)
+
+
+@pytest.mark.parametrize(("odd", "is_cut_up"), [(0, False), (7, False), (8, True), (60, True)])
+def test_a_log_without_long_stretches_takes_the_plain_way(monkeypatch, odd, is_cut_up):
+    """Control batches between few records: the columns, and numpy, are not looked at."""
+    monkeypatch.setattr(replay_fast, "_MANY", 8)
+    usual = [encode_batch([(None, b"\x01\x14\x00\x00")], base_offset=at, timestamp_ms=0) for at in range(400)]
+    control = [encode_control_record(ControlType.LEADER_CHANGE, {"LeaderId": 1, "Voters": [], "GrantingVoters": []})]
+    for at in range(odd):
+        usual[6 * at] = encode_batch(control, base_offset=6 * at, timestamp_ms=0, is_control=True)
+    replaying = FastReplaying(worth_bytes=0)
+    for run in walk_runs([b"".join(usual)]):
+        replaying.take_run(run.data, run.positions, run.base)
+    assert (replaying._window is None) == is_cut_up
 
 
 def test_an_image_in_the_middle_is_not_changed_by_what_follows():

@@ -21,13 +21,13 @@ from kafkactl.dryrun.engine.spark.fetched import within_fetched
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.pack import GONE, WRONG, packed_columns, packed_patches, placed
 from kafkactl.frozen import frozen
+from kafkactl.metadata.log.batch_runs import sound_run
 from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
-from kafkactl.protocol.crc32c import crc32c
-from kafkactl.protocol.record_batch import CRC_END, CRC_START, HEADER_BYTES, LENGTH_END
+from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
 
 PackedRow: TypeAlias = tuple[int, int, bytes]  # the number of the log, a kind, a content
-_PIECE_BYTES: Final = 16 * 1024 * 1024
+_PIECE_BYTES: Final = 6 * 1024 * 1024
 
 
 @frozen
@@ -171,15 +171,15 @@ def _read_all(file: BinaryIO, stretch: Stretch, columns: Columns) -> tuple[int, 
         data = bytes_of(file, at, min(size, stretch.end - at))
         if len(data) < min(size, stretch.end - at):
             return GONE, at + len(data)
-        positions = list(batches_in(data))
+        run, sound = sound_run(data, 0)
+        if _is_whole(data, sound):
+            return WRONG, at + sound
+        positions = run.positions
         if not positions and at + len(data) < stretch.end and size <= MOST_BATCH_BYTES:  # the next batch is longer
             size *= 2
             continue
         if not positions:
             return GONE, at
-        wrong = _wrong_crc(data, positions)
-        if wrong is not None:
-            return WRONG, at + wrong
         is_last = at + len(data) >= stretch.end
         at += columns.take(data, positions, at, is_last=is_last)
         size = _PIECE_BYTES
@@ -196,20 +196,7 @@ def bytes_of(file: BinaryIO, start: int, size: int) -> bytes:
     return b"".join(parts)
 
 
-def batches_in(data: bytes) -> Iterator[int]:
-    """Where the whole batches begin in a stretch of whole ones, the last of which may be cut."""
-    at = 0
-    while at + HEADER_BYTES <= len(data):
-        end = at + LENGTH_END + int.from_bytes(data[at + 8 : at + LENGTH_END], "big", signed=True)
-        if end > len(data) or end <= at:
-            return
-        yield at
-        at = end
-
-
-def _wrong_crc(data: bytes, positions: list[int]) -> int | None:
-    for at in positions:
-        end = at + LENGTH_END + int.from_bytes(data[at + 8 : at + LENGTH_END], "big")
-        if crc32c(data[at + CRC_END : end]) != int.from_bytes(data[at + CRC_START : at + CRC_END], "big"):
-            return at
-    return None
+def _is_whole(data: bytes, at: int) -> bool:
+    """Whether the bytes there are as many as their batch says that it has."""
+    size = LENGTH_END + int.from_bytes(data[at + 8 : at + LENGTH_END], "big", signed=True)
+    return len(data) - at >= HEADER_BYTES and 0 < size <= len(data) - at
