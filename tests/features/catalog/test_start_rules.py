@@ -40,6 +40,7 @@ CHANGES = {
     "activates_by_metadata_version": (False, {(3, 9, 0): True}),
     "recorded_kraft_version_ignored": (False, {(4, 0, 0): True}),
     "bootstrap_reads_voters": (False, {(4, 4, 0): True}),
+    "keeps_orphaned_configs": (False, {(3, 8, 0): True}),
     "bootstrap_lowest_level": (4, {(4, 0, 0): 7}),
     "bootstrap_level_words": ("metadata versions", {(3, 7, 0): "metadata.version"}),
     "level_word": ("metadata version", {(3, 8, 0): "feature level"}),

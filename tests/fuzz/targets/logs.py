@@ -10,10 +10,12 @@ from functools import cache
 from bench.fuzz_decoders import goldens, with_right_crcs
 from bench.fuzz_log import _read as read_segment_both_ways
 from bench.fuzz_log import captures
+from kafkactl.adapters.kafka.fetched_batches import SoundBatches
+from kafkactl.adapters.kafka.fetched_registrations import read_batches
 from kafkactl.adapters.logs.image import Point, load_image
 from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.dryrun.engine.local import load as load_local
-from kafkactl.errors import DecodeError
+from kafkactl.errors import DecodeError, UnreachableError
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.log.batch_runs import walk_runs
@@ -21,6 +23,7 @@ from kafkactl.metadata.log.checkpoint import decode_checkpoint
 from kafkactl.metadata.log.frame import decode_record
 from kafkactl.metadata.log.lineage import index_of
 from kafkactl.metadata.log.quorum_state import decode_quorum_state, encode_quorum_state
+from kafkactl.metadata.log.registrations import RegistrationLog
 from kafkactl.metadata.log.scan import Contents, Stop, walk_batches
 from kafkactl.metadata.replay.batches import replay_runs
 from kafkactl.metadata.replay.fast import replay_fast
@@ -49,6 +52,7 @@ from tests.protocol.random_messages import every_version, random_message
 
 Made = tuple[Feed, Sequence[bytes]]
 _GZIP = 1
+_FAR = 1 << 62
 
 
 @cache
@@ -176,6 +180,19 @@ def _segment_scan() -> Made:
             if not isinstance(found, Stop):
                 contents.add(found, file="f")
         return contents.levels
+
+    return feed, _segments()
+
+
+def _fetched_log() -> Made:
+    """An answer to a Fetch: what follows each other in it, and the registrations that it has."""
+
+    def feed(data: bytes) -> object:
+        fetched = SoundBatches(0, last_epoch=None)
+        piece = fetched.take(with_right_crcs(data), end=_FAR, committed=_FAR, leader_epoch=_FAR)
+        log = RegistrationLog()
+        read_batches(log, b"" if piece is None else piece.data)
+        return log.registrations()
 
     return feed, _segments()
 
@@ -321,6 +338,8 @@ TARGETS = (
            reads=("metadata.log.batch_runs", "metadata.log.lineage", "metadata.replay.batches", "metadata.replay.fast",
                   "metadata.image.digest")),
     Target(name="segment-scan", make=_segment_scan, declared=(DecodeError,), reads=("metadata.log.scan",)),
+    Target(name="fetched-log", make=_fetched_log, declared=(DecodeError, UnreachableError),
+           reads=("adapters.kafka.fetched_batches", "adapters.kafka.fetched_registrations")),
     Target(name="log-source", make=_log_source,
            reads=("adapters.logs.image", "adapters.logs.cut", "dryrun.engine.local", "metadata.image.json",
                   "migration.observed.log_folding", "migration.observed.log_redact")),
