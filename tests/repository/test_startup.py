@@ -16,15 +16,15 @@ HEAVY = {
     "inspect", "ast", "dis", "platform", "shutil", "pathlib", "urllib.parse",
     "kafkactl.schema", "kafkactl.protocol", "kafkactl.features", "kafkactl.storage", "kafkactl.adapters",
 }  # fmt: skip
-
-
+# What an editable installation loads with the interpreter to find the package is forgotten first.
+FORGET = "import sys\nfor name in ('pathlib', 'urllib.parse'): sys.modules.pop(name, None)\n"
 GROUPS = [[name, "--help"] for name in ("storage", "features", "quorum", "nodes", "config", "log", "dryrun")]
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["storage"], *GROUPS])
 def test_help_loads_click_and_little_else(words):
     script = f"""
-import sys
+{FORGET}
 sys.argv = ["kafkactl", *{words!r}]
 from kafkactl.__main__ import run
 try:
@@ -64,7 +64,7 @@ UNUSED_BY_DESCRIBE = {
 @pytest.mark.parametrize("group", ["features", "quorum"])
 def test_looking_at_a_cluster_loads_nothing_that_only_a_change_uses(group):
     script = f"""
-import sys
+{FORGET}
 sys.argv = ["kafkactl", "{group}", "describe", "--bootstrap-controller", sys.argv[1]]
 from kafkactl.__main__ import run
 try:
@@ -118,7 +118,7 @@ def test_values_on_the_way_of_a_format_are_frozen_and_not_dataclasses():
 
 def _loaded_by(words):
     script = f"""
-import sys
+{FORGET}
 sys.argv = ["kafkactl", *{words!r}]
 from kafkactl.__main__ import run
 try:
