@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 WORTH_FOLDING_BYTES: Final = 2 << 20  # a piece that takes as long by the word as numpy takes to be loaded
 _FEW_RECORDS: Final = 500  # fewer are not worth to begin with columns
-_MOST_RECORDS: Final = 32_768  # of a stretch: what is made of them at once takes some hundred bytes each
+_MOST_RECORDS: Final = 65_536  # of a stretch: what is made of them at once takes some hundred bytes each
 _LEAST_STRETCH_BYTES: Final = 20_000  # of so many records as take as long by the word as by columns
 _MANY: Final = 8  # batches that cut a piece, so that it is known what the log is like
 _MOST_LEFT: Final = 64
