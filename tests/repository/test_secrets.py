@@ -86,7 +86,8 @@ def test_what_a_test_prints_is_searched_and_what_its_processes_say(tmp_path: Pat
     assert run.returncode == 1
     assert "passwords were printed or logged" in run.stdout
     assert "a process shows passwords" in run.stdout
-    assert "test_prints.py::test_starts\n1 failed, 2 passed, 2 errors" in run.stdout  # the last test is not blamed
+    # The last test is not blamed; where there is a CI, pytest writes the reason behind the name of the test.
+    assert re.search(r"test_prints.py::test_starts( - .*)?\n1 failed, 2 passed, 2 errors", run.stdout)
     del secrets_scan._leaks[:]  # that session shows what its test printed
 
 

@@ -1,6 +1,6 @@
 """A reassignment in a process of its own that is ended by SIGKILL at its nth action.
 
-`python -m tests.lab.quorum.killed_change SERVERS TARGET JOURNAL N`: actions are looks, requests before and after they
+`python -m tests.lab.quorum.killed_change SERVERS TARGET JOURNAL N`: actions are observations, requests before and after they
 are sent, and entries of the journal before and after they are written; N 0 kills nothing. Prints how many there were.
 """
 
@@ -52,7 +52,7 @@ class Fuse:
 
 def main(servers: str, target: str, journal: str, at: str) -> int:
     fuse = Fuse(int(at))
-    for name in ("observe", "look", "send"):
+    for name in ("observe", "observe_nodes", "send"):
         fuse.around(LiveQuorum, name)
     fuse.around(Journal, "append")
     client = Client(parse_addresses(servers), Role.CONTROLLER, limits=Limits(timeout_ms=20_000))
