@@ -1,7 +1,8 @@
 """A reassignment in a process of its own that is ended by SIGKILL at its nth action.
 
-`python -m tests.lab.quorum.killed_change SERVERS TARGET JOURNAL N`: actions are observations, requests before and after they
-are sent, and entries of the journal before and after they are written; N 0 kills nothing. Prints how many there were.
+`python -m tests.lab.quorum.killed_change SERVERS TARGET JOURNAL N`: actions are observations, requests before and after
+they are sent, and entries of the journal before and after they are written; N 0 kills nothing. Prints how many there
+were.
 """
 
 from __future__ import annotations
