@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -13,9 +13,6 @@ from kafkactl.commands.framework.connection import ConnectionArguments, connecti
 from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, from_cluster_option, past_damage_option
 from kafkactl.commands.framework.option_group import option_group
-
-if TYPE_CHECKING:
-    pass
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CODES = (

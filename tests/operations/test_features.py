@@ -10,7 +10,7 @@ import pytest
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features
+from kafkactl.adapters.kafka.features.view import FeatureView, observe_features
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.features.change.answer import change_answer

@@ -6,9 +6,9 @@ import socket
 
 import pytest
 
-from kafkactl.adapters.kafka import feature_watch
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.kafka.feature_view import observe_features
+from kafkactl.adapters.kafka.features import watch as feature_watch
+from kafkactl.adapters.kafka.features.view import observe_features
 from kafkactl.findings import Outcome
 from kafkactl.operations.nodes.unregister import Unregistered, observe_and_plan, unregister_node
 from tests.adapters.kafka.unregistering_cluster import DEAD_BROKER, DEAD_CONTROLLER, UnregisteringCluster

@@ -11,7 +11,8 @@ from kafkactl.raft.connections import AWAITING_RESPONSE, BACKING_OFF
 from kafkactl.raft.node import Node
 from kafkactl.simulator import rounds, world
 from kafkactl.simulator.campaign import Asked, plan_for, play, quorum_of
-from kafkactl.simulator.machine import DELIVER
+from kafkactl.simulator.machine import DELIVER, Machine
+from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.run import Outcome, run_in
 from kafkactl.simulator.world import World
 from tests.raft.test_calm import facts as facts_of_node
@@ -121,16 +122,21 @@ def test_a_quiet_run_passes_over_what_nodes_ask_before_there_is_a_leader(monkeyp
     assert all(type(machine.process) is Node for machine in runs[0].machines.values())
 
 
+def _led_for_5_s(quorum: Quorum) -> tuple[World, Machine]:
+    simulated = World(quorum, 1)
+    simulated.run_until(5 * SECOND)
+    leader = simulated.leader()
+    assert leader is not None
+    return simulated, leader
+
+
 def test_a_candidate_that_is_refused_by_hosts_without_a_process_is_the_same_at_any_time(monkeypatch):
     """Two of three are down: the third asks both for votes, again and again. Most events are passed over."""
     quorum, _ = quorum_of(Asked(release="3.9"))
     runs: list[list[object]] = []
     events = []
     for _ in range(2):
-        simulated = World(quorum, 1)
-        simulated.run_until(5 * SECOND)
-        leader = simulated.leader()
-        assert leader is not None
+        simulated, leader = _led_for_5_s(quorum)
         left = simulated.machines[leader.id % 3 + 1]
         for machine in simulated.machines.values():
             if machine is not left:
@@ -155,10 +161,7 @@ def test_an_observer_that_does_not_reach_the_leader_is_the_same_while_the_others
     runs: list[list[object]] = []
     events = []
     for _ in range(2):
-        simulated = World(quorum, 1)
-        simulated.run_until(5 * SECOND)
-        leader = simulated.leader()
-        assert leader is not None
+        simulated, leader = _led_for_5_s(quorum)
         simulated.network.cut([(4, leader.id), (leader.id, 4)])
         found: list[object] = []
         for at in range(1, 40):

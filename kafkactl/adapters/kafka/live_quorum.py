@@ -231,7 +231,7 @@ class LiveQuorum:
         )
 
     def _brokers(self) -> dict[int, NodeFacts]:
-        from kafkactl.adapters.kafka.feature_view import observe_features
+        from kafkactl.adapters.kafka.features.view import observe_features
 
         found = observe_features(self._client, with_log=False, patience_ms=self._patience_ms).state.nodes
         return {

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.kafka.feature_view import PATIENCE_MS, FeatureView
+from kafkactl.adapters.kafka.features.view import PATIENCE_MS, FeatureView
 from kafkactl.adapters.kafka.node_settings import describe_own
 from kafkactl.errors import KafkactlError
 from kafkactl.features.cluster.node_settings import CLUSTER_SOURCE, DEFAULT_SOURCE, MIN_INSYNC, STATIC_SOURCE

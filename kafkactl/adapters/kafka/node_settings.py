@@ -14,8 +14,8 @@ from typing import Any, Final
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.kafka.feature_places import Seat
-from kafkactl.adapters.kafka.feature_view import PATIENCE_MS, FeatureView
+from kafkactl.adapters.kafka.features.places import Seat
+from kafkactl.adapters.kafka.features.view import PATIENCE_MS, FeatureView
 from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.features.catalog.update_rules import release_of

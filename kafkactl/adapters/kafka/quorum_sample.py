@@ -1,6 +1,6 @@
-"""The quorum between two looks: its leader alone, and whether the others still answer on the connections there are.
+"""The quorum between two observations: its leader, and whether the others still answer on their connections.
 
-A sample goes only to nodes that answered the look before it, and only on the connections of that look: what answers
+A sample goes only to nodes that answered the observation before it, and only on its connections: what answers
 there is the process that named itself then. So a sample takes as long as the slowest healthy node, and a node that
 hangs costs `PING_MS` once; after that it is not asked again.
 """

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import check_planned_for
-from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features, observe_levels
+from kafkactl.adapters.kafka.features.view import FeatureView, observe_features, observe_levels
 from kafkactl.adapters.kafka.min_insync import with_min_insync
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.change.engine import Engine

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.kafka.feature_silence import silent_nodes
-from kafkactl.adapters.kafka.feature_view import PATIENCE_MS, check_not_empty, observe_features
+from kafkactl.adapters.kafka.features.silence import silent_nodes
+from kafkactl.adapters.kafka.features.view import PATIENCE_MS, check_not_empty, observe_features
 from kafkactl.errors import UnreachableError
 from kafkactl.features.catalog.releases import newest_release
 from kafkactl.features.catalog.update_rules import update_rules

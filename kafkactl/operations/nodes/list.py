@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.kafka import feature_view
-from kafkactl.adapters.kafka.feature_silence import silent_nodes
-from kafkactl.adapters.kafka.feature_view import FeatureView
+from kafkactl.adapters.kafka.features import view as feature_view
+from kafkactl.adapters.kafka.features.silence import silent_nodes
+from kafkactl.adapters.kafka.features.view import FeatureView
 from kafkactl.features.cluster import nodes
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen

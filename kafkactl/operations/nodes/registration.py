@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.kafka import feature_view
-from kafkactl.adapters.kafka.feature_view import FeatureView
+from kafkactl.adapters.kafka.features import view as feature_view
+from kafkactl.adapters.kafka.features.view import FeatureView
 from kafkactl.features.change.unregister import UnregisterPlan
 from kafkactl.features.cluster.state import Role
 from kafkactl.findings import Finding, Outcome

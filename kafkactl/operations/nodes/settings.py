@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.kafka import feature_view
+from kafkactl.adapters.kafka.features import view as feature_view
 from kafkactl.adapters.kafka.node_settings import SettingsView, observe_settings, read_settings_file
 from kafkactl.features.cluster.settings_verdict import SettingsVerdict, verdict_of
 from kafkactl.findings import Finding

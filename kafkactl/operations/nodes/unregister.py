@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import check_planned_for
-from kafkactl.adapters.kafka.feature_view import PATIENCE_MS as OBSERVE_MS
-from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features
+from kafkactl.adapters.kafka.features.view import PATIENCE_MS as OBSERVE_MS
+from kafkactl.adapters.kafka.features.view import FeatureView, observe_features
 from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
 from kafkactl.change.clock import Clock
 from kafkactl.change.engine import Engine

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from kafkactl.adapters.kafka import feature_nodes
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.feature_view import PATIENCE_MS
+from kafkactl.adapters.kafka.features import nodes as feature_nodes
+from kafkactl.adapters.kafka.features.view import PATIENCE_MS
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding
 from kafkactl.operations.features.description import describe

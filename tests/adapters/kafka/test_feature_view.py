@@ -8,7 +8,7 @@ import pytest
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.kafka.feature_view import FeatureView, observe_features, observe_levels
+from kafkactl.adapters.kafka.features.view import FeatureView, observe_features, observe_levels
 from kafkactl.errors import UnreachableError
 from kafkactl.features.cluster.state import Role
 from kafkactl.playground.broker import SILENCE, FakeBroker, Raw

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.kafka import feature_view, feature_watch
+from kafkactl.adapters.kafka.features import view as feature_view
+from kafkactl.adapters.kafka.features import watch as feature_watch
 from kafkactl.change.plan_document import checksum
 from kafkactl.operations.features import change as feature_change
 from tests.adapters.kafka.feature_cluster import FakeCluster

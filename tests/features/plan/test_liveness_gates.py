@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.adapters.kafka.feature_watch import Watched
+from kafkactl.adapters.kafka.features.watch import Watched
 from kafkactl.features.change.proof import prove
 from kafkactl.features.change.unregister import plan_unregister
 from kafkactl.features.cluster.state import FeatureState, NodeSeen, Role, Silence
@@ -35,7 +35,7 @@ def silence_of(node) -> Silence | None:
 
 
 def observed(quorum: LivingQuorum, *, fenced: bool = False, doubted: int | None = None) -> FeatureState:
-    """What `feature_view` makes of the simulation: every node asked, then the leader watched."""
+    """What `features.view` makes of the simulation: every node asked, then the leader watched."""
     state = cluster(TEXT)
     roles = {node: Role.BROKER if node == BROKER else Role.CONTROLLER for node in quorum.nodes}
     nodes = tuple(

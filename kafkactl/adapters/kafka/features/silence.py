@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kafkactl.adapters.kafka.feature_view import FeatureView
+from kafkactl.adapters.kafka.features.view import FeatureView
 from kafkactl.features.cluster.state import Member, Silence
 from kafkactl.findings import Finding, warning
 

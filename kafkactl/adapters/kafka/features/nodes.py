@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
-from kafkactl.adapters.kafka.feature_places import Seat
+from kafkactl.adapters.kafka.features.places import Seat
 from kafkactl.adapters.kafka.quorum_visit import ROLES, Visit, visit_node
 from kafkactl.adapters.net.transport import Address, connect
 from kafkactl.change.clock import Deadline

@@ -14,9 +14,9 @@ from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import ClusterView, check_role
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.adapters.kafka.controllers import Place, controller_places, describe_quorum
-from kafkactl.adapters.kafka.feature_nodes import ask_nodes
-from kafkactl.adapters.kafka.feature_places import Seat, seats
-from kafkactl.adapters.kafka.feature_watch import Watched, watch_quorum
+from kafkactl.adapters.kafka.features.nodes import ask_nodes
+from kafkactl.adapters.kafka.features.places import Seat, seats
+from kafkactl.adapters.kafka.features.watch import Watched, watch_quorum
 from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
 from kafkactl.features.cluster.state import FeatureState, NodeSeen, QuorumNode, Role
