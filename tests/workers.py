@@ -58,6 +58,8 @@ ONE_NODE = frozenset(
         "tests/lab/storage/test_verify_starts.py",
     }
 )
+# One test of two minutes: the last of the suite by its number, it would keep one worker waiting for the other.
+LONGEST = "tests/dryrun/engine/spark/test_standalone.py"
 
 
 def share_of(nodeid: str) -> str:
@@ -74,7 +76,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class Shares(LoadScopeScheduling):
-        """The live share first, which takes longest, then the share of most tests.
+        """The live share first, which takes longest, then the longest test, then the share of most tests.
 
         The worker of the live share then has the files of one node, and others have them where nothing else is left.
         """
@@ -87,6 +89,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             if "live" in queue:
                 queue.move_to_end("live", last=False)
             else:
+                if LONGEST in queue:
+                    queue.move_to_end(LONGEST, last=False)
                 for file in ONE_NODE & set(queue):
                     queue.move_to_end(file, last="live" not in self.assigned_work.get(node, ()))
             super()._assign_work_unit(node)

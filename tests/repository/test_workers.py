@@ -11,7 +11,7 @@ import pytest
 
 from tests.repository.tree import ROOT, nodes, python_files, text_of
 from tests.sampling import one_in
-from tests.workers import ONE_NODE, WITHOUT_NODES, pytest_xdist_make_scheduler, share_of
+from tests.workers import LONGEST, ONE_NODE, WITHOUT_NODES, pytest_xdist_make_scheduler, share_of
 
 _NODES = re.compile(r"\b(KafkaNode|new_cluster|lab\.cluster|ZooKeeperServer|migration_cluster)\b")
 
@@ -82,6 +82,16 @@ def test_live_tests_begin_first_though_other_files_have_more():
     tests = [*MANY, *OTHERS, *BOOTS, *LIVE]
     _, workers = scheduled(tests)
     assert [[tests[place] for place in worker.given] for worker in workers] == [LIVE, MANY]
+
+
+def test_the_longest_test_begins_with_the_live_ones():
+    longest = f"{LONGEST}::test_it"
+    tests = [*MANY, *OTHERS, *BOOTS, longest, *LIVE]
+    _, workers = scheduled(tests)
+    given = [tests[place] for place in workers[1].given]
+    assert (ROOT / LONGEST).is_file()
+    assert given[0] == longest
+    assert [tests[place] for place in workers[0].given] == LIVE
 
 
 def test_files_of_one_node_follow_the_live_tests_and_are_the_last_of_others():
