@@ -1,10 +1,10 @@
 """No password of this suite is ever shown: what kafkactl prints, logs and writes in all tests is searched for them.
 
-Every password that tests use carries one of `MARKS` (tests/repository/test_secrets.py looks after that), so that it can
-be found wherever it turns up: in clear, in base64 at any alignment, in hexadecimal, or quoted for an address. Searched
-are the output of every command line that runs in this process or in one of its own, what tests capture, and the files
-that kafkactl writes: plans, receipts, journals, reports, bundles, metrics, and what a crash leaves. Where secrets are
-asked for (`--show-secrets`) they may be shown.
+Every password that tests use carries one of `MARKS` (tests/repository/structure/test_secrets.py looks after that), so
+that it can be found wherever it turns up: in clear, in base64 at any alignment, in hexadecimal, or quoted for an
+address. Searched are the output of every command line that runs in this process or in one of its own, what tests
+capture, and the files that kafkactl writes: plans, receipts, journals, reports, bundles, metrics, and what a crash
+leaves. Where secrets are asked for (`--show-secrets`) they may be shown.
 """
 
 from __future__ import annotations

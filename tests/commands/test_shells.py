@@ -18,7 +18,7 @@ from kafkactl.playground.quorum import FakeQuorum
 from tests.adapters.kafka.feature_cluster import FakeCluster
 from tests.commands.features.test_features import at
 from tests.commands.shells import completed, offered_by_fish
-from tests.repository.console_pages import user_environment
+from tests.repository.docs.console_pages import user_environment
 
 SHELLS = ("bash", "zsh", "fish")
 Offers = Callable[[str, str, set[str]], None]

@@ -17,7 +17,7 @@ from kafkactl.adapters.logs.places import needs_fetch, plain_paths, scheme_of
 from kafkactl.dryrun.engine.spark.fetched import fetched_folder, within_fetched
 from kafkactl.errors import InputError
 from tests.conftest import Run
-from tests.lab.harness.object_store import STORE_SECRET, object_store
+from tests.lab.harness.services.object_store import STORE_SECRET, object_store
 
 Kafkactl = Callable[..., Run]
 

@@ -14,9 +14,10 @@ from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import UnreachableError
-from tests.lab.harness import config, kerberos, ports
-from tests.lab.harness.kerberos import REALM, Realm
+from tests.lab.harness import config, ports
 from tests.lab.harness.node import KafkaNode
+from tests.lab.harness.services import kerberos
+from tests.lab.harness.services.kerberos import REALM, Realm
 from tests.lab.harness.storage_tool import StorageToolServer
 
 pytestmark = pytest.mark.skipif(

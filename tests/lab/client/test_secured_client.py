@@ -25,8 +25,8 @@ from kafkactl.features.catalog.releases import find_release
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.model import QuorumSeen
 from tests.conftest import Run
-from tests.lab.harness import oidc, secured
-from tests.lab.harness.secured import ADMIN, ALICE, CLUSTER_ID, SCRAM_ALICE, SecuredNode, oauth, plain, scram
+from tests.lab.harness.services import oidc, secured
+from tests.lab.harness.services.secured import ADMIN, ALICE, CLUSTER_ID, SCRAM_ALICE, SecuredNode, oauth, plain, scram
 from tests.lab.harness.storage_tool import StorageToolServer
 
 SECRETS = (ALICE, ADMIN, SCRAM_ALICE, oidc.CLIENT_SECRET, "wr0ng-s3cret")

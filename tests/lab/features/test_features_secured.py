@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Run
 from tests.lab.harness import config, ports
 from tests.lab.harness.node import KafkaNode
-from tests.lab.harness.secured import plain
+from tests.lab.harness.services.secured import plain
 from tests.lab.harness.storage_tool import StorageToolServer
 
 Kafkactl = Callable[..., Run]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.lab.migration.cluster import MigrationCluster
-from tests.lab.migration.driven import ACCEPTED, Canary, Driven
-from tests.lab.migration.proof import write_section
-from tests.lab.migration.runbook import Line, Runbook
+from tests.lab.migration.driving.driven import ACCEPTED, Canary, Driven
+from tests.lab.migration.driving.proof import write_section
+from tests.lab.migration.driving.runbook import Line, Runbook
 
 
 def seconds_between(journal: str, first: str, last: str) -> float:

@@ -14,11 +14,11 @@ import pytest
 
 from kafkactl.migration.zktree.parse import parse_tree
 from tests.lab.harness.ports import HOST
-from tests.lab.harness.slow_way import SlowWay
+from tests.lab.harness.services.slow_way import SlowWay
 from tests.lab.harness.zookeeper import ZooKeeperEnsemble
 from tests.lab.migration.cluster import MigrationCluster
-from tests.lab.migration.driven import Canary
-from tests.lab.migration.faults import (
+from tests.lab.migration.driving.driven import Canary
+from tests.lab.migration.driving.faults import (
     ANOTHER,
     ANY,
     FAIL,
@@ -31,7 +31,7 @@ from tests.lab.migration.faults import (
     ended,
     later,
 )
-from tests.lab.migration.proof import write_section
+from tests.lab.migration.driving.proof import write_section
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1_800)]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from kafkactl.protocol.text.properties import parse_properties
-from tests.lab.migration.by_hand import operator
-from tests.lab.migration.driven import Canary, Reader
-from tests.lab.migration.first import CREDENTIALS, FirstCluster
-from tests.lab.migration.proof import write_section
-from tests.lab.migration.walk import Walk, colleague_takes_over
+from tests.lab.migration.driving.by_hand import operator
+from tests.lab.migration.driving.driven import Canary, Reader
+from tests.lab.migration.driving.first import CREDENTIALS, FirstCluster
+from tests.lab.migration.driving.proof import write_section
+from tests.lab.migration.driving.walk import Walk, colleague_takes_over
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(3600)]
 

@@ -15,8 +15,8 @@ import pytest
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.ports import HOST
 from tests.lab.migration.cluster import MigrationCluster
-from tests.lab.migration.driven import Driven
-from tests.lab.migration.faults import FaultyDriven, UnderWay, begun, ended
+from tests.lab.migration.driving.driven import Driven
+from tests.lab.migration.driving.faults import FaultyDriven, UnderWay, begun, ended
 
 THREE = (3001, 3002, 3003)
 

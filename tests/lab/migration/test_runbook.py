@@ -20,9 +20,9 @@ import pytest
 
 from tests.lab.harness.terminal_session import TerminalSession
 from tests.lab.migration.cluster import MigrationCluster
-from tests.lab.migration.driven import ACCEPTED, Canary, Driven
-from tests.lab.migration.proof import write_section
-from tests.lab.migration.runbook import Line, Runbook
+from tests.lab.migration.driving.driven import ACCEPTED, Canary, Driven
+from tests.lab.migration.driving.proof import write_section
+from tests.lab.migration.driving.runbook import Line, Runbook
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(3600)]
 

@@ -14,7 +14,7 @@ from tests.conftest import Run
 from tests.lab.harness import config
 from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.ports import HOST, free_ports, release_port
-from tests.lab.harness.secured import plain
+from tests.lab.harness.services.secured import plain
 from tests.lab.harness.storage_tool import StorageToolServer
 
 Kafkactl = Callable[..., Run]

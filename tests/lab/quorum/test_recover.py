@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
-from tests.lab.migration.runbook import Runbook
+from tests.lab.migration.driving.runbook import Runbook
 from tests.lab.quorum.lost_majority import Scene, lose_majority, start_recovered, whole
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # kafka-python's

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "proof" / "migration.md"
+PAGE = Path(__file__).parents[4] / "docs" / "proof" / "migration.md"
 HEAD = """\
 # Real clusters driven from ZooKeeper to KRaft, and back
 

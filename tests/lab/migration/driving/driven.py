@@ -30,11 +30,11 @@ from tests.lab.harness.java_program import counts_of, java_program
 from tests.lab.harness.pool import shared_pool
 from tests.lab.harness.ports import HOST
 from tests.lab.migration.cluster import MigrationCluster
-from tests.lab.migration.runbook import Line
+from tests.lab.migration.driving.runbook import Line
 
 HOOK = Path(__file__).with_name("hook.py")
-CANARY = Path(__file__).parents[1] / "java" / "Canary.java"
-ROOT = Path(__file__).parents[3]
+CANARY = Path(__file__).parents[2] / "java" / "Canary.java"
+ROOT = Path(__file__).parents[4]
 PACE = ("--gate-interval", "1s", "--gate-timeout", "3m")
 ACCEPTED = ("C-03", "C-30", "C-40", "C-41", "C-42")
 

@@ -14,9 +14,9 @@ from typing import Any
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.net.transport import parse_addresses
-from tests.lab.migration.by_hand import PROGRAM, Operator
-from tests.lab.migration.driven import ROOT
-from tests.lab.migration.first import FirstCluster
+from tests.lab.migration.driving.by_hand import PROGRAM, Operator
+from tests.lab.migration.driving.driven import ROOT
+from tests.lab.migration.driving.first import FirstCluster
 
 _ACCEPT = re.compile(r"--accept ([\w.@,-]*\w)")
 

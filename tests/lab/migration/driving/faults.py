@@ -26,7 +26,7 @@ from typing import Any, Final, Self
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.pool import shared_pool
 from tests.lab.migration.cluster import MigrationCluster
-from tests.lab.migration.driven import ACCEPTED, Driven
+from tests.lab.migration.driving.driven import ACCEPTED, Driven
 
 FAIL, HANG, LIE, TWICE, ANOTHER = "fail", "hang", "lie", "twice", "another"
 ANY: Final = 0

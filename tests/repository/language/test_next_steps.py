@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.schema.explanations import explanations
-from tests.repository.test_ids import ID_NAMES, _parameters
+from tests.repository.language.test_ids import ID_NAMES, _parameters
 from tests.repository.tree import nodes, product_files, shown
 
 LIKE = 0.8
@@ -86,7 +86,7 @@ def test_a_repeated_remedy_is_found(tmp_path, monkeypatch):
         "blocker('zookeeper-mode-node', 'node 1', 'text', 'Format node 3 with the id on its disk.')\n"
         "note('zookeeper-mode-node', 'node 1', 'text', STEP)\n"
     )
-    monkeypatch.setattr("tests.repository.test_next_steps.shown", lambda path: path.name)
+    monkeypatch.setattr("tests.repository.language.test_next_steps.shown", lambda path: path.name)
     assert [where.split(": ")[0] for where in repeated(path)] == ["example.py:2", "example.py:3"]
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from kafkactl.schema.explanations import explanations
-from tests.repository.glossary import PRONOUN, banned_in_names, banned_words
+from tests.repository.language.glossary import PRONOUN, banned_in_names, banned_words
 from tests.repository.tree import ROOT, nodes, product_files, python_files, shown, text_of
 
 GUIDES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]

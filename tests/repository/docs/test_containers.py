@@ -20,7 +20,7 @@ import yaml
 
 from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.values import Uuid
-from tests.repository.test_docs import trouble_of
+from tests.repository.docs.test_docs import trouble_of
 from tests.repository.tree import ROOT
 
 FOLDER = ROOT / "docs" / "containers"

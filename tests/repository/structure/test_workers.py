@@ -37,7 +37,8 @@ def test_no_file_that_starts_nodes_is_among_those_without():
 
 
 def test_tests_that_parse_the_tree_are_kept_together():
-    assert len({share_of(f"tests/repository/{file}::test_it") for file in ("test_sizes.py", "test_names.py")}) == 1
+    files = ("structure/test_sizes.py", "language/test_names.py")
+    assert len({share_of(f"tests/repository/{file}::test_it") for file in files}) == 1
 
 
 def test_other_files_are_kept_together():

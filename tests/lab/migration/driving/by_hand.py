@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.harness.pool import shared_pool
-from tests.lab.migration.driven import Driven
-from tests.lab.migration.first import FirstCluster
+from tests.lab.migration.driving.driven import Driven
+from tests.lab.migration.driving.first import FirstCluster
 
 PROGRAM = (sys.executable, "-m", "kafkactl")
 TEMPLATES = ("local", "command", "manual")

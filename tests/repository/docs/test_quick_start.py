@@ -9,7 +9,7 @@ from importlib.metadata import version
 import pytest
 
 from kafkactl.playground.quorum import FakeQuorum
-from tests.repository.console_pages import check_page
+from tests.repository.docs.console_pages import check_page
 from tests.repository.tree import ROOT
 
 DOCS = ROOT / "docs"

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "migration.md"
+PAGE = Path(__file__).parents[4] / "docs" / "migration.md"
 
 
 @dataclass(frozen=True, slots=True)
