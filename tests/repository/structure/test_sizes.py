@@ -27,8 +27,8 @@ def _limit(name: str) -> int:
     return TEST_FILE_LINES if name.startswith("tests/") else FILE_LINES
 
 
-def test_folders_of_the_library_are_small():
-    files = Counter(shown(path.parent) for path in product_files() if path.name != "__init__.py")
+def test_folders_are_small():
+    files = Counter(shown(path.parent) for path in _ours() if path.name != "__init__.py")
     assert not {folder: count for folder, count in files.items() if count > FOLDER_FILES}
 
 
