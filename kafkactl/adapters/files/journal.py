@@ -11,10 +11,10 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kafkactl._version import __version__
+from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.adapters.files.found import make_found
 from kafkactl.adapters.files.input_files import InputKind, check_regular, read_open, read_whole
@@ -47,7 +47,7 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Journal:
+class Journal(Closing):
     """An open, locked journal; a context manager. `open_journal` makes it."""
 
     def __init__(self, path: str, descriptor: int, files: Filesystem, now_ms: Callable[[], int]) -> None:
@@ -57,14 +57,6 @@ class Journal:
         self._now_ms = now_ms
         self._text = JournalText(entries=())
         self._broken = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Give the lock back."""

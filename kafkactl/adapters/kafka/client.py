@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.attempts import Ask, NotLeaderError, all_at_once, one_after_another
 from kafkactl.adapters.kafka.cluster_view import (
@@ -68,7 +69,7 @@ class _Line:
     connection: Connection | None = None
 
 
-class Client:
+class Client(Closing):
     """A client of the nodes of one cluster. Use it as a context manager, or close it.
 
     `time_left` says how many milliseconds all calls together still have. A change leaves half of them, to read what
@@ -97,12 +98,6 @@ class Client:
         self._lines_lock = threading.Lock()
         self._leader: Address | None = None
         self._silent: set[Address] = set()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def sibling(self, role: Role, bootstrap: Sequence[Address], *, timeout_ms: float | None = None) -> Client:
         """A client with the same way in for other nodes of the cluster, or with less time for a call, closed apart.

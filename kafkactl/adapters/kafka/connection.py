@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kafkactl._version import __version__
+from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.net.transport import Address, NotSentError, Transport, Wrapper
 from kafkactl.adapters.net.transport import connect as connect_transport
 from kafkactl.change.clock import Deadline
@@ -57,7 +58,7 @@ class Access:
     authenticator: Authenticator | None = None
 
 
-class Connection:
+class Connection(Closing):
     """Made by `connect`. One thread at a time; close it when done, or use it as a context manager."""
 
     def __init__(self, transport: Transport, access: Access) -> None:
@@ -67,12 +68,6 @@ class Connection:
         self._was_answered = False  # anything but ApiVersions, which a listener answers to everybody
         self._versions: NodeVersions | None = None
         self._expires_at_ms: float | None = None
-
-    def __enter__(self) -> Connection:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def address(self) -> Address:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, check_same_cluster, is_not_the_leader
@@ -41,7 +41,7 @@ _NOT_LEADER = 6
 _NOT_REPORTED = frozenset({"request-not-supported", "cluster-not-described"})
 
 
-class LiveQuorum:
+class LiveQuorum(Closing):
     """The quorum of a client's cluster; a context manager, which does not close the client.
 
     `endpoints` are those of a node to be added, by its id, where the operator named them: they are probed, too.
@@ -92,14 +92,6 @@ class LiveQuorum:
     def knows_cluster_id(self) -> bool:
         """Whether `cluster_id` is known, that is, does not raise."""
         return isinstance(self._cluster, str)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Hang up everywhere but on the client."""

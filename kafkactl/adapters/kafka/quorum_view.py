@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.attempts import all_at_once
 from kafkactl.adapters.kafka.client import Client
@@ -47,7 +48,7 @@ _ROUNDS = 3  # from the nodes named to their voters, from those to whom they con
 Expected = Mapping[Address, int | None]
 
 
-class QuorumObserver:
+class QuorumObserver(Closing):
     """Looks at the quorum of `client`'s cluster, again and again; keeps its connections between two looks.
 
     `identify`: also ask every controller who it is and how it is set up (3.7 on). `cluster_id` is the cluster that is
@@ -72,12 +73,6 @@ class QuorumObserver:
         self._lines: dict[Address, Connection] = {}
         self.visits: tuple[Visit, ...] = ()
         self._latest: list[Visit] = []  # the same, as of the last sample
-
-    def __enter__(self) -> QuorumObserver:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Hang up everywhere."""

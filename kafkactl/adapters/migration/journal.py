@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
+from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.adapters.files.found import sync_found_file, sync_found_name
 from kafkactl.adapters.files.input_files import InputKind, read_whole
@@ -25,18 +26,12 @@ from kafkactl.migration.driver.journal import SUBJECT, JournalState, remembered
 _OWNER_ONLY = 0o600
 
 
-class MigrationJournal:
+class MigrationJournal(Closing):
     """An open journal with its folder of evidence; a context manager. `open_migration_journal` makes it."""
 
     def __init__(self, journal: Journal, folder: Path) -> None:
         self._journal = journal
         self.folder = folder
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Give the lock back."""

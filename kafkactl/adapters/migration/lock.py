@@ -13,8 +13,9 @@ import pwd
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
+from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.zookeeper.client import ZooKeeper
 from kafkactl.adapters.zookeeper.link import LostError
 from kafkactl.errors import RefusedError
@@ -41,19 +42,13 @@ def this_driver(journal: str, *, now_ms: int) -> Holder:
     )  # fmt: skip
 
 
-class ZooKeeperLock:
+class ZooKeeperLock(Closing):
     """A lock that is held; a context manager that gives it back. `take_lock` makes it."""
 
     def __init__(self, zookeeper: ZooKeeper, holder: Holder, predecessor: Holder | None = None) -> None:
         self._zookeeper = zookeeper
         self.holder = holder
         self.predecessor = predecessor
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the session, and the lock with it."""

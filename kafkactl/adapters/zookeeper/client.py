@@ -14,9 +14,9 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AnySet
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
+from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.net.transport import Address
 from kafkactl.adapters.zookeeper.link import CodeError, Link, LostError, read_only
@@ -47,7 +47,7 @@ class Member:
     version: str | None
 
 
-class ZooKeeper:
+class ZooKeeper(Closing):
     """A session with the ensemble; a context manager. Each call has `timeout_ms` unless it is given a deadline."""
 
     def __init__(self, link: Link, timeout_ms: float, clock: Clock) -> None:
@@ -55,14 +55,6 @@ class ZooKeeper:
         self._chroot = link.connect.chroot
         self._timeout_ms = timeout_ms
         self._clock = clock
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the session."""
