@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.migrate.accept import refuse_unknown_findings, refuse_unknown_nodes
 from kafkactl.commands.migrate.options import (
-    ACCEPT_HELP,
     ObservationArguments,
+    accept_option,
     code_without_evidence,
     observation_options,
     open_inventory,
@@ -37,10 +35,7 @@ if TYPE_CHECKING:
     timeout="2m",
 )  # fmt: skip
 @observation_options
-@click.option(
-    "--accept", "accepted", multiple=True, metavar="FINDING",
-    help=ACCEPT_HELP,
-)  # fmt: skip
+@accept_option
 def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     """Report problems and risks of the migration, with evidence and remedies.
 

@@ -17,6 +17,7 @@ from kafkactl.commands.rendering import output
 if TYPE_CHECKING:
     from kafkactl.change.clock import Clock
     from kafkactl.migration.driver.ports import Event
+    from kafkactl.migration.inventory import Inventory
     from kafkactl.operations.migrate.driving import DriveOptions, DriveResult
 
 CODES = (
@@ -70,6 +71,19 @@ def options_of(arguments: DriveArguments, accepted: tuple[str, ...]) -> DriveOpt
     from kafkactl.operations.migrate.driving import DriveOptions
 
     return DriveOptions(accepted=frozenset(accepted), **arguments._asdict())
+
+
+def prepared(
+    inventory: str | None, accepted: tuple[str, ...], arguments: DriveArguments
+) -> tuple[Inventory, DriveOptions]:
+    """The inventory and the options of a drive. Raises click.UsageError for what cannot be accepted in it."""
+    from kafkactl.commands.migrate.accept import refuse_unknown_findings, refuse_unknown_nodes
+    from kafkactl.commands.migrate.options import read_inventory
+
+    refuse_unknown_findings(accepted)
+    found = read_inventory(inventory)
+    refuse_unknown_nodes(accepted, [node.name for node in found.nodes])
+    return found, options_of(arguments, accepted)
 
 
 def answer(kind: str, found: DriveResult) -> NoReturn:

@@ -38,8 +38,6 @@ def command(*, inventory: str | None, out: str, include_secrets: bool) -> None:
     from kafkactl.commands.migrate.options import time_for_nodes_ms
     from kafkactl.operations.migrate.observing import save_observation
 
-    if inventory is None:
-        raise click.UsageError("Missing option '--inventory'.")
     saved = save_observation(
         read_inventory(inventory), out, include_secrets=include_secrets, timeout_ms=time_for_nodes_ms()
     )

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 # The nodes are given up before the command is, so that it can still say who did not answer.
 _SHARE_OF_TIME = 0.8
-ACCEPT_HELP = (
-    "A finding or open question that you have looked at yourself, by its id or number, of one node with "
-    "ID@broker-3. Nothing else is accepted by it. Blockers stay."
-)
+# Decorator: `--accept FINDING`, several times; the function gets the parameter `accepted`.
+accept_option = click.option(
+    "--accept", "accepted", multiple=True, metavar="FINDING",
+    help="A finding or open question that you have looked at yourself, by its id or number, of one node with "
+    "ID@broker-3. Nothing else is accepted by it. Blockers stay.",
+)  # fmt: skip
 
 
 class ObservationArguments(NamedTuple):
@@ -119,14 +121,17 @@ def open_inventory(source: ObservationArguments) -> Inventory | None:
     return read_inventory(source.inventory)
 
 
-def read_inventory(path: str) -> Inventory:
+def read_inventory(path: str | None) -> Inventory:
     """The inventory in a file; what the inventory and its settings expose is reported.
 
-    Raises InventoryError, InputError `input-file-unreadable`, RefusedError where the operator is strict.
+    Raises click.UsageError where none was given, InventoryError, InputError `input-file-unreadable`, RefusedError where
+    the operator is strict.
     """
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.operations.migrate import observing
 
+    if path is None:
+        raise click.UsageError("Missing option '--inventory'.")
     return observing.read_inventory(path, on_exposure=tell_exposure)
 
 

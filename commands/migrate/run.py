@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.migrate.accept import refuse_unknown_findings, refuse_unknown_nodes
-from kafkactl.commands.migrate.drive import CODES, DriveArguments, Talk, answer, drive_options, options_of
-from kafkactl.commands.migrate.options import ACCEPT_HELP, inventory_option, read_inventory
+from kafkactl.commands.migrate.drive import CODES, DriveArguments, Talk, answer, drive_options, prepared
+from kafkactl.commands.migrate.options import accept_option, inventory_option
 from kafkactl.commands.rendering import output
 
 if TYPE_CHECKING:
@@ -37,13 +36,7 @@ STATES = ("M2", "M3", "M4", "M4L", "M5", "M6", "M7", "M8")
     show_default=True,
     help="Stop when this state is observed.",
 )
-@click.option(
-    "--accept",
-    "accepted",
-    multiple=True,
-    metavar="FINDING",
-    help=ACCEPT_HELP,
-)
+@accept_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation, not even before the last broker.")
 @click.option("--dry-run", is_flag=True, help="Show the steps and what would stop them, without changing anything.")
 @drive_options
@@ -60,12 +53,7 @@ def command(
     """
     from kafkactl.operations.migrate.forward import plan_run, run
 
-    if inventory is None:
-        raise click.UsageError("Missing option '--inventory'.")
-    refuse_unknown_findings(accepted)
-    found = read_inventory(inventory)
-    refuse_unknown_nodes(accepted, [node.name for node in found.nodes])
-    options = options_of(arguments, accepted)
+    found, options = prepared(inventory, accepted, arguments)
     if dry_run:
         answer(KIND, plan_run(found, until=until, options=options, on_request=output.say))
     talk = Talk()
