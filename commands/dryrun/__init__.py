@@ -18,23 +18,25 @@ def _scenario(short_help: str) -> Entry:
 
 
 SCENARIOS = {
-    "broker-loss": _scenario("Brokers crash or are shut down; or the worst that K can do."),
-    "broker-return": _scenario("Brokers that are down come back."),
-    "rolling-restart": _scenario("Every broker once; the safest order."),
+    "broker-loss": _scenario("Predict the loss of brokers, or the worst loss of K brokers."),
+    "broker-return": _scenario("Predict the return of brokers that are down."),
+    "rolling-restart": _scenario("Predict a restart of every broker, in the safest order."),
     "unregister-broker": _scenario("Predict the removal of a broker's registration."),
-    "elect-leaders": _scenario("Preferred or unclean elections."),
-    "alter-config": _scenario("A configuration changes, and whom that strands."),
-    "reassignment": _scenario("A reassignment plan: does it end?"),
-    "features": _scenario("Feature levels change: would Kafka accept it?"),
-    "controllers": _scenario("Voters are lost, added or removed."),
-    "replay": _scenario("What the log holds and leads to."),
-    "restart": _scenario("What a node that replays this log will believe."),
-    "growth": _scenario("Log and snapshots after some days; how long a start takes."),
+    "elect-leaders": _scenario("Predict preferred or unclean leader elections."),
+    "alter-config": _scenario("Predict a change of configuration, and what it affects."),
+    "reassignment": _scenario("Predict whether a reassignment plan completes."),
+    "features": _scenario("Predict whether Kafka accepts a change of feature levels."),
+    "controllers": _scenario("Predict the loss, addition or removal of voters."),
+    "replay": _scenario("Show what the log contains, and the state it results in."),
+    "restart": _scenario("Predict the state of a node that replays this log."),
+    "growth": _scenario("Predict log, snapshots and start-up time after some days."),
     "zk-migration": Entry(
-        "kafkactl.commands.dryrun.zk_migration", "zk_migration", "The copy from ZooKeeper: records, time, what fails."
+        "kafkactl.commands.dryrun.zk_migration",
+        "zk_migration",
+        "Predict the copy from ZooKeeper: records, time, failures.",
     ),
     "report": Entry(
-        "kafkactl.commands.dryrun.report", "report", "All scenarios without arguments, as one HTML report."
+        "kafkactl.commands.dryrun.report", "report", "Run all scenarios without arguments, as one HTML report."
     ),
 }
 

@@ -81,7 +81,7 @@ def command(
             if not stream.write_record(event.to_dict(hide=not show_secrets)):
                 break
     if history.is_empty:
-        output.say("No record in what was read is about that.")
+        output.say("No record matches these options.")
     findings = history.findings
     stream.end(findings, code_of(findings))
 

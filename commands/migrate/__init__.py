@@ -7,19 +7,25 @@ import click
 from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
 
 VERBS = {
-    "check": Entry("kafkactl.commands.migrate.check", "command", "Every danger that can be seen, in any state."),
-    "compare": Entry("kafkactl.commands.migrate.compare", "command", "ZooKeeper against KRaft, entity by entity."),
+    "check": Entry("kafkactl.commands.migrate.check", "command", "Report problems and risks, in any state."),
+    "compare": Entry("kafkactl.commands.migrate.compare", "command", "Compare ZooKeeper with KRaft, entity by entity."),
     "finalize": Entry(
         "kafkactl.commands.migrate.finalize", "command", "Finalize the migration. This cannot be undone."
     ),
     "observe": Entry(
-        "kafkactl.commands.migrate.observe", "command", "Save everything that the migration is judged by."
+        "kafkactl.commands.migrate.observe", "command", "Save the input of the other commands in a folder."
     ),
-    "plan": Entry("kafkactl.commands.migrate.plan", "command", "Every step from here, and what the copy will write."),
+    "plan": Entry(
+        "kafkactl.commands.migrate.plan", "command", "Show the remaining steps, and what the copy will write."
+    ),
     "rollback": Entry("kafkactl.commands.migrate.rollback", "command", "Roll back to ZooKeeper."),
-    "run": Entry("kafkactl.commands.migrate.run", "command", "Forward to KRaft, one step at a time."),
-    "status": Entry("kafkactl.commands.migrate.status", "command", "Where the migration is, and what comes next."),
-    "render": Entry("kafkactl.commands.migrate.render", "command", "Every node's config file for every phase."),
+    "run": Entry("kafkactl.commands.migrate.run", "command", "Migrate to KRaft, one step at a time."),
+    "status": Entry(
+        "kafkactl.commands.migrate.status", "command", "Show the state of the migration, and the next step."
+    ),
+    "render": Entry(
+        "kafkactl.commands.migrate.render", "command", "Write every node's configuration file for every phase."
+    ),
 }
 
 

@@ -77,8 +77,8 @@ def _show(page: Page, found: CheckResult) -> None:
     page.heading(f"{found.state}: {found.state.words}. Findings: {', '.join(counted)}", tone)
     findings = found.findings
     for severity, title in (
-        (Severity.BLOCKER, "Stops the migration"),
-        (Severity.WARNING, "To be known before going on"),
+        (Severity.BLOCKER, "Blockers: correct these first"),
+        (Severity.WARNING, "Warnings: read these before the next step"),
     ):
         _section(
             page,
@@ -100,9 +100,9 @@ def _section(page: Page, title: str, findings: Sequence[Finding]) -> None:
 
 def _verdict(found: CheckResult) -> Word:
     if found.has_problems:
-        return Word("Do not go on before what stops the migration is put right.", "bad")
+        return Word("Correct the blockers, then run `kafkactl migrate check` again.", "bad")
     if found.lacks is not None:
-        return Word("Too little was observed to say that nothing stops the migration.", "bad")
+        return Word("Too little was observed to exclude blockers: make every node reachable, then check again.", "bad")
     if found.open_findings:
-        return Word("Nothing stops the migration; what is open has to be looked at and accepted first.", "warn")
-    return Word("Nothing stops the migration, and nothing is open.", "good")
+        return Word("No blockers. Check each warning and unknown, then accept it with --accept.", "warn")
+    return Word("No blockers, and no warning or unknown that is not accepted.", "good")

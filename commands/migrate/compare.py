@@ -24,11 +24,11 @@ _SHOWN = 40
 _WIDE = 60
 _TITLES = {
     "before-copy": "ZooKeeper has not been copied yet",
-    "dual-write": "Dual write: both must say the same",
+    "dual-write": "Dual write: both must have the same metadata",
     "mirror-without-copy": "KRaft is mirrored without having copied ZooKeeper",
-    "finalized": "The migration is finalized: ZooKeeper is what is left over",
-    "rolled-back": "Rolled back: the metadata log is what is left over",
-    "unknown": "The metadata log does not say where the migration stands",
+    "finalized": "The migration is finalized: ZooKeeper is no longer written",
+    "rolled-back": "Rolled back: the metadata log is no longer written",
+    "unknown": "The metadata log does not show the phase of the migration",
 }
 
 
@@ -85,7 +85,7 @@ def _show(page: Page, found: ComparisonResult) -> None:
         where = [f"{bad} between ZooKeeper and KRaft"] if bad else []
         where += [f"{bad_in_copy} between the copy and its prediction"] if bad_in_copy else []
         count = counted(bad + bad_in_copy, "difference")
-        page.heading(f"{count} that nothing explains: {', '.join(where)}{hidden}", "bad")
+        page.heading(f"{count} without an explanation: {', '.join(where)}{hidden}", "bad")
     else:
         page.heading(
             f"No unexplained difference{f', {total} explained' if total else ''}{hidden}", "warn" if unknown else "good"
@@ -137,10 +137,10 @@ def _show_copy(page: Page, copy: CopyComparison) -> None:
     total, unknown = len(copy.differences), len(copy.unknown)
     if not total:
         words = f", but for {unknown} records whose values are not shown" if unknown else ", record by record"
-        page.line(Word(f"The copy is the predicted one{words}", "warn" if unknown else "good"))
+        page.line(Word(f"The copy is as predicted{words}", "warn" if unknown else "good"))
         return
     if copy.unexplained:
         page.line(f"The copy differs from its prediction in {total} records")
     else:
-        page.line(f"The copy is the predicted one, but for {total} records that are explained")
+        page.line(f"The copy is as predicted, but for {total} records that are explained")
     page.table(("record", "key", "predicted", "copied", "because"), _rows(copy.ordered))

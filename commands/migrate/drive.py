@@ -55,8 +55,8 @@ drive_options = option_group(
     ),
     click.option(
         "--hand-edits", type=click.Choice(["refuse", "carry", "overwrite"]), default="refuse", show_default=True,
-        help="What becomes of a file that was edited since the driver read or wrote it: the run is refused, the edit"
-        " is kept in every later file, or the file is replaced.",
+        help="What to do with a file that was edited after the driver read or wrote it: refuse the run, keep the edit"
+        " in every later file, or replace the file.",
     ),
     click.option(
         "--rendered", metavar="DIR",
@@ -141,7 +141,7 @@ class Talk:
             self.line(f"waiting for {event.text}{seen}", "dim")
         elif now_ms - self._printed_ms >= self._again_ms or current_settings().verbose:
             self._printed_ms = now_ms
-            seen = f"; seen last: {event.seen}" if event.seen else ""
+            seen = f"; last observed: {event.seen}" if event.seen else ""
             short = event.text.partition(" (")[0]
             self.line(f"waiting since {(now_ms - self._since_ms) / 1000:.0f} s for {short}{seen}", "dim")
 

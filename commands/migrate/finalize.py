@@ -36,8 +36,8 @@ def command(
 
     The first of them that is elected finalizes it; from its restart on no rollback is possible. So the gate of
     M8 is checked again in three observations: every broker on KRaft, none registered in ZooKeeper mode, ZooKeeper
-    and KRaft the same, no election in between, and soak_hours of the inventory over. The cluster's id has
-    to be typed, or given by --confirm; --yes is not asked for.
+    and KRaft the same, no election in between, and soak_hours of the inventory have passed. The cluster's
+    id has to be typed, or given with --confirm; there is no --yes.
     """
     from kafkactl.operations.migrate.forward import finalize, plan_finalize
 
@@ -51,8 +51,8 @@ def command(
         soak = asked.soak_words
         lasted = "" if soak is None else f"Every broker has been on KRaft for {soak}. "
         question = (
-            f"{lasted}{asked.step.target} is the first controller without the migration flag. From here on there is no "
-            "rollback to ZooKeeper."
+            f"{lasted}{asked.step.target} is the first controller without the migration flag. After it has restarted, "
+            "no rollback to ZooKeeper is possible."
         )
         return confirm_cluster_id(question, asked.cluster_id, confirm=confirm, subject="migration")
 

@@ -29,8 +29,8 @@ _SHARE_OF_TIME = 0.8
 # Decorator: `--accept FINDING`, several times; the function gets the parameter `accepted`.
 accept_option = click.option(
     "--accept", "accepted", multiple=True, metavar="FINDING",
-    help="A finding or open question that you have looked at yourself, by its id or number, of one node with "
-    "ID@broker-3. Nothing else is accepted by it. Blockers stay.",
+    help="Accept a warning or unknown that you have checked yourself, by its id or number; of one node only with "
+    "ID@broker-3. Blockers cannot be accepted.",
 )  # fmt: skip
 
 

@@ -83,8 +83,8 @@ def _tone(status: MigrationStatus) -> str:
 
 def _gate_words(state: str, *, is_open: bool) -> str:
     if state == _LAST:
-        return "The migration is over; what is left to do"
-    return "The gate to the next state is open" if is_open else "Conditions not yet met for the next state"
+        return "The migration is complete; remaining work"
+    return "All conditions for the next state are met" if is_open else "Conditions not yet met for the next state"
 
 
 def _key(finding: Finding) -> tuple[str, str]:
@@ -230,7 +230,7 @@ def unknowns(page: Page, findings: Sequence[Finding]) -> None:
     """A line for each question, and the options that accept them."""
     if not findings:
         return
-    page.heading("Unknown: the observation does not tell")
+    page.heading("Unknown: not in the observation")
     page.table(("check", "about", "why"), [
         (finding.evidence["check"], finding.subject.partition(" ")[2], finding.evidence["unknown"])
         for finding in findings
@@ -238,7 +238,7 @@ def unknowns(page: Page, findings: Sequence[Finding]) -> None:
     names = " ".join(
         f"--accept {number}" for number in dict.fromkeys(finding.evidence["number"] for finding in findings)
     )
-    page.line(Word(f"Look yourself, then: {names}", "dim"))
+    page.line(Word(f"Check these yourself, then accept them: {names}", "dim"))
 
 
 def is_unknown(finding: Finding) -> bool:

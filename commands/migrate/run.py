@@ -80,7 +80,7 @@ class _Questions:
         if step.barrier is not None:
             question = (
                 f"{step.target} is the last broker: once it has entered, the copy begins automatically and KRaft takes "
-                "/controller. Go on?"
+                "/controller. Continue?"
             )
         refusal = confirm(question, yes=self._yes, subject=f"state {asked.route.state}")
         if refusal is None:

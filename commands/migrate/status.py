@@ -56,7 +56,7 @@ def command(*, source: ObservationArguments, journal: str | None, watch: bool, i
     from kafkactl.commands.migrate.page import board_page, status_page
 
     if watch and source.observation is not None:
-        raise click.UsageError("--watch looks at a live cluster: give --inventory without --observation.")
+        raise click.UsageError("--watch observes a live cluster: give --inventory without --observation.")
     from kafkactl.operations.migrate.position import StatusWatch
 
     found = StatusWatch(open_inventory(source), journal=journal, is_live=source.observation is None)

@@ -18,10 +18,12 @@ VERBS = {
     "reassign": Entry(
         "kafkactl.commands.quorum.reassign", "command", "Change the voters, one at a time, in the safest order."
     ),
-    "apply": Entry("kafkactl.commands.quorum.apply", "command", "Carry out a plan file, if nothing changed since."),
+    "apply": Entry(
+        "kafkactl.commands.quorum.apply", "command", "Carry out a plan file, if the voters are still the same."
+    ),
     "convert": Entry("kafkactl.commands.quorum.convert", "command", "Make a static quorum dynamic, permanently."),
     "recover": Entry(
-        "kafkactl.commands.quorum.recover.run", "command", "Start again from what is left of a lost majority."
+        "kafkactl.commands.quorum.recover.run", "command", "Recover a quorum whose majority of disks is lost."
     ),
 }
 

@@ -63,4 +63,4 @@ def command(*, dry_run: bool, arguments: ChangeArguments, connection: Connection
     perform(candidate.goal, connection, arguments, render=render, dry_run=dry_run, cluster_id=candidate.cluster_id)
 
 
-_LINES = {"done": "Added", "planned": "DRY RUN of adding", "nothing-to-do": "Nothing to do: a voter already is"}
+_LINES = {"done": "Added", "planned": "DRY RUN of adding", "nothing-to-do": "Nothing to do: already a voter:"}

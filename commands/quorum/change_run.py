@@ -89,7 +89,7 @@ def override_options(*flags: str) -> Callable[[Function], Function]:
 
 _OVERRIDE_HELP = {
     "--accept-zero-tolerance": "Continue although the quorum would tolerate no failure for a while.",
-    "--allow-size": "Allow an even number of voters, one or two of more, or more than 7.",
+    "--allow-size": "Allow an even number of voters, a reduction to one or two, or more than 7.",
     "--allow-unstable": "Continue although leaders change often, or a voter lags.",
     "--node-will-be-stopped": "The removed node, which would join again, is about to be stopped.",
 }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @connection_options
 @confirm_option
 @click.option("--dry-run", is_flag=True, help="Show what would be done, without doing it.")
-@click.option("--yes", is_flag=True, expose_value=False, help="Is not enough here: --confirm is needed.")
+@click.option("--yes", is_flag=True, expose_value=False, help="Not sufficient for this command: --confirm is required.")
 def command(*, arguments: ChangeArguments, connection: ConnectionArguments, confirm: str | None, dry_run: bool) -> None:
     """Make a static quorum a dynamic one, whose voters can be changed (Kafka 4.1 and later).
 
@@ -45,7 +45,7 @@ def command(*, arguments: ChangeArguments, connection: ConnectionArguments, conf
     def ask(planned: ChangeResult) -> Finding | None:
         if confirm is None:
             show_plan(_show, QuorumChange(result=planned))
-        assert planned.before is not None, "what is planned was seen"
+        assert planned.before is not None, "a plan is made from an observation"
         question = "The quorum becomes dynamic, and never static again."
         return confirm_cluster_id(question, str(planned.before.cluster_id), confirm=confirm, subject="quorum")
 

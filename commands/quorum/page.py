@@ -42,15 +42,15 @@ def kafka_page(page: Page, payload: Mapping[str, Any], *, replication: bool, hum
 def _headline(answer: QuorumDict) -> tuple[str, str]:
     tolerates, leader = answer["tolerates"], answer["leader_id"]
     if leader == NO_LEADER and not answer["nodes"]:
-        return "What the disks say of the quorum", "warn"
+        return "State of the quorum, from disks only", "warn"
     if leader == NO_LEADER:
         is_open = any(finding["id"] == "leader-not-reached" for finding in answer["findings"])
         return "No leader of the quorum was reached" if is_open else "The quorum has no leader", "bad"
     if any(finding["severity"] == "blocker" for finding in answer["findings"]):
-        return f"Controller {leader} leads, and the quorum does not work", "bad"
+        return f"Controller {leader} leads, but the quorum does not work", "bad"
     if tolerates is None:
         is_open = any(finding["id"] == "majority-not-proven" for finding in answer["findings"])
-        return f"Controller {leader} leads" + ("; no majority was seen to follow" if is_open else ""), (
+        return f"Controller {leader} leads" + ("; no majority is proven to follow" if is_open else ""), (
             "warn" if is_open else "strong"
         )
     words = "no failure" if tolerates == 0 else counted(tolerates, "failure")

@@ -79,5 +79,5 @@ def command(
 _LINES = {
     "done": "Removed",
     "planned": "DRY RUN of removing",
-    "nothing-to-do": "Nothing to do: not among the voters is",
+    "nothing-to-do": "Nothing to do: not among the voters:",
 }

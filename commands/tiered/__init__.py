@@ -8,13 +8,17 @@ from kafkactl.commands.framework.connection import connection_options
 from kafkactl.commands.framework.lazy_group import Entry, LazyGroup
 
 VERBS = {
-    "audit": Entry("kafkactl.commands.tiered.audit", "command", "What is wrong with the remote log, worst first."),
-    "segments": Entry("kafkactl.commands.tiered.segments", "command", "Which remote segments there are."),
-    "history": Entry("kafkactl.commands.tiered.history", "command", "The records behind a segment or a partition."),
-    "forecast": Entry("kafkactl.commands.tiered.forecast", "command", "What each replica would do as leader."),
-    "observe": Entry("kafkactl.commands.tiered.observe", "command", "Save everything that the others look at."),
-    "report": Entry("kafkactl.commands.tiered.report", "command", "Audit and forecast as one page with pictures."),
-    "leftovers": Entry("kafkactl.commands.tiered.leftovers", "command", "Objects that no broker will ever delete."),
+    "audit": Entry("kafkactl.commands.tiered.audit", "command", "Report problems of the remote log, worst first."),
+    "segments": Entry("kafkactl.commands.tiered.segments", "command", "List the remote segments."),
+    "history": Entry(
+        "kafkactl.commands.tiered.history", "command", "Show the metadata records of a segment or partition."
+    ),
+    "forecast": Entry("kafkactl.commands.tiered.forecast", "command", "Predict what each replica would do as leader."),
+    "observe": Entry(
+        "kafkactl.commands.tiered.observe", "command", "Save the input of the other commands in a folder."
+    ),
+    "report": Entry("kafkactl.commands.tiered.report", "command", "Write audit and forecast as one HTML page."),
+    "leftovers": Entry("kafkactl.commands.tiered.leftovers", "command", "List objects that no broker will delete."),
 }
 
 

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 @partition_options
 @fail_on_option
 def command(*, inputs: Inputs, wanted: Wanted, fail_on: str) -> None:
-    """Say of each replica what it would do as leader, after it has read the metadata topic from its start.
+    """Predict for each replica what it would do as leader, after it has read the metadata topic from its start.
 
-    Where the log would begin, where uploads would go on, and what consumers could no longer read.
+    Shows where the log would begin, where uploads would continue, and what consumers could no longer read.
     Run it before a restart, a failover or a change of the number of metadata partitions
     (--metadata-partitions is the value that brokers will start with). Exit code 7 if a replica that
     is alive and in sync would do harm.

@@ -46,6 +46,6 @@ def command(*, inputs: Inputs, wanted: Wanted) -> None:
         if not stream.write_record(record):
             break
     if not found and not everything.is_empty:
-        output.say("No record in what was read is about that.")
+        output.say("No record matches these options.")
     findings = source_findings(everything)
     stream.end(findings, code_of(findings, is_empty=everything.is_empty))

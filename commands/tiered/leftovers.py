@@ -84,10 +84,10 @@ def command(*, inputs: Inputs, older_than_ms: int, include: tuple[str, ...], out
 
 def _show(page: Page, found: Leftovers) -> None:
     if found.refused:
-        page.heading("Refused: what was read does not prove that anything is left over", "bad")
+        page.heading("Refused: the input does not prove which objects are left over", "bad")
     else:
-        going = f"{counted(len(found.objects), 'object')} may go, {size_text(found.size)}"
-        page.heading(going if found.objects else "No object was found that may go")
+        going = f"{counted(len(found.objects), 'object')} can be deleted, {size_text(found.size)}"
+        page.heading(going if found.objects else "No object was found that can be deleted")
     page.findings(found.findings)
     if found.skipped:
         page.line(f"{counted(found.skipped, 'object')} left out: younger than --older-than")

@@ -55,7 +55,7 @@ def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
     details = written_details(inputs, everything, filters)
     findings = source_findings(everything)
     if not found and not everything.is_empty:
-        output.say("No segment in what was read is like that.")
+        output.say("No segment matches these options.")
     emit(
         "tiered.segments",
         {

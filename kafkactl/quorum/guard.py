@@ -135,8 +135,8 @@ def check_majority(state: QuorumState) -> Iterator[Finding]:
         yield blocker(
             "majority-not-proven",
             "quorum",
-            f"no majority was seen to follow controller {state.leader_id}: {_sum(state)}; {life_words(state.voters)}",
-            "Run the command again; if it stays so, see why those voters do not fetch from the leader.",
+            f"no majority is proven to follow controller {state.leader_id}: {_sum(state)}; {life_words(state.voters)}",
+            "Run the command again; if the finding remains, check why those voters do not fetch from the leader.",
             voters=ids_of(state.voter_keys),
             alive=ids_of(state.voter_keys & state.alive_keys),
         )

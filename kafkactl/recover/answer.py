@@ -259,6 +259,6 @@ def read_kept_plan(data: bytes, *, file: str) -> KeptPlan:
         raise InputError(
             f"{file} was changed after it was made: its checksum does not fit what it says",
             id="recovery-plan-edited",
-            next_step="Plan again; a plan is changed by other arguments, not by hand.",
+            next_step="Do not edit the file: make a new plan with `kafkactl quorum recover --plan`.",
         )
     return kept

@@ -110,7 +110,7 @@ def _locks(case: Case) -> Iterator[Finding]:
         holder = f"process {disk.lock_holder}" if disk.lock_holder else "a process"
         step = f"Stop the node that runs on it. {_COPY}"
         if is_broker:
-            step += " With --brokers-run brokers may go on where nothing can be lost by it."
+            step += " With --brokers-run, brokers may keep running where that cannot lose data."
         yield refusal(
             "log-dir-in-use",
             f"directory {disk.path}",
@@ -179,7 +179,8 @@ def _damage(case: Case) -> Iterator[Finding]:
     yield refusal(
         "source-damaged",
         f"directory {case.source.path}",
-        f"{case.source.path}: {found.damage}. What counts ends at offset {found.end_offset}, as it would for Kafka",
+        f"{case.source.path}: {found.damage}. The usable part ends at offset {found.end_offset}, where Kafka would end"
+        " it, too",
         allowed=case.request.overrides.accept_loss,
         end_offset=found.end_offset,
         last_good_offset=found.end_offset - 1,
@@ -191,8 +192,8 @@ def _tails(case: Case) -> Iterator[Finding]:
     for tail in case.read.tails:
         harmless = not (tail.parted.same_epoch or tail.is_committed or tail.change_count)
         text = (
-            f"from offset {tail.parted.offset} on, {tail.path} (epoch {_epoch(tail.parted.epoch)}) is not the log of"
-            f" {case.source.path} (epoch {_epoch(tail.parted.other_epoch)})"
+            f"from offset {tail.parted.offset} on, {tail.path} (epoch {_epoch(tail.parted.epoch)}) has other records"
+            f" than {case.source.path} (epoch {_epoch(tail.parted.other_epoch)})"
         )
         if tail.parted.same_epoch:
             text += ": one leader cannot have written both"
@@ -201,13 +202,14 @@ def _tails(case: Case) -> Iterator[Finding]:
         elif tail.change_count:
             text += f"; its records there make {counted(tail.change_count, 'change')} that would be lost"
         else:
-            text += ": the tail of a lost leadership, which changes nothing"
+            text += ": an uncommitted tail of an earlier leader, without any change of metadata"
         fatal = tail.parted.same_epoch or tail.is_committed
         step = "Nothing is merged. "
         step += (
             "Find out which of the two belongs to the present cluster, and show only that directory."
             if fatal
-            else ("The tail was not committed unless controllers were blanked: --accept-loss gives it up.")
+            else "The tail was not committed, unless disks of controllers were wiped. Repeat the command with"
+            " --accept-loss to leave it out."
         )
         yield refusal(
             "disks-diverge",
@@ -224,7 +226,7 @@ def _tails(case: Case) -> Iterator[Finding]:
 
 def _readable(case: Case) -> Iterator[Finding]:
     level = case.image.metadata_version
-    step = "Use a kafkactl that knows the release which wrote this log."
+    step = "Use a version of kafkactl that supports the release which wrote this log."
     if level is None:
         yield refusal("metadata-version-unknown", METADATA_VERSION, "the image has no metadata.version", step)
         return
@@ -364,7 +366,7 @@ def _target(case: Case) -> Iterator[Finding]:
         yield refusal(
             "recovered-node-unknown",
             f"controller {case.node_id}",
-            f"where controller {case.node_id} listens is not said, and no voter of that id was in the old set",
+            f"where controller {case.node_id} listens is unknown, and no voter of that id was in the old set",
         )
 
 
@@ -373,7 +375,7 @@ def _numbers(case: Case) -> Iterator[Finding]:
         yield refusal(
             "recovery-number-too-large",
             "snapshot",
-            f"offset {case.offset} or epoch {case.epoch} leaves no room to go on",
+            f"offset {case.offset} or epoch {case.epoch} is too large to be raised: Kafka could not count on from it",
         )
 
 

@@ -56,9 +56,7 @@ def choose_source(disks: Sequence[DiskSeen], wanted: str | None) -> DiskSeen:
     """
     order = ranked(disks)
     if not order:
-        raise InputError(
-            "none of the directories holds a metadata log of which anything can be read", id="no-recovery-source"
-        )
+        raise InputError("none of the directories has a metadata log that can be read", id="no-recovery-source")
     if wanted is None:
         return order[0]
     found = next((disk for disk in order if disk.path == wanted), None)

@@ -51,7 +51,7 @@ def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
             "registrations-dropped",
             f"controllers {ids}",
             f"the registrations of controllers {ids} are left out of the snapshot",
-            "Nothing to do: controllers that live register again, the others would block feature changes.",
+            "Nothing to do: running controllers register again; registrations of others would block feature changes.",
         )
     yield from _afterwards(case)
     level = level_of(case.recovered)

@@ -93,8 +93,8 @@ def _steps(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
         then = (
             "Check leader, epoch and registrations, and that no folder of its own was renamed, before others start. A"
             " partition that keeps a lost broker as its last in-sync replica has no leader until"
-            " `kafka-leader-election --election-type unclean` makes this node's copy the truth: do that before those"
-            " brokers come back with empty disks."
+            " `kafka-leader-election --election-type unclean` makes this node the leader, with its copy: do that before"
+            " those brokers come back with empty disks."
         )
         checks = " ".join([checks, *(f"--log-dir {shlex.quote(path)}" for path in own)])
     else:
@@ -161,7 +161,7 @@ def _configs(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
 
 def _brokers_start(way: Way, verify: str) -> Iterator[tuple[str, str, str, str | None]]:
     if way.brokers_run:
-        text = "The brokers load the snapshot while they run; look for renamed folders all the same."
+        text = "The brokers load the snapshot while they run; check for renamed folders nevertheless."
         yield "verify", _brokers(way.brokers), text, verify
         return
     combined = combined_nodes(way.voters, way.brokers)
@@ -169,7 +169,7 @@ def _brokers_start(way: Way, verify: str) -> Iterator[tuple[str, str, str, str |
     later = [broker for broker in way.brokers if broker not in lost and broker != way.node_id]
     for number, broker in enumerate(later):
         text = (
-            "Start this one alone, and look for folders that end in -stray before any other starts."
+            "Start this one alone, and check that no folder ends in -stray before any other starts."
             if number == 0
             else "Start it."
         )
@@ -183,8 +183,8 @@ def _growth(way: Way, where: str) -> Iterator[tuple[str, str, str, str | None]]:
     target = ",".join(map(str, [way.node_id, *others]))
     if way.is_dynamic:
         text = (
-            "Until it is grown back, one disk is all there is: format new disks with --no-initial-controllers, start"
-            " these controllers, and make them voters."
+            "Until the quorum has more voters, its metadata is on one disk only: format new disks with"
+            " --no-initial-controllers, start these controllers, and make them voters."
         )
         if len(combined_nodes(way.voters, way.brokers)) > 1:
             text += " Those that are brokers, too, copy their partitions from other replicas, where there are any."
@@ -193,7 +193,8 @@ def _growth(way: Way, where: str) -> Iterator[tuple[str, str, str, str | None]]:
         return
     text = (
         "Add one blank controller to controller.quorum.voters everywhere, and start it while the recovered one"
-        " runs; add the next only when that one has caught up. Never more blank voters than ones with data."
+        " runs; add the next only when that one has caught up. Never have more voters with a blank disk than voters"
+        " with data."
     )
     yield "add-controllers", f"controllers {', '.join(map(str, others)) or 'new ones'}", text, None
 

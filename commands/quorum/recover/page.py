@@ -17,7 +17,7 @@ _HEADINGS = {
     "nothing-to-do": ("Nothing to do: the directory is exactly as planned", "good"),
     "planned": ("Plan: nothing was written", "strong"),
     "refused": ("Refused: nothing was written", "bad"),
-    "failed": ("Failed: nothing that Kafka would start from was written", "bad"),
+    "failed": ("Failed: Kafka cannot start from what was written", "bad"),
     "partial": ("Partly written", "bad"),
     "unknown": ("Outcome unknown", "warn"),
 }
@@ -111,7 +111,7 @@ def _losses(page: Page, losses: Losses) -> None:
         page.line(Word(f"Lost or changed (--confirm-loss {losses.count})", "warn"))
         page.fields(kept)
     else:
-        page.line(Word("Nothing is lost that any of these disks shows", "good"))
+        page.line(Word("No loss is visible on these disks", "good"))
 
 
 def _repairs(page: Page, repairs: Repairs) -> None:

@@ -28,12 +28,12 @@ CODES = (
     exit_codes.UNKNOWN,
 )
 FLAGS = {
-    "--adopt": "Take partitions into the image that only brokers' folders know.",
-    "--return-strays": "With --adopt: also those that a broker has renamed to -stray; the steps rename them back.",
+    "--adopt": "Add partitions to the image that only folders on brokers' disks show.",
+    "--return-strays": "With --adopt: also folders that a broker renamed to -stray; the steps rename them back.",
     "--drop-empty": "Leave out topics without a folder on any disk: they were deleted after the image.",
     "--brokers-run": "Let brokers keep running, where their folders prove that nothing is missing.",
     "--without-broker-disks": "Continue although directories of registered brokers are not shown.",
-    "--accept-loss": "Give up what better disks, damage or a diverging tail have; needs --confirm-loss.",
+    "--accept-loss": "Leave out records of better, damaged or diverging disks; needs --confirm-loss.",
     "--accept-strays": "Let partition folders become stray; needs --confirm-loss.",
     "--accept-empty": "Let deleted topics come back empty.",
     "--accept-retention": "Continue although the image's retention would delete data that is on disk now.",
@@ -87,13 +87,16 @@ def _flags(function: Function) -> Function:
     help="How far the offset is raised above every offset seen.",
 )  # fmt: skip
 @click.option("--plan", "--dry-run", "dry_run", is_flag=True, help="Show the plan, and write nothing.")
-@click.option("--confirm-loss", type=click.IntRange(min=0), metavar="N", help="How much is given up, as the plan says.")
+@click.option(
+    "--confirm-loss", type=click.IntRange(min=0), metavar="N",
+    help="The number of losses that you accept, as the plan counts them.",
+)  # fmt: skip
 @click.option("--yes", is_flag=True, expose_value=False, help="No effect: --confirm is required.")
 @click.option(
     "--bootstrap-controller", metavar="HOST:PORT,…",
     help="Also ask here whether an old controller answers; the addresses of the old voters are always asked.",
 )  # fmt: skip
-@click.option("--command-config", metavar="FILE", help="Client properties for asking them: security, login.")
+@click.option("--command-config", metavar="FILE", help="Client properties for these connections: security, login.")
 @confirm_option
 @common_options("1h", "table")
 def command(
@@ -109,8 +112,8 @@ def command(
 
     Every directory is read and none is written into. The best copy of the metadata log, a
     controller's or a broker's, becomes one snapshot above everything that any disk has seen, whose
-    only voter is the recovered controller. What is lost is listed before, entity by entity, and
-    whatever is not accepted refuses. Start with --plan; docs/quorum-recovery.md is the runbook.
+    only voter is the recovered controller. Every loss is listed before anything is written; a
+    loss that is not accepted stops the command. Start with --plan; docs/quorum-recovery.md is the runbook.
     """
     from kafkactl.commands.quorum.recover.asked import probe_asked, request_of
     from kafkactl.findings import Outcome

@@ -379,7 +379,7 @@ SCENARIO: Final = Scenario(
     Whether a broker went down in order is taken from the log; with eligible leader replicas it
     decides whether the broker may lead at once.
     """,
-    about="Brokers that are down come back.",
+    about="Predict the return of brokers that are down.",
     input=Input,
     simulate=simulate,
     examples=("kafkactl dryrun broker-return /disk1/__cluster_metadata-0 --brokers 3",),

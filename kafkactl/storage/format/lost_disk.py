@@ -165,7 +165,7 @@ def _check_followers(lost: LostDisk, state: QuorumState) -> Iterator[Finding]:
     yield blocker(
         "majority-not-proven",
         "quorum",
-        f"without controller {lost.node_id} no majority was seen to follow controller {state.leader_id}:"
+        f"without controller {lost.node_id} no majority is proven to follow controller {state.leader_id}:"
         f" {words}{f'; {missing}' if missing else ''}",
         _WAIT,
         voters=ids_of(state.voter_keys),

@@ -64,9 +64,7 @@ def _poison(case: AuditCase, poison: Poison) -> Finding:
     detail = f" ({poison.error.reason})" if poison.error is not None else ""
     message = f"{at}{detail}; it ends the metadata consumer of {_named(brokers)}, and with it all tiering there"
     if poison.error is not None and poison.error.id in _MAY_BE_NEWER:
-        message += (
-            "; only brokers of a release after those that kafkactl knows may read it, and then what it says is missing"
-        )
+        message += "; only a release that kafkactl does not know yet may read it, and the audit then lacks its content"
     make = blocker
     if brokers == []:
         make, message = note, f"{at}{detail}; no broker reads it"
@@ -198,9 +196,9 @@ def _view(case: AuditCase) -> Iterator[Finding]:
             "metadata-partition-count-differs",
             f"topic {case.view.metadata_topic.name if case.view.metadata_topic else ''}",
             f"the topic has {case.topic_partitions} partitions, the brokers are configured with {case.configured}",
-            "Restart no broker before `kafkactl tiered forecast --metadata-partitions N`: with another number than the "
-            "topic has a broker that starts does not tier, and with that of the topic it looks for records where they "
-            "are not.",
+            "Run `kafkactl tiered forecast --metadata-partitions N` before any broker restarts. A broker that starts "
+            "with another number than the topic has does not tier; with the topic's number it reads the wrong metadata "
+            "partitions.",
             partitions=case.topic_partitions,
             configured_partitions=case.configured,
         )

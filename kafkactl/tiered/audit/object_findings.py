@@ -137,10 +137,10 @@ def _doubt(lacking: Sequence[_Lacking], bucket: Bucket) -> str:
     if not bucket.listing.ends_whole:
         return "its last line has no line end: it may have been cut"
     if _ends_before(lacking, bucket):
-        return "all that is missing lies behind its last key: it may have been cut"
+        return "everything that is missing sorts after its last key: it may have been cut"
     judged, missing = sum(len(found.judged) for found in lacking), sum(len(found.log) for found in lacking)
     if missing >= _MANY and missing * 2 > judged:
-        return f"it has no log of {missing} of {judged} complete segments: it may have been cut, or be of a part"
+        return f"it has no log of {missing} of {judged} complete segments: it may have been cut, or cover only a part"
     return ""
 
 

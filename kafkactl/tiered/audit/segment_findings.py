@@ -61,7 +61,7 @@ def _deletes(partition: PartitionCase) -> Iterator[Finding]:
             "log-start-runs-away",
             subject_of(partition),
             f"deletes are being refused ({repeated[0].delete_starts} attempts on one segment), and the log start has "
-            f"passed {counted(len(below), 'complete segment')}: retention gives up data that it would keep",
+            f"passed {counted(len(below), 'complete segment')}: retention removes data that it should keep",
             "Set retention.bytes=-1 on the topic until the store deletes again; then set it back.",
             **place_of(partition),
             **segment_evidence(case, [*repeated, *below]),

@@ -78,10 +78,10 @@ def test_a_blocker_is_not_accepted(check):
 
 def test_people_read_what_stops_first_and_what_to_do(check):
     text = check(world("M0").znode("/migration", migration(133))).stdout
-    assert text.index("Stops the migration") < text.index("stale-migration-znode  C-58  /migration")
-    assert text.index("stale-migration-znode") < text.index("Unknown: the observation does not tell")
+    assert text.index("Blockers: correct these first") < text.index("stale-migration-znode  C-58  /migration")
+    assert text.index("stale-migration-znode") < text.index("Unknown: not in the observation")
     assert "--accept C-30 --accept C-40 --accept C-41 --accept C-42" in text
-    assert "Do not go on" in text
+    assert "Correct the blockers, then run `kafkactl migrate check` again." in text
 
 
 def test_what_could_not_be_seen_stays_open_when_all_questions_are_accepted(kafkactl, tmp_path):

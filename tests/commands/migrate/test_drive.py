@@ -160,7 +160,7 @@ def test_a_refused_run_fits_on_a_screen_and_says_why_first(migrate) -> None:
 
 def test_what_has_to_be_accepted_is_one_table_with_its_words(migrate) -> None:
     text = migrate(FakeCluster(), "run", "--yes", output="table").stdout
-    assert "Look yourself, then: --accept " in text
+    assert "Check these yourself, then accept them: --accept " in text
     assert len(text.splitlines()) <= 24
 
 
@@ -186,7 +186,7 @@ def test_a_wait_is_reported_again_from_time_to_time(capsys, is_terminal: bool, e
     talk(Event(kind="done", text="restart-node broker 2: done"))
     lines = capsys.readouterr().err.splitlines()
     assert "waiting for broker 2 to come back (registered); look 0" in lines[0]
-    assert f"waiting since {every_s} s for broker 2 to come back; seen last: look {every_s // 2}" in lines[1]
+    assert f"waiting since {every_s} s for broker 2 to come back; last observed: look {every_s // 2}" in lines[1]
     assert len(lines) == 2 + 120 // every_s
     assert "+2:02  restart-node broker 2: done" in lines[-1]
 

@@ -197,7 +197,8 @@ def test_disks_alone(kafkactl, tmp_path):
     assert (run.code, run.json["leader_id"], run.json["leader_epoch"]) == (7, -1, 4)
     assert [(voter["id"], voter["alive"]) for voter in run.json["voters"]] == [(1, None), (2, None)]
     assert {finding["id"] for finding in run.json["findings"]} == {"only-disks-read", "disk-not-read"}
-    assert kafkactl("quorum", "describe", "--log-dir", tmp_path).stdout.startswith("What the disks say")
+    page = kafkactl("quorum", "describe", "--log-dir", tmp_path).stdout
+    assert page.startswith("State of the quorum, from disks only")
 
 
 @pytest.mark.parametrize("columns", ["80", "120"])

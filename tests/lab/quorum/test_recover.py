@@ -101,7 +101,7 @@ def test_the_commands_of_the_runbook(kafkactl: Cli, new_cluster: Callable[..., K
         return run
 
     type_next("quorum recover collect")
-    assert "Nothing is lost that any of these disks shows" in type_next("quorum recover").stdout
+    assert "No loss is visible on these disks" in type_next("quorum recover").stdout
     type_next("quorum recover")
     start_recovered(scene, survivor, work / "recovered")
     alone = type_next("quorum recover verify", codes=(0, 7))  # 7: brokers count as fenced after their session
