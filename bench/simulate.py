@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from bench.side_by_side import circumstances, record
-from kafkactl.simulator.campaign import Asked, play, quorum_of
+from kafkactl.simulator.campaign import Asked, outcome_of, quorum_of
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.world import World
 
@@ -36,7 +36,7 @@ def profile(name: str) -> tuple[int, int]:
     quorum, _ = quorum_of(asked)
     events = 0
     for seed in range(FAULTY_RUNS):
-        outcome = play(asked, quorum, seed, traced=False)
+        outcome = outcome_of(asked, quorum, seed, traced=False)
         if not outcome.passed:
             raise RuntimeError(f"profile {name}, seed {seed}: {outcome.violations[0].text}")
         events += outcome.events

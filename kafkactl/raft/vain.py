@@ -30,7 +30,7 @@ def is_still(node: Node) -> bool:
         return False
     if node.bootstrap_asked or node.bootstrap_pick >= 0 or node.auto_join:
         return False
-    if node.state not in _FETCHING or not asks_anybody(node) or len(node.connections.in_flight) == 1:
+    if node.state not in _FETCHING or not has_node_to_ask(node) or len(node.connections.in_flight) == 1:
         return True
     is_pausing = node.state is State.UNATTACHED and node.bootstrap_after >= node.wake_at
     return is_pausing and not node.connections.in_flight
@@ -43,14 +43,14 @@ def still_until(node: Node) -> int:
     return node.wake_at
 
 
-def asks_anybody(node: Node) -> bool:
+def has_node_to_ask(node: Node) -> bool:
     """Whether a node asks bootstrap servers when it knows no leader, or its leader does not answer."""
     return node.profile.voters_fetch_anywhere or not node.is_voter
 
 
 def asks_in_vain(node: Node) -> bool:
     """Whether a still node goes on asking for a leader for as long as no answer names one."""
-    if not asks_anybody(node) or node.fetching is not None:
+    if not has_node_to_ask(node) or node.fetching is not None:
         return False
     if node.state is State.UNATTACHED:
         return node.leader_id < 0

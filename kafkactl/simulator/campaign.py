@@ -102,7 +102,7 @@ def plan_for(asked: Asked, quorum: Quorum, seed: int) -> tuple[Timed, ...]:
     return plan_of(asked.profile or "chaos", case)
 
 
-def play(asked: Asked, quorum: Quorum, seed: int, *, traced: bool) -> Outcome:
+def outcome_of(asked: Asked, quorum: Quorum, seed: int, *, traced: bool) -> Outcome:
     """One run."""
     if asked.script is not None:
         return run_script(quorum, asked.script.steps, seed, traced=traced)
@@ -112,7 +112,7 @@ def play(asked: Asked, quorum: Quorum, seed: int, *, traced: bool) -> Outcome:
 def outcomes(asked: Asked, quorum: Quorum) -> Iterator[Outcome]:
     """All runs in the order of their seeds, without timelines."""
     for seed in range(asked.seed, asked.seed + asked.runs):
-        yield play(asked, quorum, seed, traced=False)
+        yield outcome_of(asked, quorum, seed, traced=False)
 
 
 def simulate(asked: Asked, progress: Callable[[int], None] = lambda _: None) -> Summary:
@@ -134,7 +134,7 @@ def simulate(asked: Asked, progress: Callable[[int], None] = lambda _: None) -> 
         failovers += outcome.failovers_us
         if not outcome.passed and len(failures) < SHOWN_FAILURES:
             failures.append(outcome)
-    shown = play(asked, quorum, failures[0].seed if failures else asked.seed, traced=True)
+    shown = outcome_of(asked, quorum, failures[0].seed if failures else asked.seed, traced=True)
     shrunk, before, after = None, 0, 0
     if failures and asked.script is None and asked.shrinks:
         plan = plan_for(asked, quorum, shown.seed)

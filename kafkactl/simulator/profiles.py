@@ -132,8 +132,8 @@ def _split(case: Case, now: int, later: int) -> Iterator[Timed]:
     apart = [
         (node, other, True)
         for place, node in enumerate(case.nodes)
-        for beside, other in enumerate(case.nodes)
-        if place < beside and sides[place] != sides[beside]
+        for other_place, other in enumerate(case.nodes)
+        if place < other_place and sides[place] != sides[other_place]
     ]
     yield from (Timed(now, step("cut", *link)) for link in apart)
     yield from (Timed(later, step("heal", *link)) for link in apart)

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from kafkactl.raft.disk import FlushLog
 from kafkactl.raft.replica_log import ReplicaLog
-from kafkactl.simulator.campaign import Asked, play
+from kafkactl.simulator.campaign import Asked, outcome_of
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.world import World
 
@@ -52,7 +52,7 @@ KAFKA_FAULTS = (UNREAD_VOTERS, UNSYNCED_START)
 def passes_without(fault: KafkaFault, asked: Asked, quorum: Quorum, seed: int) -> bool:
     """Whether the run breaks nothing with this fault mended."""
     with patch.object(fault.owner, fault.attribute, fault.mended(getattr(fault.owner, fault.attribute))):
-        return play(asked, quorum, seed, traced=False).passed
+        return outcome_of(asked, quorum, seed, traced=False).passed
 
 
 def causes_of(asked: Asked, quorum: Quorum, seed: int) -> list[KafkaFault]:

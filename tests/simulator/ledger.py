@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafkactl.frozen import changed
-from kafkactl.simulator.campaign import Asked, plan_for, play, quorum_of
+from kafkactl.simulator.campaign import Asked, outcome_of, plan_for, quorum_of
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.run import run_plan
 from tests.simulator.kafka_faults import causes_of
@@ -145,7 +145,7 @@ def judge(cell: Cell, row: Row) -> None:
     broken, row.broken = row.broken, []
     for seed in broken:
         quorum = quorum_for(quorum_of(cell.asked)[0], seed)
-        if not play(cell.asked, quorum, seed, traced=False).passed:
+        if not outcome_of(cell.asked, quorum, seed, traced=False).passed:
             causes = causes_of(cell.asked, quorum, seed)
             if causes:
                 row.by_kafka[seed] = " or ".join(cause.name for cause in causes)

@@ -11,7 +11,7 @@ from kafkactl.raft.disk import FlushLog, QuorumState, TruncateLog, WriteQuorumSt
 from kafkactl.raft.effects import State
 from kafkactl.raft.leader_state import Leader
 from kafkactl.raft.voters import VoterSet
-from kafkactl.simulator.campaign import Asked, play, quorum_of
+from kafkactl.simulator.campaign import Asked, outcome_of, quorum_of
 from kafkactl.simulator.run import Outcome
 
 
@@ -183,7 +183,7 @@ def search(bug: Bug, most: int) -> Outcome | None:
     quorum, _ = quorum_of(asked)
     with planted(bug):
         for seed in range(most):
-            outcome = play(asked, quorum, seed, traced=False)
+            outcome = outcome_of(asked, quorum, seed, traced=False)
             if outcome.violations or outcome.unmet:
                 return outcome
     return None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.simulator.campaign import Asked, plan_for, play, quorum_of
+from kafkactl.simulator.campaign import Asked, outcome_of, plan_for, quorum_of
 from tests.simulator import campaign as campaigns
 from tests.simulator import ledger
 from tests.simulator.campaign import campaign
@@ -88,7 +88,7 @@ def test_a_process_that_ends_while_a_quorum_settles_is_started_again() -> None:
     """Without node 3, nodes 4 and 5 elect no leader: node 2, which was removed, has a longer log than they."""
     cell = next(cell for cell in CELLS if cell[:3] == ("voter-change", "3.9", 4) and cell.length.seconds == 5)
     quorum = quorum_for(quorum_of(cell.asked)[0], 51)
-    outcome = play(cell.asked, quorum, 51, traced=True)
+    outcome = outcome_of(cell.asked, quorum, 51, traced=True)
     settling = [row.text for row in outcome.happenings if row.time_us >= cell.asked.duration_us and row.node == 3]
     ended = settling.index("the process ends: Expected to be Follower, but the current state is Unattached")
     assert "started" in settling[ended:]

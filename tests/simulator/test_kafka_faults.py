@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.simulator.campaign import play, quorum_of
+from kafkactl.simulator.campaign import outcome_of, quorum_of
 from tests.simulator.kafka_faults import UNREAD_VOTERS, UNSYNCED_START, KafkaFault, causes_of
 from tests.simulator.ledger import CELLS, quorum_for
 
@@ -23,6 +23,6 @@ def test_a_run_breaks_by_what_kafka_does(
 ) -> None:
     cell = next(cell for cell in CELLS if cell[:3] == case and cell.length.seconds == seconds)
     quorum = quorum_for(quorum_of(cell.asked)[0], seed)
-    outcome = play(cell.asked, quorum, seed, traced=False)
+    outcome = outcome_of(cell.asked, quorum, seed, traced=False)
     assert outcome.violations[0].invariant == invariant
     assert causes_of(cell.asked, quorum, seed) == [fault]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.simulator.campaign import Asked, plan_for, play, quorum_of, shrunk_plan
+from kafkactl.simulator.campaign import Asked, outcome_of, plan_for, quorum_of, shrunk_plan
 from kafkactl.simulator.profiles import as_script
 from kafkactl.simulator.run import run_plan
 from kafkactl.simulator.script import parse_script
@@ -37,7 +37,9 @@ def test_the_fewest_faults_of_a_run_that_broke_break_it_again(name):
     asked = Asked(profile=bug.profile, release=bug.release, voters=voters, duration_us=5_000_000, density=12)
     quorum, _ = quorum_of(asked)
     with planted(bug):
-        failed = next(outcome for seed in range(200) if not (outcome := play(asked, quorum, seed, traced=False)).passed)
+        failed = next(
+            outcome for seed in range(200) if not (outcome := outcome_of(asked, quorum, seed, traced=False)).passed
+        )
         small = shrunk_plan(quorum, plan_for(asked, quorum, failed.seed), failed)
         again = run_plan(quorum, small, failed.seed, traced=True)
         assert again.violations[0].invariant == failed.violations[0].invariant
@@ -56,5 +58,5 @@ def test_there_are_twenty_bugs():
 def test_without_a_bug_nothing_is_found(profile, release):
     asked = Asked(profile=profile, release=release)
     quorum, _ = quorum_of(asked)
-    broken = [outcome for seed in range(3) if not (outcome := play(asked, quorum, seed, traced=False)).passed]
+    broken = [outcome for seed in range(3) if not (outcome := outcome_of(asked, quorum, seed, traced=False)).passed]
     assert not broken

@@ -10,7 +10,7 @@ from kafkactl.frozen import changed
 from kafkactl.raft.connections import AWAITING_RESPONSE, BACKING_OFF
 from kafkactl.raft.node import Node
 from kafkactl.simulator import rounds, world
-from kafkactl.simulator.campaign import Asked, plan_for, play, quorum_of
+from kafkactl.simulator.campaign import Asked, outcome_of, plan_for, quorum_of
 from kafkactl.simulator.machine import DELIVER, Machine
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.run import Outcome, run_in
@@ -34,9 +34,9 @@ def facts(outcome: Outcome) -> tuple[object, ...]:
 def test_a_run_is_the_same_without_skipping(monkeypatch, release, profile, pause_us):
     asked = Asked(profile=profile, release=release)
     quorum = changed(quorum_of(asked)[0], leaderless_pause_us=pause_us)
-    skipped = [play(asked, quorum, seed, traced=True) for seed in range(2)]
+    skipped = [outcome_of(asked, quorum, seed, traced=True) for seed in range(2)]
     step_through(monkeypatch)
-    stepped = [play(asked, quorum, seed, traced=True) for seed in range(2)]
+    stepped = [outcome_of(asked, quorum, seed, traced=True) for seed in range(2)]
     assert [facts(outcome) for outcome in skipped] == [facts(outcome) for outcome in stepped]
     if profile == "rolling-restart":
         assert sum(outcome.events for outcome in skipped) < sum(outcome.events for outcome in stepped)

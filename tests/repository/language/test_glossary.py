@@ -21,8 +21,6 @@ FOR_CONTRIBUTORS = [ROOT / "CONTRIBUTING.md", *(path for folder in ("decisions",
 CODE = re.compile(r"`[^`\n]+`")
 HELP = ROOT / "docs" / "reference" / "commands.md"
 UNINSTALLED = ("tests", "bench", "scripts")
-# The names of the simulator are its scripts' words.
-OTHER_NAMES = ("kafkactl/raft/", "kafkactl/simulator/")
 # Fields of published answers, which scripts read: a name in an answer is never changed.
 PUBLISHED_FIELDS = {("commands/models/dryrun.py", "way_back"), ("commands/models/features.py", "way_back")}
 
@@ -159,7 +157,6 @@ def test_names_in_the_library_use_plain_words():
     found = {
         f"{shown(path)}:{line}: {name}": (phrase, use)
         for path in product_files()
-        if not shown(path).startswith(OTHER_NAMES)
         for line, name in names_given_in(path)
         if (shown(path), name) not in PUBLISHED_FIELDS
         for phrase, use in (*banned_words(in_words(name)), *banned_in_names(in_words(name)))
