@@ -35,7 +35,7 @@ def test_a_missing_folder_is_our_fault_and_says_so() -> None:
 def test_data_next_to_the_package_is_found_where_the_link_is_lost(tmp_path: Path) -> None:
     package = tmp_path / "kafkactl"
     package.mkdir()
-    for name in ("__init__.py", "_version.py", "errors.py", "lazy.py"):
+    for name in ("__init__.py", "_version.py", "errors.py", "lazy.py", "remedies.py"):
         (package / name).write_bytes((ROOT / "kafkactl" / name).read_bytes())
     (package / "schema").mkdir()
     for name in ("__init__.py", "source.py"):
