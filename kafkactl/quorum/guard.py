@@ -20,6 +20,9 @@ from kafkactl.quorum.state import CHECK_QUORUM_MS, Mode, NodeFacts, Progress, Qu
 
 ADD_RAFT_VOTER = 80
 _CALM_EPOCHS = 2
+# A leader that is cut off takes requests until it resigns, three seconds by default: more records than that are rare.
+_MOST_UNCOMMITTED = 10_000
+_FORMER = "former-leader-not-restarted"
 
 # Finding id -> the flag that lets the change go on nevertheless. What is not here is never overridden.
 OVERRIDES: Final = {
@@ -78,6 +81,7 @@ def check_quorum(state: QuorumState, circumstances: Circumstances) -> Iterator[F
     yield from _requests(state)
     yield from check_commits(circumstances.earlier, state)
     yield from _unrest(state, circumstances)
+    yield from check_former_leaders(state)
     yield from _migration(state)
     yield from check_cluster(state)
 
@@ -219,6 +223,42 @@ def _unrest(state: QuorumState, circumstances: Circumstances) -> Iterator[Findin
                 f"voter {voter.id} fetches but is {voter.lag} records behind; {circumstances.max_lag} are allowed",
                 "Wait until it has caught up: until then it does not help to commit.",
                 lag=voter.lag,
+            )
+
+
+def check_former_leaders(state: QuorumState) -> Iterator[Finding]:
+    """Nodes that may not read a change of voters, because records of theirs were truncated where it is written.
+
+    After a truncation Kafka reads voters only from the offset on at which that node's log had ended (docs/decisions/
+    0025-simulator.md; two histories on 3.9.2, 4.3.1 and 4.4.0, tests/lab/quorum/test_unread_voters.py).
+    """
+    if state.registrations is None or state.high_watermark is None:
+        return
+    changed = state.registrations.voters_at
+    for replica in state.replicas:
+        ended = state.registrations.led_until.get(replica.id)
+        if ended is None:
+            continue
+        led = f"controller {replica.id} led the quorum until offset {ended} and was not restarted since"
+        follows = f"Restart controller {replica.id}, wait until it follows, and"
+        if changed is not None and 0 < changed - ended <= _MOST_UNCOMMITTED:
+            yield warning(
+                _FORMER,
+                f"controller {replica.id}",
+                f"{led}; voters were changed at offset {changed}: if it had been cut off, it does not know that change",
+                f"{follows} change no voters before.",
+                led_until=ended,
+                voters_changed_at=changed,
+            )
+        elif replica.key in state.voter_keys and state.high_watermark - ended <= _MOST_UNCOMMITTED:
+            yield warning(
+                _FORMER,
+                f"controller {replica.id}",
+                f"{led}, {state.high_watermark - ended} committed records ago: if it had been cut off, it may not "
+                "read this change of voters",
+                f"{follows} run the command again.",
+                led_until=ended,
+                high_watermark=state.high_watermark,
             )
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.kafka_names import KRAFT_VERSION
-from kafkactl.quorum.guard import Circumstances, check_quorum, release_of_node, weigh
+from kafkactl.quorum.guard import Circumstances, check_former_leaders, check_quorum, release_of_node, weigh
 from kafkactl.quorum.guard_candidate import check_candidate, check_endpoints
 from kafkactl.quorum.guard_steps import check_removals, check_steps, check_target, check_two_voters, last_voter
 from kafkactl.quorum.order import Move, Turn, VoterKeys, safest_order
@@ -44,7 +44,9 @@ def plan_reassignment(
     resolved = resolve(state, wanted)
     steps = _steps(state, resolved.keys)
     if not steps and not resolved.findings and _stands(state, circumstances):
-        return QuorumChange(steps=(), findings=weigh([*state.findings, *check_endpoints(state)], ()))
+        return QuorumChange(
+            steps=(), findings=weigh([*state.findings, *check_former_leaders(state), *check_endpoints(state)], ())
+        )
     findings = [
         *check_quorum(state, circumstances),
         *resolved.findings,

@@ -89,6 +89,38 @@ def test_every_situation_that_forbids_a_change(id):
     assert (OVERRIDES.get(id, "no flag") in reported.advice) is (id in OVERRIDES)
 
 
+@pytest.mark.parametrize(
+    ("since", "ended", "ids"),
+    [(1, 1, [1]), (9_999, 1, [1]), (10_000, 1, [1]), (10_001, 1, []), (5, 4, [])],
+    ids=["just now", "long ago", "at the limit", "too long ago", "no voter any more"],
+)
+def test_a_leader_of_before_that_still_runs_is_named(since, ended, ids):
+    registrations = _log(led_until={ended: HEALTHY.high_watermark - since})
+    plan = plan_reassignment(replace(HEALTHY, registrations=registrations), parse_target("1,2,4"))
+    found = [finding for finding in plan.findings if finding.id == "former-leader-not-restarted"]
+    assert [finding.subject for finding in found] == [f"controller {node_id}" for node_id in ids]
+    assert all(finding.severity is Severity.WARNING and "Restart" in finding.advice for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("node", "ended", "changed", "words"),
+    [
+        (5, 300, 400, "voters were changed at offset 400"),
+        (1, 300, 400, "voters were changed at offset 400"),
+        (1, 500, 400, "may not read this change"),
+        (5, 500, 400, None),
+        (5, 300, None, None),
+    ],
+    ids=["removed by that change", "still a voter", "led after that change", "led after it, no voter", "long ago"],
+)
+def test_a_leader_of_before_may_not_know_the_last_change(node, ended, changed, words):
+    registrations = _log(led_until={node: ended}, voters_at=changed)
+    plan = plan_reassignment(replace(HEALTHY, registrations=registrations), parse_target("1,2,4"))
+    found = [finding.message for finding in plan.findings if finding.id == "former-leader-not-restarted"]
+    assert len(found) == (words is not None)
+    assert all(words in message for message in found)
+
+
 def test_all_reasons_at_once():
     state = replace(_lagging(HEALTHY, 2, 5_000), registrations=_log(zk_migration_state=1))
     plan = plan_reassignment(state, parse_target("1,2,9"), Circumstances(recent_elections=9))

@@ -41,7 +41,7 @@ def read_snapshot(log: RegistrationLog, snapshot: FetchedSnapshot) -> None:
         if isinstance(run, Damage):
             raise run.error
         for position in run.positions:
-            _read_batch(log, run.data, decode_header(run.data, position))
+            _read_batch(log, run.data, decode_header(run.data, position), is_snapshot=True)
 
 
 def read_batches(log: RegistrationLog, data: bytes) -> None:
@@ -55,15 +55,15 @@ def read_batches(log: RegistrationLog, data: bytes) -> None:
                 position += HEADER_BYTES + len(records)
                 continue
         header = decode_header(data, position)
-        _read_batch(log, data, header)
+        _read_batch(log, data, header, is_snapshot=False)
         position = header.end
 
 
-def _read_batch(log: RegistrationLog, data: bytes, header: BatchHeader) -> None:
+def _read_batch(log: RegistrationLog, data: bytes, header: BatchHeader, *, is_snapshot: bool) -> None:
     for record in decode_records(data, header):
         value = record.value or b""
         if header.is_control:
             control = decode_control_record(record.key, record.value)
-            log.add_control(control)
+            log.add_control(control, None if is_snapshot else record.offset)
         elif len(value) < 2 or value[1] >= 0x80 or value[1] in READ_KEYS:
             log.add(decode_record(value))

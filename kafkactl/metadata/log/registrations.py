@@ -58,7 +58,9 @@ class Registrations:
     `levels` are the FeatureLevelRecords that are in force, level 0 left out; `kraft_version` and `voters` come from
     control records and are None where there are none (a static quorum). `hosted` counts, by broker id, the partitions
     that have a replica there; `leaderless` those of them that had no leader. `zk_migration_state` is the number of
-    the last ZkMigrationStateRecord.
+    the last ZkMigrationStateRecord. `led_until` has the controllers that another one followed as leader and that did
+    not register as a new process since: the offset of the LeaderChange record that ended their leadership.
+    `voters_at` is the offset of the last record of voters, None if that is in a snapshot.
     """
 
     brokers: Mapping[int, BrokerRegistration]
@@ -69,6 +71,8 @@ class Registrations:
     zk_migration_state: int | None = None
     hosted: Mapping[int, int] = field(default_factory=dict)
     leaderless: Mapping[int, int] = field(default_factory=dict)
+    led_until: Mapping[int, int] = field(default_factory=dict)
+    voters_at: int | None = None
 
 
 class RegistrationLog:
@@ -85,6 +89,9 @@ class RegistrationLog:
         self._kraft_version: int | None = None
         self._voters: tuple[Voter, ...] | None = None
         self._zk_migration_state: int | None = None
+        self._leader: int | None = None
+        self._led_until: dict[int, int] = {}
+        self._voters_at: int | None = None
         self._transaction: list[MetadataRecord] | None = None
 
     def add(self, record: MetadataRecord) -> None:
@@ -102,12 +109,15 @@ class RegistrationLog:
         else:
             self._replay(record)
 
-    def add_control(self, record: ControlRecord) -> None:
-        """Take in the next control record; those that are not about the quorum's make-up are ignored."""
+    def add_control(self, record: ControlRecord, offset: int | None) -> None:
+        """Take in a control record, at that offset of the log; None: of a snapshot. Others than the quorum's are
+        ignored."""
         if record.type is ControlType.KRAFT_VERSION:
             self._kraft_version = record.data["KRaftVersion"]
         elif record.type is ControlType.KRAFT_VOTERS:
-            self._voters = voters_of(record.data)
+            self._voters, self._voters_at = voters_of(record.data), offset
+        elif record.type is ControlType.LEADER_CHANGE and offset is not None:
+            self._change_leader(record.data["LeaderId"], offset)
 
     def registrations(self) -> Registrations:
         """What holds after the records that were given."""
@@ -121,7 +131,14 @@ class RegistrationLog:
             zk_migration_state=self._zk_migration_state,
             hosted=hosted,
             leaderless=leaderless,
+            led_until=dict(sorted(self._led_until.items())),
+            voters_at=self._voters_at,
         )
+
+    def _change_leader(self, leader_id: int, offset: int) -> None:
+        if self._leader is not None and self._leader != leader_id:
+            self._led_until[self._leader] = offset
+        self._leader = leader_id
 
     def _replay(self, record: MetadataRecord) -> None:
         rule = _REPLAY.get(record.api_key)
@@ -160,6 +177,10 @@ class RegistrationLog:
             self._brokers[broker_id] = changed(self._brokers[broker_id], **changes)
 
     def _register_controller(self, data: Message) -> None:
+        before = self._controllers.get(data["ControllerId"])
+        if before is not None and before.incarnation_id != data["IncarnationId"]:
+            # A first registration may come long after the start: once metadata.version is 3.7-IV0 or later.
+            self._led_until.pop(data["ControllerId"], None)
         self._controllers[data["ControllerId"]] = ControllerRegistration(
             id=data["ControllerId"],
             incarnation_id=data["IncarnationId"],

@@ -47,7 +47,7 @@ def test_something_happens_to_a_node_in_the_middle(tmp_path: Path) -> None:
     ended = run_all(SAMPLE, tmp_path)
     assert [f"{end.case}: {end.wrong}" for end in ended if end.wrong] == []
     missed = [case for case, end in zip(SAMPLE, ended, strict=True) if not end.struck]
-    # A slow machine may make fewer requests in the time that a command watches: those cases are run by themselves.
+    # A slow machine may make fewer requests in the time that a command watches: those cases are run again alone.
     assert all(end.struck and not end.wrong for end in run_all(missed, tmp_path / "again"))
 
 

@@ -14,6 +14,7 @@ from kafkactl.values import Endpoint, Uuid
 
 ID = Uuid(b"\1" * 16)
 TOPIC = Uuid(b"\2" * 16)
+OTHER = Uuid(b"\3" * 16)
 
 
 def record(api_key: int, version: int | None = None, **data: Any) -> Any:
@@ -30,11 +31,12 @@ def broker(broker_id: int, low: int = 7, high: int = 25, *, fenced: bool = True,
     )  # fmt: skip
 
 
-def controller(controller_id: int, high: int = 25) -> Any:
+def controller(controller_id: int, high: int = 25, incarnation: Uuid = ID) -> Any:
     feature = {"Name": "metadata.version", "MinSupportedVersion": 7, "MaxSupportedVersion": high}
     return record(
-        27, ControllerId=controller_id, IncarnationId=ID, ZkMigrationReady=False, EndPoints=[], Features=[feature]
-    )
+        27, ControllerId=controller_id, IncarnationId=incarnation, ZkMigrationReady=False, EndPoints=[],
+        Features=[feature],
+    )  # fmt: skip
 
 
 def read(*records: Any) -> Registrations:
@@ -105,11 +107,29 @@ def test_a_transaction_counts_when_it_ends() -> None:
 def test_control_records_tell_of_the_quorum() -> None:
     log = RegistrationLog()
     voter = Voter(node_id=1, directory_id=ID, endpoints=())
-    log.add_control(ControlRecord(type=ControlType.KRAFT_VERSION, data={"Version": 0, "KRaftVersion": 1}))
-    log.add_control(ControlRecord(type=ControlType.KRAFT_VOTERS, data=voters_data([voter])))
-    log.add_control(ControlRecord(type=ControlType.LEADER_CHANGE, data={"Version": 0, "LeaderId": 1}))
+    log.add_control(ControlRecord(type=ControlType.KRAFT_VERSION, data={"Version": 0, "KRaftVersion": 1}), 0)
+    log.add_control(ControlRecord(type=ControlType.KRAFT_VOTERS, data=voters_data([voter])), 1)
+    log.add_control(ControlRecord(type=ControlType.LEADER_CHANGE, data={"Version": 0, "LeaderId": 1}), 2)
     assert log.registrations().kraft_version == 1
     assert log.registrations().voters == (voter,)
+    assert log.registrations().voters_at == 1
+    log.add_control(ControlRecord(type=ControlType.KRAFT_VOTERS, data=voters_data([voter])), None)
+    assert log.registrations().voters_at is None
+
+
+def test_a_controller_led_until_another_one_does_or_it_starts_again() -> None:
+    log = RegistrationLog()
+    log.add(controller(1))
+    log.add(controller(2))
+    for offset, leader in ((10, 1), (20, 1), (30, 2), (40, 3)):
+        log.add_control(ControlRecord(type=ControlType.LEADER_CHANGE, data={"Version": 0, "LeaderId": leader}), offset)
+    log.add(controller(1))
+    assert log.registrations().led_until == {1: 30, 2: 40}
+    log.add_control(ControlRecord(type=ControlType.LEADER_CHANGE, data={"Version": 0, "LeaderId": 1}), 50)
+    log.add(controller(3))  # its first registration: it may have run, and led, before it could register
+    assert log.registrations().led_until == {1: 30, 2: 40, 3: 50}
+    log.add(controller(2, incarnation=OTHER))
+    assert log.registrations().led_until == {1: 30, 3: 50}
 
 
 def test_state_of_the_migration_from_zookeeper() -> None:
