@@ -16,6 +16,7 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 
 _NATURAL_LINE = r"([^\r\n]*)(\r\n|\r|\n|\Z)"  # compiled when it is first used
+_KEY = r"(?s)(?:[^\\=: \t\f]+|\\.)*\\?"  # up to what separates it from the value, or to the end
 _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
 _WRITTEN = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"} | {char: f"\\{char}" for char in "\\=:#!"}
@@ -136,10 +137,7 @@ def _entry(text: str, line: int, offset: int, file: str | None) -> Entry:
 
 def _split(text: str) -> tuple[str, str]:
     """Key and value, both still escaped: split at the first `=`, `:` or blank that no backslash escapes."""
-    at, escaped = 0, False
-    while at < len(text) and (escaped or text[at] not in "=: \t\f"):
-        escaped = text[at] == "\\" and not escaped
-        at += 1
+    at = next(re.finditer(_KEY, text)).end()  # which is found at the beginning, be it empty
     key, rest = text[:at], text[at:].lstrip(_BLANKS)
     if rest[:1] in ("=", ":"):
         rest = rest[1:].lstrip(_BLANKS)
