@@ -5,7 +5,7 @@
 # make site   the documentation as a site in build/site, links checked
 # make dist   sdist, wheel and bill of materials in dist/, checked, installed and tried in a fresh environment
 # make requirements   newest versions of all dependencies, with hashes, to requirements/
-.PHONY: setup system check static ruff layout types layers format test lab bench demo docs pictures site dist requirements clean
+.PHONY: setup system check unit static ruff layout types layers format test lab bench demo docs pictures site dist requirements clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -23,8 +23,11 @@ system: setup
 
 # A third worker on two cores: tests that wait for sockets and processes leave a core free for half of their time.
 check: setup
-	@$(MAKE) --no-print-directory -j 4 --output-sync=target static
-	KAFKACTL_HYPOTHESIS=quick $(BIN)/python -m pytest -q --ignore=tests/lab -m "not lab and not campaign and not slow and not many" -n 3
+	@$(MAKE) --no-print-directory -j 5 --output-sync=target static unit
+
+# The sign + shows the tests as they run; what the checks beside them say is shown when each is done.
+unit: setup
+	+KAFKACTL_HYPOTHESIS=quick $(BIN)/python -m pytest -q --ignore=tests/lab -m "not lab and not campaign and not slow and not many" -n 3
 
 static: ruff layout types layers
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -21,9 +22,10 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 GENERATED = "<!-- Made by scripts/make_reference.py from the commands themselves; `make docs` writes it again. -->\n"
 
 
-def every_command() -> Iterator[tuple[click.Context, click.Command]]:
+@functools.cache
+def every_command() -> tuple[tuple[click.Context, click.Command], ...]:
     """All groups and commands, each with a context that knows its full name, in the order of the tables."""
-    yield from _below(click.Context(cli, info_name=PROGRAM, **CONTEXT))
+    return tuple(_below(click.Context(cli, info_name=PROGRAM, **CONTEXT)))
 
 
 def _below(ctx: click.Context) -> Iterator[tuple[click.Context, click.Command]]:

@@ -30,7 +30,26 @@ def _validator(kind: str) -> jsonschema.Draft202012Validator:
     if kind != "schema":  # a JSON Schema in answer form: any keyword may stand in it
         for shape in (schema, *schema.get("$defs", {}).values()):
             _close(shape)
-    return jsonschema.Draft202012Validator(schema)
+    return _remembering()(schema)
+
+
+def _remembering() -> type[jsonschema.Draft202012Validator]:
+    """A validator that looks at a part of an answer once: the clusters of the tests are shown in thousands of answers.
+
+    What passed is known by its shape, which a `$ref` names, and by its text.
+    """
+    passed: set[tuple[str, str]] = set()
+    original = jsonschema.Draft202012Validator.VALIDATORS["$ref"]
+
+    def ref(validator: Any, name: str, part: Any, schema: Any) -> Iterator[Any]:
+        known = (name, json.dumps(part))
+        if known not in passed:
+            errors = list(original(validator, name, part, schema))
+            yield from errors
+            if not errors:
+                passed.add(known)
+
+    return jsonschema.validators.extend(jsonschema.Draft202012Validator, {"$ref": ref})  # type: ignore[no-any-return]
 
 
 def _close(shape: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ Sources: KIP-853, raft `DynamicVoter`, `DynamicVoters`, `QuorumConfig` (up to 3.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
@@ -165,6 +166,11 @@ def parse_static_voters(entries: Sequence[str], *, anything_before_host: bool = 
     `anything_before_host`: up to 3.9 text in front of the host is overlooked. The order is that of first mention.
     Raises InputError `invalid-quorum-voters` with Kafka's words.
     """
+    return _static_voters(tuple(entries), anything_before_host)
+
+
+@functools.lru_cache(maxsize=64)  # all nodes of a cluster name the same
+def _static_voters(entries: tuple[str, ...], anything_before_host: bool) -> tuple[StaticVoter, ...]:
     voters: dict[int, StaticVoter] = {}
     for entry in entries:
         parts = split_at(entry, "@")

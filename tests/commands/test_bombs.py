@@ -6,6 +6,7 @@ a bound fails the test and not the machine.
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import io
@@ -44,12 +45,14 @@ def tiny_records(count: int, value: bytes | None) -> bytes:
     return b"".join(record(None, value, delta=delta) for delta in range(count))
 
 
+@functools.cache
 def many_gzips() -> bytes:
     """Batches of 8 kB, each of which would become 8 MB."""
     held = gzipped(record(None, NO_OP + bytes(8_000_000)))
     return b"".join(batch(held, count=1, base_offset=offset, attributes=1) for offset in range(500))
 
 
+@functools.cache
 def claiming() -> bytes:
     """Batches that say that they have as many records as there can be."""
     body = tiny_records(1, NO_OP)
@@ -61,6 +64,7 @@ def zipped_lines(line: Callable[[int], bytes], count: int) -> bytes:
     return gzip.compress(b"".join(map(line, range(count))), 6)
 
 
+@functools.lru_cache(maxsize=2)
 def wide(count: int) -> bytes:
     return b"{" + b",".join(b'"%d":[]' % number for number in range(count)) + b"}"
 
@@ -99,7 +103,7 @@ BOMBS = [
     Bomb(LOG, lambda: batch(tiny_records(800_001, NO_OP), count=800_001), f"log image {FOLDER}", 7, None),
     Bomb(TREE, lambda: zipped_lines(lambda number: b'{"path":"/%d"}\n' % number, 500_000),
          "dryrun zk-migration {}", 2, "saved-tree-too-large"),
-    Bomb(TREE, lambda: zipped_lines(lambda _: b"\n", 17 << 20), "dryrun zk-migration {}", 2, "saved-tree-too-large"),
+    Bomb(TREE, lambda: gzip.compress(b"\n" * (17 << 20), 6), "dryrun zk-migration {}", 2, "saved-tree-too-large"),
     Bomb(TREE, lambda: zipped_lines(lambda _: b"[" * 4_000_000 + b"\n", 4), "dryrun zk-migration {}", 6, None),
     Bomb("observation/zk.jsonl.gz", lambda: gzip.compress(bytes(1 << 30)),
          "migrate status --observation {folder}/observation", 2, "saved-tree-too-large"),

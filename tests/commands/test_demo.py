@@ -33,6 +33,7 @@ def test_the_scenes_are_listed(kafkactl):
     assert kafkactl("demo", "--list", "--scene", "report").stdout.splitlines()[1].startswith("report  ")
 
 
+@pytest.mark.slow
 def test_a_script_gets_each_command_with_its_output(kafkactl, place):
     run = kafkactl("demo", "--scene", "mount", "-o", "json")
     answer = json.loads(run.stdout)
@@ -61,6 +62,7 @@ def test_what_cannot_work_is_refused_before_the_first_scene(kafkactl, place, wor
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_on_a_terminal_it_waits_before_each_command_and_goes_with_its_folder(place):
     with on_a_terminal(place, "--scene", "wedge", answers={WAITING: "", "Enter ends the demo": ""}) as session:
         assert session.ended() == 0

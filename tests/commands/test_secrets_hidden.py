@@ -26,6 +26,7 @@ from kafkactl.migration.zktree.redact import redact_znode
 from kafkactl.migration.zktree.znode import Znode, ZnodeAcl
 from tests.migration.migration_logs import LogWriter, bootstrap, broker, record
 from tests.migration.zk_trees import config, small, znodes
+from tests.sampling import one_in
 from tests.secrets_scan import leaks
 
 FORMATS = ("table", "json", "jsonl", "yaml")
@@ -216,7 +217,7 @@ def test_a_saved_observation(tmp_path: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("output", FORMATS)
+@pytest.mark.parametrize("output", one_in(2, FORMATS))
 @pytest.mark.parametrize("include_secrets", [False, True])
 def test_commands_on_an_observation(kafkactl: Any, tmp_path: Path, output: str, include_secrets: bool) -> None:
     folder = tmp_path / "out"

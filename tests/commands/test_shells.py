@@ -114,6 +114,7 @@ def warm(home: dict[str, str], line: str, word: str) -> None:
 
 
 class TestWords:
+    @pytest.mark.slow
     def test_a_cluster_is_asked_once_a_minute(self, home: dict[str, str]) -> None:
         with FakeQuorum(voters=(1, 2, 3)) as quorum:
             home["KAFKACTL_BOOTSTRAP_CONTROLLER"] = str(quorum.addresses[0])
@@ -143,6 +144,7 @@ class TestWords:
             assert answer(home, "nodes unregister --id ")[0] == []
             assert [node.asked for node in quorum.nodes.values()] == [[], [], []]
 
+    @pytest.mark.slow
     def test_words_that_a_shell_would_act_on_are_not_offered(self, home: dict[str, str]) -> None:
         cluster = FakeCluster()
         cluster.topics = {"fine": {}, "$(reboot)": {}, "a b": {}, "\x1b[2J": {}, "-rf": {}}

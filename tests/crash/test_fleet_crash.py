@@ -23,7 +23,7 @@ from tests.crash.faulty import Fault, FaultyFilesystem, Killed
 from tests.storage.fleet.fleets import FleetBuilder
 from tests.storage.nodes import FixedSource
 
-SAMPLE_EVERY = 7
+SAMPLE_EVERY = 17  # which no number of faults divides
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def run_points(world: World, every: int) -> int:
 
 @pytest.mark.slow
 def test_an_apply_of_a_fleet_that_fails_can_be_finished(world):
-    assert run_points(world, SAMPLE_EVERY) > 50
+    assert run_points(world, SAMPLE_EVERY) > 20
 
 
 @pytest.mark.campaign

@@ -124,6 +124,7 @@ def run_points(root: Path, every: int) -> int:
     return len(found)
 
 
+@pytest.mark.slow
 def test_a_recovery_that_fails_can_be_finished(root: Path):
     assert run_points(root, SAMPLE_EVERY) > 10
 

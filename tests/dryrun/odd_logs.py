@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -112,13 +113,19 @@ def encoded(batches: list[Records], *, first: int = 0) -> bytes:
     return b"".join(data)
 
 
+@functools.cache
 def generated(seed: int, records: int = 4_000) -> bytes:
     shape = Shape(records=records, partitions=300, brokers=4 + seed, seed=seed, elr=seed % 2 == 0, epochs=3)
     return b"".join(LogGenerator(shape).batches())
 
 
-def damaged() -> Iterator[tuple[str, bytes]]:
+@functools.cache
+def damaged() -> tuple[tuple[str, bytes], ...]:
     """A generated log with flipped, missing, repeated and reordered bytes, and with epochs that go back."""
+    return tuple(_damaged())
+
+
+def _damaged() -> Iterator[tuple[str, bytes]]:
     data, rng = generated(9, 1_500), random.Random(5)
     starts = [0]
     while starts[-1] < len(data):

@@ -31,6 +31,7 @@ from tests.hypothesis_profiles import examples
 from tests.lab.make_goldens.migrations import INTO as GOLDENS
 from tests.migration.render.files import cluster
 from tests.migration.zk_trees import small, znodes
+from tests.sampling import one_in
 from tests.storage.fleet.fleets import FleetBuilder
 
 STATE = GOLDENS.with_name("states") / "M6.tar.gz"
@@ -323,7 +324,7 @@ def fed(feed: Feed, said: bytes) -> None:
         assert b'password="hunter2"' not in said or "hunter2" not in str(describe(error))
 
 
-@pytest.mark.parametrize("kind", KINDS, indirect=True)
+@pytest.mark.parametrize("kind", one_in(3, KINDS), indirect=True)
 def test_a_few(kind: Kind, request: pytest.FixtureRequest) -> None:
     try_inputs(kind, examples(numbers(request)[0]), at_random=False)
 

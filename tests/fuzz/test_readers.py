@@ -10,6 +10,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.fuzz.targets import TARGETS
 from tests.repository.tree import ROOT, nodes, parsed, python_files, text_of
 
@@ -74,6 +76,7 @@ def _parses(call: ast.Call) -> bool:
     return not own and (name in _PARSERS or name.endswith((".unpack_from", ".unpack")))
 
 
+@pytest.mark.slow
 def test_every_reader_has_a_target_or_a_reason() -> None:
     found = readers()
     fuzzed = {name for target in TARGETS.values() for name in target.reads}

@@ -14,13 +14,17 @@ from tests.fuzz import campaign, corpus_choice
 from tests.fuzz.target import CORPUS, FAILED, MOST_MEMORY_BYTES, Target, UndeclaredError, execute, little_memory
 from tests.fuzz.targets import TARGETS
 from tests.repository.tree import ROOT
+from tests.sampling import one_in
 
 MOST_CORPUS_BYTES = 2_000_000
 
 
 @pytest.mark.parametrize(
     "target",
-    [pytest.param(target, marks=pytest.mark.many) if target.slow else target for target in TARGETS.values()],
+    [
+        *one_in(3, [target for target in TARGETS.values() if not target.slow]),
+        *(pytest.param(target, marks=pytest.mark.many) for target in TARGETS.values() if target.slow),
+    ],
     ids=lambda target: target.name,
 )
 def test_every_input_is_read_or_refused(target: Target) -> None:

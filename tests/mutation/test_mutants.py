@@ -96,6 +96,7 @@ def test_only_what_a_file_catches_gets_a_verdict_of_it():
     assert list(caught(package_of(*MAJORITY), [off_by_one], ("tests/protocol/test_crc32c.py",))) == []
 
 
+@pytest.mark.slow
 def test_mutants_of_a_module():
     mutants = mutants_of(SMALL)
     assert len({mutant.id for mutant in mutants}) == len(mutants)

@@ -57,6 +57,7 @@ def test_a_log_is_enough_for_all(tmp_path: Path) -> None:
     assert predict(started, "restart").verdict is Verdict.OK
 
 
+@pytest.mark.slow
 def test_a_report_has_every_scenario_without_arguments_and_the_worst_verdict(tmp_path: Path) -> None:
     write_log(tmp_path / "log", Shape(records=300, partitions=20, brokers=3))
     context = read_context(str(tmp_path / "log"), restarts=True)

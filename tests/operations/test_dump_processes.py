@@ -79,6 +79,7 @@ ASKED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", one_in(4, CHANGES))
 @pytest.mark.parametrize(("size_bytes", "asked"), one_in(2, ASKED.values()), ids=ASKED)
 def test_the_same_lines_and_findings(log: Path, monkeypatch, change: str, size_bytes: int, asked: dict):
@@ -91,6 +92,7 @@ def test_the_same_lines_and_findings(log: Path, monkeypatch, change: str, size_b
     assert together.findings == alone.findings
 
 
+@pytest.mark.slow
 def test_most_of_it_was_made_by_others(log: Path, monkeypatch):
     seen = []
     monkeypatch.setattr(records.LineMaker, "pass_over", _counted(records.LineMaker.pass_over, seen))
@@ -98,6 +100,7 @@ def test_most_of_it_was_made_by_others(log: Path, monkeypatch):
     assert len(seen) > 5
 
 
+@pytest.mark.slow
 def test_the_same_lines_by_columns(log: Path, monkeypatch):
     expected = b"".join(dump_records(log).encoded(1))
     monkeypatch.setattr(records, "LineMaker", partial(LineMaker, worth_bytes=0))

@@ -87,6 +87,7 @@ PROMISED = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_scene_without_a_cluster_starts_none_and_a_kept_folder_stays(listener, clusters, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     done = run_demo(DemoRequest(scenes=("mount",), keeps=True), listener)
@@ -115,6 +116,7 @@ def test_a_command_that_ends_otherwise_ends_the_demo(listener, monkeypatch):
     assert not listener.folder.exists()
 
 
+@pytest.mark.slow
 def test_commands_of_the_demo_know_nothing_of_the_callers_settings(listener, monkeypatch, tmp_path):
     monkeypatch.setenv("KAFKACTL_OUTPUT", "json")
     monkeypatch.setenv("KAFKACTL_CONFIG", str(tmp_path / "mine.toml"))

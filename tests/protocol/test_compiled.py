@@ -102,6 +102,7 @@ def test_any_bytes_give_a_value_or_a_decode_error(which: tuple[MessageSpec, int]
     check_same_outcome(*which, data)
 
 
+@pytest.mark.slow
 def test_changed_bytes_in_many_seeded_ways():
     rng = random.Random(20261121)
     for spec, version in EVERY_VERSION:
@@ -117,6 +118,7 @@ WRONG_VALUES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_wrong_values_meet_the_same_encode_error_or_bytes_in_both():
     rng = random.Random(3)
     for spec, version in EVERY_VERSION:

@@ -72,6 +72,7 @@ def test_a_voter_that_was_cut_off_disturbs_without_pre_vote(release, disturbed):
     assert (world.leader.epoch > epoch) is disturbed
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_run():
     def story(seed: int) -> list:
         world = Quorum((1, 2, 3), "3.9", seed=seed, latency=3).start()

@@ -39,6 +39,7 @@ from tests.conftest import Run
 from tests.dryrun.clusters import cluster
 from tests.report.answers import HOSTILE, answer, finding
 from tests.report.page_reader import assert_nothing_runs_or_loads, read
+from tests.sampling import one_in
 
 Kafkactl = Callable[..., Run]
 
@@ -119,7 +120,7 @@ def test_assumptions_that_all_share_are_reported_once() -> None:
     assert (found.assumptions, found.sections[0].assumptions) == (("all",), ("mine",))
 
 
-@pytest.mark.parametrize("words", HOSTILE)
+@pytest.mark.parametrize("words", one_in(4, HOSTILE))
 def test_names_from_the_log_stay_text(words: str) -> None:
     predicted = answer(verdict="unavailable", findings=[finding(words, "blocker")], topic=words, paths=[words])
     event = Event(time_ms=1, offset=1, lane=FEATURES, label=words)
@@ -151,6 +152,7 @@ def test_a_bar_is_as_long_as_its_value() -> None:
     assert widths == ["100.00", "40.00"]
 
 
+@pytest.mark.slow
 def test_a_report_stays_small_whatever_the_size_of_the_cluster() -> None:
     many = answer(changes=100_000, findings=[finding(f"f{index}", "warning") for index in range(5_000)])
     image, _ = cluster("brokers " + " ".join(str(number) for number in range(3_000)))

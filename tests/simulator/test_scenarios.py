@@ -36,6 +36,7 @@ def test_a_script_ends_as_it_says(path, release):
     assert not outcome.violations
 
 
+@pytest.mark.slow
 def test_new_names_one_by_one_cost_most_quorums_of_39_their_leader():
     outcomes = [run_scenario(MOSTLY, seed) for seed in range(1, 11)]
     assert not any(outcome.violations for outcome in outcomes)

@@ -157,6 +157,7 @@ class Release:
         return self.voter_flags
 
 
+@functools.lru_cache(maxsize=64)
 def find_release(text: str) -> Release:
     """The release that `4.3` or `4.3.1` names.
 

@@ -7,6 +7,7 @@ Oracles in the tests: jproperties, javaproperties and a JVM.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
@@ -16,7 +17,9 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 
 _NATURAL_LINE = r"([^\r\n]*)(\r\n|\r|\n|\Z)"  # compiled when it is first used
+_KEY = r"(?s)(?:[^\\=: \t\f]+|\\.)*\\?"  # up to what separates it from the value, or to the end
 _BLANKS = " \t\f"
+_USUAL_BYTES = 64 * 1024
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
 _WRITTEN = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"} | {char: f"\\{char}" for char in "\\=:#!"}
 # Compiled when first used: files with escapes or control characters are rare.
@@ -81,11 +84,19 @@ def parse_properties(data: bytes, *, file: str | None = None) -> Properties:
     """Read a whole file.
 
     Raises InputDecodeError `malformed-unicode-escape` (Java: "Malformed \\uxxxx encoding."), the only thing that
-    `java.util.Properties` refuses. `file` is for the error's text.
+    `java.util.Properties` refuses. `file` is for the error's text. A file of usual size is read once: plans and checks
+    look at the same files many times.
     """
+    return (_read_once if len(data) <= _USUAL_BYTES else _read)(data, file)
+
+
+def _read(data: bytes, file: str | None) -> Properties:
     entries = tuple(_entry(text, line, offset, file) for text, line, offset in _logical_lines(data.decode("latin-1")))
     mapping = {entry.key: entry.value for entry in entries}
     return Properties(mapping=mapping, entries=entries, warnings=tuple(_warnings(data, entries)))
+
+
+_read_once = functools.lru_cache(maxsize=256)(_read)
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
@@ -136,10 +147,7 @@ def _entry(text: str, line: int, offset: int, file: str | None) -> Entry:
 
 def _split(text: str) -> tuple[str, str]:
     """Key and value, both still escaped: split at the first `=`, `:` or blank that no backslash escapes."""
-    at, escaped = 0, False
-    while at < len(text) and (escaped or text[at] not in "=: \t\f"):
-        escaped = text[at] == "\\" and not escaped
-        at += 1
+    at = next(re.finditer(_KEY, text)).end()  # which is found at the beginning, be it empty
     key, rest = text[:at], text[at:].lstrip(_BLANKS)
     if rest[:1] in ("=", ":"):
         rest = rest[1:].lstrip(_BLANKS)

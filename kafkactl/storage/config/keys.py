@@ -155,7 +155,9 @@ def _value(key: ServerKey, text: str | None, rules: ReadingRules) -> Any:
             words = f'Missing required configuration "{key.name}" which has no default value.'
             hint = _WHAT_TO_SET.get(key.name, f"Set {key.name}.")
             raise ProblemFound(Problem(id="missing-config-key", key=key.name, words=words, next_step=hint))
-        return None if key.default is None else _PARSERS[key.type](key, key.default)
+        if key.default is None:
+            return None
+        return split_list(key.default) if key.type == "LIST" else _default(key.name, key.type, key.default)
     value = _PARSERS[key.type](key, text)
     if isinstance(key.check, Mapping) and key.check.get("distinct"):
         # ConfigDef.parseValue drops duplicates with a warning before the validator sees the list (4.2 and later).
@@ -163,6 +165,15 @@ def _value(key: ServerKey, text: str | None, rules: ReadingRules) -> Any:
     for complaint in _complaints(key, value, rules):
         raise ProblemFound(_invalid(key, text, complaint))
     return value
+
+
+@functools.cache
+def _default(name: str, kind: str, text: str) -> Any:
+    """A default as a value, read once: a node sets few of some 300 keys, and a plan reads the files of many nodes.
+
+    No list is kept: it could be changed where it was given.
+    """
+    return _PARSERS[kind](ServerKey(name=name, type=kind), text)
 
 
 def _invalid(key: ServerKey, text: str, complaint: str) -> Problem:

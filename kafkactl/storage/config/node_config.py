@@ -10,6 +10,7 @@ any other unless config.providers names their provider.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
@@ -116,6 +117,15 @@ def read_node_config(data: bytes, *, file: str, release: Release, resolve: Resol
     `resolve` answers for config providers (adapters/files/config_providers.py); without it they have no answer. Raises
     ConfigError (exit code 2), whose id is that of its first finding.
     """
+    return _read(data, file, release, resolve) if resolve else _read_once(data, file, release)
+
+
+@functools.lru_cache(maxsize=256)  # plans and checks of a migration look at the same files many times
+def _read_once(data: bytes, file: str, release: Release) -> NodeConfig:
+    return _read(data, file, release, None)
+
+
+def _read(data: bytes, file: str, release: Release, resolve: Resolve | None) -> NodeConfig:
     try:
         properties = parse_properties(data, file=file)
     except DecodeError as error:

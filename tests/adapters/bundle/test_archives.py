@@ -136,6 +136,7 @@ def test_a_process_that_is_killed_leaves_no_half_archive(tmp_path: Path, name: s
     assert path.read_bytes() == b"mine" or read(path) == FILES
 
 
+@pytest.mark.slow
 def test_what_would_be_refused_by_readers_is_not_written(tmp_path: Path) -> None:
     with closing(StagedMembers()) as staged:
         staged.add("zeros", (bytes(1024 * 1024) for _ in range(FREE_BYTES // 1024**2 + 1)))

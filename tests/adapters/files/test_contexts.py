@@ -191,6 +191,7 @@ some_contexts = st.dictionaries(names, single, max_size=4).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(first=some_contexts, second=some_contexts)
 def test_any_contexts_are_edited_into_any_others(first: Contexts, second: Contexts) -> None:
     empty = Contexts(file="f", by_name={})

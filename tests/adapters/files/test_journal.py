@@ -56,6 +56,7 @@ def test_killed_at_every_byte_it_goes_on(tmp_path):
         path.unlink()
 
 
+@pytest.mark.slow
 def test_killed_at_every_byte_while_it_mends_a_torn_line(tmp_path):
     whole = _written(tmp_path / "whole.jsonl")
     path = tmp_path / "cut.jsonl"
@@ -115,6 +116,7 @@ def _refused(path, id, **changes):
     assert path.read_bytes() == before, "a file that is refused is not touched"
 
 
+@pytest.mark.slow
 def test_every_edited_byte_is_seen(tmp_path):
     whole = _written(tmp_path / "whole.jsonl")
     path = tmp_path / "edited.jsonl"

@@ -184,6 +184,7 @@ def test_answers_of_another_cluster_are_not_evidence() -> None:
             world.observe()
 
 
+@pytest.mark.slow
 def test_a_run_that_met_another_cluster_is_resumed(tmp_path: Path) -> None:
     goal, ends = reassignment("1,2,3"), []
     with StrayQuorum(controllers=3) as quorum:

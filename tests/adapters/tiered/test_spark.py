@@ -151,6 +151,7 @@ def topic_segment(name: str) -> str:
     return str(segment_uuid(name))
 
 
+@pytest.mark.slow
 def test_generated_histories_without_a_cluster(tmp_path: Path, in_process: None) -> None:
     write_logs(tmp_path, diverse(40))
     _same({"sources": (str(tmp_path),)})

@@ -34,6 +34,7 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_state_is_that_of_the_image(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
     log, expected = generated
     run = kafkactl("dryrun", "replay", log, "--details", tmp_path / "out", "-o", "json")
@@ -107,6 +108,7 @@ def test_a_report_has_a_folder_for_each_scenario(
     assert kafkactl("dryrun", "report", generated[0], "--details", tmp_path / "out").code == run.code
 
 
+@pytest.mark.slow
 def test_a_folder_for_each_cluster(kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).mkdir()
@@ -149,6 +151,7 @@ def test_a_full_disk_leaves_nothing_half(
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["old.parquet"]
 
 
+@pytest.mark.slow
 def test_there_are_tables_at_every_moment(
     kafkactl: Kafkactl, generated: tuple[Path, Expected], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_every_scenario_answers(kafkactl: Kafkactl, log: Path, arguments: list[s
     assert answer["verdict"] in page.stdout.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_an_earlier_answer_can_be_simulated_first(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     run = kafkactl("dryrun", "broker-loss", log, "--brokers", "1", "-o", "json")
     earlier = tmp_path / "loss.json"

@@ -17,6 +17,7 @@ from kafkactl.operations.dryrun import ahead
 from tests.commands.captured import unpacked
 from tests.conftest import Run
 from tests.metadata.goldens import golden
+from tests.sampling import one_in
 
 Kafkactl = Callable[..., Run]
 
@@ -30,19 +31,22 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     "scenario",
-    [
-        ["replay"],
-        ["restart"],
-        ["growth"],
-        ["controllers", "--lose", "1000"],
-        ["broker-loss", "--brokers", "1,2"],
-        ["broker-loss", "--worst", "2"],
-        ["rolling-restart"],
-        ["unregister-broker", "--broker", "77"],
-        ["elect-leaders", "--topic", "nobody"],
-        ["alter-config", "--entity", "cluster", "--set", "min.insync.replicas=2"],
-        ["features", "--upgrade", "metadata.version=30"],
-    ],
+    one_in(
+        3,
+        [
+            ["replay"],
+            ["restart"],
+            ["growth"],
+            ["controllers", "--lose", "1000"],
+            ["broker-loss", "--brokers", "1,2"],
+            ["broker-loss", "--worst", "2"],
+            ["rolling-restart"],
+            ["unregister-broker", "--broker", "77"],
+            ["elect-leaders", "--topic", "nobody"],
+            ["alter-config", "--entity", "cluster", "--set", "min.insync.replicas=2"],
+            ["features", "--upgrade", "metadata.version=30"],
+        ],
+    ),
     ids=" ".join,
 )
 def test_every_scenario_can_be_a_page(kafkactl: Kafkactl, log: Path, tmp_path: Path, scenario: list[str]) -> None:
@@ -72,6 +76,7 @@ def test_scenarios_that_are_simulated_by_several_processes_give_the_same_report(
     assert len(children) == len(together.json["predictions"]) > 5
 
 
+@pytest.mark.slow
 def test_the_report_simulates_all_that_needs_no_argument(kafkactl: Kafkactl, log: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     run = kafkactl("dryrun", "report", log, "--html", page, "-o", "json")

@@ -222,6 +222,7 @@ def test_files_of_a_folder_are_one_log(kafkactl: Kafkactl, tmp_path: Path) -> No
     assert answer["source"]["paths"] == [str(file) for file in files]
 
 
+@pytest.mark.slow
 def test_a_report_and_a_page_for_each(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
     places = [node(logs, name, tmp_path / name, id) for name, id in zip("ab", IDS, strict=True)]
     run = kafkactl("dryrun", "report", *places, "--html", tmp_path / "page.html", "-o", "json")

@@ -140,6 +140,7 @@ def test_what_was_not_shown_is_unknown(kafkactl: Kafkactl, spoiled: Callable[...
     assert "znodes-hidden" in [finding["id"] for finding in answer["findings"]]
 
 
+@pytest.mark.slow
 def test_a_folder_and_a_chroot(kafkactl: Kafkactl, tmp_path: Path) -> None:
     znodes = decode_znodes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
     below = [changed(znode, path="/kafka" + znode.path) for znode in znodes]

@@ -30,6 +30,7 @@ def _pages(before: str) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library has no mallopt")
 def test_pages_are_used_again():
     assert _pages(_KEEP) < _pages("") / 4

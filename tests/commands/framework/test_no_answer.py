@@ -11,6 +11,7 @@ from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Reply
 from tests.adapters.kafka.feature_cluster import VERSIONS_OF_CONTROLLER, FakeCluster
 from tests.conftest import Run
+from tests.sampling import one_in
 
 Kafkactl = Callable[..., Run]
 COMMANDS = [
@@ -65,7 +66,7 @@ def run_at(kafkactl: Kafkactl, script: Callable[[Asked], Action | None], role: R
         return kafkactl(*words, role.option, str(node.address), "--timeout", "60s", "-o", "json")
 
 
-@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("role", one_in(2, Role))
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_a_sasl_listener_without_a_login(kafkactl: Kafkactl, words: tuple[str, ...], role: Role) -> None:
     run = run_at(kafkactl, sasl_listener, role, words)
@@ -74,7 +75,7 @@ def test_a_sasl_listener_without_a_login(kafkactl: Kafkactl, words: tuple[str, .
     assert "PLAIN, SCRAM-SHA-512" in run.error["cause"]
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("words", one_in(3, map(pytest.param, COMMANDS)), ids=" ".join)
 def test_a_listener_that_hangs_up(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
     run = run_at(kafkactl, hangs_up, Role.CONTROLLER, words)
     assert (run.code, run.stdout, run.error["id"]) == (4, "", "connection-closed")

@@ -65,6 +65,7 @@ def test_a_migration_that_is_well(kafkactl, folder):
     assert answer["copy"] is None
 
 
+@pytest.mark.slow
 def test_a_change_behind_its_back(kafkactl, tmp_path):
     config = b'{"version":1,"config":{"producer_byte_rate":"1"}}'
     folder = saved(tmp_path / "o", data={"/config/clients/behind": config})
@@ -142,6 +143,7 @@ def test_nothing_shown_is_a_secret(kafkactl, tmp_path):
             assert secret not in run.stdout + run.stderr
 
 
+@pytest.mark.slow
 def test_many_differences_are_bounded_and_counted(kafkactl, tmp_path):
     """The unexplained ones come first; `jsonl` gives all of them."""
     quota = b'{"version":1,"config":{"producer_byte_rate":"1"}}'

@@ -61,6 +61,7 @@ def test_all_the_way(migrate, tmp_path: Path) -> None:
     assert cluster.harm == []
 
 
+@pytest.mark.slow
 def test_back(migrate) -> None:
     cluster = FakeCluster()
     assert migrate(cluster, "run", "--yes", "--until", "M6", *ACCEPTED).json["state"] == "M6"
@@ -164,6 +165,7 @@ def test_what_has_to_be_accepted_is_one_table_with_its_words(migrate) -> None:
     assert len(text.splitlines()) <= 24
 
 
+@pytest.mark.slow
 def test_a_long_run_is_counted(migrate) -> None:
     run = migrate(FakeCluster(), "run", "--yes", *ACCEPTED, output="table")
     assert run.code == 0 and "steps done: " in run.stdout

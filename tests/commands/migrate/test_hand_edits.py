@@ -111,6 +111,7 @@ def folder_of(cluster: FakeCluster, migrate, monkeypatch, place: Path) -> Path: 
     return place
 
 
+@pytest.mark.slow
 def test_the_folder_of_render_is_used_when_it_is_named(migrate, monkeypatch, tmp_path: Path) -> None:  # noqa: F811
     cluster = FakeCluster()
     folder = folder_of(cluster, migrate, monkeypatch, tmp_path / "rendered")

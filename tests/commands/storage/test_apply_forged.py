@@ -123,7 +123,7 @@ FORGED = {
 }
 
 
-@pytest.mark.parametrize("words", [["--dry-run"], ["--yes"]])
+@pytest.mark.parametrize("words", one_in(2, [["--yes"], ["--dry-run"]]))
 @pytest.mark.parametrize("name", one_in(3, FORGED))
 def test_what_planning_does_not_make_is_refused(kafkactl, fleet, name, words):
     forge(fleet, FORGED[name])

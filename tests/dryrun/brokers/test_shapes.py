@@ -97,6 +97,7 @@ def test_any_cluster_in_any_order(drawn: tuple[Image, Facts], rng: Any) -> None:
     check(more(image, 2), facts, order)
 
 
+@pytest.mark.slow
 def test_a_generated_cluster_has_few_kinds_and_many_partitions() -> None:
     data = b"".join(LogGenerator(Shape(records=9_000, partitions=3_000, brokers=5, seed=3)).batches())
     image = replay_runs(walk_runs([data])).image

@@ -125,7 +125,7 @@ def test_odd_logs(case):
     assert_same(encoded(CASES[case]))
 
 
-@pytest.mark.parametrize(("_what", "data"), [pytest.param(*item, id=item[0]) for item in odd_logs.damaged()])
+@pytest.mark.parametrize(("_what", "data"), one_in(4, [pytest.param(*item, id=item[0]) for item in odd_logs.damaged()]))
 def test_damaged_logs(_what, data):
     assert_same(data)
 
@@ -151,7 +151,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", one_in(2, SHAPES), ids=str)
 @pytest.mark.parametrize(
     "types",
     one_in(3, [None, {"TopicRecord"}, {"PartitionRecord", "NoOpRecord"}, {"PartitionChangeRecord", "LeaderChange"}]),
@@ -184,6 +184,7 @@ def test_what_is_worth_it_and_a_machine_without_numpy(monkeypatch):
     assert LineMaker(Wanted(), hide=True, worth_bytes=0).prepared(run) is None
 
 
+@pytest.mark.slow
 def test_most_of_a_usual_log_is_printed_by_columns(monkeypatch):
     plain = []
     careful = LineMaker._batch

@@ -85,6 +85,7 @@ def test_random_logs(seed):
     assert_same(fast(data), carefully(data))
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, first=st.integers(0, 130), length=st.integers(0, 130))
 def test_a_window_of_a_log(seed, first, length):
     rng = random.Random(seed)
@@ -126,6 +127,7 @@ def test_records_of_older_versions(level):
     assert fast(data).findings == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elr", one_in(2, [True, False]))
 def test_a_generated_log_ends_where_its_generator_says(elr):
     generator = LogGenerator(Shape(records=20_000, partitions=2_000, elr=elr))

@@ -48,6 +48,7 @@ def _plain(data: bytes, start: Image | None = None) -> Image:
     return replay_runs(walk_runs([data]), *([] if start is None else [start])).image
 
 
+@pytest.mark.slow
 def test_counts_and_text_are_checked_before_any_topic_is_made():
     data = b"".join(_batches())
     plain, packed = _plain(data), _by_columns(data).image()

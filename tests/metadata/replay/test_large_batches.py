@@ -80,6 +80,7 @@ def test_the_records_are_found_where_a_walk_finds_them(count: int, first: int, m
     assert_same(data)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(15))
 @given(
     seed=st.integers(0, 9),

@@ -338,8 +338,8 @@ MEASURED = (
         "ResourceType": 2, "ResourceName": "orders", "Name": "segment.ms", "Value": "1"}))),
     Case("C-18", "topic-too-large-for-zookeeper", "M6", lambda seen: seen.replayed(
         ("TopicRecord", {"Name": "wide", "TopicId": _id(7)}),
-        *(("PartitionRecord", {"TopicId": _id(7), "PartitionId": at, "Replicas": [1, 2] * 400, "Isr": [1, 2],
-                               "Leader": 1}) for at in range(600)))),
+        *(("PartitionRecord", {"TopicId": _id(7), "PartitionId": at, "Isr": [1, 2], "Leader": 1,
+                               "Replicas": [1_000_000_001, 1_000_000_002] * 80}) for at in range(600)))),
     # {alice, bob@x.com}, alice removed: lost by the order of the names. {alice, bob}: not (measured page, 5.1).
     Case("X-5.1", "scram-users-lost-on-restart", "M6", _users(added=("alice", "bob@x.com"), removed="alice")),
     Case("X-5.1", "scram-removed-in-dual-write", "M6", _users(added=("alice", "bob"), removed="alice"), "warning"),

@@ -103,6 +103,7 @@ def _repeats_a_secret(difference):
     return any(word in shown for word in ("keyLength", '"pw"', "stored_key=", "AgICAg", "other"))
 
 
+@pytest.mark.slow
 @given(trees(), st.data())
 def test_one_change_of_any_tree_is_one_difference(data, choice):
     """Some znode of an entity is lost, or an entity of the image."""

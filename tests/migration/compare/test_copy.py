@@ -47,6 +47,7 @@ def test_the_prediction_of_any_tree_is_what_its_copy_writes(data):
     assert copy_compared(tree, _written(tree), RULES)[0] == ()
 
 
+@pytest.mark.slow
 @given(trees(), st.data())
 def test_one_record_that_is_missing_is_one_difference(data, choice):
     tree = parse_tree(tree_from(data))

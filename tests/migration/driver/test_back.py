@@ -20,7 +20,7 @@ from tests.fakes.migrating_cluster import FakeCluster, broker_file
 from tests.fakes.migration_crew import at_phase, fused, open_crew
 from tests.fakes.migration_hooks import FakeWorld
 
-EVERY = [pytest.param(7, id="thinned"), pytest.param(1, id="all", marks=pytest.mark.campaign)]  # acts
+EVERY = [pytest.param(23, id="thinned"), pytest.param(1, id="all", marks=pytest.mark.campaign)]  # acts
 PHASES = ("M3", "M4", "M4L", "M6", "M7", "M8")
 
 

@@ -80,6 +80,7 @@ def test_until_a_state_and_on(until: str, tmp_path: Path) -> None:
     assert_on_kraft(cluster)
 
 
+@pytest.mark.slow
 def test_back_and_forward_again(tmp_path: Path) -> None:
     cluster = FakeCluster()
     assert forward(FakeWorld(cluster), tmp_path, until="M6").outcome is Outcome.DONE
@@ -158,6 +159,7 @@ def test_what_is_not_known_has_to_be_accepted_by_name(tmp_path: Path) -> None:
     assert not any(controller.formatted for controller in cluster.controllers)
 
 
+@pytest.mark.slow
 def test_the_barrier_before_the_last_broker(tmp_path: Path) -> None:
     cluster = FakeCluster()
 
@@ -216,6 +218,7 @@ def test_hooks_that_misbehave(verb: Verb, node: int, fault: str, id: str | None,
     assert_on_kraft(cluster)
 
 
+@pytest.mark.slow
 def test_without_hooks_an_operator_does_it_all(tmp_path: Path) -> None:
     cluster = FakeCluster()
     world = FakeWorld(cluster, verbs=frozenset({Verb.GET_CONFIG, Verb.FS_PROBE}))
@@ -232,6 +235,7 @@ def test_without_hooks_an_operator_does_it_all(tmp_path: Path) -> None:
     assert "restart broker 2" in events
 
 
+@pytest.mark.slow
 def test_strays_that_could_not_be_seen_have_to_be_accepted(tmp_path: Path) -> None:
     cluster = FakeCluster()
     verbs = ALL - {Verb.FS_PROBE}
@@ -264,6 +268,7 @@ def test_an_operator_who_does_nothing_is_waited_for_with_reminders(tmp_path: Pat
     assert "was requested from the operator" in result.findings[0].message
 
 
+@pytest.mark.slow
 def test_a_zookeeper_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> None:
     cluster = FakeCluster()
     world, looks = FakeWorld(cluster), []
@@ -278,6 +283,7 @@ def test_a_zookeeper_that_is_away_for_a_while_is_waited_for(tmp_path: Path) -> N
     assert_on_kraft(cluster)
 
 
+@pytest.mark.slow
 def test_a_zookeeper_that_stays_away_ends_the_run_where_it_is_safe(tmp_path: Path) -> None:
     cluster = FakeCluster()
     world, looks = FakeWorld(cluster), []
@@ -310,6 +316,7 @@ def test_two_drivers_at_once(tmp_path: Path) -> None:
     assert caught.value.id == "another-kafkactl-is-changing"
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_not_where_the_journal_left_it(tmp_path: Path) -> None:
     cluster = FakeCluster()
     assert forward(FakeWorld(cluster), tmp_path, until="M6").outcome is Outcome.DONE
@@ -353,6 +360,7 @@ def test_strays_stop_the_roll(tmp_path: Path) -> None:
     assert [broker.mode for broker in cluster.brokers].count(Mode.KRAFT) == 1
 
 
+@pytest.mark.slow
 def test_the_journal_keeps_the_trees_of_both_barriers(tmp_path: Path) -> None:
     cluster = FakeCluster()
     forward(FakeWorld(cluster), tmp_path, until="M6")

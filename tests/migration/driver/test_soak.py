@@ -35,6 +35,7 @@ def finalize(world: FakeWorld, folder: Path, *, soak_hours: float = 0, accepted:
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_hours_of_the_inventory_have_to_pass(world: FakeWorld, tmp_path: Path) -> None:
     result = finalize(world, tmp_path, soak_hours=2)
     assert (result.outcome, result.state_after) == (Outcome.REFUSED, "M8")
@@ -44,6 +45,7 @@ def test_the_hours_of_the_inventory_have_to_pass(world: FakeWorld, tmp_path: Pat
     assert finalize(world, tmp_path, soak_hours=2).state_after == "M11"
 
 
+@pytest.mark.slow
 def test_an_operator_may_know_better(world: FakeWorld, tmp_path: Path) -> None:
     result = finalize(world, tmp_path, soak_hours=168, accepted=KNOWN | {"soak-too-short"})
     assert (result.outcome, result.state_after) == (Outcome.DONE, "M11")
@@ -63,6 +65,7 @@ def elect_at(world: FakeWorld, monkeypatch: pytest.MonkeyPatch, *looks: int) -> 
     monkeypatch.setattr(world, "observe", look)
 
 
+@pytest.mark.slow
 def test_an_election_between_the_observations_begins_them_again(
     world: FakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ def test_a_stop_hook_that_did_nothing_is_called_that(verbs, tmp_path: Path) -> N
     assert any(event.kind == "wait" and "process of broker 2" in event.text for event in events)
 
 
+@pytest.mark.slow
 def test_a_restart_hook_that_did_nothing_is_seen_by_the_mode(tmp_path: Path) -> None:
     cluster, events = at_phase("M3"), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.STOP})

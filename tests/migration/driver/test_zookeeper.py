@@ -44,6 +44,7 @@ def test_a_broker_that_is_stopped_is_started_when_zookeeper_is_back(times: int, 
     assert_on_kraft(cluster)
 
 
+@pytest.mark.slow
 def test_a_zookeeper_that_stays_away_behind_a_stop_is_reported_and_the_next_run_starts_the_broker(
     tmp_path: Path,
 ) -> None:
@@ -128,6 +129,7 @@ class InterruptedCluster(FakeCluster):
             super()._copy()
 
 
+@pytest.mark.slow
 def test_a_claim_that_was_interrupted_is_reported_and_not_waited_for(tmp_path: Path) -> None:
     """Seen on 3.9.2: ControllerMovedException without end, and no controller until the leader is restarted."""
     cluster = InterruptedCluster()
@@ -166,6 +168,7 @@ class Deaf(FakeCluster):
             super()._elect_in_zookeeper()
 
 
+@pytest.mark.slow
 def test_a_zookeeper_election_that_does_not_come_is_reported_soon_and_resumed(tmp_path: Path) -> None:
     cluster = Deaf()
     assert forward(FakeWorld(cluster), tmp_path, until="M6").state_after == "M6"
@@ -203,6 +206,7 @@ def test_back_out_of_a_copy_that_goes_on(tmp_path: Path) -> None:
     assert_on_kraft(cluster)
 
 
+@pytest.mark.slow
 def test_controllers_that_end_in_the_copy_are_reported_soon_and_started_by_the_next_run(tmp_path: Path) -> None:
     """Seen on 3.9.2: `Aborting the ZK migration` by SessionExpired, and the process is gone."""
     cluster = CrashingCluster()
@@ -235,6 +239,7 @@ class SupervisedCluster(CrashingCluster):
         super().tick()
 
 
+@pytest.mark.slow
 def test_controllers_that_end_in_the_copy_and_return_are_waited_for(tmp_path: Path) -> None:
     """As those of systemd and Kubernetes do: one run reaches its end."""
     cluster = SupervisedCluster()

@@ -293,6 +293,7 @@ def _places(steps: Sequence[Step], move: Move) -> list[int]:
     return [at for at, step in enumerate(steps) if step.action is move]
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_no_observation_leads_to_a_plan_out_of_order(data: st.DataObject) -> None:
     modes = st.sampled_from([ZK, MIG, KR, None])

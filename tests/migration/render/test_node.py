@@ -117,6 +117,7 @@ def test_comments_and_order_stay_and_the_diff_is_small():
     assert "hunter" not in diff
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.sampled_from(["# c", "", "a.b=1", "zookeeper.set.acl: true", "key = v\\", "process.roles="]), max_size=6

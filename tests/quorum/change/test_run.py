@@ -315,7 +315,7 @@ JOURNEYS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "every", [pytest.param(3, id="thinned"), pytest.param(1, id="all", marks=pytest.mark.campaign)]
+    "every", [pytest.param(7, id="thinned"), pytest.param(1, id="all", marks=pytest.mark.campaign)]
 )
 @pytest.mark.parametrize("journey", JOURNEYS)
 @pytest.mark.parametrize("reaction", [Reaction(), Reaction(answer=LOST), Reaction(answer=TIMED_OUT, taken=False)])

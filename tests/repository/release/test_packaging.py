@@ -15,7 +15,7 @@ from kafkactl._version import __version__
 from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.models import kinds
 from kafkactl.schema.explanations import explanations
-from scripts import make_man, make_reference, make_sbom, try_dist
+from scripts import make_man, make_reference, try_dist
 from tests.repository.tree import ROOT, product_files, shown
 
 MAPPED = {"commands": "kafkactl/commands", "schemas": "kafkactl/schemas"}
@@ -87,6 +87,8 @@ def test_the_wheel_holds_every_file_and_nothing_else(dist):
 
 @pytest.mark.slow
 def test_what_is_released_is_sound_and_works_in_a_fresh_environment(dist, tmp_path):
+    from scripts import make_sbom  # which takes long to load
+
     _python("-m", "twine", "check", "--strict", *map(str, dist.iterdir()))
     (wheel,) = dist.glob("*.whl")
     tried = list(try_dist.try_wheel(wheel, tmp_path, installed_dependencies=True))

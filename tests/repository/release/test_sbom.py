@@ -12,7 +12,6 @@ import pytest
 import tomli
 from packaging.requirements import Requirement
 
-from scripts import make_sbom
 from scripts.licenses import license_expression, needed
 from scripts.make_requirements import CORE, FILES, locked
 from tests.repository.tree import ROOT
@@ -37,6 +36,14 @@ def wheel_of(folder: Path, *more: str) -> Path:
     return path
 
 
+@pytest.fixture(scope="module", name="make_sbom")
+def _make_sbom() -> Any:
+    """Not imported where tests are collected: its model of the format takes long to load."""
+    from scripts import make_sbom
+
+    return make_sbom
+
+
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1790000000")
@@ -44,7 +51,9 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_every_locked_package_with_version_licence_and_hashes(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_locked_package_with_version_licence_and_hashes(
+    make_sbom: Any, wheel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     make_sbom.main([str(wheel.parent)])
     text = (wheel.parent / "kafkactl-9.9.cdx.json").read_text(encoding="utf-8")
     assert text == make_sbom.bill(wheel), "the same wheel gives the same bytes"
@@ -88,14 +97,16 @@ def _versions(name: str, document: dict[str, Any]) -> list[str]:
     return [part["version"] for part in document["components"] if part["name"] == name]
 
 
-def test_what_is_required_and_not_locked_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_what_is_required_and_not_locked_is_an_error(make_sbom: Any, tmp_path: Path) -> None:
     with pytest.raises(make_sbom.SbomError, match="pytest"):
         make_sbom.bill(wheel_of(tmp_path, "pytest>=1"))
     with pytest.raises(SystemExit, match="usage"):
         make_sbom.main([str(tmp_path / "empty")])
 
 
-def test_what_breaks_the_schema_is_an_error(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_what_breaks_the_schema_is_an_error(make_sbom: Any, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Outputter:
         def output_as_string(self, indent: int) -> str:
             return '{"bomFormat": "CycloneDX", "specVersion": "1.6", "components": [{"name": "x"}]}'
@@ -105,13 +116,15 @@ def test_what_breaks_the_schema_is_an_error(wheel: Path, monkeypatch: pytest.Mon
         make_sbom.bill(wheel)
 
 
-def test_an_unknown_licence_is_an_error(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_an_unknown_licence_is_an_error(make_sbom: Any, wheel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(make_sbom, "license_expression", lambda package: "")
     with pytest.raises(make_sbom.SbomError, match="the licence of"):
         make_sbom.bill(wheel)
 
 
-def test_what_is_noted_for_packages_that_are_not_installed_is_true_where_they_are() -> None:
+@pytest.mark.slow
+def test_what_is_noted_for_packages_not_installed_is_true_where_they_are(make_sbom: Any) -> None:
     for name, (license_, requires) in make_sbom.NOT_INSTALLED.items():
         assert any(Requirement(line).name == name for line in map(str, locked("gssapi"))), f"{name} is no longer locked"
         if (package := needed([name])[name]) is not None:

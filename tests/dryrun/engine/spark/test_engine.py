@@ -195,6 +195,7 @@ def test_a_transaction_that_ends_elsewhere_needs_no_second_pass(tmp_path: Path) 
     assert len(jobs) == 1
 
 
+@pytest.mark.slow
 def test_many_logs_of_one_stretch_need_no_merging_by_spark(tmp_path: Path) -> None:
     logs = [log_of(tmp_path, f"cluster {number}", encoded(SOUND)) for number in range(40)]
     with jobs_in_process() as jobs:
@@ -255,6 +256,7 @@ def test_tables_of_the_state_are_the_same_bytes(tmp_path: Path) -> None:
     assert len(files[0]) > 10
 
 
+@pytest.mark.slow
 def test_a_batch_beyond_the_bound_is_damage_as_for_the_local_engine(tmp_path: Path) -> None:
     """Headers alone would lead over it, and a worker would read all of it at once."""
     before = encoded(SOUND[:2])
