@@ -58,6 +58,7 @@ SMALL = Manifest(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(MANIFESTS)
 def test_what_is_written_is_read(manifest: Manifest) -> None:
     assert parse_manifest(render_manifest(manifest), file="x") == manifest

@@ -91,6 +91,7 @@ def test_whatever_ends_it_the_folder_is_removed(place, number, hangups_end_proce
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_command_that_runs_as_well(place):
     with on_a_terminal(place, "--scene", "wedge", "--no-wait") as session:
         session.until(lambda text: "quorum describe" in text)

@@ -33,6 +33,7 @@ EVIL = f"a\x1b]0;PWN\x07\x1b[2J\x9b31m\x7f\u202e\u2066\u200b\ufeff\u2028{FORGED}
 OWN = re.compile(r"\x1b\[[0-9;]*m|\r?\n")
 
 
+@pytest.mark.slow
 def test_every_unsafe_character_is_written_out():
     """Each alone: in one line for people, and in JSON, which reads back as what it was."""
     of_unicode = (chr(code) for code in range(sys.maxunicode + 1))

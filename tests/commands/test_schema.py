@@ -32,6 +32,7 @@ LEFT_OUT = {
 }
 
 
+@pytest.mark.slow
 def test_every_field_is_required_so_that_absent_is_null():
     for kind, schema in published():
         for name, shape in ((kind, schema), *schema.get("$defs", {}).items()):
@@ -40,6 +41,7 @@ def test_every_field_is_required_so_that_absent_is_null():
                 assert set(shape["required"]) | left_out == set(shape["properties"]), f"{kind} {name}"
 
 
+@pytest.mark.slow
 def test_readers_may_ignore_fields_that_are_added():
     for _, schema in published():
         assert '"additionalProperties": false' not in json.dumps(schema)

@@ -126,6 +126,7 @@ class TestWords:
         assert [file.stat().st_mode & 0o777 for file in files] == [0o600]
         assert answer(home, "nodes unregister --id 2")[0] == ["2"], "the cache answers for a cluster that is away"
 
+    @pytest.mark.slow
     def test_a_cluster_that_hangs_or_is_away_is_not_waited_for(self, home: dict[str, str]) -> None:
         with silent_port() as address:
             for server in (address, "127.0.0.1:1"):
@@ -133,6 +134,7 @@ class TestWords:
                 assert (words, errors) == ([], "")
                 assert seconds < 30, "ten times what a start and a wait of 150 ms take"
 
+    @pytest.mark.slow
     def test_without_a_cluster_the_newest_release_is_offered(self, home: dict[str, str]) -> None:
         words, errors, _ = answer(home, "features upgrade --feature share.")
         assert (words, errors) == (["share.version=1", "share.version=2"], "")

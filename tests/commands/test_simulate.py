@@ -132,6 +132,7 @@ class Terminal:
         return getattr(self._stream, name)
 
 
+@pytest.mark.slow
 def test_the_guide_runs(kafkactl, tmp_path, monkeypatch):
     """Every command line of docs/simulate.md, with the script that it shows."""
     blocks = GUIDE.read_text(encoding="utf-8").split("```\n")[1::2]

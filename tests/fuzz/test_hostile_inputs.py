@@ -351,6 +351,7 @@ def test_a_defect_would_be_seen() -> None:
         try_inputs(Kind((b'{"a":"b"}',), feed), 50, at_random=False)
 
 
+@pytest.mark.slow
 def test_the_damage_is_of_all_kinds() -> None:
     seen: set[bytes] = set()
 

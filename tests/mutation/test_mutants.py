@@ -105,6 +105,7 @@ def test_mutants_of_a_module():
     assert off_by_one.source == (ROOT / SMALL).read_text(encoding="utf-8").replace("// 2 + 1", "// 2 - 1")
 
 
+@pytest.mark.slow
 def test_words_are_changed_and_sentences_are_not():
     changed = {mutant.was for mutant in mutants_of("kafkactl/quorum/health.py") if mutant.operator == "string"}
     assert changed

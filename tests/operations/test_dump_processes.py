@@ -119,6 +119,7 @@ def _counted(method, seen):
     return counted
 
 
+@pytest.mark.slow
 def test_a_file_that_goes_away_raises_after_the_lines_before(log: Path, monkeypatch):
     whole = b"".join(dump_records(log).encoded(1))
 
@@ -148,6 +149,7 @@ def started(*words: str, **more) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, "-c", RUN, *words], start_new_session=True, **more)
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_changes_nothing(log: Path):
     with started("log", "dump", str(log), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         child.stdout.read(1)

@@ -106,6 +106,7 @@ def test_one_step_is_validated_sent_once_and_proved(listener: Listener) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_dependent_features_follow_in_a_request_of_their_own() -> None:
     cluster = Scripted()
     assert outcome(changed(cluster, TWO)) == "done"
@@ -208,6 +209,7 @@ class TestRefusals:
         run = changed(cluster, STEP)
         assert (outcome(run), len(cluster.sent), run.proof) == ("failed", 1, None)
 
+    @pytest.mark.slow
     def test_of_the_second_step_leave_it_partly_done(self) -> None:
         cluster = Scripted(lambda asked: refusal(95) if len(asked.body["FeatureUpdates"][0]["Feature"]) > 20 else None)
         run = changed(cluster, TWO)
@@ -270,6 +272,7 @@ class TestAmbiguousAnswers:
         assert "accepted-change-not-made" in [finding["id"] for finding in answer_of(run)["findings"]]
 
 
+@pytest.mark.slow
 def test_a_node_that_lags_is_waited_for_then_reported() -> None:
     cluster = Scripted()
     cluster.nodes[12].finalized = dict(cluster.levels)

@@ -63,6 +63,7 @@ def _worth(voters, target, alive, leader, order, sets):
     return [-item for item in profile], largest, dead, late, [move.key.node_id for move in order]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", one_in(4, range(4)))
 def test_no_order_is_better(part):
     for world in SMALL[part::4]:
@@ -88,6 +89,7 @@ def _reachable_floor(voters, target, alive):
     return best(voters)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", one_in(4, range(4)))
 def test_the_lowest_tolerance_is_what_cannot_be_avoided(part):
     for world in WORLDS[part::4]:

@@ -55,6 +55,7 @@ def test_the_slices_end_with_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 100_000 <= sum(cell.goal for cell in CELLS) < 100_000 + len(CELLS)
 
 
+@pytest.mark.slow
 def test_a_campaign_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two parts in one process are what one part in two processes is."""
     few = [cell for cell in CELLS if cell[:3] == ("rolling-restart", "3.9", 3)]

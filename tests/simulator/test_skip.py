@@ -108,6 +108,7 @@ def test_nodes_that_ask_in_vain_are_the_same_at_any_time(monkeypatch, profile, r
     assert few < many or (profile == "chaos" and few == many)  # where messages are lost, each is stepped
 
 
+@pytest.mark.slow
 def test_a_quiet_run_passes_over_what_nodes_ask_before_there_is_a_leader(monkeypatch):
     quorum, _ = quorum_of(Asked(release="3.9"))
     runs = [World(quorum, seed) for seed in range(5)]

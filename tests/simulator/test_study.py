@@ -60,6 +60,7 @@ def test_a_replaced_disk_leaves_no_failure_to_spare_until_it_votes():
     assert (found[2].goes_on, found[2].recovers) == (0, 3)
 
 
+@pytest.mark.slow
 def test_what_is_lost_counts():
     found = failures(VoterStep(number=1, action=LOSE, voters=(1, 2, 3, 4, 5), lost=(4, 5)))
     assert set(found) == {None, 1, 2, 3}

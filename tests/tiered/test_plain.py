@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def _same(data: bytes) -> int:
     return sum(len(found.records) for found in fast if isinstance(found, PlainRecords))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(st.lists(st.lists(values(), min_size=1, max_size=2), min_size=1, max_size=12))
 def test_both_readers_give_the_same(batches: list[list[bytes | None]]) -> None:

@@ -308,6 +308,7 @@ def test_a_link_that_is_put_below_a_log_directory_meanwhile_is_refused(tmp_path:
     assert [path.name for path in (tmp_path / "d1").iterdir()] == ["__cluster_metadata-0"]
 
 
+@pytest.mark.slow
 @as_root
 def test_unformat_removes_nothing_behind_a_link(disks: Path) -> None:
     data = disks / "data"

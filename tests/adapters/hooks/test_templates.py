@@ -194,6 +194,7 @@ def test_a_disk_is_formatted_by_kafkas_own_tool(template: str, clients: Clients,
     assert words[words.index("--cluster-id") + 1] == extra["cluster_id"]
 
 
+@pytest.mark.slow
 def test_a_disk_is_put_aside_and_a_unit_disabled_over_ssh(clients: Clients, tmp_path: Path) -> None:
     world = world_of("systemd-ssh", tmp_path)
     metadata = folder_of(tmp_path) / "meta data"

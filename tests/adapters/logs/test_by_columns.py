@@ -84,12 +84,14 @@ def test_few_records_are_read_one_by_one(folder, monkeypatch):
     assert others <= len(alone) <= others + 9  # the first of each kind
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, piece=st.integers(100, 20_000))
 def test_random_logs(folder, seed, piece):
     rng = random.Random(seed)
     assert_same(folder, log_of(map(value_of, random_log(rng, 60)), rng), piece)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, changed=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12))
 def test_values_with_wrong_bytes_in_them(folder, seed, changed):
     """The CRC is right, as if a broken controller had written them."""
@@ -101,6 +103,7 @@ def test_values_with_wrong_bytes_in_them(folder, seed, changed):
     assert_same(folder, log_of(map(bytes, values), rng))
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 20),
     changes=st.lists(st.tuples(PLACES, st.integers(1, 255)), max_size=3),

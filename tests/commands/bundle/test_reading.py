@@ -21,6 +21,7 @@ from kafkactl.values import Uuid
 from tests.adapters.kafka.quorum_nodes import Quorum, running
 from tests.commands import test_secrets_hidden as planted
 from tests.conftest import Run
+from tests.sampling import one_in
 from tests.tiered.logs import LogOf, Topic, metadata_log
 
 TOPIC = Topic("orders", 1)
@@ -166,6 +167,7 @@ def test_tiered_storage_in_a_bundle(kafkactl: Kafkactl, broker: Path, tmp_path: 
     assert (missing.code, missing.error["id"]) == (2, "bundle-without-log")
 
 
+@pytest.mark.slow
 def test_a_quorum_in_a_bundle(kafkactl: Kafkactl, tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     with running(Quorum(observers=(11,))) as quorum:
@@ -204,7 +206,7 @@ def test_a_file_that_is_not_a_bundle(kafkactl: Kafkactl, tmp_path: Path, verb: s
         assert run.error["next_step"]
 
 
-@pytest.mark.parametrize("verb", READERS)
+@pytest.mark.parametrize("verb", one_in(4, READERS))
 def test_a_bundle_without_what_is_read(kafkactl: Kafkactl, tmp_path: Path, verb: str) -> None:
     config = tmp_path / "server.properties"
     config.write_text("process.roles=broker\n")

@@ -44,6 +44,7 @@ def test_replay(kafkactl: Kafkactl, log: Path, generated: tuple[Path, Expected])
     assert early["source"]["last_offset"] == 100
 
 
+@pytest.mark.slow
 def test_broker_loss(kafkactl: Kafkactl, log: Path) -> None:
     code, answer = predicted(kafkactl, "broker-loss", log, "--brokers", "1,2", "--records")
     assert (code, answer["verdict"]) == (7, "unavailable")
@@ -57,6 +58,7 @@ def test_broker_loss(kafkactl: Kafkactl, log: Path) -> None:
     assert all(change["certain"] for change in ordered["effects"]["changes"])
 
 
+@pytest.mark.slow
 def test_the_worst(kafkactl: Kafkactl, log: Path) -> None:
     code, answer = predicted(kafkactl, "broker-loss", log, "--worst", 2)
     worst = answer["effects"]["worst"]

@@ -69,6 +69,7 @@ def test_the_records_are_counted_as_the_controller_wrote_them(kafkactl: Kafkactl
     assert effects["state"]["partitions"] == types["PartitionRecord"]
 
 
+@pytest.mark.slow
 def test_with_the_secret_the_bytes_are_those_of_the_log(kafkactl: Kafkactl, tmp_path: Path) -> None:
     config = tmp_path / "controller.properties"
     config.write_text(f"password.encoder.secret={ENCODER_SECRET}\n", encoding="utf-8")
@@ -120,6 +121,7 @@ def test_poison_decides_the_verdict(kafkactl: Kafkactl, spoiled: Callable[..., P
     assert id_ in [finding["id"] for finding in answer["findings"]]
 
 
+@pytest.mark.slow
 def test_a_tree_without_secrets_is_counted_all_the_same(kafkactl: Kafkactl, spoiled: Callable[..., Path]) -> None:
     znodes = decode_znodes((GOLDENS / "3.9.2" / "zk.jsonl.gz").read_bytes(), file="").znodes
     _, whole = predicted(kafkactl, spoiled({}))

@@ -166,6 +166,7 @@ class TestChanges:
         assert (dry.code, dry.json["results"][0]["outcome"]) == (3, "planned")
         assert "dry-run-accepted" in ids(dry)
 
+    @pytest.mark.slow
     def test_unknown(self, kafkactl: Kafkactl) -> None:
         cluster = FakeCluster()
         usual = cluster.update

@@ -132,6 +132,7 @@ class TestApply:
         ]
         assert cluster.levels["metadata.version"] == 21
 
+    @pytest.mark.slow
     def test_what_can_be_undone_takes_a_yes(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         cluster.levels |= {"metadata.version": 25, "group.version": 1}
@@ -140,6 +141,7 @@ class TestApply:
         assert apply(cluster, kafkactl, file, "--yes").json["outcome"] == "done"
         assert cluster.levels["group.version"] == 0
 
+    @pytest.mark.slow
     def test_levels_that_moved_meanwhile(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
         plan(cluster, kafkactl, file)

@@ -81,6 +81,7 @@ def test_help_lists_names_and_imports_nothing(place: Place) -> None:
     assert "imported" not in run.stdout + run.stderr
 
 
+@pytest.mark.slow
 def test_a_command_of_a_package(place: Place) -> None:
     place.package("acme", group("acme-check = acme:command"))
     run = place.run("acme-check", "--count", "3")
@@ -97,6 +98,7 @@ def test_an_executable_gets_all_words_and_gives_its_exit_code(place: Place) -> N
     assert run.stdout == f"program {place.programs / 'kafkactl-hello'} --help -o json @x -- -v\n"
 
 
+@pytest.mark.slow
 def test_our_own_commands_stay_ours(place: Place) -> None:
     place.package("evil", group("explain = evil:command", "storage = evil:command"))
     place.program("kafkactl-explain")
@@ -174,6 +176,7 @@ def test_names_are_completed(place: Place) -> None:
     assert run.stdout == "plain,acme-check\n"
 
 
+@pytest.mark.slow
 def test_what_help_lists_is_kept_until_a_folder_changes(place: Place) -> None:
     place.package("acme", group("acme-check = acme:command"))
     kept = place.packages.parent / "cache" / "kafkactl" / "plugins"

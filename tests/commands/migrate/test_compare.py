@@ -128,6 +128,7 @@ def test_a_part_of_a_tree_foretells_no_copy(kafkactl, folder, tmp_path):
         assert (run.code, json.loads(run.stderr)["id"]) == (2, "znode-line-unreadable")
 
 
+@pytest.mark.slow
 def test_nothing_shown_is_a_secret(kafkactl, tmp_path):
     znodes = decode_znodes((GOLDENS / RELEASE / "zk.jsonl.gz").read_bytes(), file="zk").znodes
     emptied = {

@@ -59,6 +59,7 @@ def test_an_edit_is_carried_forward(migrate, edited: FakeCluster) -> None:  # no
     assert {id for id, node in edited.nodes.items() if EDIT in (node.file or "")} == {2}
 
 
+@pytest.mark.slow
 def test_an_edit_is_overwritten_where_that_is_asked_for(migrate, edited: FakeCluster, tmp_path: Path) -> None:  # noqa: F811
     run = migrate(edited, "run", "--yes", "--hand-edits", "overwrite", *ACCEPTED)
     assert (run.code, run.json["state"]) == (0, "M8"), run.json["findings"]

@@ -151,6 +151,7 @@ def test_a_reassignment_forecasts(run_quorum):
     assert run_quorum(quorum, "reassign", "--target", "1", "--zone", "1", "--dry-run").code == 2
 
 
+@pytest.mark.slow
 def test_a_plan_is_simulated_where_it_is_asked_for(run_quorum):
     quorum = SteppedQuorum(world=world("1 2 3", observers="4", leader=1))
     flags = ("--allow-size", "--accept-zero-tolerance", "--dry-run")

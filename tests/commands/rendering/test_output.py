@@ -143,6 +143,7 @@ def test_on_a_terminal_long_cells_wrap_and_nothing_is_lost(width):
     assert "…" not in text
 
 
+@pytest.mark.slow
 def test_a_terminal_has_colour_and_no_color_takes_it_away():
     show = ["-m", "kafkactl", "explain", "unknown-id"]
     assert "\x1b[1m" in _on_a_terminal(show, 80, {})

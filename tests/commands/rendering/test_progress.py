@@ -45,6 +45,7 @@ def test_what_a_bar_says(done, total, elapsed_s, unit, text):
     assert progress_text(done, total, elapsed_s, unit) == text
 
 
+@pytest.mark.slow
 def test_a_bar_on_a_terminal_is_gone_when_the_answer_comes(tmp_path: Path):
     _, text = shown(["log", "image", str(unpacked("4.4.0", tmp_path))], out_is_terminal=True)
     bar, answer = text.index(WORDS), text.index("The state after offset")
@@ -53,12 +54,14 @@ def test_a_bar_on_a_terminal_is_gone_when_the_answer_comes(tmp_path: Path):
     assert "\x1b[2K" in text[bar:answer], "the line is cleared before anything else is written"
 
 
+@pytest.mark.slow
 def test_a_bar_is_on_stderr_while_the_answer_goes_to_a_pipe(tmp_path: Path):
     out, text = shown(["log", "image", str(unpacked("4.4.0", tmp_path)), "-o", "json"])
     assert json.loads(out)["kind"] == "log.image"
     assert WORDS in text
 
 
+@pytest.mark.slow
 def test_a_dump_into_a_pipe_has_a_bar(tmp_path: Path):
     out, text = shown(["log", "dump", str(unpacked("4.4.0", tmp_path))])
     assert all(json.loads(line)["file"] for line in out.splitlines())
@@ -78,6 +81,7 @@ def test_no_bar_between_records_on_a_terminal(tmp_path: Path):
     assert "Reading the log" not in text
 
 
+@pytest.mark.slow
 def test_no_bar_within_the_first_second(tmp_path: Path):
     _, text = shown(["log", "image", str(unpacked("4.4.0", tmp_path))], when="after a second")
     assert text == ""

@@ -98,6 +98,7 @@ def on_a_terminal(quorum, *, lines):
     return TerminalSession(command, cwd=Path.cwd(), columns=100, lines=lines)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_page_is_drawn_over_itself_and_stays(quorum):
     with on_a_terminal(quorum, lines=50) as session:
         session.until(lambda text: text.count("Controller 2 leads") >= 2)

@@ -63,6 +63,7 @@ def test_one_node_at_a_time(apply, fleet):
     assert [path.name for path in fleet.receipts.iterdir()] == ["node-2.json"]
 
 
+@pytest.mark.slow
 def test_applying_again_changes_nothing(apply, fleet):
     apply(*ALL, "--yes")
     before, receipts = fleet.tree(), {path: path.read_bytes() for path in fleet.receipts.iterdir()}
@@ -73,6 +74,7 @@ def test_applying_again_changes_nothing(apply, fleet):
     assert {path: path.read_bytes() for path in fleet.receipts.iterdir()} == receipts
 
 
+@pytest.mark.slow
 def test_the_bytes_are_the_same_on_another_day(apply, fleet):
     apply(*ALL, "--yes")
     before = fleet.tree()
@@ -210,6 +212,7 @@ def test_disks_of_another_plan_of_the_same_cluster_are_refused(kafkactl, apply, 
     assert {"directory-id-mismatch", "voters-differ"} <= set(ids(run))
 
 
+@pytest.mark.slow
 def test_users_of_the_plan_are_compared_too(kafkactl, tmp_path):
     fleet = planned(kafkactl, tmp_path, FleetBuilder(inventory={"scram_file": "users.txt"}))
     run = kafkactl("storage", "apply", fleet.plan, *ALL, "--yes", "-o", "json")
@@ -338,6 +341,7 @@ def test_a_receipt_that_cannot_be_read_is_not_passed_over(apply, fleet):
     assert (run.code, run.error["id"]) == (2, "receipt-damaged")
 
 
+@pytest.mark.slow
 def test_a_missing_receipt_is_left_by_the_next_apply(apply, fleet):
     apply(*ALL, "--yes")
     shutil.rmtree(fleet.receipts)

@@ -142,6 +142,7 @@ def test_a_partition_without_a_finding_is_counted(run: Answering, tmp_path: Path
     assert out.splitlines()[-1] == "Not shown: 1 partition without a finding (-o json has all)"
 
 
+@pytest.mark.slow
 def test_many_findings_of_a_kind_are_counted(run: Answering, tmp_path: Path):
     log = LogOf(0)
     for partition in range(30):

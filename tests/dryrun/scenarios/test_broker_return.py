@@ -259,6 +259,7 @@ def test_many_return_at_once() -> None:
     assert outcomes(found) == {(1, frozenset(range(1, 8)), frozenset())}
 
 
+@pytest.mark.slow
 @given(clusters(), st.data())
 def test_every_order_that_a_controller_can_see_is_among_those_reported(
     known: tuple[Image, Facts], data: st.DataObject

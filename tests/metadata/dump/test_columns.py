@@ -74,6 +74,7 @@ def test_random_logs(seed, hide, piece):
     assert_same(log_of(map(value_of, random_log(rng, 150)), rng), hide=hide, piece=piece)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(20))
 @given(seed=SEEDS, hide=st.booleans())
 def test_any_records(seed, hide):
@@ -100,6 +101,7 @@ def test_values_with_wrong_bytes_in_them(seed, changed):
     assert_same(log_of(map(bytes, records), rng), hide=False)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(20))
 @given(seed=st.integers(0, 20), changes=st.lists(st.tuples(SEEDS, st.integers(1, 255)), min_size=1, max_size=4))
 def test_flipped_bytes(seed, changes):

@@ -138,6 +138,7 @@ class TestWriting:
         assert [batch.size_bytes <= 8 * 1024 * 1024 for batch in data_batches] == [True] * 3
         assert data_batches[0].size_bytes > 8 * 1024 * 1024 - 31_000
 
+    @pytest.mark.slow
     def test_a_batch_of_exactly_8_mib_is_still_one(self):
         """As in Kafka 4.3.1 and 4.4.0, tried with the byte less and the byte more."""
         records = [feature("n" * 30_000, 1) for _ in range(279)]

@@ -78,6 +78,7 @@ def assert_same(replay: Replay, other: Replay) -> None:
     ]
 
 
+@pytest.mark.slow
 @given(seed=SEEDS)
 def test_random_logs(seed):
     rng = random.Random(seed)

@@ -80,6 +80,7 @@ def test_it_is_a_value_that_can_be_sent_and_asked():
         packed.topics[id] = plain.topics[id]
 
 
+@pytest.mark.slow
 def test_what_follows_does_not_change_it():
     batches = _batches()
     first, rest = b"".join(batches[: len(batches) // 2]), b"".join(batches[len(batches) // 2 :])

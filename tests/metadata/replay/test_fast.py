@@ -80,6 +80,7 @@ def test_random_logs(seed, piece):
     assert_same(log_of(map(value_of, random_log(rng, 150)), rng), piece=piece)
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, first=st.integers(0, 130), length=st.integers(0, 130))
 def test_a_window_of_a_log(seed, first, length):
     rng = random.Random(seed)
@@ -99,6 +100,7 @@ def test_aborts_that_end_a_transaction_all_the_same(seed, kept, piece):
     assert found == expected
 
 
+@pytest.mark.slow
 @given(seed=SEEDS, changed=st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12))
 def test_values_with_wrong_bytes_in_them(seed, changed):
     """The CRC is right, as if a broken controller had written them."""
@@ -199,6 +201,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, data: bytes, **options: object) -> t
     return len(taken), sum(settled)
 
 
+@pytest.mark.slow
 def test_a_usual_log_is_taken_by_columns(monkeypatch):
     """All but the LeaderChange of each epoch."""
     data = generated(3, 20_000)

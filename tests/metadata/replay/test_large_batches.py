@@ -114,6 +114,7 @@ def test_a_record_within_a_value_does_not_stand_in_for_one_that_is_not_recognise
     assert "PartitionChangeRecord" not in found.counts
 
 
+@pytest.mark.slow
 def test_a_length_that_leads_over_the_end() -> None:
     data = large(tail(2, 30))
     for cut in (1, 2, 7):

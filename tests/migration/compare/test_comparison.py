@@ -44,6 +44,7 @@ def test_a_faithful_copy_has_no_unexplained_difference():
     assert answer.findings == ()
 
 
+@pytest.mark.slow
 @given(trees())
 def test_what_the_copy_makes_of_any_tree_is_the_tree(data):
     tree = tree_from(data)

@@ -75,6 +75,7 @@ def test_a_whole_znode_that_may_not_be_read():
     assert _forecast(parse_znodes(every)).outcome is CopyOutcome.NOT_KNOWN
 
 
+@pytest.mark.slow
 def test_more_partitions_take_longer_and_more_bytes():
     tree = parse_znodes(znodes(HEALTHY))
     (orders,) = tree.topics.values()

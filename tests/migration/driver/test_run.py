@@ -172,6 +172,7 @@ def test_the_barrier_before_the_last_broker(tmp_path: Path) -> None:
     assert forward(FakeWorld(cluster), tmp_path).outcome is Outcome.DONE
 
 
+@pytest.mark.slow
 def test_a_blocker_that_comes_on_the_way_stops_it(tmp_path: Path) -> None:
     cluster = FakeCluster()
     assert forward(FakeWorld(cluster), tmp_path, until="M4L").outcome is Outcome.DONE

@@ -70,6 +70,7 @@ def test_a_format_that_is_asked_for_is_waited_for_until_it_is_seen(tmp_path: Pat
     assert len(waits) > 10 and "no meta.properties of controller 3001 is seen" in {wait.seen for wait in waits}
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_formatted_for_another_cluster_does_not_count(tmp_path: Path) -> None:
     cluster, events = FakeCluster(), []
     world = FakeWorld(cluster, verbs=ALL - {Verb.FORMAT})

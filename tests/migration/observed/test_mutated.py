@@ -56,6 +56,7 @@ def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     return value
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_answer_is_a_traceback(data: st.DataObject, folders: dict[str, Path]) -> None:

@@ -153,6 +153,7 @@ def test_every_step_of_the_last_controllers_is_behind_the_barrier_and_the_leader
     assert {step.barrier for step in steps} == {Barrier.FINALIZE}
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_no_partial_observation_raises_and_no_kraft_file_comes_early(data: st.DataObject) -> None:
     seen, _ = SITUATIONS[data.draw(st.sampled_from(sorted(SITUATIONS)))]

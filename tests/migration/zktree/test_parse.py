@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -268,6 +269,7 @@ def test_every_prefix_of_a_znode_is_read_or_reported(path, data):
     assert notification or found_ids or not cut.strip(), cut
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.lists(st.text("ab%+<>0", min_size=1, max_size=3), min_size=1, max_size=4), st.binary(max_size=5))

@@ -182,6 +182,7 @@ def test_writing_beyond_ascii():
     assert render_property("a b", "c", ascii_only=False) == "a\\ b=c"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=8), st.text(max_size=8))
 def test_what_is_written_is_read(key: str, value: str):
     line = render_property(key, value, ascii_only=True)

@@ -153,6 +153,7 @@ def test_it_gives_up_after_some_attempts(run):
     assert "voter-change-failed" in _ids(result)
 
 
+@pytest.mark.slow
 def test_what_was_unknown_is_found_out_by_the_next_run(run):
     quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=TIMED_OUT, commits_after_ms=100_000)])
     assert run(quorum, _remove("3")).outcome is Outcome.UNKNOWN

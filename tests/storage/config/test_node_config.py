@@ -268,6 +268,7 @@ LINES = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(LINES, max_size=10), st.sampled_from(release_names()))
 def test_nothing_but_declared_errors(lines: list[tuple[str, str]], release: str):
     settings = COMBINED | dict(lines)

@@ -236,7 +236,7 @@ BAD_FLEETS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BAD_FLEETS)
+@pytest.mark.parametrize("name", one_in(3, BAD_FLEETS))
 def test_a_fleet_that_breaks_a_rule_is_refused(name):
     plan = BAD_FLEETS[name].plan()
     expected = {"shared-spelling": "directory-shared-by-nodes"}.get(name, name)

@@ -243,6 +243,7 @@ def test_a_segment_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: py
     assert caught.value.id == "log-changed-while-read"
 
 
+@pytest.mark.slow
 def test_tables_of_the_state_are_the_same_bytes(tmp_path: Path) -> None:
     write_log(tmp_path / "log", Shape(records=3_000, partitions=200))
     log = open_source(str(tmp_path / "log"))
