@@ -33,7 +33,7 @@ RAFT = (
     "calm", "changes", "connections", "elections", "following", "leader_state", "leading", "node", "replica_log",
     "sending", "serving", "transitions", "vain",
 )  # fmt: skip
-SIMULATOR = ("invariants", "knocks", "refusals", "rounds", "world")
+SIMULATOR = ("invariants", "knocks", "plain_rounds", "refusals", "rounds", "world")
 COMPILED = [*(f"kafkactl/raft/{name}.py" for name in RAFT), *(f"kafkactl/simulator/{name}.py" for name in SIMULATOR)]
 _IMPORTED = """
 import sys, kafkactl.simulator.campaign
