@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, dataclass_transform, overload
+from typing import Any, ClassVar, TypeVar, dataclass_transform, get_origin, overload
 
 _VALUES_BEFORE_COMPILING = 12
 Class = TypeVar("Class", bound=type[Any])
@@ -68,7 +68,7 @@ class _Shape:
 
 def _declared(cls: Any, kw_only: bool, order: bool) -> Any:
     own = dict(vars(cls))
-    kinds = {name: kind for name, kind in own.get("__annotations__", {}).items() if not kind.startswith("ClassVar")}
+    kinds = {name: kind for name, kind in own.get("__annotations__", {}).items() if not _is_of_class(kind)}
     defaults = {name: own.pop(name) for name in kinds if name in own}
     _refuse(cls, defaults)
     for name in ("__dict__", "__weakref__"):
@@ -80,6 +80,11 @@ def _declared(cls: Any, kw_only: bool, order: bool) -> Any:
     )
     made.__qualname__ = cls.__qualname__
     return made
+
+
+def _is_of_class(kind: Any) -> bool:
+    """Whether an annotation, as text or as the type that it names, says ClassVar: then it is not a field."""
+    return kind.startswith("ClassVar") if isinstance(kind, str) else (get_origin(kind) or kind) is ClassVar
 
 
 def _refuse(cls: Any, defaults: Mapping[str, Any]) -> None:

@@ -56,6 +56,12 @@ class Knock:
         machine = self.machine
         return machine.world_time(machine.local(self.fails) + self.node.connections.retry_backoff)
 
+    def waits_until(self) -> int:
+        """The last moment before the candidate gives up waiting for an answer."""
+        connections = self.node.connections
+        sent = connections.by_peer[self.voter_id].last_send
+        return self.machine.world_time(sent + connections.request_timeout) - 1
+
     def ask(self, at: int) -> int:
         """It asks now. The correlation id."""
         self.node.next_correlation_id = self.correlation = self.node.next_correlation_id + 1

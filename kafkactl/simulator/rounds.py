@@ -23,6 +23,7 @@ from kafkactl.raft.node import Node
 from kafkactl.raft.vain import LEADER
 from kafkactl.simulator.knocks import Knock, knocks_of
 from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, WAKE, Machine
+from kafkactl.simulator.plain_rounds import run_plain
 from kafkactl.values import Endpoint
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class _Found:
                 self.limit = min(self.limit, entry[0] - 1)
         for place, knock in enumerate(knocks):
             if not knock.is_found:  # its question is lost
-                self.limit = min(self.limit, _timeout(knock))
+                self.limit = min(self.limit, knock.waits_until())
             else:
                 self.heap.append((knock.next_at(), knock.fails, (-1, -1 - place), knock, 0, knock.correlation))
 
@@ -276,8 +277,9 @@ def _run(world: World, found: _Found) -> bool:
     An entry: when the answer comes, when the request arrives, the entry before it, the loop, its place, its number.
     """
     heap, limit = found.heap, found.limit
-    heapify(heap)
     fraction = world.chance["timers"].fraction
+    run_plain(heap, limit, fraction)
+    heapify(heap)
     leaving: _Loop | None = None
     begun = world.now
     while True:
@@ -401,13 +403,6 @@ def _take_out(world: World, sequences: set[int], wakes: list[int]) -> None:
     world.queue[:] = [entry for entry in world.queue if entry[1] not in sequences and entry[1] not in wakes]
     heapify(world.queue)
     world.under_way -= len(sequences)
-
-
-def _timeout(knock: Knock) -> int:
-    """The last moment before the candidate gives up waiting for an answer."""
-    connections = knock.node.connections
-    sent = connections.by_peer[knock.voter_id].last_send
-    return knock.machine.world_time(sent + connections.request_timeout) - 1
 
 
 def _way(world: World, machine: Machine, asked: Machine) -> _Way | None:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kafkactl.frozen import frozen
+from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.actions import NotPossibleError, Operator, carry_out
 from kafkactl.simulator.conditions import found_instead, holds
-from kafkactl.simulator.invariants import Violation
+from kafkactl.simulator.invariants import Violation, voters_in
 from kafkactl.simulator.profiles import Timed
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.script import Condition, Step
@@ -19,6 +20,7 @@ from kafkactl.simulator.world import World
 
 LOOK_US: Final = 100_000  # how often a quorum that settles is offered a record
 RESTART_US: Final = 1_000_000  # how often processes that ended meanwhile are started again
+LOST_US: Final = 5_000_000  # how long a quorum that can elect no node any more is looked at while it settles
 
 
 @frozen
@@ -128,7 +130,8 @@ class _Run:
     def settle(self, step: Step) -> None:
         """Mend everything, then demand that a record is committed in time.
 
-        A process may still end: by a shutdown that began before, or by a fault of its raft thread.
+        A process may still end: by a shutdown that began before, or by a fault of its raft thread. Of a quorum that is
+        lost nothing is demanded, and its nodes would go on asking each other in vain.
         """
         world, operator = self.world, self.operator
         world.network.cuts.clear()
@@ -141,7 +144,7 @@ class _Run:
                 carry_out(operator, Step(verb=verb, args=(machine.id,)))
         world.note(None, "fault", "every fault is mended", "good")
         begun, before = world.now, world.committed
-        end = begun + step.args[0]
+        end = begun + (min(LOST_US, step.args[0]) if is_lost(world) else step.args[0])
         while not self.is_over() and world.now < end and world.committed == before:
             if world.leader() is not None:
                 operator.append(1)
@@ -173,6 +176,20 @@ def is_able(world: World) -> bool:
     return bool(known) and all(
         sum(machine.runs and voters.is_voter(machine.id, machine.directory) for machine in machines) >= voters.majority
         for voters in known
+    )
+
+
+def is_lost(world: World) -> bool:
+    """Whether no voter set of any log has a majority left that has its disks: no node can win an election any more."""
+    machines = list(world.machines.values())
+    sets = [machine.process.voters for machine in machines if machine.process is not None]
+    for machine in machines:
+        sets += [VoterSet(snapshot.voters) for snapshot in machine.disk.snapshots]
+        sets += [voters for batch in machine.disk.batches if (voters := voters_in(batch)) is not None]
+    return all(
+        sum(voters.is_voter(machine.id, machine.directory) for machine in machines) < voters.majority
+        for voters in sets
+        if voters.voters
     )
 
 

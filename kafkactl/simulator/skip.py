@@ -19,6 +19,9 @@ def skip_calm(world: World, until: int) -> bool:
     """
     if until - world.now < WORTH_US or world.network.cuts or not world.network.is_steady or world.appended:
         return False
+    leader = world.leader()
+    if leader is None or leader.process is None:
+        return False
     nodes: list[Any] = []
     for machine in world.machines.values():
         is_plain = not (
@@ -29,8 +32,7 @@ def skip_calm(world: World, until: int) -> bool:
         if machine.process is not None:
             nodes.append(machine.process)
     calm = calm_quorum(nodes)
-    leader = world.leader()
-    if calm is None or leader is None or leader.process is None:
+    if calm is None:
         return False
     ways = world.network
 

@@ -124,6 +124,15 @@ def test_order_is_field_by_field_and_only_where_it_was_asked_for():
         assert Version(1) < Only(parts=(2,))
 
 
+def test_annotations_may_be_types():
+    """As mypyc leaves them, whatever a module imports from the future."""
+    kinds = {"KIND": ClassVar[str], "FEW": ClassVar, "id": int, "names": list[str]}
+    made = frozen(type("Node", (), {"__annotations__": kinds, "KIND": "node", "FEW": (1, 2)}))
+    node = made(id=1, names=["a"])
+    assert [field.name for field in dataclasses.fields(made)] == ["id", "names"]
+    assert (node, node.KIND, node.FEW) == (made(id=1, names=["a"]), "node", (1, 2))
+
+
 def test_nothing_can_be_changed():
     node = Ours(id=1)
     for change in (lambda: setattr(node, "id", 2), lambda: setattr(node, "new", 2), lambda: delattr(node, "id")):
