@@ -35,7 +35,7 @@ def test_the_runbook_forward_refused_back_and_forward_to_the_end(tmp_path: Path)
     """Kafka 3.9.2, two brokers, every line of docs/migration.md, and a canary that writes through all of it.
 
     The lines stand in the runbook's order, but for the rollback, which starts from dual write. What an operator
-    says at a terminal is given by options here; test_migration_runbook.py has an operator type it.
+    says at a terminal is given by options here; test_runbook.py has an operator type it.
     """
     runbook = Runbook()
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster, Driven(cluster) as driven:
