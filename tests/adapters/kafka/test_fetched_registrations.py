@@ -6,7 +6,7 @@ import pytest
 
 from kafkactl.adapters.kafka import fetched_registrations
 from kafkactl.adapters.kafka.fetched_batches import FetchedPiece
-from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations, read_batches
+from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations, read_batches, read_snapshot
 from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot
 from kafkactl.errors import DecodeError
 from kafkactl.metadata.log.frame import encode_record
@@ -33,7 +33,9 @@ def test_what_an_idle_cluster_writes_is_passed_over(monkeypatch):
     idle, two = (_batch(5, [record]), _batch(7, [record, record]))
     assert idle[-len(fetched_registrations._NO_OP) :] == fetched_registrations._NO_OP
     read = []
-    monkeypatch.setattr(fetched_registrations, "_read_batch", lambda log, data, header: read.append(header.base_offset))
+    monkeypatch.setattr(
+        fetched_registrations, "_read_batch", lambda log, data, header, **_: read.append(header.base_offset)
+    )
     read_batches(RegistrationLog(), idle + two + idle + two)
     assert read == [7, 7]
 
@@ -48,8 +50,9 @@ def test_a_snapshot_covers_everything_before_it(monkeypatch, parts):
     given += [FetchedSnapshot(end_offset=20, epoch=1, pieces=lambda batch=batch: [batch]) for batch in parts]
     monkeypatch.setattr(fetched_registrations, "iterate_metadata_log", lambda client, quorum: iter(given))
     log = RegistrationLog()
-    read_batches(log, SNAPSHOT)
+    read_snapshot(log, given[-1])
     assert fetch_registrations(None) == log.registrations()
+    assert log.registrations().voters and log.registrations().voters_at is None
 
 
 @pytest.mark.parametrize("data", [SEGMENT[:100], SEGMENT[:61] + b"\xff" * 40 + SEGMENT[101:]])
