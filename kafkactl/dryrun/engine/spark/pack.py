@@ -18,8 +18,9 @@ from kafkactl.dryrun.engine.patches import Patches
 from kafkactl.metadata.replay.columns.bytes import Array
 
 # Kinds of rows: one patch; many packed patches; records that are not folded; lists that patches refer to by index;
-# JSON: counts of records before the window, how many partitions and changes are in the patches, offsets of
-# transactions that were left out; a file and the position of a batch in it whose CRC is wrong, or that is gone.
+# JSON: counts of records before the window; the offset of the first NoOpRecord that was left out, and how many
+# partitions, changes and such NoOpRecords there are; offsets of transactions that were left out; a file and the
+# position of a batch in it whose CRC is wrong, or that is gone.
 PATCH, PATCHES, OTHERS, WORDS, BEFORE, COUNTS, ABORTED, WRONG, GONE = range(9)
 _PLACE: Final = struct.Struct(">ii")
 _OTHER: Final = struct.Struct(">qiiqiqi")  # an Other, its content by its length
@@ -44,7 +45,8 @@ def packed_columns(columns: Columns) -> Iterator[tuple[int, bytes]]:
         yield BEFORE, json.dumps(columns.before).encode()
     if columns.aborted:
         yield ABORTED, json.dumps(columns.aborted).encode()
-    yield COUNTS, json.dumps([columns.partitions, columns.changes]).encode()
+    counts = [columns.partitions, columns.changes, columns.no_ops]
+    yield COUNTS, json.dumps([columns.first_no_op, *counts]).encode()
     words = columns.words()
     for at in range(0, len(words), _ROW_BYTES):
         yield WORDS, words[at : at + _ROW_BYTES]
@@ -98,7 +100,7 @@ def _small(numbers: Array) -> Array:
 
 
 def patches_in(content: bytes) -> Patches:
-    """What a row of the kind PATCHES holds."""
+    """What a row of the kind PATCHES holds; numbers are as narrow as they were packed."""
     with np.load(io.BytesIO(memoryview(content)[_PLACE.size :]), allow_pickle=False) as held:
-        numbers = {name: held[name].astype(np.int64) for name in held.files if name not in ("keys", "era")}
+        numbers = {name: held[name] for name in held.files if name not in ("keys", "era")}
         return Patches(int(held["era"]), held["keys"], numbers)
