@@ -14,7 +14,9 @@ Why it is so: docs/decisions/0014-the-spark-plan.md.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,6 +25,7 @@ from kafkactl.dryrun.engine.local import Loaded, Start, start_of
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.fold import Fold
 from kafkactl.dryrun.engine.spark.found import Found, found_in
+from kafkactl.dryrun.engine.spark.pack import KEPT, rows_kept
 from kafkactl.dryrun.engine.spark.plan import ClusterLog
 from kafkactl.dryrun.engine.spark.read import Job, packed_rows
 from kafkactl.errors import KafkactlError
@@ -104,11 +107,14 @@ def _run(context: SparkContext, folds: Sequence[Fold], wanted: Sequence[Fold], t
 
 def _packed(context: SparkContext, job: Job) -> dict[int, Found]:
     """Rows as bytes: nothing for Spark to plan or to compile, and no more Python processes than workers."""
-    tasks = job.tasks()
-    rows = context.parallelize(tasks, len(tasks)).mapPartitions(partial(packed_rows, job.to_json())).collect()
-    by_log: dict[int, list[tuple[int, bytes]]] = {}
-    for log, kind, content in rows:
-        by_log.setdefault(log, []).append((kind, content))
+    with tempfile.TemporaryDirectory(prefix="kafkactl-results-") as folder:
+        if context.master.startswith("local"):
+            job = replace(job, results=folder)
+        tasks = job.tasks()
+        rows = context.parallelize(tasks, len(tasks)).mapPartitions(partial(packed_rows, job.to_json())).collect()
+        by_log: dict[int, list[tuple[int, bytes]]] = {}
+        for log, kind, content in rows:
+            by_log.setdefault(log, []).extend(rows_kept(content) if kind == KEPT else [(kind, content)])
     return {log: Found(mine) for log, mine in by_log.items()}
 
 

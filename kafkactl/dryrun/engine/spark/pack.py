@@ -1,5 +1,7 @@
 """What stretches give for the driver alone, packed into bytes: no Arrow, and nothing that the JVM looks into.
 
+On one machine they go through files: Spark's JVM copies each byte some eight times on its way, 0.5 s for 44 MB.
+
 A packed row is a kind and a content, which begins with its place: the number of its stretch, and its own among those.
 """
 
@@ -7,8 +9,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
+import tempfile
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +26,9 @@ from kafkactl.metadata.replay.columns.bytes import Array
 # JSON: counts of records before the window; the offset of the first NoOpRecord that was left out, and how many
 # partitions, changes and such NoOpRecords there are; offsets of transactions that were left out; a file and the
 # position of a batch in it whose CRC is wrong, or that is gone.
-PATCH, PATCHES, OTHERS, WORDS, BEFORE, COUNTS, ABORTED, WRONG, GONE = range(9)
+# Or all rows of a stretch in a file, whose path is the content.
+PATCH, PATCHES, OTHERS, WORDS, BEFORE, COUNTS, ABORTED, WRONG, GONE, KEPT = range(10)
+_ROW: Final = struct.Struct(">iq")  # in a file: the kind, and the length of the content
 _PLACE: Final = struct.Struct(">ii")
 _OTHER: Final = struct.Struct(">qiiqiqi")  # an Other, its content by its length
 _ROW_BYTES: Final = 256 * 1024
@@ -32,6 +39,24 @@ def placed(stretch: int, rows: Iterable[tuple[int, bytes]], *, first: int = 0) -
     """Kinds and contents of a stretch's rows with their places, from `first` on."""
     for number, (kind, content) in enumerate(rows, start=first):
         yield kind, _PLACE.pack(stretch, number) + content
+
+
+def kept(rows: Iterable[tuple[int, bytes]], folder: str) -> bytes:
+    """Write rows into a new file of a folder; its path."""
+    handle, path = tempfile.mkstemp(dir=folder)
+    with os.fdopen(handle, "wb") as file:
+        for kind, content in rows:
+            file.write(_ROW.pack(kind, len(content)))
+            file.write(content)
+    return os.fsencode(path)
+
+
+def rows_kept(path: bytes) -> Iterator[tuple[int, bytes]]:
+    """The rows of such a file."""
+    with Path(os.fsdecode(path)).open("rb") as file:
+        while head := file.read(_ROW.size):
+            kind, length = _ROW.unpack(head)
+            yield kind, file.read(length)
 
 
 def place_of(content: bytes) -> tuple[int, int]:

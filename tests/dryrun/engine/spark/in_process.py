@@ -29,7 +29,7 @@ class _Rows:
         return list(self._found)
 
 
-CONTEXT: Any = SimpleNamespace(defaultParallelism=2, parallelize=lambda tasks, count: _Rows(tasks))
+CONTEXT: Any = SimpleNamespace(defaultParallelism=2, master="local[2]", parallelize=lambda tasks, count: _Rows(tasks))
 
 
 @contextmanager
