@@ -109,7 +109,7 @@ def _workers_begun(context: SparkContext) -> Iterator[None]:
         with suppress(Exception):
             context.parallelize(range(cores), cores).mapPartitions(iter).collect()
 
-    # The JVM tells it what workers have counted. Where the JVM is gone, socketserver would write a traceback to stderr.
+    # The JVM reports here what workers counted. Where the JVM is gone, socketserver would write a traceback.
     context._accumulatorServer.handle_error = lambda *_: None
     thread = Thread(target=begin, name="workers", daemon=True)
     thread.start()

@@ -127,7 +127,7 @@ class FastReplaying(BatchReplaying):
             return
         found = batches(window, taken.since(skipped), first=self._first, end=self._end_offset)
         self._take_batches(window, found, base)
-        window.data = b""  # the next piece is read while this one stands in memory elsewhere
+        window.data = b""  # the next piece is read while this one is kept in memory elsewhere
 
     def _take_plainly(self, data: bytes, positions: Sequence[int], base: int) -> None:
         self._settle()

@@ -1,10 +1,10 @@
-"""Stretches of metadata logs, read, decoded and folded where Spark's workers are; neither Spark nor Arrow is needed.
+"""Stretches of metadata logs, read, decoded and folded where Spark's workers are, without Spark and Arrow.
 
 A stretch is a run of whole batches of one segment, whose CRCs are checked before anything in them is used. Its result
 are the patches of partitions (`columns`) and, packed into few rows, the lists that they refer to and every record that
 has to be replayed one by one.
 
-This module has side effects: it reads byte ranges of files, and writes files where the driver wants its results so.
+This module has side effects: it reads byte ranges of files, and writes results to files where the driver asks for it.
 """
 
 from __future__ import annotations
