@@ -87,13 +87,15 @@ def _measure(engine: str, path: str, cores: str) -> dict[str, object]:
         import_module("kafkactl.metadata.replay.columns.fold")
         columns, sha = timed("local, by columns", lambda: _local(log))
         return {**columns, "sha": sha}
-    from kafkactl.adapters.spark.session import spark_context
+    from kafkactl.adapters.spark.session import results_folder, spark_context
     from kafkactl.dryrun.engine.local import Loaded
     from kafkactl.dryrun.engine.spark.engine import load_logs
     from kafkactl.dryrun.engine.spark.plan import ClusterLog
 
     def loaded(spark: Any) -> str:
-        (found,) = load_logs(spark, [ClusterLog(segments=log.segments, checkpoints=log.checkpoints)])
+        wanted = [ClusterLog(segments=log.segments, checkpoints=log.checkpoints)]
+        with results_folder(spark) as results:
+            (found,) = load_logs(spark, wanted, results=results)
         assert isinstance(found, Loaded)
         return image_sha256(found.image)
 

@@ -98,6 +98,16 @@ def spark_context(master: str | None) -> Iterator[SparkContext]:
 
 
 @contextmanager
+def results_folder(context: SparkContext) -> Iterator[str]:
+    """A folder for results that an application's workers and its driver share; empty text where they may share none."""
+    if not context.master.startswith("local"):
+        yield ""
+        return
+    with tempfile.TemporaryDirectory(prefix="kafkactl-results-") as folder:
+        yield folder
+
+
+@contextmanager
 def _workers_begun(context: SparkContext) -> Iterator[None]:
     """Start the workers of this machine while the driver looks at the log: the first job waits for them otherwise.
 

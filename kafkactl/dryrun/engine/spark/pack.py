@@ -11,7 +11,6 @@ import io
 import json
 import os
 import struct
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -41,10 +40,13 @@ def placed(stretch: int, rows: Iterable[tuple[int, bytes]], *, first: int = 0) -
         yield kind, _PLACE.pack(stretch, number) + content
 
 
-def kept(rows: Iterable[tuple[int, bytes]], folder: str) -> bytes:
-    """Write rows into a new file of a folder; its path."""
-    handle, path = tempfile.mkstemp(dir=folder)
-    with os.fdopen(handle, "wb") as file:
+def kept(rows: Iterable[tuple[int, bytes]], folder: str, name: str) -> bytes:
+    """Write the rows of a stretch into a file of a folder; its path.
+
+    The name of the file ends with this process: two workers that read the same stretch do not write one file.
+    """
+    path = Path(folder, f"{name}-{os.getpid()}")
+    with path.open("wb") as file:
         for kind, content in rows:
             file.write(_ROW.pack(kind, len(content)))
             file.write(content)

@@ -154,7 +154,7 @@ def packed_rows(job_text: str, tasks: Iterator[tuple[Stretch, ...]]) -> Iterator
         rows = map(packed_patches, found.patches)
         given: Iterator[tuple[int, bytes]] = chain(found.rows, placed(stretch.number, rows, first=len(found.rows)))
         if job.results:
-            given = iter([(KEPT, kept(given, job.results))])
+            given = iter([(KEPT, kept(given, job.results, f"{stretch.log}-{stretch.number}"))])
         for kind, content in given:
             yield stretch.log, kind, content
 
