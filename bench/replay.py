@@ -22,7 +22,7 @@ from bench.log_shape import Shape, described, diverse_shape, reference_shape
 from bench.log_state import expected_of
 from bench.make_metadata_log import write_log
 from bench.side_by_side import circumstances, measure, record
-from kafkactl.adapters.logs.source import PIECE_BYTES
+from kafkactl.adapters.logs.source import piece_bytes
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.lint import lint
 from kafkactl.metadata.image.model import Image
@@ -41,7 +41,7 @@ MANY = 5_000_000
 def pieces(file: Path) -> Iterator[bytes]:
     """A file as the commands read it from a disk."""
     with file.open("rb") as source:
-        while piece := source.read(PIECE_BYTES):
+        while piece := source.read(piece_bytes(source.tell())):
             yield piece
 
 

@@ -28,6 +28,7 @@ LEVEL = record("FeatureLevelRecord", Name="metadata.version", FeatureLevel=30)
 BEGIN = record("BeginTransactionRecord", Name="bulk")
 END, ABORT = record("EndTransactionRecord"), record("AbortTransactionRecord", Reason="why not")
 CLEAR_ALL = record("ClearElrRecord", TopicName="")
+NO_OP = record("NoOpRecord")
 
 
 def topic(number: int, name: str = "") -> bytes:
@@ -77,6 +78,11 @@ CASES: dict[str, list[Records]] = {
     "partitions of nobody": [[LEVEL, partition(1), change(1)], [topic(1), change(1, 4)], [partition(1), change(1)]],
     "a partition made twice": [_ONE, [change(1, Leader=2)], [partition(1, Leader=3)], [change(1, Leader=1)]],
     "no metadata.version": [[topic(1), partition(1)], [change(1, Leader=2), LEVEL], [change(1, Leader=3)]],
+    "no-ops in transactions and at the end": [
+        [*_ONE, NO_OP], [BEGIN, NO_OP, change(1, Leader=2)], [NO_OP, ABORT, NO_OP], [BEGIN, NO_OP, END], [NO_OP],
+    ],
+    "no-ops before metadata.version": [[NO_OP], [NO_OP, LEVEL, NO_OP, topic(1), partition(1)], [change(1, Leader=3)]],
+    "no-ops and nothing else": [[NO_OP, NO_OP], [BEGIN, NO_OP]],
     "replicas without directories": [
         [LEVEL, topic(1), partition(1, version=0), partition(1, 1, Directories=DIRECTORIES)],
         [change(1, version=0, Replicas=[4, 5], Isr=[4])],

@@ -52,19 +52,19 @@ def test_a_large_log_on_many_cores(log: LogSource) -> None:
     with Path(log.segments[0].name).open("wb") as file:
         file.truncate(int(engines.worth_bytes(8)) + 1)
     found = engines.chosen_engine("auto", None, None, [[log]], cores=8)
-    assert (found.name, found.why) == ("spark", "Spark is sooner done with 0.93 GB of log")
-    found = engines.chosen_engine("auto", None, None, [[log]], cores=2)
+    assert (found.name, found.why) == ("spark", "Spark is sooner done with 0.54 GB of log")
+    found = engines.chosen_engine("auto", None, None, [[log]], cores=1)
     assert (found.name, found.why) == (
         "local",
-        "in process: 0.93 GB of log, and Spark is never sooner done on 2 cores",
+        "in process: 0.54 GB of log, and Spark is never sooner done on 1 core",
     )
     found = engines.chosen_engine("auto", None, None, [[log]], cores=4)
-    assert found.why == "in process: 0.93 GB of log, and Spark is sooner done from 2.0 GB on 4 cores"
+    assert found.why == "in process: 0.54 GB of log, and Spark is sooner done from 0.6 GB on 4 cores"
     assert engines.chosen_engine("local", None, None, [[log]], cores=8).why == ""
 
 
 def test_more_cores_pay_sooner() -> None:
-    sizes = [engines.worth_bytes(cores) for cores in (4, 8, 32)]
+    sizes = [engines.worth_bytes(cores) for cores in (2, 4, 8, 32)]
     assert sizes == sorted(sizes, reverse=True)
     assert math.isinf(engines.worth_bytes(1))
 

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
 
 PIECE_BYTES = 6 * 1024 * 1024
+# What is made of a piece takes several times its size, so that for a short log, whose state is small, it is most of
+# the memory: those are read in short pieces.
+SHORT_PIECE_BYTES = 2 * 1024 * 1024
+SHORT_LOG_BYTES = 16 * 1024 * 1024
 SEGMENT, CHECKPOINT = "segment", "checkpoint"
 BOOTSTRAP = "bootstrap.checkpoint"
 _SEGMENT_NAME = re.compile(r"(\d{20})\.log")
@@ -257,11 +261,16 @@ def read_pieces(path: str) -> Iterator[bytes]:
     return counted(_read_pieces(path))
 
 
+def piece_bytes(at: int) -> int:
+    """How many bytes of a file to read at once, where so many were read before."""
+    return min(PIECE_BYTES, SHORT_PIECE_BYTES) if at < SHORT_LOG_BYTES else PIECE_BYTES
+
+
 def _read_pieces(path: str) -> Iterator[bytes]:
     try:
         with os.fdopen(open_regular(path), "rb", buffering=0) as file:
-            left = os.fstat(file.fileno()).st_size
-            while left > 0 and (piece := file.read(min(PIECE_BYTES, left))):
+            size = left = os.fstat(file.fileno()).st_size
+            while left > 0 and (piece := file.read(min(piece_bytes(size - left), left))):
                 left -= len(piece)
                 yield piece
     except OSError as error:

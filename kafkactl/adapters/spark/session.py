@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 import kafkactl
@@ -79,18 +80,53 @@ def spark_context(master: str | None) -> Iterator[SparkContext]:
     from pyspark.errors import PySparkException
 
     with tempfile.TemporaryDirectory(prefix="kafkactl-spark-") as folder:
-        archive = write_zip(Path(folder) / "kafkactl.zip")
         application = None
         try:
             context = _context(master)
             application, master = context.applicationId, context.master
             with _stopped(context):
-                context.addPyFile(str(archive))
-                yield context
+                if context.getConf().get(_DAEMON) == spark_daemon.__name__:  # workers import what this process does
+                    with _workers_begun(context):
+                        yield context
+                else:
+                    context.addPyFile(str(write_zip(Path(folder) / "kafkactl.zip")))
+                    yield context
         except (Py4JError, PySparkException, OSError, RuntimeError) as error:
             raise failed(
                 error, written(), application=application, master=master or LOCAL_MASTER, log=kept_log()
             ) from error
+
+
+@contextmanager
+def results_folder(context: SparkContext) -> Iterator[str]:
+    """A folder for results that an application's workers and its driver share; empty text where they may share none."""
+    if not context.master.startswith("local"):
+        yield ""
+        return
+    with tempfile.TemporaryDirectory(prefix="kafkactl-results-") as folder:
+        yield folder
+
+
+@contextmanager
+def _workers_begun(context: SparkContext) -> Iterator[None]:
+    """Start the workers of this machine while the driver looks at the log: the first job waits for them otherwise.
+
+    Where that fails, so does the job that needs them, and it says why.
+    """
+
+    def begin() -> None:
+        cores = context.defaultParallelism
+        with suppress(Exception):
+            context.parallelize(range(cores), cores).mapPartitions(iter).collect()
+
+    # The JVM reports here what workers counted. Where the JVM is gone, socketserver would write a traceback.
+    context._accumulatorServer.handle_error = lambda *_: None
+    thread = Thread(target=begin, name="workers", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
 from kafkactl.metadata.replay.columns import tagged
 from kafkactl.metadata.replay.columns.bytes import Array
 from kafkactl.metadata.replay.columns.bytes import Window as Bytes
+from kafkactl.metadata.replay.columns.fold import NO_OP, NO_OP_BYTES
 from kafkactl.metadata.replay.columns.frame import Heads, Records, heads, records
 from kafkactl.metadata.replay.columns.lists import Lists
 from kafkactl.metadata.replay.columns.tagged import IDS_BYTES
@@ -32,6 +33,7 @@ VALUE, BATCH = 0, 1  # kinds of `others`: the value of a record, a whole batch t
 _HEAD_END: Final = 3 + IDS_BYTES
 _MOST_WORDS: Final = 6 << 20  # of lists; from here on those that were replaced are left behind
 _MARKERS: Final = (BEGIN, END, ABORT)
+NEVER: Final = 1 << 62  # behind every offset
 
 
 @frozen
@@ -65,14 +67,17 @@ class Columns:
     """What was decoded of a stretch of the log, piece by piece; `eras` are the ascending offsets at which one ends.
 
     `partitions` and `changes` count the records in the patches, `before` the types of those before the window;
-    `aborted` are the offsets (first and last) of transactions that were seen to be aborted and kept out of the patches.
+    `no_ops` counts NoOpRecords, which are not kept where they have no effect, and `first_no_op` is the offset of the
+    first, NEVER for none; `aborted` are the offsets (first and last) of transactions that were seen to be aborted and
+    kept out of the patches.
     """
 
     def __init__(self, window: Window, eras: Sequence[int] = ()) -> None:
         self.others: list[Other] = []
         self.before: Counter[str] = Counter()
         self.aborted: list[tuple[int, int]] = []
-        self.partitions = self.changes = 0
+        self.partitions = self.changes = self.no_ops = 0
+        self.first_no_op = NEVER
         self._window = window
         self._eras = eras
         self._bytes = Bytes()
@@ -149,11 +154,20 @@ class Columns:
         rows = piece.sound if stop is None else piece.sound[piece.batch_at(piece.sound) < stop]
         self.aborted += aborted
         is_row = piece.is_partition(rows)
-        staying = [rows[~is_row]]
+        staying = [self._without_no_ops(piece, rows[~is_row], aborted)]
         rows = rows[is_row]
         keeps = self._keeps(piece, rows, aborted)
         staying += [rows[keeps], self._fold(piece, rows[~keeps])]
         self.others += piece.others(np.sort(np.concatenate(staying)))
+
+    def _without_no_ops(self, piece: _Piece, rows: Array, aborted: Sequence[tuple[int, int]]) -> Array:
+        """Rows without the NoOpRecords that are not withheld: of those a count is all that there is to know."""
+        own = rows[piece.is_no_op(rows)]
+        dropped = own[~self._keeps_any(piece, own, aborted)]
+        if len(dropped):
+            self.no_ops += len(dropped)
+            self.first_no_op = min(self.first_no_op, int(piece.offsets(dropped[:1])[0]))
+        return np.setdiff1d(rows, dropped, assume_unique=True)
 
     def _fold(self, piece: _Piece, rows: Array) -> Array:
         """Fold partition records into patches; returns the rows of those that have to be kept as records."""
@@ -176,15 +190,20 @@ class Columns:
 
     def _keeps(self, piece: _Piece, rows: Array, aborted: Sequence[tuple[int, int]]) -> Array:
         """Which of the rows are withheld, or of topics that are exact."""
+        window, keeps = self._window, self._keeps_any(piece, rows, aborted)
+        if window.exact and not window.all_exact:
+            start = piece.found.start[rows].tolist()
+            keeps |= np.array([piece.window.data[at + 7 : at + _HEAD_END] in window.exact for at in start], bool)
+        return keeps
+
+    def _keeps_any(self, piece: _Piece, rows: Array, aborted: Sequence[tuple[int, int]]) -> Array:
+        """Which of the rows are withheld, whatever they are about."""
         window = self._window
         if window.all_exact:
             return np.ones(len(rows), bool)
         keeps = np.zeros(len(rows), bool)
         for ranges in (window.withheld, aborted):
             keeps |= _within(piece.offsets(rows), ranges)
-        if window.exact:
-            start = piece.found.start[rows].tolist()
-            keeps |= np.array([piece.window.data[at + 7 : at + _HEAD_END] in window.exact for at in start], bool)
         return keeps
 
 
@@ -216,6 +235,12 @@ class _Piece:
         kind = self.window.u4[start] & 0xFFFF
         is_kind = (kind == FRAME_VERSION | PARTITION << 8) | (kind == FRAME_VERSION | CHANGE << 8)
         found: Array = is_kind & (self.window.u1[start + 2] <= NEWEST) & (self.found.end[rows] - start >= _HEAD_END)
+        return found
+
+    def is_no_op(self, rows: Array) -> Array:
+        """Which records are NoOpRecords as Kafka writes them."""
+        start = self.found.start[rows]
+        found: Array = (self.window.u4[start] == NO_OP) & (self.found.end[rows] - start == NO_OP_BYTES)
         return found
 
     def transactions(self) -> tuple[list[tuple[int, int]], int | None]:

@@ -11,8 +11,8 @@ Source of the rule: `metadata/.../controller/PartitionRegistration.java` (`merge
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,8 @@ FIELDS: Final = tuple(_ABOVE)
 COUNTERS: Final = ("resets", "leader_epoch", "epoch")
 PATCH_NUMBERS: Final = ("first_offset", "last_offset", "reset_at", *COUNTERS, *FIELDS)
 MERGED_BY: Final = {"first_offset": "min", **dict.fromkeys(COUNTERS, "sum")}  # all others by max
+# From a stretch, places of lists among its words, and the words of an element to their places in a table.
+Placing: TypeAlias = Callable[[int, Array, int], Array]
 _PLACE: Final = 32  # bits of a value
 _NO_LEADER: Final = -1
 KEY: Final = np.dtype([("number", ">i4"), ("first", "<u8"), ("second", "<u8")])  # as in a record: number and topic id
@@ -155,22 +157,29 @@ def said_by(stretch: int, made: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
-def put(table: PartitionTable, rows: Array, numbers: Mapping[str, Array], words: Mapping[int, lists.Lists]) -> None:
-    """Merged patches into these rows of a table; `words` are the lists of each stretch.
+def put(
+    table: PartitionTable, rows: Array, numbers: Mapping[str, Array], stretch: int | None, placing: Placing
+) -> None:
+    """Patches into these rows of a table, in each no more than one.
 
-    A patch that begins with a PartitionRecord needs nothing in its row; any other one does.
+    They are those of `stretch`, or, where that is None, their fields say of which each is (`said_by`). A patch that
+    begins with a PartitionRecord needs nothing in its row; any other one does.
     """
     for name, above in _ABOVE.items():
         given = np.flatnonzero(numbers[name])
-        packed, column = numbers[name][given], getattr(table, name)
-        value = (packed & ((1 << _PLACE) - 1)) + (1 - above)
+        packed, column = numbers[name][given].astype(np.int64), getattr(table, name)
+        value = packed - above if stretch is not None else (packed & ((1 << _PLACE) - 1)) + (1 - above)
         if name not in WIDTHS:
             column[rows[given]] = value
             continue
-        stretch = (packed >> _PLACE) - 1
-        for said in np.flatnonzero(np.bincount(stretch)).tolist():
-            own = np.flatnonzero(stretch == said)
-            column[rows[given[own]]] = words[said].moved(table.lists, value[own].astype(np.int32), WIDTHS[name])
+        value = value.astype(np.int32)
+        if stretch is not None:
+            column[rows[given]] = placing(stretch, value, WIDTHS[name])
+            continue
+        said_by_each = (packed >> _PLACE) - 1
+        for said in np.flatnonzero(np.bincount(said_by_each)).tolist():
+            own = np.flatnonzero(said_by_each == said)
+            column[rows[given[own]]] = placing(said, value[own], WIDTHS[name])
     is_made = numbers["resets"] > 0
     for name in ("leader_epoch", "epoch"):
         column = getattr(table, name)

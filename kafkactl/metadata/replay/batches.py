@@ -32,8 +32,8 @@ BATCH_HEAD = struct.Struct(">qii5xhiqq14xi")  # base offset, length, epoch, attr
 _HEAD = struct.Struct(">i16s")  # partition and topic id, with which both partition records begin
 _EPOCHS = struct.Struct(">iii")  # leader, leader epoch, partition epoch
 UNUSUAL_BITS: Final = 0x2F  # compressed, append time, control
-_NO_OP: Final = 20
-_NO_OP_BYTES: Final = bytes([FRAME_VERSION, _NO_OP, 0, 0])
+NO_OP: Final = 20
+_NO_OP_BYTES: Final = bytes([FRAME_VERSION, NO_OP, 0, 0])
 _HEAD_END = 3 + _HEAD.size  # in a record's value: frame, api key and version take a byte each
 _MOST_REMEMBERED = 200_000
 _MANY_OBJECTS: Final = 100_000  # of a fold, from which on the collector should not look at them
@@ -213,7 +213,7 @@ class BatchReplaying(Replaying):
                     changes += 1
                 else:
                     self._take_value(data[start:end], offset, epoch, timestamp)
-            elif kind == _NO_OP and data[start:end] == _NO_OP_BYTES:
+            elif kind == NO_OP and data[start:end] == _NO_OP_BYTES:
                 no_ops += 1
             elif kind != PARTITION or not self._take_partition(data, start, end):
                 self._take_value(data[start:end], offset, epoch, timestamp)

@@ -20,10 +20,13 @@ from kafkactl.metadata.image.model import EMPTY, Image, Topic
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.worth import has_numpy
-from kafkactl.metadata.replay.batches import UNUSUAL_BITS, BatchReplaying, replay_with
+from kafkactl.metadata.replay.batches import NO_OP, UNUSUAL_BITS, BatchReplaying, replay_with
+from kafkactl.metadata.replay.framing import framed_first
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, Replay
+from kafkactl.metadata.replay.topics import CHANGE, PARTITION
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord
+from kafkactl.protocol.record_batch import HEADER_BYTES
 from kafkactl.values import Uuid
 
 if TYPE_CHECKING:
@@ -33,10 +36,17 @@ if TYPE_CHECKING:
 
 WORTH_FOLDING_BYTES: Final = 2 << 20  # a piece that takes as long by the word as numpy takes to be loaded
 _FEW_RECORDS: Final = 500  # fewer are not worth to begin with columns
-_MOST_RECORDS: Final = 65_536  # of a stretch: what is made of them at once takes some hundred bytes each
+# Of a stretch: what is made of its records at once takes some hundred bytes each, which of a small state is the most.
+_LEAST_RECORDS: Final = 8_192
+_MOST_RECORDS: Final = 32_768
+_ROWS_OF_RECORD: Final = 4  # of the table
 _LEAST_STRETCH_BYTES: Final = 20_000  # of so many records as take as long by the word as by columns
 _MANY: Final = 8  # batches that cut a piece, so that it is known what the log is like
 _MOST_LEFT: Final = 64
+_LOOKED_AT: Final = 200  # batches
+_RECORDS_LOOKED_AT: Final = 2_000
+_BY_COLUMNS: Final = frozenset({PARTITION, CHANGE, NO_OP})
+_COUNT_AT: Final = 57  # of the number of records
 _ATTRIBUTES_AT: Final = 22  # the lower byte of a batch's attributes
 _BY_THE_WORD: Final = frozenset({-1, BEGIN, END, ABORT})  # as ever: -1 is a record that cannot be read
 
@@ -99,7 +109,9 @@ class FastReplaying(BatchReplaying):
         """As `BatchReplaying.take_run`."""
         worth_bytes = self._worth_bytes if self._columns is None else 0
         is_worth = worth_bytes is not None and len(data) >= worth_bytes and bool(positions)
-        if not is_worth or (self._columns is None and _is_cut_up(data, positions)):
+        if is_worth and self._columns is None:
+            is_worth = not _is_cut_up(data, positions) and not (worth_bytes and _is_else(data, positions))
+        if not is_worth:
             self._take_plainly(data, positions, base)
             return
         from kafkactl.metadata.replay.columns.bytes import Window
@@ -115,6 +127,7 @@ class FastReplaying(BatchReplaying):
             return
         found = batches(window, taken.since(skipped), first=self._first, end=self._end_offset)
         self._take_batches(window, found, base)
+        window.data = b""  # the next piece is read while this one is kept in memory elsewhere
 
     def _take_plainly(self, data: bytes, positions: Sequence[int], base: int) -> None:
         self._settle()
@@ -129,7 +142,7 @@ class FastReplaying(BatchReplaying):
             if found.is_usual[at]:
                 next_break = bisect_right(breaks, at)
                 behind = breaks[next_break] if next_break < len(breaks) else len(heads.at)
-                behind = found.cut(at, behind, _MOST_RECORDS)
+                behind = found.cut(at, behind, self._most_records())
                 at = self._take_stretch(window, found, at, behind, base)
             elif heads.last[at] >= self._end_offset:
                 self._take_plainly(window.data, heads.at[at:].tolist(), base)
@@ -139,6 +152,10 @@ class FastReplaying(BatchReplaying):
                     self._settle()
                 super().take_run(window.data, heads.at[at : at + 1].tolist(), base)
                 at += 1
+
+    def _most_records(self) -> int:
+        rows = 0 if self._columns is None else self._columns.table.used
+        return min(_MOST_RECORDS, max(_LEAST_RECORDS, rows // _ROWS_OF_RECORD))
 
     def _take_stretch(
         self, window: Window, found: Batches, first: int, behind: int, base: int, *, begun: int = 0
@@ -254,6 +271,21 @@ def _is_cut_up(data: bytes, positions: Sequence[int]) -> bool:
     """Whether so many batches are compressed or control batches that little is left between them for columns."""
     odd = sum(data[position + _ATTRIBUTES_AT] & UNUSUAL_BITS != 0 for position in positions)
     return odd >= _MANY and odd * _LEAST_STRETCH_BYTES > len(data)
+
+
+def _is_else(data: bytes, positions: Sequence[int]) -> bool:
+    """Whether most records are about no partition, by the first ones of some batches: columns gain nothing then, and
+    hold what the plain way lets go of at once."""
+    by_columns = total = 0.0
+    sample = positions[:: len(positions) // _LOOKED_AT + 1]
+    most = _RECORDS_LOOKED_AT // len(sample)
+    for at in sample:
+        count = int.from_bytes(data[at + _COUNT_AT : at + HEADER_BYTES], "big")
+        places = framed_first(data, at + HEADER_BYTES, min(count, most)) or []
+        keys = [data[place + 1] for place in places[::2]]
+        total += count
+        by_columns += count * sum(key in _BY_COLUMNS for key in keys) / max(1, len(keys))
+    return 2 * by_columns < total
 
 
 def replay_fast(runs: Iterable[BatchRun | Damage], start: Image = EMPTY, **options: Any) -> Replay:

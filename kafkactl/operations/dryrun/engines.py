@@ -18,12 +18,12 @@ from kafkactl.wording import counted
 
 LOCAL, SPARK = "local", "spark"
 MANY_LOGS: Final = 32
-# Seconds of one processor: until Spark has answered about next to nothing; and for each GB of log, the driver's part
-# of it, which no second core shortens, apart.
-SPARK_START_S: Final = 7.0
-SPARK_DRIVER_S_PER_GB: Final = 4.2
-SPARK_WORKERS_S_PER_GB: Final = 16.3
-LOCAL_S_PER_GB: Final = 10.0
+# Seconds on the clock until Spark has answered about next to nothing, with two cores or more; and of one processor for
+# each GB of log, the driver's part of it, which no second core shortens, apart.
+SPARK_START_S: Final = 5.5
+SPARK_DRIVER_S_PER_GB: Final = 3.0
+SPARK_WORKERS_S_PER_GB: Final = 14.0
+LOCAL_S_PER_GB: Final = 15.0
 
 
 @frozen
@@ -84,8 +84,8 @@ def context_master(name: str | None) -> str | None:
 def weighed(size: int, worth: float, cores: int, *, what: str) -> Weighed:
     """What so many bytes of logs (`what` names them) mean for work that pays on Spark from `worth` bytes on.
 
-    >>> weighed(65_000_000, float("inf"), 2, what="log").why
-    'in process: 0.07 GB of log, and Spark is never sooner done on 2 cores'
+    >>> weighed(65_000_000, float("inf"), 1, what="log").why
+    'in process: 0.07 GB of log, and Spark is never sooner done on 1 core'
     """
     text = f"{size / 1e9:.2f} GB of {what}"
     if size >= worth:
@@ -111,7 +111,7 @@ def worth_bytes(cores: int) -> float:
     inf
     """
     gained = LOCAL_S_PER_GB - SPARK_DRIVER_S_PER_GB - SPARK_WORKERS_S_PER_GB / cores
-    return SPARK_START_S / min(cores, 2) / gained * 1e9 if gained > 0 else float("inf")
+    return SPARK_START_S / gained * 1e9 if gained > 0 else float("inf")
 
 
 def _missing() -> str | None:

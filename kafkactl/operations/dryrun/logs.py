@@ -78,7 +78,7 @@ def in_process(logs: Sequence[LogSource], at: int | None, past_damage: bool) -> 
 
 def on_spark(master: str | None) -> Engine:
     """The Spark engine on that master. Raises as `spark_session.check_spark`; what it gives, as `spark_context`."""
-    from kafkactl.adapters.spark.session import check_spark, spark_context
+    from kafkactl.adapters.spark.session import check_spark, results_folder, spark_context
 
     check_spark(master)
 
@@ -86,7 +86,7 @@ def on_spark(master: str | None) -> Engine:
         from kafkactl.dryrun.engine.spark.engine import load_logs
         from kafkactl.dryrun.engine.spark.plan import ClusterLog
 
-        with spark_context(master) as spark:
+        with spark_context(master) as spark, results_folder(spark) as results:
             if not spark.master.startswith("local"):
                 places = [fetched_folder(segment.name) for log in logs for segment in log.segments]
                 for folder in sorted({place for place in places if place is not None}):
@@ -95,7 +95,7 @@ def on_spark(master: str | None) -> Engine:
                 ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at, past_damage=past_damage)
                 for log in logs
             ]
-            return load_logs(spark, wanted)
+            return load_logs(spark, wanted, results=results)
 
     return engine
 

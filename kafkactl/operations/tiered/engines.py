@@ -48,7 +48,7 @@ def worth_bytes(cores: int) -> float:
     inf
     """
     gained = LOCAL_S_PER_GB - DRIVER_S_PER_GB - WORKERS_S_PER_GB / cores
-    return SPARK_START_S / min(cores, 2) / gained * 1e9 if gained > 0 else float("inf")
+    return SPARK_START_S / gained * 1e9 if gained > 0 else float("inf")
 
 
 def folded(

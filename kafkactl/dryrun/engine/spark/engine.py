@@ -23,6 +23,7 @@ from kafkactl.dryrun.engine.local import Loaded, Start, start_of
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.fold import Fold
 from kafkactl.dryrun.engine.spark.found import Found, found_in
+from kafkactl.dryrun.engine.spark.pack import KEPT, rows_kept
 from kafkactl.dryrun.engine.spark.plan import ClusterLog
 from kafkactl.dryrun.engine.spark.read import Job, packed_rows
 from kafkactl.errors import KafkactlError
@@ -40,16 +41,19 @@ _FEW_STRETCHES: Final = 16
 
 
 def load_logs(
-    context: SparkContext, logs: Sequence[ClusterLog], *, split_bytes: int | None = None
+    context: SparkContext, logs: Sequence[ClusterLog], *, split_bytes: int | None = None, results: str = ""
 ) -> list[Loaded | KafkactlError]:
     """The state at the end of each log, all in the same jobs, or its error; `local.load` gives and raises the same.
+
+    `results` is an empty folder that workers and the driver share, through which results go that Spark need not see;
+    without it, they go through Spark.
 
     Raises FailedError `log-changed-while-read`, and what Spark raises.
     """
     with no_collection():
         starts = [_start(log) for log in logs]
         readable = [(log, start) for log, start in zip(logs, starts, strict=True) if isinstance(start, Start)]
-        found = iter(_loaded(context, readable, split_bytes) if readable else ())
+        found = iter(_loaded(context, readable, split_bytes, results) if readable else ())
         return [next(found) if isinstance(start, Start) else start for start in starts]
 
 
@@ -61,13 +65,13 @@ def _start(log: ClusterLog) -> Start | KafkactlError:
 
 
 def _loaded(
-    context: SparkContext, logs: Sequence[tuple[ClusterLog, Start]], split_bytes: int | None
+    context: SparkContext, logs: Sequence[tuple[ClusterLog, Start]], split_bytes: int | None, results: str
 ) -> Iterator[Loaded]:
     size = split_bytes or _split_bytes(context, [log for log, _ in logs])
     folds = [Fold(number, log, start, size) for number, (log, start) in enumerate(logs)]
     wanted: list[Fold] = folds
     while wanted:
-        _run(context, folds, wanted, size)
+        _run(context, folds, wanted, size, results)
         wanted = [item for item in wanted if not item.is_settled()]
     return (fold.loaded() for fold in folds)
 
@@ -84,7 +88,7 @@ def _size(path: str) -> int:
         return int(file.seek(0, 2))
 
 
-def _run(context: SparkContext, folds: Sequence[Fold], wanted: Sequence[Fold], task_bytes: int) -> None:
+def _run(context: SparkContext, folds: Sequence[Fold], wanted: Sequence[Fold], task_bytes: int, results: str) -> None:
     """Run the job for the logs that are wanted and give each what it found."""
     job = Job(
         stretches=tuple(stretch for fold in wanted for stretch in fold.plan.stretches),
@@ -93,6 +97,7 @@ def _run(context: SparkContext, folds: Sequence[Fold], wanted: Sequence[Fold], t
         task_bytes=task_bytes,
         is_packed=sum(max(0, len(fold.plan.stretches) - 1) for fold in wanted) < _FEW_STRETCHES,
         folder=str(Path.cwd()),
+        results=results,
     )
     numbers = [number for number, fold in enumerate(folds) if fold in wanted]
     found: Mapping[int, Found] = {}
@@ -108,7 +113,7 @@ def _packed(context: SparkContext, job: Job) -> dict[int, Found]:
     rows = context.parallelize(tasks, len(tasks)).mapPartitions(partial(packed_rows, job.to_json())).collect()
     by_log: dict[int, list[tuple[int, bytes]]] = {}
     for log, kind, content in rows:
-        by_log.setdefault(log, []).append((kind, content))
+        by_log.setdefault(log, []).extend(rows_kept(content) if kind == KEPT else [(kind, content)])
     return {log: Found(mine) for log, mine in by_log.items()}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from kafkactl.dryrun.engine.columns import BATCH
 from kafkactl.dryrun.engine.local import Loaded, Start
 from kafkactl.dryrun.engine.outline import outline_of
-from kafkactl.dryrun.engine.patches import put
+from kafkactl.dryrun.engine.patches import Placing, put
 from kafkactl.dryrun.engine.spark.files import opened_segment
 from kafkactl.dryrun.engine.spark.found import Found
 from kafkactl.dryrun.engine.spark.pack import (
@@ -86,10 +86,13 @@ class Fold:
             exact |= self._unusual()
         if self.window.all_exact:
             exact = self.window.exact
-        if eras == self.eras and not hidden and exact == self.window.exact:
+        # A NoOpRecord without a metadata.version is a finding: it has to be replayed.
+        early = any(no_ops and first <= self._unversioned() for first, *_, no_ops in self._counts)
+        if eras == self.eras and not hidden and not early and exact == self.window.exact:
             return True
         self.eras = eras
-        self.window = replace(self.window, withheld=self._outline.withheld, exact=exact)
+        all_exact = self.window.all_exact or early
+        self.window = replace(self.window, withheld=self._outline.withheld, exact=exact, all_exact=all_exact)
         return False
 
     def _rescan(self, wrong: Mapping[str, int]) -> None:
@@ -135,27 +138,18 @@ class Fold:
     def _unusual(self) -> set[bytes]:
         """The topics that have to be replayed record by record."""
         found, known = self._patches, self._known()
-        first, last = found.numbers["first_offset"], found.numbers["last_offset"]
         lives = np.array([self._life(raw) for raw in found.topics], np.int64).reshape(-1, 2)
         after, before = lives[found.topic, 0], lives[found.topic, 1]
-        unversioned = max((end for _, end in self._outline.unversioned), default=-1)
-        wrong = (first <= after) | (last >= before) | (first <= unversioned)
-        wrong |= self._are_made_wrongly(known)
+        wrong = (found.first <= after) | (found.last >= before) | (found.first <= self._unversioned())
+        # Those that are not made once, and before all else.
+        once = (found.resets == 1) & (found.reset_at == found.first)
+        wrong |= np.where(known, found.resets > 0, ~once)
         wrong |= np.array([self._is_sparse(raw) for raw in found.topics], bool)[found.topic]
-        return {found.topics[at] for at in set(found.topic[wrong].tolist())}
+        return {found.topics[at] for at in np.flatnonzero(np.bincount(found.topic[wrong])).tolist()}
 
-    def _are_made_wrongly(self, known: Array) -> Array:
-        """Patches of partitions that were not made once, and before all else."""
-        found = self._patches
-        key = found.topic << 32 | found.number
-        _, at = np.unique(key, return_inverse=True)
-        resets = np.bincount(at, found.numbers["resets"])
-        first, reset_at = np.full(len(resets), NO_END), np.full(len(resets), -1)
-        np.minimum.at(first, at, found.numbers["first_offset"])
-        np.maximum.at(reset_at, at, found.numbers["reset_at"])
-        once = (resets == 1) & (reset_at == first)
-        wrong: Array = np.where(known, resets[at] > 0, ~once[at])
-        return wrong
+    def _unversioned(self) -> int:
+        """The last offset without a metadata.version."""
+        return max((end for _, end in self._outline.unversioned), default=-1)
 
     def _known(self) -> Array:
         """Which of the patched partitions were there at the start."""
@@ -206,27 +200,26 @@ class Fold:
         """Partitions into a table, each era before the ClearElrRecord that ends it."""
         self._begin_again(replaying)
         table, patches = PartitionTable(replaying.state), self._patches
-        words = self._lists()
         halves = np.frombuffer(b"".join(patches.topics), "<u8").reshape(-1, 2).astype(np.uint64)
-        topics = table.topics.numbers(halves[:, 0], halves[:, 1])
+        topics, placing = table.topics.numbers(halves[:, 0], halves[:, 1]), self._placing(table.lists)
         for era, (_, cleared) in enumerate([*self._outline.clears, (NO_END, b"")]):
-            own = patches.only(slice(*np.searchsorted(patches.era, (era, era + 1)).tolist()))
-            own = own.only(table.is_live[topics[own.topic]])
-            put(table, table.room_for(topics[own.topic], own.number), own.numbers, words)
+            for part in patches.parts:
+                if part.era == era:
+                    own = part.only(table.is_live[topics[part.topic]])
+                    put(table, table.room_for(topics[own.topic], own.number), own.numbers, own.stretch, placing)
             if cleared is None or cleared in patches.topics:  # the others were replayed with it
                 table.clear_elr(cleared)
         if self.plan.bytes < WORTH_BYTES:
             self._into_state(replaying, table, topics)
         else:
             replaying.table = table
-        partitions, changes = (sum(counts) for counts in zip((0, 0), *self._counts, strict=True))
-        counts = Counter(PartitionRecord=partitions, PartitionChangeRecord=changes)
-        replaying.counts.update(+counts)
+        _, partitions, changes, no_ops = (sum(counts) for counts in zip((0, 0, 0, 0), *self._counts, strict=True))
+        replaying.counts.update(+Counter(PartitionRecord=partitions, PartitionChangeRecord=changes, NoOpRecord=no_ops))
 
     def _into_state(self, replaying: RowReplaying, table: PartitionTable, topics: Array) -> None:
         """The patched topics of a small log, partitions in the order in which the plain path meets them."""
         patches, met = self._patches, defaultdict[int, list[int]](list)
-        order = np.argsort(patches.numbers["first_offset"], kind="stable")
+        order = np.argsort(patches.first, kind="stable")
         for topic, number in zip(patches.topic[order].tolist(), patches.number[order].tolist(), strict=True):
             met[topic].append(number)
         for topic, numbers in met.items():
@@ -243,14 +236,20 @@ class Fold:
             if topic is not None and held is not None:
                 held.partitions, held.shared = dict(topic.partitions.states), False
 
-    def _lists(self) -> dict[int, Lists]:
-        """Of each stretch."""
-        found: dict[int, list[bytes]] = {}
+    def _placing(self, lists: Lists) -> Placing:
+        """Where the lists of each stretch are among these; called with one of them, they are copied there.
+
+        Where each stretch is one part, its lists come whole.
+        """
+        found: dict[int, list[bytes]] = {stretch.number: [] for stretch in self.plan.stretches}
         for content in self._words:
-            found.setdefault(place_of(content)[0], []).append(words_in(content))
+            found[place_of(content)[0]].append(words_in(content))
         self._words = []
-        numbers = {stretch.number for stretch in self.plan.stretches}
-        return {number: Lists.of(b"".join(found.pop(number, ()))) for number in sorted(numbers)}
+        words = {number: Lists.of(b"".join(parts)) for number, parts in found.items()}
+        if self._outline.clears or any(part.stretch is None for part in self._patches.parts):
+            return lambda stretch, places, width: words[stretch].moved(lists, places, width)
+        behind = {number: lists.join(words.pop(number)) for number in sorted(words)}
+        return lambda stretch, places, _: behind[stretch].places(places)
 
     def _set_position(self, replaying: RowReplaying) -> None:
         """That of the last record, which may have been a partition's."""

@@ -6,6 +6,7 @@ report damage in the same words.
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
@@ -17,16 +18,19 @@ from kafkactl.dryrun.engine.spark.read import Stretch
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Topic
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.replay.batches import BATCH_HEAD, BatchReplaying
+from kafkactl.metadata.replay.batches import BatchReplaying
+from kafkactl.metadata.replay.columns.bytes import Window as Bytes
+from kafkactl.metadata.replay.columns.frame import Heads, heads
 from kafkactl.metadata.replay.columns.table import PartitionTable
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES
 from kafkactl.protocol.batch_scan import Damage
-from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, MAGIC, MAGIC_POSITION
+from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END, MAGIC
 from kafkactl.values import Uuid
 
 NO_END: Final = 1 << 62
 _REMEMBERED_BATCHES: Final = 100
 _LEAST: Final = HEADER_BYTES - LENGTH_END
+_HEAD: Final = struct.Struct(">8xi4xB40xi")  # length, magic, record count
 _PIECE_BYTES: Final = 4 * 1024 * 1024
 _OLDER_EPOCH: Final = -1  # a kind of row in addition to those of the source
 
@@ -98,29 +102,68 @@ class Planning(SegmentReplay):
     def read(self, segment: str, runs: Iterable[BatchRun | Damage], *, is_last: bool) -> None:
         """A segment, in its turn."""
         self._file += 1
+        self._bytes = Bytes()
         super().read(segment, runs, is_last=is_last)
         self._close()
+        del self._bytes
 
     def take(self, run: BatchRun) -> None:
         """Batches, of which nothing but the headers is looked at."""
-        first, end, base, unpack = self.window.first, self.window.end, run.base, BATCH_HEAD.unpack_from
+        base = run.base
         if base + run.positions[0] != self._stop:
             self._close()
-            self._begin = base + run.positions[0]
-        for at in run.positions:
-            offset, length, epoch, _, delta, timestamp, *_ = unpack(run.data, at)
-            stop = base + at + LENGTH_END + length
-            self.bytes += LENGTH_END + length
+            self._begin = self._stop = base + run.positions[0]
+        self._bytes.show(run.data)
+        found = heads(self._bytes, run.positions)
+        self.bytes += int(found.end[-1]) - run.positions[0]  # they stand side by side
+        if self._follow(found):
+            self._take_following(found, base)
+            return
+        first, end = self.window.first, self.window.end
+        columns = (found.at, found.end, found.offset, found.last, found.epoch, found.timestamp)
+        for at, stop, offset, last, epoch, timestamp in zip(*(column.tolist() for column in columns), strict=True):
             self.begin(offset, timestamp)
             if offset <= first:
-                self.chain_before(offset, offset + delta)
-            if offset + delta >= first:
-                self._chain(base + at, offset, delta, epoch)
+                self.chain_before(offset, last)
+            if last >= first:
+                self._chain(base + at, offset, last, epoch)
                 if offset < end:
-                    self.last.append((self.segment, base + at, stop))
-            self._stop = stop
-            if stop - self._begin >= self._split_bytes:
-                self._close()
+                    self.last.append((self.segment, base + at, base + stop))
+            self._reach(base + stop)
+
+    def _follow(self, found: Heads) -> bool:
+        """Whether these batches follow on those before and on each other, behind the start and before the end."""
+        offset, last, epoch = found.offset, found.last, found.epoch
+        return (
+            not self._is_over
+            and self.first >= 0
+            and self._next == int(offset[0]) > self.window.first
+            and self._epoch <= int(epoch[0])
+            and int(last[-1]) < self.window.end
+            and bool((offset[1:] == last[:-1] + 1).all())
+            and bool((last >= offset).all())
+            and bool((epoch[1:] >= epoch[:-1]).all())
+        )
+
+    def _take_following(self, found: Heads, base: int) -> None:
+        """Batches of which there is nothing to say: those that end a stretch are all that is looked for."""
+        stops = found.end + base
+        behind = 0
+        while behind < len(stops):
+            ends_at = int(stops.searchsorted(self._begin + self._split_bytes))
+            self._reach(int(stops[min(ends_at, len(stops) - 1)]))
+            behind = ends_at + 1
+        self._next, self._epoch = int(found.last[-1]) + 1, int(found.epoch[-1])
+        ends = zip(
+            (found.at[-_REMEMBERED_BATCHES:] + base).tolist(), stops[-_REMEMBERED_BATCHES:].tolist(), strict=True
+        )
+        self.last.extend((self.segment, at, stop) for at, stop in ends)
+
+    def _reach(self, stop: int) -> None:
+        """A batch ends there, and with it a stretch that is long enough."""
+        self._stop = stop
+        if stop - self._begin >= self._split_bytes:
+            self._close()
 
     def _close(self) -> None:
         """The stretch that was begun is at its end; the next one begins there."""
@@ -137,7 +180,7 @@ class Planning(SegmentReplay):
             )
         self._begin = self._stop
 
-    def _chain(self, position: int, offset: int, delta: int, epoch: int) -> None:
+    def _chain(self, position: int, offset: int, last: int, epoch: int) -> None:
         """Follow batches as `BatchReplaying.take_run` does; an older epoch is reported with the findings of records."""
         if self._is_over:
             return
@@ -145,9 +188,11 @@ class Planning(SegmentReplay):
             self.gap(self._next, offset)
         if epoch < self._epoch:
             self.older_epochs.append(Row(self._file, position, -1, _OLDER_EPOCH, self._epoch, offset, epoch, 0, b""))
-        self.is_ascending = self.is_ascending and delta >= 0 and (offset >= self._next or offset < self.window.first)
-        self._next, self._epoch = offset + delta + 1, epoch
-        self._is_over = offset + delta >= self.window.end
+        self.is_ascending = (
+            self.is_ascending and last >= offset and (offset >= self._next or offset < self.window.first)
+        )
+        self._next, self._epoch = last + 1, epoch
+        self._is_over = last >= self.window.end
 
 
 class _NoWayError(Exception):
@@ -174,16 +219,16 @@ def planned(number: int, log: ClusterLog, start: Start, damaged: set[str], split
 def _by_headers(path: str) -> Iterator[BatchRun]:
     """All batches of a file by their headers, of which alone the data of a run has to be whole; no CRC is looked at."""
     with opened_segment(path) as file:
-        size, at = file.seek(0, 2), 0
+        size, at, unpack = file.seek(0, 2), 0, _HEAD.unpack_from
         while at < size:
             file.seek(at)
             data = file.read(_PIECE_BYTES)
-            positions, place = [], 0
-            while place + HEADER_BYTES <= len(data):
-                _, length, *_, count = BATCH_HEAD.unpack_from(data, place)
+            positions, place, most = [], 0, size - at
+            last_head = len(data) - HEADER_BYTES
+            while place <= last_head:
+                length, magic, count = unpack(data, place)
                 end = place + LENGTH_END + length
-                wrong = not _LEAST <= length <= MOST_BATCH_BYTES or data[place + MAGIC_POSITION] != MAGIC or count < 0
-                if wrong or at + end > size:
+                if not _LEAST <= length <= MOST_BATCH_BYTES or magic != MAGIC or count < 0 or end > most:
                     raise _NoWayError
                 positions.append(place)
                 place = end

@@ -1,10 +1,10 @@
-"""Stretches of metadata logs, read, decoded and folded where Spark's workers are; neither Spark nor Arrow is needed.
+"""Stretches of metadata logs, read, decoded and folded where Spark's workers are, without Spark and Arrow.
 
 A stretch is a run of whole batches of one segment, whose CRCs are checked before anything in them is used. Its result
 are the patches of partitions (`columns`) and, packed into few rows, the lists that they refer to and every record that
 has to be replayed one by one.
 
-This module has side effects: it reads byte ranges of files.
+This module has side effects: it reads byte ranges of files, and writes results to files where the driver asks for it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import field
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypeAlias
 
@@ -19,7 +20,7 @@ from kafkactl.dryrun.engine.columns import Columns, Window
 from kafkactl.dryrun.engine.patches import Patches
 from kafkactl.dryrun.engine.spark.fetched import within_fetched
 from kafkactl.dryrun.engine.spark.files import opened_segment
-from kafkactl.dryrun.engine.spark.pack import GONE, WRONG, packed_columns, packed_patches, placed
+from kafkactl.dryrun.engine.spark.pack import GONE, KEPT, WRONG, kept, packed_columns, packed_patches, placed
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.batch_runs import sound_run
 from kafkactl.metadata.replay.batches import no_collection
@@ -51,7 +52,8 @@ class Job:
     that are known.
 
     Small stretches share a task, up to `task_bytes`. `is_packed`: patches come packed, to be merged by the driver.
-    `folder` is what relative paths are relative to: workers run elsewhere.
+    `folder` is what relative paths are relative to: workers run elsewhere. `results` is a folder for what packed
+    stretches give, "" where it comes through Spark.
     """
 
     stretches: tuple[Stretch, ...]
@@ -60,6 +62,7 @@ class Job:
     task_bytes: int = 1
     is_packed: bool = False
     folder: str = ""
+    results: str = ""
 
     def to_json(self) -> str:
         """As text, for workers."""
@@ -80,6 +83,7 @@ class Job:
                 "task_bytes": self.task_bytes,
                 "is_packed": self.is_packed,
                 "folder": self.folder,
+                "results": self.results,
             }
         )
 
@@ -103,6 +107,7 @@ class Job:
             task_bytes=read["task_bytes"],
             is_packed=read["is_packed"],
             folder=read["folder"],
+            results=read["results"],
         )
 
     def tasks(self) -> list[tuple[Stretch, ...]]:
@@ -147,7 +152,10 @@ def packed_rows(job_text: str, tasks: Iterator[tuple[Stretch, ...]]) -> Iterator
     for stretch in (item for task in tasks for item in task):
         found = taken(job, stretch)
         rows = map(packed_patches, found.patches)
-        for kind, content in (*found.rows, *placed(stretch.number, rows, first=len(found.rows))):
+        given: Iterator[tuple[int, bytes]] = chain(found.rows, placed(stretch.number, rows, first=len(found.rows)))
+        if job.results:
+            given = iter([(KEPT, kept(given, job.results, f"{stretch.log}-{stretch.number}"))])
+        for kind, content in given:
             yield stretch.log, kind, content
 
 

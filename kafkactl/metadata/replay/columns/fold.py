@@ -27,7 +27,8 @@ from kafkactl.metadata.replay.topics import CHANGE, NEWEST, PARTITION, merged, r
 
 TOPIC, REMOVE_TOPIC, BEGIN, END, ABORT, CLEAR_ELR = 2, 9, 23, 24, 25, 28
 _HEAD_END: Final = 3 + tagged.IDS_BYTES
-_NO_OP: Final = 0x00001401  # frame, api key, version, no tagged fields; little-endian
+NO_OP: Final = 0x00001401  # frame, api key, version, no tagged fields; little-endian
+NO_OP_BYTES: Final = 4
 NEVER: Final = 1 << 60
 _MOST_FREE: Final = 400_000  # rows of partitions that are gone
 FOLLOWED: Final = frozenset({TOPIC, REMOVE_TOPIC, CLEAR_ELR})
@@ -121,7 +122,7 @@ class ColumnFold:
         kind = head & 0xFFFF
         is_change = kind == FRAME_VERSION | CHANGE << 8
         is_row = is_change | (kind == FRAME_VERSION | PARTITION << 8)
-        is_no_op = (head == _NO_OP) & (size == 4)
+        is_no_op = (head == NO_OP) & (size == NO_OP_BYTES)
         others = _others(window, found, np.flatnonzero(~(is_row | is_no_op)).tolist())
         aborted, open_at = _transactions(others, kept_aborts)
         for first, last in aborted:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -101,6 +101,10 @@ class Lists:
         found._append(np.frombuffer(content, np.int32))
         return found
 
+    def join(self, other: Lists) -> Joined:
+        """Copy all that another array has, also what was replaced there."""
+        return Joined(self._append(other.words[_PINNED : other.used]) - _PINNED)
+
     def moved(self, other: Lists, places: Array, width: int) -> Array:
         """Copies these to another array; returns their places there."""
         held = np.flatnonzero(places >= _PINNED)
@@ -110,6 +114,17 @@ class Lists:
             begins, source = _spread(places[own], self.words[places[own]].astype(np.int64) * width + 1)
             moved[own] = begins + other._append(self.words[source])
         return moved
+
+
+class Joined(NamedTuple):
+    """An array within another one, so many words behind where it was."""
+
+    behind: int
+
+    def places(self, places: Array) -> Array:
+        """Where lists of the former are in the latter."""
+        found: Array = np.where(places >= _PINNED, places + self.behind, places)
+        return found
 
 
 def _spread(first: Array, sizes: Array) -> tuple[Array, Array]:

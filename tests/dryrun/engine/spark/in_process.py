@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,7 +31,7 @@ class _Rows:
         return list(self._found)
 
 
-CONTEXT: Any = SimpleNamespace(defaultParallelism=2, parallelize=lambda tasks, count: _Rows(tasks))
+CONTEXT: Any = SimpleNamespace(defaultParallelism=2, master="local[2]", parallelize=lambda tasks, count: _Rows(tasks))
 
 
 @contextmanager
@@ -40,7 +42,8 @@ def jobs_in_process(*, piece_bytes: int | None = None) -> Iterator[list[spark_re
 
     def kept(context: Any, job: spark_read.Job) -> dict[int, spark_found.Found]:
         jobs.append(job)
-        return packed(context, job)
+        with TemporaryDirectory() as folder:
+            return packed(context, replace(job, results=folder))
 
     def merged(context: Any, job: spark_read.Job, logs: list[int]) -> dict[int, spark_found.Found]:
         jobs.append(job)

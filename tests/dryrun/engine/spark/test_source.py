@@ -83,12 +83,12 @@ def answers(folder: Path) -> dict[str, tuple[Loaded, Loaded]]:
     logs = list(_logs(folder))
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "512m")
     wanted = [ClusterLog(segments=log.segments, checkpoints=log.checkpoints, at=at) for _, log, at in logs]
-    with sessions.spark_context("local[2]") as spark:
+    with sessions.spark_context("local[2]") as spark, sessions.results_folder(spark) as results:
         assert spark.getConf().get("spark.ui.enabled") == "false"
         machine = spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()  # type: ignore[union-attr]
         assert "-XX:TieredStopAtLevel=1" in list(machine.getInputArguments())
         assert spark.parallelize([0], 1).map(_parent).collect() == [spark_daemon.__name__]
-        found = load_logs(spark, wanted, split_bytes=40_000)
+        found = load_logs(spark, wanted, split_bytes=40_000, results=results)
     ours = [load(log.segments, log.checkpoints, at=at) for _, log, at in logs]
     return {name: both for (name, _, _), *both in zip(logs, ours, found, strict=True)}  # type: ignore[misc]
 
