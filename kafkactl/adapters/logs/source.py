@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 6 * 1024 * 1024
 # What is made of a piece takes several times its size, so that for a short log, whose state is small, it is most of
-# the memory: those are read in short pieces.
+# the memory: pieces are short at first, and grow with what was read before.
 SHORT_PIECE_BYTES = 2 * 1024 * 1024
-SHORT_LOG_BYTES = 16 * 1024 * 1024
+_PIECES_BEFORE = 8
 SEGMENT, CHECKPOINT = "segment", "checkpoint"
 BOOTSTRAP = "bootstrap.checkpoint"
 _SEGMENT_NAME = re.compile(r"(\d{20})\.log")
@@ -263,7 +263,7 @@ def read_pieces(path: str) -> Iterator[bytes]:
 
 def piece_bytes(at: int) -> int:
     """How many bytes of a file to read at once, where so many were read before."""
-    return min(PIECE_BYTES, SHORT_PIECE_BYTES) if at < SHORT_LOG_BYTES else PIECE_BYTES
+    return min(PIECE_BYTES, max(SHORT_PIECE_BYTES, at // _PIECES_BEFORE))
 
 
 def _read_pieces(path: str) -> Iterator[bytes]:

@@ -180,3 +180,10 @@ def test_a_live_log_needs_its_snapshot_only_where_its_beginning_is_gone(begins: 
 
     files = [file(CHECKPOINT, 40), *([] if begins is None else [file(SEGMENT, begins)])]
     assert [log_file.kind for log_file in without_needless(files)] == left
+
+
+def test_pieces_grow_with_what_was_read():
+    mib = 1024 * 1024
+    assert [log_source.piece_bytes(at * mib) for at in (0, 16, 32, 48, 4_096)] == [
+        size * mib for size in (2, 2, 4, 6, 6)
+    ]

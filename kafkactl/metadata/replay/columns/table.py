@@ -172,10 +172,12 @@ class PartitionTable:
     def _use(self, used: int) -> None:
         """Rows up to this one."""
         self.used = used
-        while self.used > len(self.present):
-            for name in self.FORMS:
-                column = getattr(self, name)
-                setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
+        if self.used > len(self.present):
+            size = 1 << self.used.bit_length()
+            for name, form in self.FORMS.items():
+                column = np.zeros(size, form)  # what is not written of it takes no memory
+                column[: len(self.present)] = getattr(self, name)
+                setattr(self, name, column)
 
     def last(self, rows: Array, which: Array) -> Array:
         """Of these of the rows the last of each partition: what was given before is not needed."""
