@@ -277,8 +277,8 @@ def _run(world: World, found: _Found) -> bool:
     An entry: when the answer comes, when the request arrives, the entry before it, the loop, its place, its number.
     """
     heap, limit = found.heap, found.limit
-    fraction = world.chance["timers"].fraction
-    run_plain(heap, limit, fraction)
+    fraction = world.timers.fraction
+    run_plain(heap, limit, world.timers)
     heapify(heap)
     leaving: _Loop | None = None
     begun = world.now
