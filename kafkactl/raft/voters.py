@@ -40,7 +40,8 @@ class VoterSet:
         """As Kafka prints a set of keys, without directories: `{1,2,3}`."""
         return "{" + ",".join(str(voter.node_id) for voter in self.voters) + "}"
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     @property
     def keys(self) -> tuple[ReplicaKey, ...]:
