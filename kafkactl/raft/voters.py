@@ -8,6 +8,7 @@ rule is `kafkactl.quorum.majority.majorities_always_meet`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
@@ -19,12 +20,12 @@ class VoterSet:
     A voter of a static quorum has the directory id zero, which means that it is not known.
     """
 
-    __slots__ = ("by_id", "keys", "majority", "voters")
+    __slots__ = ("_keys", "by_id", "majority", "voters")
 
     def __init__(self, voters: Iterable[Voter]) -> None:
-        self.voters = tuple(sorted(voters, key=lambda voter: voter.node_id))
+        self.voters = tuple(sorted(voters, key=attrgetter("node_id")))
         self.by_id = {voter.node_id: voter for voter in self.voters}
-        self.keys = tuple(key_of(voter) for voter in self.voters)
+        self._keys: tuple[ReplicaKey, ...] | None = None  # made when they are asked for: half of what a set costs
         self.majority = len(self.voters) // 2 + 1
         if len(self.by_id) != len(self.voters):
             raise ValueError(f"a voter set names an id twice: {self}")
@@ -39,7 +40,15 @@ class VoterSet:
         """As Kafka prints a set of keys, without directories: `{1,2,3}`."""
         return "{" + ",".join(str(voter.node_id) for voter in self.voters) + "}"
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def keys(self) -> tuple[ReplicaKey, ...]:
+        """The identities of the voters, by ascending id."""
+        if self._keys is None:
+            self._keys = tuple(key_of(voter) for voter in self.voters)
+        return self._keys
 
     def is_voter(self, node_id: int, directory_id: Uuid) -> bool:
         """Whether this node is in the set; an unknown directory in the set matches every one (`VoterNode.isVoter`)."""

@@ -134,10 +134,11 @@ class Machine:
     def voters_before(self, offset: int) -> VoterSet | None:
         """The last voter set in the log below an offset; None if it is the bootstrap's or the configuration's."""
         batch: Batch
-        for batch in reversed(self.disk.batches):
+        # Slices in place of `reversed`, which mypyc does not compile where what a list holds is unknown to it.
+        for batch in self.disk.batches[::-1]:
             if batch.base < offset and (found := voters_in(batch)) is not None:
                 return found
-        for snapshot in reversed(self.disk.snapshots):
+        for snapshot in self.disk.snapshots[::-1]:
             if snapshot.voters and snapshot.id != SnapshotId(0, 0):
                 return VoterSet(snapshot.voters)
         return None

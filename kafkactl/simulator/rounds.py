@@ -134,7 +134,8 @@ def _node(machine: Machine) -> Node:
 class _Found:
     """The loops that are under way in a world's queue, and the last moment before anything else happens.
 
-    Who asks an `active` node leaves its loop. `wakes` are the wake-ups of those that knock: they are set again.
+    Where that moment is too near, not all of them are found. Who asks an `active` node leaves its loop. `wakes` are the
+    wake-ups of those that knock: they are set again.
     """
 
     def __init__(self, world: World, limit: int, knocks: list[Knock], active: set[int]) -> None:
@@ -150,6 +151,8 @@ class _Found:
         for entry in world.queue:
             if not self._take(entry):
                 self.limit = min(self.limit, entry[0] - 1)
+                if self.limit - world.now < WORTH_US:
+                    return
         for place, knock in enumerate(knocks):
             if not knock.is_found:  # its question is lost
                 self.limit = min(self.limit, knock.waits_until())
@@ -277,8 +280,8 @@ def _run(world: World, found: _Found) -> bool:
     An entry: when the answer comes, when the request arrives, the entry before it, the loop, its place, its number.
     """
     heap, limit = found.heap, found.limit
-    fraction = world.chance["timers"].fraction
-    run_plain(heap, limit, fraction)
+    fraction = world.timers.fraction
+    run_plain(heap, limit, world.timers)
     heapify(heap)
     leaving: _Loop | None = None
     begun = world.now

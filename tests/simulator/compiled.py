@@ -31,9 +31,11 @@ ROOT = Path(__file__).parents[2]
 COPIES = ROOT / "build" / "simulator"  # git does not look there
 RAFT = (
     "calm", "changes", "connections", "elections", "following", "leader_state", "leading", "node", "replica_log",
-    "sending", "serving", "transitions", "vain",
+    "sending", "serving", "transitions", "vain", "voters",
 )  # fmt: skip
-SIMULATOR = ("invariants", "knocks", "plain_rounds", "refusals", "rounds", "world")
+SIMULATOR = (
+    "chance", "invariants", "knocks", "machine", "network", "plain_rounds", "refusals", "rounds", "skip", "world",
+)  # fmt: skip
 COMPILED = [*(f"kafkactl/raft/{name}.py" for name in RAFT), *(f"kafkactl/simulator/{name}.py" for name in SIMULATOR)]
 _IMPORTED = """
 import sys, kafkactl.simulator.campaign

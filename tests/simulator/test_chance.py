@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+
+import pytest
+
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.network import Network
 from kafkactl.simulator.shrink import fewest
@@ -11,6 +15,23 @@ def test_a_stream_is_the_same_everywhere():
     """Written down from Python 3.11: `random()` keeps its sequence."""
     chance = Chance(7, "faults")
     assert [chance.below(1_000_000) for _ in range(4)] == [548694, 750540, 747306, 865045]
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 5, 6, 7, 8, 100, 128])
+def test_many_numbers_at_once_are_those_of_one_by_one(bound):
+    """Whatever Python makes of `getrandbits`: campaigns have the seeds of runs that drew numbers one by one."""
+    together, alone = Chance(7, "timers"), Chance(7, "timers")
+    for count in (1, 31, 32, 5_000, 0, 999):
+        assert list(together.many_below(count, bound)) == [alone.below(bound) for _ in range(count)]
+        assert together.fraction() == alone.fraction()
+
+
+def test_a_copy_goes_on_in_one_stream():
+    """The world before a request is copied so (`simulator/study.py`)."""
+    chance = Chance(7, "timers")
+    copied = pickle.loads(pickle.dumps(chance))
+    assert copied.many_below(40, 3) == chance.many_below(40, 3)
+    assert copied.fraction() == chance.fraction()
 
 
 def test_purposes_do_not_share_a_stream():

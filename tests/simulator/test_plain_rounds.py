@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from kafkactl.simulator import plain_rounds, rounds
-from kafkactl.simulator.plain_rounds import THIRD, TWO_THIRDS
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.world import World
 from tests.simulator.test_skip import SECOND, _of_machine, _sent
@@ -25,21 +22,32 @@ def _states(seed: int) -> list[object]:
 
 def test_they_leave_every_node_as_entries_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where two answers differ by nothing but what came before them, too: some of these runs have such."""
-    entries, ended_early = plain_rounds._entries, []
+    in_order, tied, swapped = plain_rounds._in_order, [], []
 
-    def watched(*given):
-        ended_early.append(given[-1] == len(given[-2]))
-        return entries(*given)
+    def watched(numbers, past, first):
+        found = in_order(numbers, past, first)
+        tied.append(numbers)
+        swapped.append(found != sorted(numbers))
+        return found
 
-    monkeypatch.setattr(plain_rounds, "_entries", watched)
-    by_numbers = [_states(seed) for seed in range(20)]
-    assert len(ended_early) > 40
-    assert 0 < sum(ended_early) < 20
+    monkeypatch.setattr(plain_rounds, "_in_order", watched)
+    by_numbers = [_states(seed) for seed in range(40)]
+    assert any(swapped)
+    assert len(tied) < 40
     monkeypatch.setattr(rounds, "run_plain", lambda *_: None)
-    assert by_numbers == [_states(seed) for seed in range(20)]
+    assert by_numbers == [_states(seed) for seed in range(40)]
 
 
-@pytest.mark.parametrize(("least", "place"), [(THIRD, 1), (TWO_THIRDS, 2)])
-def test_a_server_is_chosen_as_by_multiplication(least: float, place: int) -> None:
-    assert int(least * 3) == place
-    assert int(math.nextafter(least, 0) * 3) == place - 1
+def test_answers_of_one_moment_are_in_the_order_of_those_before_them() -> None:
+    """The last digit of a number here is its node: it decides nothing."""
+    at_once = [500 << 16 | node for node in range(3)]
+    earlier = [100 << 16, 90 << 16 | 1, 80 << 16 | 2]
+    first = [(0, 0, (-1, sequence)) for sequence in (7, 9, 8)]
+
+    def order(past):
+        return [number & 3 for number in plain_rounds._in_order(at_once, past, first)]
+
+    assert order([[number] for number in earlier]) == [2, 1, 0]
+    assert order([[number, 200 << 16 | place] for place, number in enumerate(earlier)]) == [2, 1, 0]
+    assert order([[earlier[0]], [100 << 16 | 1], [100 << 16 | 2]]) == [0, 2, 1]
+    assert order([[100 << 16 | 4], [], [100 << 16 | 2]]) == [1, 0, 2]
