@@ -97,7 +97,7 @@ def too_slow(pattern: re.Pattern[str], used: frozenset[str]) -> str | None:
         given = texts if isinstance(pattern.pattern, str) else [text.encode() for text in texts]
         if (first := _seconds(pattern, used, given[0])) < SUSPICIOUS_SECONDS:
             continue
-        if _seconds(pattern, used, given[1]) > GROWTH * first < _seconds(pattern, used, given[1]):
+        if all(_once(pattern, used, given[1]) > GROWTH * first for _ in range(3)):
             return piece
     return None
 
