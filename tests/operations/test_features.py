@@ -41,7 +41,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 class Scripted(FakeCluster):
     """A cluster whose answer to a change (not to a dry run) is made by `behave`; None: it is accepted and made.
 
-    None of its nodes hangs, and a machine that stands still for a second is not to look as if one did.
+    None of its nodes hangs, and a machine that pauses for a second is not to look as if one did.
     """
 
     limits = frozen.changed(LIMITS, timeout_ms=60_000.0, request_timeout_ms=30_000.0)
