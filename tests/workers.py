@@ -58,8 +58,15 @@ ONE_NODE = frozenset(
         "tests/lab/storage/test_verify_starts.py",
     }
 )
-# One test of two minutes: the last of the suite by its number, it would keep one worker waiting for the other.
-LONGEST = "tests/dryrun/engine/spark/test_standalone.py"
+# One to four tests of half a minute or more: the last of the suite by their number, they would keep one worker waiting
+# for the other.
+LONG = (
+    "tests/dryrun/engine/spark/test_standalone.py",
+    "tests/lab/dryrun/test_poisoned_folder.py",
+    "tests/crash/test_fleet_crash.py",
+    "tests/lab/dryrun/test_partition_changes.py",
+    "tests/lab/storage/test_format_differential.py",
+)
 
 
 def share_of(nodeid: str) -> str:
@@ -76,7 +83,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class Shares(LoadScopeScheduling):
-        """The live share first, which takes longest, then the longest test, then the share of most tests.
+        """The live share first, which takes longest, then files of few and long tests, then the share of most tests.
 
         The worker of the live share then has the files of one node, and others have them where nothing else is left.
         """
@@ -89,8 +96,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             if "live" in queue:
                 queue.move_to_end("live", last=False)
             else:
-                if LONGEST in queue:
-                    queue.move_to_end(LONGEST, last=False)
+                for file in filter(queue.__contains__, reversed(LONG)):
+                    queue.move_to_end(file, last=False)
                 for file in ONE_NODE & set(queue):
                     queue.move_to_end(file, last="live" not in self.assigned_work.get(node, ()))
             super()._assign_work_unit(node)

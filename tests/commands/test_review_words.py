@@ -32,10 +32,14 @@ NUMERIC = [
 @pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda number: number[:8])
 def test_no_option_takes_a_number_for_a_defect(kafkactl, number: str):
-    """Every option that does not take a path, of every command: a wrong value, or a missing option, is reported."""
+    """Every option that does not take a path, of every command: a wrong value, or a missing option, is reported.
+
+    It stands last, for of two values of an option the last one counts, and commands that need none would run.
+    """
     assert len(NUMERIC) > 100
     for words, option in NUMERIC:
-        run = kafkactl(*words, f"{option}={number}", "--timeout", "20s", "-o", "json")
+        run = kafkactl(*words, "--timeout", "20s", "-o", "json", f"{option}={number}")
+        assert run.code == 2, (words, option, run.stdout)
         assert "internal-error" not in run.stdout + run.stderr, (words, option, run.stderr)
 
 

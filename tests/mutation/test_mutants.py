@@ -11,10 +11,11 @@ from tests.mutation.campaign import Package, Runner, explained, packages
 from tests.mutation.mutants import ROOT, mutants_of, sample
 
 SMALL = "kafkactl/quorum/majority.py"
-MAJORITY = ["tests/quorum/test_majority.py"]
-# Faults in what protects a cluster: module, code, the fault in its place, and a file whose tests have to fail.
+# One quick test of it: a runner runs its tests on the code as it is before it takes orders.
+MAJORITY = ["tests/quorum/test_majority.py::test_a_majority_is_the_fewest_that_outnumber_the_rest"]
+# Faults in what protects a cluster: module, code, the fault in its place, and tests of which one has to fail.
 PLANTED = [
-    ("kafkactl/quorum/majority.py", "// 2 + 1", "// 2 - 1", "tests/quorum/test_majority.py"),
+    ("kafkactl/quorum/majority.py", "// 2 + 1", "// 2 - 1", MAJORITY[0]),
     ("kafkactl/quorum/guard.py", "is Progress.STUCK", "is not Progress.STUCK", "tests/quorum/test_guard.py"),
     ("kafkactl/storage/format/guard.py", "path in over", "path not in over", "tests/storage/format/test_guard.py"),
     ("kafkactl/change/journal.py", '"of"] == flight.seq', '"of"] != flight.seq', "tests/change/test_journal.py"),
@@ -36,7 +37,7 @@ def fault(path: str, was: str, now: str) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def runner() -> Iterator[Runner]:
-    with Runner(package_of("tests/quorum/test_majority.py")) as runner:
+    with Runner(package_of(*MAJORITY)) as runner:
         yield runner
 
 
@@ -46,14 +47,23 @@ def test_a_fault_is_caught(runner: Runner, path: str, was: str, now: str, tests:
     answer = runner.ask(fault(path, was, now) | {"tests": [tests]})
     assert answer["code"] == 1
     assert answer["failed"].startswith(tests)
-    assert runner.ask(fault(path, was, was) | {"tests": [tests]})["code"] == 0
+
+
+@pytest.mark.slow
+def test_without_a_fault_the_same_tests_pass(runner: Runner):
+    """With a module from the order, too."""
+    path, was, _, _ = PLANTED[0]
+    files = [row[-1] for row in PLANTED]
+    answer = runner.ask(fault(path, was, was) | {"tests": files})
+    assert (answer["code"], answer["failed"]) == (0, "")
+    assert answer["tests"] > len(files)
 
 
 @pytest.mark.slow
 def test_a_fault_in_a_function_is_tried_without_an_import(runner: Runner):
     source = (ROOT / SMALL).read_text(encoding="utf-8")
     answer = runner.ask_forked(SMALL, source.replace("// 2 + 1", "// 2 - 1"))
-    assert (answer["code"], answer["failed"].partition("::")[0]) == (1, MAJORITY[0])
+    assert (answer["code"], answer["failed"].partition("[")[0]) == (1, MAJORITY[0])
     for same in (source, f"{source}# a word\n", f"{source}SIZE = 3\n"):
         assert runner.ask_forked(SMALL, same)["code"] is None
 
@@ -92,7 +102,7 @@ def test_tests_that_fail_without_a_fault_measure_nothing():
 def test_only_what_a_file_catches_gets_a_verdict_of_it():
     (off_by_one,) = [mutant for mutant in mutants_of(SMALL) if mutant.now == "size // 2 - 1"]
     (verdict,) = caught(package_of(*MAJORITY), [off_by_one], tuple(MAJORITY))
-    assert (verdict.mutant, verdict.failed.partition("::")[0]) == (off_by_one.id, MAJORITY[0])
+    assert (verdict.mutant, verdict.failed.partition("[")[0]) == (off_by_one.id, MAJORITY[0])
     assert list(caught(package_of(*MAJORITY), [off_by_one], ("tests/protocol/test_crc32c.py",))) == []
 
 

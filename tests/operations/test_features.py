@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl import frozen
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
@@ -20,7 +21,7 @@ from kafkactl.findings import blockers
 from kafkactl.operations.features import change as feature_change
 from kafkactl.operations.features.change import ChangeRun, change_features, validate
 from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
-from tests.adapters.kafka.feature_cluster import DENIED, FakeCluster
+from tests.adapters.kafka.feature_cluster import DENIED, LIMITS, FakeCluster
 
 STEP = {"metadata.version": 26}
 ELR = {"eligible.leader.replicas.version": 1}
@@ -38,7 +39,12 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Scripted(FakeCluster):
-    """A cluster whose answer to a change (not to a dry run) is made by `behave`; None: it is accepted and made."""
+    """A cluster whose answer to a change (not to a dry run) is made by `behave`; None: it is accepted and made.
+
+    None of its nodes hangs, and a machine that pauses for a second is not to look as if one did.
+    """
+
+    limits = frozen.changed(LIMITS, timeout_ms=60_000.0, request_timeout_ms=30_000.0)
 
     def __init__(self, behave: Callable[[Asked], Action | None] = lambda asked: None, **more: Any) -> None:
         super().__init__(**more)
@@ -78,7 +84,7 @@ def changed(
 ) -> ChangeRun:
     request = FeatureRequest(operation=operation, levels=levels, accepted_min_insync=accepted)
     with cluster.client(listener) as client:
-        until = Deadline.after(10_000, SystemClock())
+        until = Deadline.after(60_000, SystemClock())
         return change_features(client, request, deadline=until, tell=lambda text: None)
 
 

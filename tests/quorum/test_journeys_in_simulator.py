@@ -16,7 +16,7 @@ import pytest
 from kafkactl.findings import Outcome
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.step import Action
-from tests.quorum.played_in_simulator import CASES, Case, Fault, begun, faults, judged, run_case, undisturbed
+from tests.quorum.faulted_journeys import CASES, Case, Fault, begun, faults, judged, run_case, undisturbed
 from tests.sampling import one_in
 from tests.simulator.figures import Figures
 

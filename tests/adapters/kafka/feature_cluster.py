@@ -43,7 +43,12 @@ class FakeNode(FakeBroker):
 
 
 class FakeCluster:
-    """Controllers 1 (which leads), 2 and brokers 11, 12; the log holds what `records` says."""
+    """Controllers 1 (which leads), 2 and brokers 11, 12; the log holds what `records` says.
+
+    `limits` are the client's: short, so that nodes which hang are not waited for.
+    """
+
+    limits = LIMITS
 
     def __init__(self, *, controllers: tuple[int, ...] = (1, 2), brokers: tuple[int, ...] = (11, 12)) -> None:
         self.levels: dict[str, int] = dict(LEVELS)
@@ -74,7 +79,7 @@ class FakeCluster:
             for node in self.nodes.values():
                 stack.enter_context(node)
             addresses = [node.address for node in self.of(role)]
-            yield stack.enter_context(Client(addresses, role, limits=LIMITS, randomness=lambda: 0.5))
+            yield stack.enter_context(Client(addresses, role, limits=self.limits, randomness=lambda: 0.5))
 
     def answer(self, asked: Asked, node: FakeNode) -> Action | None:
         if asked.name in self.denied:

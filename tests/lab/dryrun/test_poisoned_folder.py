@@ -26,9 +26,10 @@ POISON = (
 LOOPBACK = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"}
 
 
-@pytest.fixture
-def bundle(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder `bundle/here` with 33 logs and modules that leave a mark; above it a Spark that does."""
+    tmp_path = tmp_path_factory.mktemp("poisoned")
     here = tmp_path / "bundle" / "here"
     here.mkdir(parents=True)
     mark = tmp_path / "PWNED"
@@ -49,11 +50,24 @@ def bundle(tmp_path: Path) -> Path:
     return here
 
 
-def run(bundle: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(bundle: Path, *words: str, listens: set[str] | None = None) -> subprocess.CompletedProcess[str]:
+    """How it ended; `listens` gets the addresses on which it and its children were seen to listen meanwhile."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
-    return subprocess.run(
-        [str(KAFKACTL), *words], cwd=bundle, env=environment, capture_output=True, text=True, check=False, timeout=180
+    process = subprocess.Popen(
+        [str(KAFKACTL), *words], cwd=bundle, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+    ends = time.monotonic() + 180
+    with process:
+        while True:
+            try:
+                out, errors = process.communicate(timeout=180 if listens is None else 0.05)
+                return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > ends:
+                    process.kill()
+                    raise
+            if listens is not None:
+                listens |= {address for pid in _descendants(process.pid) for address in _listening(pid)}
 
 
 def unharmed(bundle: Path, done: subprocess.CompletedProcess[str]) -> None:
@@ -68,11 +82,18 @@ def test_in_process(bundle: Path) -> None:
     unharmed(bundle, run(bundle, "dryrun", "replay", "n0", "-o", "json"))  # auto, one log
 
 
+@pytest.fixture(scope="module")
+def on_spark(bundle: Path) -> tuple[subprocess.CompletedProcess[str], set[str]]:
+    """An application for one log: how it ended, and on which addresses it was seen to listen."""
+    listens: set[str] = set()
+    return run(bundle, "dryrun", "replay", "n0", "--engine", "spark", "-o", "json", listens=listens), listens
+
+
 @pytest.mark.lab
 @pytest.mark.timeout(400)
-def test_on_spark(bundle: Path) -> None:
+def test_on_spark(bundle: Path, on_spark: tuple[subprocess.CompletedProcess[str], set[str]]) -> None:
     local = run(bundle, "dryrun", "replay", "n0", "--engine", "local", "-o", "json")
-    asked = run(bundle, "dryrun", "replay", "n0", "--engine", "spark", "-o", "json")
+    asked, _ = on_spark
     unharmed(bundle, asked)
     assert asked.stderr == ""  # nothing of Spark's with the answer
     answer, ours = json.loads(asked.stdout), json.loads(local.stdout)
@@ -86,19 +107,12 @@ def test_on_spark(bundle: Path) -> None:
 @pytest.mark.lab
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="sockets are looked up in /proc")
-def test_a_local_application_listens_on_loopback_alone(bundle: Path) -> None:
-    process = subprocess.Popen(
-        [str(KAFKACTL), "dryrun", "replay", "n0", "--engine", "spark", "-o", "json"],
-        cwd=bundle, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    seen: set[str] = set()
-    while process.poll() is None:
-        for pid in _descendants(process.pid):
-            seen |= _listening(pid)
-        time.sleep(0.05)
-    process.communicate()
-    assert process.returncode == 0
-    assert seen and seen <= LOOPBACK, seen
+def test_a_local_application_listens_on_loopback_alone(
+    on_spark: tuple[subprocess.CompletedProcess[str], set[str]],
+) -> None:
+    asked, listens = on_spark
+    assert asked.returncode == 0
+    assert listens and listens <= LOOPBACK, listens
 
 
 def _descendants(pid: int) -> set[int]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from tests.lab.load.play import HURT_S, LATEST_BLOW_S, Run
+from tests.lab.load.faulted_changes import HURT_S, LATEST_BLOW_S, Run
 
 PAGE = Path(__file__).parents[3] / "docs" / "proof" / "load.md"
 HEAD = f"""\

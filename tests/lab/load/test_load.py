@@ -10,7 +10,7 @@ import pytest
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.pool import Pool
 from tests.lab.load.changes import COURSES, Course
-from tests.lab.load.play import Run, run_course, shape_of
+from tests.lab.load.faulted_changes import Run, run_course, shape_of
 from tests.lab.load.proof import write_section
 from tests.lab.load.traffic import Traffic
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -61,13 +62,12 @@ PRONOUN: Final = re.compile(
 )
 
 
-def banned_words(text: str) -> Iterator[tuple[str, str]]:
+@functools.cache  # the same names are given in hundreds of files
+def banned_words(text: str) -> tuple[tuple[str, str], ...]:
     """Each banned phrase in a text, with what to say instead."""
     if _ANY.search(text) is None:
-        return
-    for pattern, use in _WORDS.items():
-        for found in pattern.finditer(text):
-            yield found[0], use
+        return ()
+    return tuple((found[0], use) for pattern, use in _WORDS.items() for found in pattern.finditer(text))
 
 
 def banned_in_names(text: str) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ import pytest
 from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.commands.framework.options import ConnectionOption
 from scripts.make_reference import every_command
-from tests.repository.tree import ROOT, parsed
+from tests.repository.tree import ROOT, nodes
 
 # `kafkactl migrate` takes its clusters from an inventory, which names the cluster itself.
 BOOTSTRAP = {"--bootstrap-server", "--bootstrap-controller"}
@@ -44,9 +44,7 @@ def test_there_are_such_commands() -> None:
 def _imported(file: Path) -> list[Path]:
     """The modules of the command layer that a module takes something from."""
     names = {
-        node.module
-        for node in ast.walk(parsed(file))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kafkactl.commands.")
+        node.module for node in nodes(file, ast.ImportFrom) if (node.module or "").startswith("kafkactl.commands.")
     }
     return [path for name in sorted(names) if (path := _file(name)).is_file()]
 
@@ -56,7 +54,4 @@ def _file(module: str) -> Path:
 
 
 def _calls_guard(file: Path) -> bool:
-    return any(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "guard_cluster"
-        for node in ast.walk(parsed(file))
-    )
+    return any(isinstance(node.func, ast.Name) and node.func.id == "guard_cluster" for node in nodes(file, ast.Call))

@@ -15,7 +15,7 @@ from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.dryrun.by_name import run
 from kafkactl.operations.simulation import simulate
 from scripts import make_api, make_reference
-from tests.repository.tree import ROOT, parsed
+from tests.repository.tree import ROOT, nodes, parsed
 
 GROUPS = ("bundle", "features", "log", "migrate", "nodes", "quorum", "storage")
 OWN_GETATTR = ("bundle", "features", "quorum", "storage", "tiered")
@@ -133,7 +133,7 @@ def _public_functions(group: str) -> list[object]:
 def _operations_of(module: str) -> list[object]:
     """What a module of commands takes of operations by name, where that is not a module."""
     path = ROOT / f"{module.removeprefix('kafkactl.').replace('.', '/')}.py"
-    imports = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom)] if path.is_file() else []
+    imports = nodes(path, ast.ImportFrom) if path.is_file() else []
     return [
         getattr(importlib.import_module(node.module), alias.name, None)
         for node in imports
@@ -159,17 +159,11 @@ def _runtime_imports(module: str) -> list[str]:
     path = ROOT / f"{module.removeprefix('kafkactl.').replace('.', '/')}.py"
     if not path.is_file():  # a package: the table of its verbs
         return []
-    tree = parsed(path)
     for_types = {
-        id(node)
-        for test in ast.walk(tree)
-        if isinstance(test, ast.If) and ast.unparse(test.test) == "TYPE_CHECKING"
-        for node in ast.walk(test)
+        id(node) for test in nodes(path, ast.If) if ast.unparse(test.test) == "TYPE_CHECKING" for node in ast.walk(test)
     }
     return [
         node.module
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        and id(node) not in for_types
-        and (node.module or "").startswith("kafkactl.")
+        for node in nodes(path, ast.ImportFrom)
+        if id(node) not in for_types and (node.module or "").startswith("kafkactl.")
     ]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.repository.tree import ROOT, nodes, python_files, text_of
 from tests.sampling import one_in
-from tests.workers import LONGEST, ONE_NODE, WITHOUT_NODES, pytest_xdist_make_scheduler, share_of
+from tests.workers import LONG, ONE_NODE, WITHOUT_NODES, pytest_xdist_make_scheduler, share_of
 
 _NODES = re.compile(r"\b(KafkaNode|new_cluster|lab\.cluster|ZooKeeperServer|migration_cluster)\b")
 
@@ -85,13 +85,15 @@ def test_live_tests_begin_first_though_other_files_have_more():
     assert [[tests[place] for place in worker.given] for worker in workers] == [LIVE, MANY]
 
 
-def test_the_longest_test_begins_with_the_live_ones():
-    longest = f"{LONGEST}::test_it"
-    tests = [*MANY, *OTHERS, *BOOTS, longest, *LIVE]
-    _, workers = scheduled(tests)
+def test_files_of_few_and_long_tests_begin_with_the_live_ones():
+    long = [f"{file}::test_it" for file in LONG]
+    tests = [*MANY, *OTHERS, *BOOTS, *long, *LIVE]
+    scheduler, workers = scheduled(tests)
+    for test in long:
+        scheduler.mark_test_complete(workers[1], tests.index(test))
     given = [tests[place] for place in workers[1].given]
-    assert (ROOT / LONGEST).is_file()
-    assert given[0] == longest
+    assert all((ROOT / file).is_file() for file in LONG)
+    assert given[: len(long)] == long
     assert [tests[place] for place in workers[0].given] == LIVE
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -45,7 +46,8 @@ class Standalone:
             )
             for number, item in enumerate(ui[1:])
         ]  # fmt: skip
-        self._wait(lambda: self._log("Master").count("Registering worker") == 2, "both workers")
+        # A slow machine's workers register again and again until one answer is in time.
+        self._wait(lambda: len(set(re.findall(r"Registering worker (\S+)", self._log("Master")))) == 2, "both workers")
 
     def _started(self, role: str, *arguments: str) -> subprocess.Popen[bytes]:
         kind = f"org.apache.spark.deploy.{role.lower()}.{role}"
