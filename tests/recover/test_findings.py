@@ -76,6 +76,21 @@ def test_the_only_voter_is_not_started_again_where_it_is_replaced(recover: Recov
     assert "Start these controllers" in finding(kept, "quorum-has-majority")["next_step"]
 
 
+def test_voters_that_lost_their_end_are_not_started(recover: Recovery, tmp_path: Path) -> None:
+    """The only voter's log was cut, and the broker's copy goes on (4.3.1: offset 30 and 34, and a topic between)."""
+    alone = changed(BEFORE, kraft_version=1, voters=worlds.voters([2]))
+    voter, broker, other = disk(tmp_path / "c2", 2), *broker_disks(tmp_path)
+    worlds.snapshot(voter, alone, 30, 1)
+    worlds.snapshot(broker, changed(AFTER, kraft_version=1, voters=worlds.voters([2])), 34, 1)
+    planned = recover.plan("--adopt", "--drop-empty", disks=[voter, broker, other])
+    lost = finding(planned, "quorum-has-majority")
+    assert (lost["severity"], lost["evidence"]["voters_end"], lost["evidence"]["source_end"]) == ("warning", 30, 34)
+    assert "Keep these controllers stopped" in lost["next_step"]
+    assert planned["source"]["path"] == str(broker)
+    shorter = recover.plan("--from", voter, "--accept-loss", "--drop-empty", disks=[voter, broker, other], code=3)
+    assert finding(shorter, "quorum-has-majority")["severity"] == "blocker"
+
+
 def test_two_logs_that_differ_are_not_merged(recover: Recovery, tmp_path: Path) -> None:
     """What only the other one has is listed as lost."""
     begin = worlds.first_log(image(ORDERS, PAY))
