@@ -102,6 +102,19 @@ def test_two_logs_that_differ_are_not_merged(recover: Recovery, tmp_path: Path) 
     assert planned["losses"]["topics_missing"] == ["late"]
 
 
+def test_a_hole_below_a_snapshot_does_not_make_logs_diverge(recover: Recovery, tmp_path: Path) -> None:
+    """A page of zeros amid the log, readable batches behind it, and a snapshot of all that (4.3.1 starts on it)."""
+    log = worlds.whole_log()
+    for _ in range(6):
+        log = log.noop()
+    first, behind = log.starts[-5][1] + 20, log.starts[-3][1]
+    hole = log.data[:first] + bytes(behind - first) + log.data[behind:]
+    survivor = disk(tmp_path / "c2", 2, hole)
+    worlds.snapshot(survivor, AFTER, log.end, 1)
+    planned = recover.plan(*LOST, disks=[survivor, *broker_disks(tmp_path, log=log)])
+    assert "disks-diverge" not in ids(planned)
+
+
 def test_registrations_of_controllers_are_not_counted_as_lost(recover: Recovery, tmp_path: Path) -> None:
     """Each controller that lives registers again."""
     known = image(ORDERS, PAY)
