@@ -10,6 +10,7 @@ from kafkactl.recover.checks import Case, other_lives, stray_folders
 from kafkactl.recover.rank import OldVoter
 from kafkactl.recover.repairs import Repairs
 from kafkactl.recover.steps import combined_nodes
+from kafkactl.recover.stranded import without_in_sync_disk
 from kafkactl.wording import counted, first_few
 
 
@@ -52,6 +53,16 @@ def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
             f"controllers {ids}",
             f"the registrations of controllers {ids} are left out of the snapshot",
             "Nothing to do: running controllers register again; registrations of others would block feature changes.",
+        )
+    stranded = without_in_sync_disk(case.recovered, case.brokers_missing)
+    if stranded.names:
+        yield warning(
+            "partitions-without-leader",
+            "partitions",
+            f"{stranded.count_text} no in-sync replica on the disks that were shown, and no leader until brokers that"
+            f" were not shown are back: {first_few(stranded.names)}",
+            stranded.next_step,
+            **stranded.evidence,
         )
     yield from _afterwards(case)
     level = level_of(case.recovered)

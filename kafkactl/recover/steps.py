@@ -167,12 +167,15 @@ def _brokers_start(way: Way, verify: str) -> Iterator[tuple[str, str, str, str |
     combined = combined_nodes(way.voters, way.brokers)
     lost = [voter.id for voter in way.voters if voter.state == LOST and voter.id in combined]
     later = [broker for broker in way.brokers if broker not in lost and broker != way.node_id]
+    shown = {disk.node_id for disk in way.read.disks}
     for number, broker in enumerate(later):
         text = (
             "Start this one alone, and check that no folder ends in -stray before any other starts."
             if number == 0
             else "Start it."
         )
+        if broker not in shown:
+            text += " (Its disks were not shown: leave it out if they are lost, see partitions-without-leader.)"
         yield "start-broker", f"broker {broker}", text, verify if number == 0 else None
     if len(later) > 1:
         yield "verify", _brokers(later), "Check brokers, leaders and folders once more.", verify
@@ -188,7 +191,7 @@ def _growth(way: Way, where: str) -> Iterator[tuple[str, str, str, str | None]]:
         )
         if len(combined_nodes(way.voters, way.brokers)) > 1:
             text += " Those that are brokers, too, copy their partitions from other replicas, where there are any."
-        command = f"kafkactl quorum reassign --target {target} --bootstrap-controller {where} --yes"
+        command = f"kafkactl quorum reassign --target {target} --bootstrap-controller {where} --yes" if others else None
         yield "add-controllers", f"controllers {', '.join(map(str, others)) or 'new ones'}", text, command
         return
     text = (

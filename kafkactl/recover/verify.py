@@ -9,6 +9,7 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
 from kafkactl.recover.answer import KeptPlan
 from kafkactl.recover.seen import FolderKind, PartitionFolder
+from kafkactl.recover.stranded import without_leader
 from kafkactl.values import Uuid
 from kafkactl.wording import counted, first_few
 
@@ -41,17 +42,6 @@ class LiveSeen:
     leader_epoch: int
     voters: tuple[int, ...]
     image: Image
-
-
-def leaderless(image: Image) -> list[str]:
-    """The partitions without a leader, or whose leader is fenced or not registered, by name."""
-    alive = {id for id, broker in image.brokers.items() if not broker.fenced}
-    found = []
-    for topic in image.topics.values():
-        for number, state in topic.partitions.states.items():
-            if state[4] not in alive:
-                found.append((topic.name, number))
-    return [f"{name}-{number}" for name, number in sorted(found)]
 
 
 def check_directory(kept: KeptPlan, seen: WrittenSeen) -> Iterator[Finding]:
@@ -126,13 +116,14 @@ def _brokers(image: Image) -> Iterator[Finding]:
             f"{counted(len(fenced), 'broker')} of {len(image.brokers)} are fenced: not started yet, or not registered",
             brokers=fenced,
         )
-    names = leaderless(image)
-    if names:
+    stranded = without_leader(image)
+    if stranded.names:
         yield (warning if fenced else blocker)(
             "partitions-without-leader",
             "partitions",
-            f"{counted(len(names), 'partition')} have no leader that is alive: {first_few(names)}",
-            partitions=names[:_SHOWN],
+            f"{stranded.count_text} no leader that is alive: {first_few(stranded.names)}",
+            stranded.next_step,
+            **stranded.evidence,
         )
 
 

@@ -104,6 +104,14 @@ class NodeLog:
         return min(found, default=None)
 
     @property
+    def zeros_from(self) -> int | None:
+        """The offset at which a log ends in zeros that stand where batches would; None where it does not."""
+        cut = self.facts.damaged_segment
+        if cut is None or cut.stop is None or not cut.stop.zeros or self.damage is not None:
+            return None
+        return cut.end_offset
+
+    @property
     def place(self) -> tuple[int, int]:
         """How far the node is, by which logs of one cluster are ranked: epoch, then end offset of the valid part.
 

@@ -117,6 +117,7 @@ def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
     farthest = max(node.place[1] for node in nodes)
     for node in nodes:
         if node.damage is None:
+            yield from _behind_its_zeros(node, best)
             continue
         (epoch, end), why = node.place, node.damage[1]
         text = f"{why[:1].upper()}{why[1:]}: its valid part ends at offset {end} (epoch {epoch}). "
@@ -141,6 +142,28 @@ def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
             best_offset=best.place[1],
             best_epoch=best.place[0],
         )
+
+
+def _behind_its_zeros(node: NodeLog, best: NodeLog) -> Iterator[Finding]:
+    """Kafka writes no zeros: where a power failure left them, a log that goes further shows what they stand for."""
+    if node.zeros_from is None or best.place <= node.place:
+        return
+    (epoch, end), (best_epoch, best_end) = node.place, best.place
+    yield remark(
+        "damaged-log-ranked",
+        _WARNING,
+        f"log {node.path}",
+        f"From offset {node.zeros_from} on it holds zeros, as after a power failure: its valid part ends at offset"
+        f" {end} (epoch {epoch}). {best.path} reaches offset {best_end} (epoch {best_epoch}): the zeros stand for"
+        " records.",
+        f"A voter with others fetches them. The only voter would lead without them, and brokers that have them exit or"
+        f" cut their copies: do not start it, recover from {best.path} (`kafkactl quorum recover`).",
+        offset=end,
+        epoch=epoch,
+        best=best.path,
+        best_offset=best_end,
+        best_epoch=best_epoch,
+    )
 
 
 def _empty(nodes: Sequence[NodeLog]) -> Iterator[Finding]:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from kafkactl.frozen import changed
-from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.image.model import Image, Partitions
 from kafkactl.recover.answer import KeptPlan
+from kafkactl.recover.stranded import without_in_sync_disk, without_leader
 from kafkactl.recover.verify import LiveSeen, check_live
 from tests.conftest import Run
 from tests.recover import worlds
-from tests.recover.worlds import AFTER, CLUSTER, broker_disks, disk, lagging_log, whole_log
+from tests.recover.worlds import AFTER, CLUSTER, DIRECTORY, broker_disks, disk, lagging_log, whole_log
 
 Cli = Callable[..., Run]
 
@@ -98,6 +99,34 @@ def test_a_cluster_that_runs_on_it():
     assert live(image=fenced(11, 12)) == some_fenced
     lost = worlds.image(worlds.topic("a", 1, 2, brokers=(13, 11)))
     assert live(image=changed(lost)) == [("partitions-without-leader", "blocker")]
+
+
+def test_what_lost_brokers_leave_behind():
+    """As Kafka answered with broker 12 gone: an unclean election for `both`, none for `single` before it is moved."""
+    both, single = worlds.topic("both", 1, 2, brokers=(12, 11)), worlds.topic("single", 2, 1, brokers=(12,))
+    image = changed(worlds.image(both, single), brokers=fenced(12).brokers)
+    left = without_leader(image)
+    assert (left.electable, left.bare) == (("both-0", "both-1"), ("single-0",))
+    seen = LiveSeen(cluster_id=CLUSTER, leader_id=2, leader_epoch=101, voters=(2,), image=image)
+    (said,) = [found for found in check_live(KEPT, seen) if found.id == "partitions-without-leader"]
+    assert said.message.startswith("3 partitions have no leader")
+    assert "unclean` makes the copy that is left the truth (both-0, both-1" in said.next_step
+    assert "No copy is left of single-0: reassign" in said.next_step
+    alone = without_leader(changed(worlds.image(single), brokers=image.brokers))
+    assert (alone.count_text, "the truth" in alone.next_step) == ("1 partition has", False)
+
+
+def test_a_partition_whose_last_in_sync_replica_is_not_shown():
+    both, single = worlds.topic("both", 1, 2, brokers=(12, 11)), worlds.topic("single", 2, 1, brokers=(12,))
+    image = worlds.image(both, single)
+    assert without_in_sync_disk(image, {}).names == []
+    gone = without_in_sync_disk(image, {12: [DIRECTORY[12]]})
+    assert (gone.electable, gone.bare) == ((), ("single-0",))  # 11 is in sync
+    assert without_in_sync_disk(image, {12: []}).names == []  # its one directory is shown
+    states = {number: (state[0], (12,), *state[2:]) for number, state in both.partitions.states.items()}
+    behind = worlds.image(changed(both, partitions=Partitions(states)), single)
+    gone = without_in_sync_disk(behind, {12: [DIRECTORY[12]]})
+    assert (gone.electable, gone.bare) == (("both-0", "both-1"), ("single-0",))
 
 
 # --- copies ---------------------------------------------------------------------------------------------------------

@@ -76,6 +76,21 @@ def test_the_only_voter_is_not_started_again_where_it_is_replaced(recover: Recov
     assert "Start these controllers" in finding(kept, "quorum-has-majority")["next_step"]
 
 
+def test_voters_that_lost_their_end_are_not_started(recover: Recovery, tmp_path: Path) -> None:
+    """The only voter's log was cut, and the broker's copy goes on (4.3.1: offset 30 and 34, and a topic between)."""
+    alone = changed(BEFORE, kraft_version=1, voters=worlds.voters([2]))
+    voter, broker, other = disk(tmp_path / "c2", 2), *broker_disks(tmp_path)
+    worlds.snapshot(voter, alone, 30, 1)
+    worlds.snapshot(broker, changed(AFTER, kraft_version=1, voters=worlds.voters([2])), 34, 1)
+    planned = recover.plan("--adopt", "--drop-empty", disks=[voter, broker, other])
+    lost = finding(planned, "quorum-has-majority")
+    assert (lost["severity"], lost["evidence"]["voters_end"], lost["evidence"]["source_end"]) == ("warning", 30, 34)
+    assert "Keep these controllers stopped" in lost["next_step"]
+    assert planned["source"]["path"] == str(broker)
+    shorter = recover.plan("--from", voter, "--accept-loss", "--drop-empty", disks=[voter, broker, other], code=3)
+    assert finding(shorter, "quorum-has-majority")["severity"] == "blocker"
+
+
 def test_two_logs_that_differ_are_not_merged(recover: Recovery, tmp_path: Path) -> None:
     """What only the other one has is listed as lost."""
     begin = worlds.first_log(image(ORDERS, PAY))
@@ -85,6 +100,19 @@ def test_two_logs_that_differ_are_not_merged(recover: Recovery, tmp_path: Path) 
     planned = recover.plan(*words, disks=[source, tail], code=3)
     assert finding(planned, "disks-diverge")["next_step"].startswith("Nothing is merged. ")
     assert planned["losses"]["topics_missing"] == ["late"]
+
+
+def test_a_hole_below_a_snapshot_does_not_make_logs_diverge(recover: Recovery, tmp_path: Path) -> None:
+    """A page of zeros amid the log, readable batches behind it, and a snapshot of all that (4.3.1 starts on it)."""
+    log = worlds.whole_log()
+    for _ in range(6):
+        log = log.noop()
+    first, behind = log.starts[-5][1] + 20, log.starts[-3][1]
+    hole = log.data[:first] + bytes(behind - first) + log.data[behind:]
+    survivor = disk(tmp_path / "c2", 2, hole)
+    worlds.snapshot(survivor, AFTER, log.end, 1)
+    planned = recover.plan(*LOST, disks=[survivor, *broker_disks(tmp_path, log=log)])
+    assert "disks-diverge" not in ids(planned)
 
 
 def test_registrations_of_controllers_are_not_counted_as_lost(recover: Recovery, tmp_path: Path) -> None:

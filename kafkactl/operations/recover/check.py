@@ -19,13 +19,13 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.quorum.observation import answer_error
 from kafkactl.recover.answer import KeptPlan, read_kept_plan
+from kafkactl.recover.stranded import without_leader
 from kafkactl.recover.verify import (
     LiveSeen,
     WrittenSeen,
     check_directory,
     check_live,
     check_strays,
-    leaderless,
 )
 from kafkactl.storage.model import DirectoryState
 
@@ -54,7 +54,7 @@ class RecoveryCheck:
     @property
     def without_leader(self) -> list[str]:
         """The first 1,000 partitions without a leader."""
-        return [] if self.live is None else leaderless(self.live.image)[:1000]
+        return [] if self.live is None else without_leader(self.live.image).names[:1000]
 
     def to_dict(self) -> dict[str, Any]:
         """As in `quorum.recover-verify`."""

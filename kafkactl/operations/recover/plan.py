@@ -155,15 +155,18 @@ def _inside(directory: str, disks: Sequence[DiskSeen]) -> str | None:
 
 
 def _tails(disks: Sequence[DiskSeen], source: DiskSeen) -> Iterable[Tail]:
-    """The disks whose log is not the source's from some offset on that both have."""
+    """The disks whose log is not the source's from some offset on that both have.
+
+    What can still be read behind damage is not compared: a node drops it, and a snapshot beyond it is what counts.
+    """
     committed = max((disk.log.committed_offset for disk in disks if disk.log is not None), default=0)
     for disk in disks:
         if disk is source or disk.log is None or source.log is None or disk.candidate is None:
             continue
         if source.candidate is None:
             continue
-        own = disk.log.index.until(disk.candidate.end_offset)
-        parted = divergence(own, source.log.index.until(source.candidate.end_offset))
+        own = disk.log.kept.until(disk.candidate.end_offset)
+        parted = divergence(own, source.log.kept.until(source.candidate.end_offset))
         if parted is None:
             continue
         changes = _changes(disk, parted.offset)

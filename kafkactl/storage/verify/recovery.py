@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.metadata.log.scan import Contents, Stop
-from kafkactl.storage.verify.log import SegmentFacts
+from kafkactl.storage.log_check import snapshot_problem
+from kafkactl.storage.verify.log import SegmentFacts, SnapshotFacts
 from kafkactl.storage.verify.model import (
     Loss,
     Phase,
@@ -25,6 +26,10 @@ from kafkactl.storage.verify.state import loaded_snapshot, log_looks_empty
 from kafkactl.storage.verify.voters import other_voters
 
 _FROM_OTHERS = "Start the other voters first: the node fetches from them what it lost."
+_FROM_BROKERS = (
+    "Do not start it yet. A broker's copy of the log (`__cluster_metadata-0` in its log directory) may have these"
+    " records: compare with `kafkactl log verify`; `kafkactl quorum recover` takes the longer copy."
+)
 
 
 def recovery_rules(context: StartContext) -> Iterator[RuleResult]:
@@ -33,6 +38,8 @@ def recovery_rules(context: StartContext) -> Iterator[RuleResult]:
     damaged = context.log.damaged_segment
     if damaged is not None:
         yield from _damage(context, damaged)
+    else:
+        yield from _ends_before_snapshot(context)
     yield from _gaps(context)
     if contents.unknown_control is not None or contents.undecodable is not None:
         yield _undecodable(context)
@@ -78,29 +85,64 @@ def _damage(context: StartContext, segment: SegmentFacts) -> Iterator[RuleResult
         + (f" and {len(context.log.dropped_segments)} later segments." if context.log.dropped_segments else ".")
     )
     evidence = {"segment": segment.name, "position": stop.position, "end_offset": segment.end_offset}
-    if stop.zeros and not context.log.dropped_segments:
-        yield informs(
-            "metadata-log-zero-tail", subject, message, next_step="Nothing to do: the zeros contain no records."
-        )
-    elif not context.is_controller or other_voters(context):
+    alone = context.is_controller and not other_voters(context)
+    snapshot = _snapshot_behind(context, segment.end_offset)
+    is_last = not context.log.dropped_segments
+    if is_last and snapshot is not None and (stop.zeros or stop.reason in ("cut", "tiny")):
+        yield _continues_from(context, snapshot, segment.end_offset, message)
+    elif is_last and stop.zeros and not alone:
+        step = "Nothing to do: what they may have replaced is fetched from the voters."
+        yield informs("metadata-log-zero-tail", subject, message, next_step=step, **evidence)
+    elif is_last and stop.zeros:
+        text = f"{message} Kafka writes no zeros: a power failure left them, perhaps in place of records."
+        yield warns("metadata-log-zero-tail", subject, text, next_step=_FROM_BROKERS, **evidence)
+    elif not alone:
         yield warns("metadata-log-damaged", subject, message, next_step=_FROM_OTHERS, **evidence)
     else:
-        yield loses(
-            "metadata-log-damaged",
-            subject,
-            message,
-            *_cut_losses(context, segment, subject),
-            next_step="Restore the log from a backup before starting: no other node has these records.",
-            **evidence,
-        )
+        losses = _cut_losses(context, segment, snapshot, subject)
+        yield loses("metadata-log-damaged", subject, message, *losses, next_step=_FROM_BROKERS, **evidence)
 
 
-def _cut_losses(context: StartContext, segment: SegmentFacts, subject: str) -> Iterator[Loss]:
+def _snapshot_behind(context: StartContext, end_offset: int) -> SnapshotFacts | None:
+    """The newest snapshot if it is sound and covers more than the log: a start continues from it, and drops the log.
+
+    (`KafkaMetadataLog.truncateToLatestSnapshot`; a snapshot ends where a batch does.)
+    """
+    newest = context.log.latest_snapshot
+    if newest is None or newest.is_first or newest.contents is None or newest.offset <= end_offset:
+        return None
+    return newest if snapshot_problem(newest) is None else None
+
+
+def _ends_before_snapshot(context: StartContext) -> Iterator[RuleResult]:
+    end = context.log.end_offset
+    snapshot = _snapshot_behind(context, end)
+    if snapshot is not None and context.log.segments:
+        yield _continues_from(context, snapshot, end, f"The log ends at offset {end}.")
+
+
+def _continues_from(context: StartContext, snapshot: SnapshotFacts, end_offset: int, message: str) -> RuleResult:
+    return informs(
+        "snapshot-beyond-log",
+        file_subject(f"{context.log.path}/{snapshot.name}"),
+        f"{message} The newest snapshot holds everything below offset {snapshot.offset}: the node drops the log and"
+        " continues from the snapshot.",
+        next_step="Nothing to do: what the snapshot holds is not lost.",
+        end_offset=end_offset,
+        snapshot_offset=snapshot.offset,
+    )
+
+
+def _cut_losses(
+    context: StartContext, segment: SegmentFacts, snapshot: SnapshotFacts | None, subject: str
+) -> Iterator[Loss]:
     if log_looks_empty(context):
         yield _whole_log(subject)
-    else:
-        text = f"All metadata changes from offset {segment.end_offset} on."
-        yield Loss(what="metadata-records", subject=subject, message=text)
+        return
+    text = f"All metadata changes from offset {segment.end_offset} on."
+    if snapshot is not None:
+        text = f"Metadata changes from offset {snapshot.offset} on, if there were any: a snapshot holds those before."
+    yield Loss(what="metadata-records", subject=subject, message=text)
 
 
 def _whole_log(subject: str) -> Loss:

@@ -65,6 +65,19 @@ def test_a_torn_tail_and_zeros_are_not_a_problem(kafkactl, node):
     assert (code, found) == (0, {"metadata-log-zero-tail": "info"})
 
 
+def test_zeros_stand_for_records_that_another_log_has(kafkactl, node):
+    """Where the file was not extended by Kafka but by a power failure (4.3.1: a broker had 4 records more)."""
+    whole, zeros = node("whole", {FIRST: SEGMENT}), node("zeros", {FIRST: SEGMENT[: STARTS[-3]] + bytes(500)})
+    code, answer, found = verified(kafkactl, zeros, whole)
+    assert (code, found) == (0, {"metadata-log-zero-tail": "info", "damaged-log-ranked": "warning"})
+    (ranked,) = [finding for finding in answer["findings"] if finding["id"] == "damaged-log-ranked"]
+    assert (ranked["subject"], ranked["evidence"]["best"]) == (f"log {zeros}", str(whole))
+    assert ranked["evidence"]["offset"] < ranked["evidence"]["best_offset"] == 30
+    assert verified(kafkactl, node("ahead", {FIRST: SEGMENT + bytes(500)}), whole)[2] == {
+        "metadata-log-zero-tail": "info"
+    }
+
+
 def test_damage_in_the_middle(kafkactl, node):
     hurt = bytearray(SEGMENT)
     hurt[STARTS[5] + 70] ^= 1

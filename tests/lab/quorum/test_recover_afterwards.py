@@ -7,13 +7,24 @@ import time
 import warnings
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
-from tests.lab.quorum.lost_majority import Scene, in_sync, lose_majority, produce, read_all, start_recovered, strays
+from tests.lab.harness.node import read_config, write_config
+from tests.lab.quorum.lost_majority import (
+    Scene,
+    admin,
+    in_sync,
+    isrs,
+    lose_majority,
+    produce,
+    read_all,
+    start_recovered,
+    strays,
+)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -121,3 +132,82 @@ def grown_back(kafkactl: Cli, scene: Scene) -> None:
     assert {place: len(found) for place, found in read_all(cluster, ("orders", "late")).items()} == {
         place: len(found) + 2 for place, found in scene.records.items() if place[0] != "pay"
     }
+
+
+TWO_OF_TWO, ONE = {"num_partitions": 2, "replication_factor": 2}, {"num_partitions": 2, "replication_factor": 1}
+
+
+def not_in_sync(cluster: KafkaCluster) -> bool:
+    """Whether broker 11 is in sync nowhere but where it is alone."""
+    found = isrs(cluster)
+    return bool(found) and all(11 not in isr for (topic, _), isr in found.items() if topic == "both")
+
+
+def lost_a_broker(cluster: KafkaCluster) -> None:
+    """Broker 12 leads everything of `both`, has 10 records more than 11, half of `single`, and fails; 11 sees that."""
+    with admin(cluster) as chores:
+        chores.create_topics({"both": TWO_OF_TWO, "single": ONE}, wait_for_metadata=True)
+    produce(cluster, {("both", number): 10 for number in (0, 1)})
+    cluster.kill(11)
+    cluster.wait_for(lambda: not_in_sync(cluster), "broker 11 out of sync", 60)
+    produce(cluster, {("both", number): 5 for number in (0, 1)})
+    cluster.kill(12)
+    cluster.node(11).start().wait_ready(60)
+    cluster.wait_for(lambda: not_in_sync(cluster), "broker 12 as lost", 60)
+    time.sleep(5)  # the session of broker 12 ends, and broker 11 has the records of that
+    cluster.kill(1, 11)
+
+
+@pytest.mark.parametrize("release", ["4.3.1", "3.9.2", "4.4.0"])
+@pytest.mark.parametrize("unregistered", ["last", "first"])
+def test_a_broker_that_never_returns(
+    kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, unregistered: str
+):
+    """Recovered from the disk of broker 11 alone: the steps that plan and check give are those that work."""
+    cluster = new_cluster(release, controllers=1, brokers=2)
+    cluster.start()
+    lost_a_broker(cluster)
+    out, address = cluster.disks.workdir / "recovered", cluster.controller_address(1)
+    words = ("quorum", "recover", "--log-dir", cluster.disks.log_dir(11), "--lost", 1, "--without-broker-disks",
+             "--config", cluster.config_file(1), "--out", out, "-o", "json")  # fmt: skip
+    run = kafkactl(*words, "--confirm", cluster.cluster_id)
+    assert run.code == 0, run.stdout
+    (planned,) = [each for each in run.json["findings"] if each["id"] == "partitions-without-leader"]
+    write_config(cluster.config_file(1), read_config(cluster.config_file(1)) | {"log.dirs": str(out)})
+    cluster.start(1)
+    cluster.start(11)
+    time.sleep(3)
+
+    def found() -> dict[str, dict[str, Any]]:
+        words = (f"{out}.recovery.json", "--bootstrap-controller", address, "--log-dir", cluster.disks.log_dir(11))
+        answer = kafkactl("quorum", "recover", "verify", *words, "-o", "json").json
+        return {each["id"]: each for each in answer["findings"]}
+
+    left = found()["partitions-without-leader"]["evidence"]
+    assert left == planned["evidence"]
+    (bare,) = left["without_replica"]
+    assert sorted(left["partitions"]) == sorted(["both-0", "both-1", bare])
+    if unregistered == "first":
+        asked(cluster, "UnregisterBroker", {"BrokerId": 12})
+    unclean = {"ElectionType": 1, "TopicPartitions": None, "TimeoutMs": 5_000}
+    asked(cluster, "ElectLeaders", unclean)
+    cluster.wait_for(lambda: found()["partitions-without-leader"]["evidence"]["partitions"] == [bare], "elected", 30)
+    assert {len(records) for records in read_all(cluster, ("both",)).values()} == {10}  # and 5 are gone
+    moved = [{"PartitionIndex": int(bare[-1]), "Replicas": [11]}]
+    move = {"TimeoutMs": 5_000, "Topics": [{"Name": "single", "Partitions": moved}]}
+    asked(cluster, "AlterPartitionReassignments", move)
+    asked(cluster, "ElectLeaders", unclean)
+    cluster.wait_for(lambda: "partitions-without-leader" not in found(), "elected what begins empty", 30)
+    if unregistered == "last":
+        asked(cluster, "UnregisterBroker", {"BrokerId": 12})
+    cluster.wait_for(lambda: not found(), "nothing left to do", 30)
+    both = [{"PartitionIndex": number, "Replicas": [11]} for number in (0, 1)]
+    topics = [{"Name": "both", "Partitions": both}, {"Name": "single", "Partitions": moved}]
+    asked(cluster, "AlterPartitionReassignments", {"TimeoutMs": 5_000, "Topics": topics})
+    linted = ("log", "lint", "--from-cluster", "--bootstrap-controller", address, "-o", "json")
+    cluster.wait_for(lambda: not kafkactl(*linted).json["findings"], "no trace of broker 12", 30)
+
+
+def asked(cluster: KafkaCluster, request: str, body: dict[str, Any]) -> None:
+    with cluster.client(timeout_ms=8_000, request_timeout_ms=6_000) as client:
+        client.ask_active_controller(request, body)

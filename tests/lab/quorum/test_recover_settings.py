@@ -7,6 +7,7 @@ left.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import time
 import warnings
@@ -18,9 +19,11 @@ import pytest
 from tests.conftest import Run
 from tests.lab.harness import java, maven
 from tests.lab.harness.cluster import KafkaCluster
+from tests.lab.harness.java_program import counts_of, java_program
+from tests.lab.harness.node import read_config, write_config
 from tests.lab.harness.pool import Pool
 from tests.lab.harness.storage_tool import JVM_OPTIONS
-from tests.lab.quorum.lost_majority import Scene, admin, in_sync, read_all, start_recovered, strays
+from tests.lab.quorum.lost_majority import Scene, admin, in_sync, produce, read_all, start_recovered, strays
 from tests.lab.tiered.brokers import TieredCluster
 
 with warnings.catch_warnings():
@@ -46,6 +49,7 @@ TOOL_OF = {"4.4.0": "4.3.1"}  # its own tools are not among the jars of the lab
 TIERED = ("late", "known")
 TWO = (("rlmm.config.remote.log.metadata.topic.replication.factor", "2"),)
 PLACE = TopicPartition("kept", 0)
+JAVA = Path(__file__).parents[1] / "java"
 
 
 @pytest.mark.parametrize(
@@ -234,3 +238,47 @@ def carries_on(cluster: KafkaCluster) -> None:
         found += [record.value for batch in reader.poll(timeout_ms=300).values() for record in batch]
     reader.close()
     assert found[-2:] == [b"committed", b"after"]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("release", ["4.3.1", "4.4.0"])
+@pytest.mark.parametrize("adopted_later", [False, True])
+def test_a_share_group_continues(
+    kafkactl: Cli, new_cluster: Callable[..., KafkaCluster], release: str, adopted_later: bool
+):
+    """What a share group accepted stays accepted: its state is found by topic id, which an adoption keeps."""
+    cluster = new_cluster(release, controllers=1, brokers=1, settings=SOON[:2])
+    cluster.start()
+    disk, broker, work = cluster.disks.log_dir(1), cluster.disks.log_dir(11), cluster.disks.workdir
+    with admin(cluster) as chores:
+        chores.create_topics({"work": {"num_partitions": 1, "replication_factor": 1}}, wait_for_metadata=True)
+    shown: tuple[object, ...] = ("--log-dir", broker, "--lost", 1)
+    if adopted_later:
+        shutil.copytree(disk, work / "before")  # without the topics of Kafka's own
+        shown = ("--log-dir", work / "before", "--log-dir", broker, "--adopt", "--drop-empty")
+    produce(cluster, {("work", 0): 100})
+    assert accepted(cluster, "group", 100, reset="earliest") == (100, 0, 99)
+    cluster.kill(11, 1)
+    if adopted_later:
+        shutil.move(broker / "__cluster_metadata-0", work / "hidden")
+    words = ("quorum", "recover", *shown, "--config", cluster.config_file(1), "--out", work / "recovered", "-o", "json")
+    run = kafkactl(*words, "--confirm", cluster.cluster_id)
+    assert run.code == 0, run.stdout
+    given = {each["topic"]: each["settings"] for each in run.json["repairs"]["adopted_settings"]}
+    assert ("__share_group_state" in given) is adopted_later
+    write_config(cluster.config_file(1), read_config(cluster.config_file(1)) | {"log.dirs": str(work / "recovered")})
+    cluster.start()
+    if adopted_later:
+        produce(cluster, {("work", 0): 1})
+        assert accepted(cluster, "group", 1) == (1, 100, 100)
+    produce(cluster, {("work", 0): 10})
+    assert accepted(cluster, "group", 10)[0] == 10
+    assert accepted(cluster, "other", 100, reset="earliest")[1] == 0
+
+
+def accepted(cluster: KafkaCluster, group: str, count: int, *, reset: str = "-") -> tuple[int, ...]:
+    """How many records a member of a share group accepts, the first offset and the last."""
+    words = (cluster.bootstrap_server, "work", group, str(count), "60", reset)
+    command = java_program(cluster.shape.release, JAVA / "ShareReader.java", *words)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return tuple(counts_of(run.stdout)[name] for name in ("read", "first", "last"))

@@ -405,6 +405,13 @@ def _snapshots() -> Iterator[Case]:
     yield Case(name="older snapshot wrong bit", damage=older, **rest)
     yield Case(name="metadata log wrong bit before the snapshot", damage=flipped(SEGMENT, 1, 80), **rest)
     yield Case(name="metadata log missing behind a snapshot", damage=removed(SEGMENT), **rest)
+    ends: dict[str, Damage] = {
+        "": cut_in_batch(SEGMENT, 3, 0),
+        " in a batch": cut_in_batch(SEGMENT, 3, 30),
+        " in zeros": steps(cut_in_batch(SEGMENT, 3, 0), added(SEGMENT, bytes(4096))),
+    }
+    for where, damage in ends.items():
+        yield Case(name=f"metadata log ends before the newest snapshot{where}", damage=damage, **rest)
 
 
 def _offset_checkpoints() -> Iterator[Case]:

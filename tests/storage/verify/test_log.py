@@ -8,6 +8,7 @@ from kafkactl.metadata.log.frame import encode_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import metadata_record
 from tests.lab.storage.verify_damage import added, changed, cut_in_batch, flipped, holds, removed, renamed, steps
+from tests.recover import worlds
 from tests.storage.nodes import NOW_MS
 from tests.storage.verify.nodes import SEGMENT, blocker_ids, two
 
@@ -37,6 +38,51 @@ def test_with_other_voters_it_is_fetched_again(node):
     answer = made.verify()
     assert (answer.will_start, answer.would_lose) == (True, ())
     assert "metadata-log-damaged" in {finding.id for finding in answer.findings}
+
+
+def found_in(answer, id):
+    return next(finding for finding in answer.findings if finding.id == id)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [cut_in_batch(LOG, 3, 0), cut_in_batch(LOG, 3, 30), steps(cut_in_batch(LOG, 3, 0), added(LOG, bytes(4096)))],
+    ids=["between batches", "in a batch", "zeros"],
+)
+def test_what_a_snapshot_holds_is_not_lost(node, damage):
+    """As measured: the only voter's log ended before its newest snapshot, and it continued from that (4.3.1)."""
+    made = node("4.4.0").format(static=True).started_once(batches=5)
+    damage(made.root)
+    worlds.snapshot(made.path("d1"), worlds.image(), 9, 1)
+    answer = made.verify()
+    assert (answer.will_start, answer.would_lose, blocker_ids(answer)) == (True, (), [])
+    beyond = found_in(answer, "snapshot-beyond-log")
+    assert (beyond.evidence["end_offset"] < 9, beyond.evidence["snapshot_offset"]) == (True, 9)
+
+
+def test_behind_a_snapshot_only_what_comes_after_it_can_be_lost(node):
+    made = node("4.4.0").format(static=True).started_once(batches=5)
+    flipped(LOG, 3, 61)(made.root)
+    worlds.snapshot(made.path("d1"), worlds.image(), 9, 1)
+    (loss,) = made.verify().would_lose
+    assert (loss.what, "from offset 9 on" in loss.message) == ("metadata-records", True)
+
+
+def test_a_broken_snapshot_holds_nothing(node):
+    made = node("4.4.0").format(static=True).started_once(batches=5)
+    cut_in_batch(LOG, 3, 30)(made.root)
+    snapshot = worlds.snapshot(made.path("d1"), worlds.image(), 9, 1)
+    snapshot.write_bytes(snapshot.read_bytes()[:-1])
+    assert "snapshot-beyond-log" not in {finding.id for finding in made.verify().findings}
+
+
+@pytest.mark.parametrize(("others", "severity"), [("", "warning"), (",2@other:9093", "info")])
+def test_zeros_may_stand_for_records_of_the_only_voter(node, others, severity):
+    made = node("4.4.0").format(static=True).started_once()
+    added(LOG, bytes(500))(made.root)
+    made.file.write_text(made.file.read_text().replace("1@localhost:9093", f"1@localhost:9093{others}"))
+    zeros = found_in(made.verify(), "metadata-log-zero-tail")
+    assert (zeros.severity.value, "quorum recover" in zeros.next_step) == (severity, not others)
 
 
 def with_magic(data: bytes, magic: int) -> bytes:
