@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
-from enum import Enum
 from typing import Any, Final
 
 # Characters that are never written as they are. Those of them that `str.isprintable` calls printable: none, so that
@@ -107,18 +105,3 @@ def if_plain(text: str, otherwise: str) -> str:
     What holds quotation marks, blanks, `=` or `;` may be a part of a login that lost its place, and is not repeated.
     """
     return text if re.fullmatch(r"[\w./:,%+\[\]-]{1,400}", text) and re.search(r"[/:.]", text) else otherwise
-
-
-def plain_values(value: Any) -> Any:
-    """The value in JSON's types: enums by their value, tuples as lists, objects by their `to_dict()`."""
-    if value is None or isinstance(value, bool) or type(value) in (str, int, float):
-        return value
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, Mapping):
-        return {str(key): plain_values(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_values(item) for item in value]
-    if hasattr(value, "to_dict"):
-        return plain_values(value.to_dict())
-    raise TypeError(f"{type(value).__name__} has no place in an answer")

@@ -35,6 +35,8 @@ class Uuid:
     def __str__(self) -> str:
         return base64.urlsafe_b64encode(self.raw).rstrip(b"=").decode("ascii")
 
+    to_json = __str__
+
     @classmethod
     def parse(cls, text: str) -> Uuid:
         """Read a uuid as Kafka does: at most 24 characters that decode to 16 bytes, padding allowed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkactl.answers import plain_values
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
 from kafkactl.commands.dryrun.options import CODES, Common, scenario_options
@@ -11,7 +12,6 @@ from kafkactl.commands.dryrun.run import prediction_of
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.report.model import TONES
-from kafkactl.shown import plain_values
 
 if TYPE_CHECKING:
     from kafkactl.dryrun.answer import PredictionDict, ReportDict

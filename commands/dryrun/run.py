@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from kafkactl.answers import plain_values
 from kafkactl.commands.dryrun.answers import Opened, give, tagged
 from kafkactl.commands.dryrun.details import write_html, write_tables
 from kafkactl.commands.dryrun.page import show_prediction
-from kafkactl.shown import plain_values
 
 if TYPE_CHECKING:
     from kafkactl.commands.dryrun.options import Common

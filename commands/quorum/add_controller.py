@@ -21,7 +21,7 @@ from kafkactl.commands.quorum.change_run import (
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.quorum.answer import ChangeDict
+    from kafkactl.operations.quorum.change import QuorumChange
 
 
 @leaf_command(
@@ -53,12 +53,12 @@ def command(*, dry_run: bool, arguments: ChangeArguments, connection: Connection
     places = ", ".join(candidate.endpoints)
     words = f"controller {candidate.node_id} with directory id {candidate.directory_id} and endpoints: {places}"
 
-    def render(page: Page, answer: ChangeDict) -> None:
-        if answer["outcome"] in _LINES and not answer["interrupted"]:
-            page.line(f"{_LINES[answer['outcome']]} {words}")
-            page.findings(answer["findings"])
+    def render(page: Page, change: QuorumChange) -> None:
+        if change.outcome in _LINES and not change.result.interrupted:
+            page.line(f"{_LINES[change.outcome]} {words}")
+            page.findings(change.findings)
         else:
-            change_page(page, answer, goal=f"add controller {candidate.node_id}")
+            change_page(page, change, goal=f"add controller {candidate.node_id}")
 
     perform(candidate.goal, connection, arguments, render=render, dry_run=dry_run, cluster_id=candidate.cluster_id)
 

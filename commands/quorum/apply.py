@@ -16,7 +16,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.quorum.answer import ChangeDict
+    from kafkactl.operations.quorum.change import QuorumChange
     from kafkactl.quorum.change.ports import ChangeResult
 
 
@@ -65,8 +65,8 @@ def command(
             show_plan(render, QuorumChange(result=found, forecast=survivable(found, {})))
         return confirm(f"Change the voters to {target}?", yes=yes, subject=f"plan {plan_file}")
 
-    def render(page: Page, answer: ChangeDict) -> None:
-        change_page(page, answer, goal=f"voters {target}")
+    def render(page: Page, change: QuorumChange) -> None:
+        change_page(page, change, goal=f"voters {target}")
 
     arguments = arguments._replace(max_lag=planned.max_lag)
     goal = planned_goal(planned)

@@ -1,4 +1,4 @@
-"""A change of the quorum on a page, drawn from the plain answer."""
+"""A change of the quorum on a page, drawn from the value of the operation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.commands.rendering.simulated import show_simulation
 
 if TYPE_CHECKING:
-    from kafkactl.quorum.answer import ChangeDict, ForecastDict, StepDict
+    from kafkactl.operations.quorum.change import QuorumChange
+    from kafkactl.quorum.forecast import Forecast
+    from kafkactl.quorum.step import Step
 
 _STATE_TONES = {"done": "good", "failed": "bad", "unknown": "warn", "skipped": "dim", "pending": "plain"}
 _HEADINGS = {
@@ -23,62 +25,63 @@ _HEADINGS = {
 }
 
 
-def change_page(page: Page, answer: ChangeDict, *, goal: str) -> None:
+def change_page(page: Page, change: QuorumChange, *, goal: str) -> None:
     """The whole of it: what for, the steps, what to expect, findings, and what may still happen automatically."""
-    text, tone = _HEADINGS[answer["outcome"]]
+    text, tone = _HEADINGS[change.outcome]
     page.heading(text.format(goal=goal), tone)
-    page.fields(_facts(answer))
-    page.table(("step", "action", "controller", "voters after", "survives", "state"), _steps(answer["steps"]))
-    page.table(("controller", "directory id"), _directories(answer["steps"]))
-    for line in _expected(answer["forecast"]):
+    page.fields(_facts(change))
+    page.table(("step", "action", "controller", "voters after", "survives", "state"), _steps(change.result.steps))
+    page.table(("controller", "directory id"), _directories(change.result.steps))
+    for line in _expected(change.forecast):
         page.line(line)
-    show_simulation(page, answer["simulation"])
-    tell_rest(page, answer)
+    show_simulation(page, change.simulation)
+    _tell_rest(page, change)
 
 
-def tell_rest(page: Page, answer: ChangeDict) -> None:
+def _tell_rest(page: Page, change: QuorumChange) -> None:
     """Findings, what may still happen, and where it is written down."""
-    page.findings(answer["findings"])
-    for sentence in answer["may_happen"]:
+    page.findings(change.findings)
+    for sentence in change.result.may_happen:
         page.line(Word(f"May still happen: {sentence}.", "warn"))
-    if answer["outcome"] in ("unknown", "partial") and answer["journal"]:
-        page.line(f"Run the command again to resume. Requests sent so far are recorded in {answer['journal']}")
+    if change.outcome in ("unknown", "partial") and change.journal:
+        page.line(f"Run the command again to resume. Requests sent so far are recorded in {change.journal}")
 
 
-def _facts(answer: ChangeDict) -> list[tuple[str, Cell]]:
-    before, after = answer["voters_before"], answer["voters_after"]
+def _facts(change: QuorumChange) -> list[tuple[str, Cell]]:
+    result = change.result
+    before, after = result.voters_before, result.voters_after
     return [
-        ("cluster", answer["cluster_id"]),
+        ("cluster", result.cluster_id),
         ("voters", _ids(before) if before == after else f"{_ids(before)}, now {_ids(after)}"),
-        ("plan", answer["out"]),
-        ("sha256", answer["plan_sha256"]),
-        ("stopped", "by the operator" if answer["interrupted"] else None),
+        ("plan", change.out),
+        ("sha256", change.plan_sha256),
+        ("stopped", "by the operator" if result.interrupted else None),
     ]
 
 
-def _steps(steps: Iterable[StepDict]) -> Iterable[Sequence[Cell]]:
+def _steps(steps: Iterable[Step]) -> Iterable[Sequence[Cell]]:
     for step in steps:
         yield (
-            step["number"],
-            "remove (leads)" if step["leader_leaves"] else step["action"],
-            step["id"],
-            _ids(step["voters_after"]),
-            f"{step['tolerates_before']} -> {step['tolerates_after']}",
-            Word(step["state"], _STATE_TONES[step["state"]]),
+            step.number,
+            "remove (leads)" if step.leader_leaves else step.action.value,
+            step.id,
+            _ids(step.ids_after),
+            f"{step.tolerates_before} -> {step.tolerates_after}",
+            Word(step.state.value, _STATE_TONES[step.state]),
         )
 
 
-def _directories(steps: Iterable[StepDict]) -> Iterable[Sequence[Cell]]:
-    named = {(step["id"], step["directory_id"]): None for step in steps if step["directory_id"] is not None}
+def _directories(steps: Iterable[Step]) -> Iterable[Sequence[Cell]]:
+    named = {(step.id, str(step.directory_id)): None for step in steps if step.directory_id is not None}
     return sorted(named)
 
 
-def _expected(forecast: Iterable[ForecastDict]) -> Iterable[str]:
+def _expected(forecast: Iterable[Forecast]) -> Iterable[str]:
     """Each sentence once, with all the steps after which it holds."""
     after: dict[str, list[int]] = {}
     for prediction in forecast:
-        for sentence in prediction["sentences"]:
-            after.setdefault(sentence, []).append(prediction["number"])
+        for sentence in prediction.sentences:
+            after.setdefault(sentence, []).append(prediction.number)
     for sentence, numbers in after.items():
         steps = [f"step {number}" for number in numbers if number]
         when = " and ".join((["now"] if 0 in numbers else []) + ([f"after {', '.join(steps)}"] if steps else []))

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from kafkactl.commands.rendering.page import Page
     from kafkactl.findings import Finding
     from kafkactl.operations.quorum.change import QuorumChange
-    from kafkactl.quorum.answer import ChangeDict
     from kafkactl.quorum.change.ports import ChangeResult, Event, Goal
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Ask = Callable[["ChangeResult"], "Finding | None"]
 Complete = Callable[["QuorumChange"], "QuorumChange"]
-Render = Callable[["Page", "ChangeDict"], None]
+Render = Callable[["Page", "QuorumChange"], None]
 
 KIND = "quorum.change"
 CODES = (
@@ -141,7 +140,7 @@ def perform(
             finally:
                 talk.clear()
     exit_code = exit_codes.INTERRUPTED if found.result.interrupted else found.outcome.exit_code
-    output.emit(KIND, complete(found).to_dict(), render=render, exit_code=exit_code)
+    output.emit(KIND, complete(found), render=render, exit_code=exit_code)
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------
@@ -196,4 +195,4 @@ def _failures(number: int) -> str:
 
 def show_plan(render: Render, found: QuorumChange) -> None:
     """The plan on stderr, before the question whether to go on."""
-    output.talk_page(output.drawn(KIND, found.to_dict(), render))
+    output.talk_page(output.drawn(KIND, found, render))

@@ -15,7 +15,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.quorum.answer import ChangeDict
+    from kafkactl.operations.quorum.change import QuorumChange
     from kafkactl.quorum.change.ports import ChangeResult
 
 
@@ -52,5 +52,5 @@ def command(*, arguments: ChangeArguments, connection: ConnectionArguments, conf
     perform(conversion(), connection, arguments, render=_show, dry_run=dry_run, ask=ask)
 
 
-def _show(page: Page, answer: ChangeDict) -> None:
-    change_page(page, answer, goal="a dynamic quorum")
+def _show(page: Page, change: QuorumChange) -> None:
+    change_page(page, change, goal="a dynamic quorum")

@@ -25,7 +25,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.quorum.answer import ChangeDict
+    from kafkactl.operations.quorum.change import QuorumChange
     from kafkactl.quorum.change.ports import ChangeResult
 
 
@@ -110,8 +110,8 @@ def command(
             show_plan(render, expected(QuorumChange(result=planned)))
         return confirm(f"Change the voters to {target}?", yes=yes, subject="quorum")
 
-    def render(page: Page, answer: ChangeDict) -> None:
-        change_page(page, answer, goal=f"voters {target}")
+    def render(page: Page, change: QuorumChange) -> None:
+        change_page(page, change, goal=f"voters {target}")
 
     def complete(found: QuorumChange) -> QuorumChange:
         found = expected(found)

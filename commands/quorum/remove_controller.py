@@ -22,7 +22,7 @@ from kafkactl.commands.quorum.change_run import (
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.quorum.answer import ChangeDict
+    from kafkactl.operations.quorum.change import QuorumChange
 
 
 @leaf_command(
@@ -65,12 +65,12 @@ def command(
     directory_id = str(Uuid.parse(controller_directory_id))
     words = f"KRaft controller {controller_id} with directory id {directory_id}"
 
-    def render(page: Page, answer: ChangeDict) -> None:
-        if answer["outcome"] in _LINES and not answer["interrupted"]:
-            page.line(f"{_LINES[answer['outcome']]} {words}")
-            page.findings(answer["findings"])
+    def render(page: Page, change: QuorumChange) -> None:
+        if change.outcome in _LINES and not change.result.interrupted:
+            page.line(f"{_LINES[change.outcome]} {words}")
+            page.findings(change.findings)
         else:
-            change_page(page, answer, goal=f"remove controller {controller_id}")
+            change_page(page, change, goal=f"remove controller {controller_id}")
 
     goal = removal(controller_id, directory_id, overrides=overrides_in(overrides), max_lag=arguments.max_lag)
     perform(goal, connection, arguments, render=render, dry_run=dry_run)

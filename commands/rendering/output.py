@@ -18,12 +18,13 @@ from typing import Any, NoReturn, Protocol, TextIO, TypeVar, cast
 
 import click
 
+from kafkactl.answers import plain_values
 from kafkactl.commands.framework.deadline import paused, stop_clock
 from kafkactl.commands.framework.settings import PROMETHEUS, SCHEMA_VERSION, Settings, current_settings
 from kafkactl.commands.rendering import plain
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.errors import FailedError
-from kafkactl.shown import escaped_yaml, is_unsafe, json_text, plain_values, visible
+from kafkactl.shown import escaped_yaml, is_unsafe, json_text, visible
 
 
 class Answer(Protocol):

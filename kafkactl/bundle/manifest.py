@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final, TypeVar
 
+from kafkactl.answers import by_fields
 from kafkactl.bundle.members import MANIFEST, is_member_name
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
@@ -83,15 +84,7 @@ class SavedLog:
     cluster_id: str | None
     replaced: Mapping[str, int] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in the manifest and in the answer `bundle`."""
-        return {
-            "number": self.number,
-            "source": self.source,
-            "folder": self.folder,
-            "cluster_id": self.cluster_id,
-            "replaced": dict(self.replaced),
-        }
+    to_dict = by_fields
 
 
 @frozen

@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from kafkactl.answers import json_of
 from kafkactl.frozen import frozen
 from kafkactl.playground.cluster import Cluster, FakeCluster
 from kafkactl.playground.released import Kafka, find_kafka, open_released
@@ -42,9 +43,7 @@ class Demo:
     report: str | None
     left_out: dict[str, str]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fields of the answer but its scenes."""
-        return {"cluster": self.cluster, "release": self.release, "folder": self.folder, "report": self.report}
+    to_dict = json_of("cluster", "release", "folder", "report")
 
 
 def run_demo(request: DemoRequest, audience: Audience) -> Demo:

@@ -1,12 +1,11 @@
-"""The shape of the answers about a quorum, from the values that fill them to the pages that show them.
+"""The shape of the answer `quorum.describe` (docs/reference/kinds.md), which is saved, read again and shown on a page.
 
-`QuorumDict` is `quorum.describe`, `ChangeDict` is `quorum.change` (docs/reference/kinds.md). The published schema is
-generated from commands/models/quorum.py, where the fields are described; a test compares the two. None means unknown.
+The published schema is generated from commands/models/quorum.py, where the fields are described; a test compares the
+two. None means unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, TypedDict
 
 from kafkactl.values import EndpointDict
@@ -75,55 +74,3 @@ class QuorumDict(StateDict):
     time_ms: int
     nodes: list[NodeDict]
     disks: list[DiskDict]
-
-
-class StepDict(TypedDict):
-    """As `step.Step`."""
-
-    number: int
-    action: str
-    id: int | None
-    directory_id: str | None
-    tolerates_before: int
-    tolerates_after: int
-    state: str
-    voters_after: list[int]
-    leader_leaves: bool
-
-
-class ForecastDict(TypedDict):
-    """As `forecast.Forecast`."""
-
-    number: int
-    voters: list[int]
-    majority: int
-    alive: list[int]
-    tolerates: int
-    critical: list[int]
-    election: bool
-    worst_zone: str | None
-    survives_worst_zone: bool | None
-    sentences: list[str]
-
-
-class ResultDict(TypedDict):
-    """As `change.ports.ChangeResult`."""
-
-    outcome: str
-    cluster_id: str | None
-    voters_before: list[int]
-    voters_after: list[int]
-    steps: list[StepDict]
-    findings: list[dict[str, Any]]
-    may_happen: list[str]
-    interrupted: bool
-
-
-class ChangeDict(ResultDict):
-    """`quorum.change`: the result, the files it is recorded in, and what to expect."""
-
-    journal: str | None
-    out: str | None
-    plan_sha256: str | None
-    forecast: list[ForecastDict]
-    simulation: Mapping[str, Any] | None

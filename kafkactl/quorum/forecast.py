@@ -9,16 +9,13 @@ Sources: KIP-595 (check-quorum, resigning leader), `QuorumConfig` defaults; time
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from kafkactl.answers import by_fields
 from kafkactl.frozen import frozen
 from kafkactl.quorum.majority import critical, majority, shown, tolerates
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.state import CHECK_QUORUM_MS, QuorumState, ids_of
 from kafkactl.quorum.step import Action, Step
-
-if TYPE_CHECKING:
-    from kafkactl.quorum.answer import ForecastDict
 
 WITHOUT_COMMITS = (
     "while the quorum commits nothing, produce and fetch continue at the partition leaders there are; ISR changes, "
@@ -45,20 +42,7 @@ class Forecast:
     survives_worst_zone: bool | None
     sentences: tuple[str, ...]
 
-    def to_dict(self) -> ForecastDict:
-        """As JSON values."""
-        return {
-            "number": self.number,
-            "voters": list(self.voters),
-            "majority": self.majority,
-            "alive": list(self.alive),
-            "tolerates": self.tolerates,
-            "critical": list(self.critical),
-            "election": self.election,
-            "worst_zone": self.worst_zone,
-            "survives_worst_zone": self.survives_worst_zone,
-            "sentences": list(self.sentences),
-        }
+    to_dict = by_fields
 
 
 def forecast_now(state: QuorumState, zones: Mapping[int, str] | None = None) -> Forecast:

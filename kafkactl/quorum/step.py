@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kafkactl.answers import json_of
 from kafkactl.findings import Finding, Outcome, planned_outcome
 from kafkactl.frozen import frozen
 from kafkactl.quorum.majority import arithmetic, tolerates
 from kafkactl.quorum.order import Move, Turn, VoterKeys
 from kafkactl.quorum.state import ids_of
 from kafkactl.values import ZERO_UUID, ReplicaKey, Uuid
-
-if TYPE_CHECKING:
-    from kafkactl.quorum.answer import StepDict
 
 
 class Action(StrEnum):
@@ -77,21 +75,17 @@ class Step:
     @property
     def arithmetic_after(self) -> str:
         """`voters {1,2}, majority 2, alive {1}`: the sum for the set after it."""
-        return arithmetic(ids_of(self.voters_after), ids_of(self.voters_after & self.alive))
+        return arithmetic(self.ids_after, ids_of(self.voters_after & self.alive))
 
-    def to_dict(self) -> StepDict:
-        """As in `quorum.change` (docs/reference/kinds.md), and the voters after it."""
-        return {
-            "number": self.number,
-            "action": self.action.value,
-            "id": self.id,
-            "directory_id": None if self.directory_id is None else str(self.directory_id),
-            "tolerates_before": self.tolerates_before,
-            "tolerates_after": self.tolerates_after,
-            "state": self.state.value,
-            "voters_after": ids_of(self.voters_after),
-            "leader_leaves": self.leader_leaves,
-        }
+    @property
+    def ids_after(self) -> list[int]:
+        """The node ids of the voters after it, ascending."""
+        return ids_of(self.voters_after)
+
+    to_dict = json_of(
+        "number", "action", "id", "directory_id", "tolerates_before", "tolerates_after", "state",
+        "voters_after=ids_after", "leader_leaves",
+    )  # fmt: skip
 
 
 @frozen

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from kafkactl.answers import json_of
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
@@ -26,14 +26,7 @@ class OldVoter:
     state: str
     is_sound: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `quorum.recover`."""
-        return {
-            "id": self.id,
-            "directory_id": None if self.directory_id is None else str(self.directory_id),
-            "endpoints": [endpoint.to_dict() for endpoint in self.endpoints],
-            "state": self.state,
-        }
+    to_dict = json_of("id", "directory_id", "endpoints", "state")
 
 
 def ranked(disks: Sequence[DiskSeen]) -> list[DiskSeen]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from kafkactl.answers import json_of
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.recover.folders import Adoptable
@@ -25,16 +25,7 @@ class Step:
     command: str | None = None
     state: str = "pending"
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `quorum.recover`."""
-        return {
-            "number": self.number,
-            "action": self.action,
-            "target": self.target,
-            "state": self.state,
-            "text": self.text,
-            "command": self.command,
-        }
+    to_dict = json_of("number", "action", "target", "state", "text", "command")
 
 
 @frozen

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import asdict
 
 import tomli
 
+from kafkactl.answers import by_fields
 from kafkactl.errors import InputError, SchemaError
 from kafkactl.frozen import frozen
 from kafkactl.schema.source import list_data, read_data
@@ -25,9 +25,7 @@ class Explanation:
     consequence: str
     remedy: str
 
-    def to_dict(self) -> dict[str, str]:
-        """As in the answers `explain` and `explain.list`."""
-        return asdict(self)
+    to_dict = by_fields
 
 
 @functools.cache

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
+from kafkactl.answers import json_of
 from kafkactl.frozen import frozen
 from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.actions import NotPossibleError, Operator, carry_out
@@ -32,9 +33,7 @@ class Unmet:
     time_us: int
     found: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in the answer of `simulate`."""
-        return {"line": self.line, "statement": self.text, "time_us": self.time_us, "found": self.found}
+    to_dict = json_of("line", "statement=text", "time_us", "found")
 
 
 @frozen

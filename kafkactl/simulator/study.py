@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
+from kafkactl.answers import by_fields, json_of
 from kafkactl.frozen import frozen
 from kafkactl.raft.profiles import DEFAULT_TIMEOUTS, Timeouts
 from kafkactl.raft.profiles import PROFILES as RELEASE_PROFILES
@@ -51,9 +51,7 @@ class Electing:
     p99_ms: float | None
     longest_ms: float | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `simulation.elections` of an answer."""
-        return asdict(self)
+    to_dict = by_fields
 
 
 @frozen
@@ -105,20 +103,10 @@ class SecondFailure:
         """Runs in which nothing was committed, not even with the node back."""
         return self.runs - self.goes_on - self.recovers
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `simulation.second_failures` of an answer."""
-        return {
-            "release": self.release,
-            "step": self.number,
-            "action": self.action,
-            "id": self.id,
-            "failed": self.node,
-            "runs": self.runs,
-            "goes_on": self.goes_on,
-            "recovers": self.recovers,
-            "stuck": self.stuck,
-            "longest_gap_ms": self.longest_gap_ms,
-        }
+    to_dict = json_of(
+        "release", "step=number", "action", "id", "failed=node", "runs", "goes_on", "recovers", "stuck",
+        "longest_gap_ms",
+    )  # fmt: skip
 
 
 @frozen
@@ -130,14 +118,7 @@ class Study:
     elections: tuple[Electing, ...]
     failures: tuple[SecondFailure, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The field `simulation` of an answer."""
-        return {
-            "runs": self.runs,
-            "seed": self.seed,
-            "elections": [electing.to_dict() for electing in self.elections],
-            "second_failures": [failure.to_dict() for failure in self.failures],
-        }
+    to_dict = json_of("runs", "seed", "elections", "second_failures=failures")
 
 
 def simulated_release(name: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from kafkactl.answers import json_of
 from kafkactl.frozen import frozen
 
 
@@ -20,9 +19,7 @@ class Happening:
     text: str
     tone: str = "plain"
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in the answer of `simulate`."""
-        return {"time_us": self.time_us, "node": self.node, "kind": self.kind, "text": self.text}
+    to_dict = json_of("time_us", "node", "kind", "text")
 
 
 MOST_HAPPENINGS = 20_000  # of one run; what comes later is counted

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final, Literal, TypeAlias
 
+from kafkactl.answers import by_fields, json_of
 from kafkactl.errors import DecodeError, InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
@@ -49,15 +50,7 @@ class Properties:
     properties: Mapping[str, str] | None = None
     type: Literal["meta.properties"] = META_PROPERTIES
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its fields in `storage.dump`."""
-        return {
-            "version": self.version,
-            "cluster_id": self.cluster_id,
-            "node_id": self.node_id,
-            "directory_id": self.directory_id,
-            "properties": self.properties,
-        }
+    to_dict = json_of("version", "cluster_id", "node_id", "directory_id", "properties")
 
 
 @frozen
@@ -67,9 +60,7 @@ class State:
     state: Mapping[str, int | str | list[int] | None] | None
     type: Literal["quorum-state"] = QUORUM_STATE
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its field in `storage.dump`."""
-        return {"state": self.state}
+    to_dict = json_of("state")
 
 
 @frozen
@@ -81,9 +72,7 @@ class Record:
     version: int
     data: Mapping[str, Any]
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `storage.dump`."""
-        return {"offset": self.offset, "type": self.type, "version": self.version, "data": self.data}
+    to_dict = by_fields
 
 
 @frozen
@@ -121,15 +110,7 @@ class DumpedFile:
     content: Content = field(repr=False)
     findings: tuple[Finding, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The file in `storage.dump`."""
-        return {
-            "path": self.path,
-            "type": self.content.type,
-            "size": self.size_bytes,
-            "sha256": self.sha256,
-            **self.content.to_dict(),
-        }
+    to_dict = json_of("path", "type=content.type", "size=size_bytes", "sha256", "**content")
 
 
 def dump_file(path: str, data: bytes, *, show_secrets: bool = False) -> DumpedFile:

@@ -2,24 +2,62 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 
-from kafkactl.commands.models import config, dryrun, features, log, nodes, quorum, recover, shared, storage, tiered
+from kafkactl.answers import by_fields
+from kafkactl.bundle.manifest import SavedLog
+from kafkactl.commands.models import (
+    bundle,
+    config,
+    dryrun,
+    features,
+    log,
+    migrate_compare,
+    migrate_state,
+    nodes,
+    quorum,
+    recover,
+    shared,
+    storage,
+    storage_reading,
+    tiered,
+)  # fmt: skip
 from kafkactl.dryrun import answer as dryrun_answer
+from kafkactl.features.change.proof import NodeProof
 from kafkactl.features.cluster import answer as nodes_answer
 from kafkactl.features.cluster import describe as features_describe
+from kafkactl.features.cluster.settings_verdict import ReadNode, SettingsVerdict
+from kafkactl.migration.compare.case import Difference as EntityDifference
+from kafkactl.migration.plan.step import Step as MigrationStep
 from kafkactl.operations import contexts
 from kafkactl.operations import tiered as tiered_operations
+from kafkactl.operations.bundle.create import BundleResult
 from kafkactl.operations.log import difference as log_difference
 from kafkactl.operations.log import image as log_image
 from kafkactl.operations.log import verify as log_verify
+from kafkactl.operations.migrate.position import JournalSummary, MigrationStatus
+from kafkactl.operations.nodes.list import NodeList
+from kafkactl.operations.nodes.settings import SettingsVerification
+from kafkactl.operations.quorum.change import QuorumChange
+from kafkactl.operations.recover.collect import RecoveryCopy
 from kafkactl.operations.storage import answers as storage_answers
+from kafkactl.operations.storage.reading import DumpResult, InfoResult
+from kafkactl.operations.tiered import Forecast as Forecasts
+from kafkactl.operations.tiered import Saved
 from kafkactl.operations.tiered import pages as tiered_pages
 from kafkactl.quorum import answer as quorum_answer
+from kafkactl.quorum.change.ports import ChangeResult
+from kafkactl.quorum.forecast import Forecast
+from kafkactl.quorum.step import Step as VoterStep
 from kafkactl.recover import losses
+from kafkactl.recover.rank import OldVoter
+from kafkactl.recover.steps import Step as RecoveryStep
+from kafkactl.simulator.study import Electing, SecondFailure, Study
 from kafkactl.storage import log_check
+from kafkactl.storage.verify.model import Failure, Loss
 from kafkactl.tiered import answers as tiered_answers
 from kafkactl.tiered import bucket, forecast, pictures
 from kafkactl.tiered.audit import coverage
@@ -60,9 +98,6 @@ PAIRS: list[tuple[Any, Any]] = [
     (quorum_answer.NodeDict, quorum.QuorumNode),
     (quorum_answer.DiskDict, quorum.QuorumDisk),
     (quorum_answer.QuorumDict, quorum.QuorumDescribe),
-    (quorum_answer.StepDict, quorum.QuorumStep),
-    (quorum_answer.ForecastDict, quorum.QuorumForecast),
-    (quorum_answer.ChangeDict, quorum.QuorumChange),
     (storage_answers.FormatDict, storage.StorageFormat),
     (storage_answers.DirectoryDict, storage.FormattedDirectory),
     (storage_answers.FileDict, storage.WrittenFile),
@@ -116,3 +151,47 @@ PAIRS: list[tuple[Any, Any]] = [
 def test_a_part_has_the_fields_of_the_schema(shape: Any, model: Any) -> None:
     published = {field.alias or name for name, field in model.model_fields.items()}
     assert {*shape.__required_keys__, *shape.__optional_keys__} - HEAD == published - HEAD
+
+
+# Answers without a typed dictionary: with each model the class, and the one whose entries are among its own.
+CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
+    (bundle.BundleLog, (SavedLog,)),
+    (bundle.Bundle, (BundleResult,)),
+    (features.NodeProof, (NodeProof,)),
+    (migrate_compare.Difference, (EntityDifference,)),
+    (migrate_state.MigrateStatus, (MigrationStatus,)),
+    (migrate_state.MigrationStep, (MigrationStep,)),
+    (migrate_state.Remembered, (JournalSummary,)),
+    (nodes.NodesList, (NodeList,)),
+    (nodes.NodesVerify, (SettingsVerification, SettingsVerdict)),
+    (nodes.ReadNode, (ReadNode,)),
+    (quorum.QuorumChange, (QuorumChange, ChangeResult)),
+    (quorum.QuorumForecast, (Forecast,)),
+    (quorum.QuorumStep, (VoterStep,)),
+    (recover.QuorumRecoverCollect, (RecoveryCopy,)),
+    (recover.RecoverStep, (RecoveryStep,)),
+    (recover.RecoverVoter, (OldVoter,)),
+    (shared.Electing, (Electing,)),
+    (shared.SecondFailure, (SecondFailure,)),
+    (shared.Simulation, (Study,)),
+    (storage_reading.ExpectedFailure, (Failure,)),
+    (storage_reading.Loss, (Loss,)),
+    (storage_reading.StorageDump, (DumpResult,)),
+    (storage_reading.StorageInfo, (InfoResult,)),
+    (tiered.TieredForecast, (Forecasts,)),
+    (tiered.TieredObserve, (Saved,)),
+]
+
+
+@pytest.mark.parametrize("model, classes", CLASSES, ids=lambda given: getattr(given, "__name__", ""))
+def test_a_class_has_the_fields_of_the_schema(model: Any, classes: tuple[Any, ...]) -> None:
+    published = {field.alias or name for name, field in model.model_fields.items()}
+    assert set().union(*map(_entries, classes)) == published - HEAD
+
+
+def _entries(cls: Any) -> set[str]:
+    """The names in JSON of what `by_fields` or `json_of` gives."""
+    if cls.to_dict is by_fields:
+        return set(cls._shape_.kinds)
+    paths = inspect.getclosurevars(cls.to_dict).nonlocals["paths"]
+    return {name for name, _, _ in paths if name}

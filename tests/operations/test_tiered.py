@@ -237,7 +237,7 @@ def test_the_head_of_a_metadata_partition_is_gone(tmp_path: Path):
     assert ids(answer, "blocker") == ["metadata-log-start-moved", "lost-with-metadata"]
     assert only(answer, "lost-with-metadata")["evidence"]["segments_total"] == 1
     forecast = foresee(load(Request(observation=str(tmp_path)))).to_dict()
-    assert [found.id for found in forecast["findings"]] == ["log-start-would-jump"]
+    assert [found["id"] for found in forecast["findings"]] == ["log-start-would-jump"]
     (candidate, *_) = forecast["partitions"][0]["candidates"]
     assert (candidate["log_start_offset"], candidate["highest_offset"]) == (10, 29)
     assert candidate["unreachable"] == {"from_offset": 0, "to_offset": 9, "segments": 1, "bytes": SIZE}
@@ -257,8 +257,8 @@ def test_a_changed_number_of_metadata_partitions(tmp_path: Path):
     assert candidate["reads_metadata_partitions"] == [TOPIC.home(0, moved)]
     assert (candidate["knows_segments"], candidate["log_start_offset"], candidate["highest_offset"]) == (False, 30, -1)
     old = foresee(load(Request(observation=str(tmp_path), metadata_partitions=5))).to_dict()
-    assert [(found.id, found.severity) for found in old["findings"]] == [("uploads-would-stop", "blocker")]
-    assert f"with 5 metadata partitions where the topic has {moved} does not tier" in old["findings"][0].message
+    assert [(found["id"], found["severity"]) for found in old["findings"]] == [("uploads-would-stop", "blocker")]
+    assert f"with 5 metadata partitions where the topic has {moved} does not tier" in old["findings"][0]["message"]
     candidate = old["partitions"][0]["candidates"][0]
     names = ("consumer", "stopped_by", "uploads", "log_start_offset", "highest_offset", "unreachable")
     assert [candidate[name] for name in names] == ["stops-at-restart", None, "stopped", 0, -1, None]
@@ -273,7 +273,7 @@ def test_a_view_that_ends_early_accuses_nothing(tmp_path: Path):
     answer = audited(tmp_path, document, log)
     assert ids(answer) == ["metadata-view-incomplete"]
     forecast = foresee(load(Request(observation=str(tmp_path)))).to_dict()
-    assert [found.id for found in forecast["findings"]] == ["metadata-view-incomplete"]
+    assert [found["id"] for found in forecast["findings"]] == ["metadata-view-incomplete"]
     assert {candidate["log_start_offset"] for candidate in forecast["partitions"][0]["candidates"]} == {None}
     assert not answer.source["metadata_partitions"][0]["complete"]
     missing = cluster()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, open_regular, read_whole
+from kafkactl.answers import by_fields
 from kafkactl.errors import InputDecodeError
 from kafkactl.frozen import frozen
 from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch, parse_topic_id
@@ -87,15 +88,7 @@ class LogEnds:
     oldest_bytes: int = 0
     oldest_offset: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in the manifest of a copy."""
-        return {
-            "log_end_offset": self.log_end_offset,
-            "size_bytes": self.size_bytes,
-            "oldest_timestamp_ms": self.oldest_timestamp_ms,
-            "oldest_bytes": self.oldest_bytes,
-            "oldest_offset": self.oldest_offset,
-        }
+    to_dict = by_fields
 
 
 def log_ends(folder: str) -> LogEnds:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from kafkactl.answers import json_of
 from kafkactl.features.change.outcome import Resolved, overall
 from kafkactl.features.change.proof import Proof
 from kafkactl.features.change.results import FeatureResult, Reply
@@ -21,9 +22,7 @@ class Answered:
     result: FeatureResult
     outcome: Outcome
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `features.change` (docs/reference/kinds.md)."""
-        return {**self.result.to_dict(), "outcome": self.outcome.value}
+    to_dict = json_of("**result", "outcome")
 
 
 def change_answer(

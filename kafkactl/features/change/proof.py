@@ -7,8 +7,8 @@ controller's restarts with it, and the conversion of the quorum moves none), so 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from kafkactl.answers import by_fields, json_of
 from kafkactl.features.cluster.state import FeatureState, Member, NodeSeen, Role, Silence
 from kafkactl.findings import Finding, blocker, blockers, warning
 from kafkactl.frozen import frozen
@@ -23,14 +23,7 @@ class NodeProof:
     finalized_epoch: int | None
     levels: Mapping[str, int] | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `features.change` (docs/reference/kinds.md)."""
-        return {
-            "node_id": self.node_id,
-            "role": self.role,
-            "finalized_epoch": self.finalized_epoch,
-            "levels": None if self.levels is None else dict(self.levels),
-        }
+    to_dict = by_fields
 
 
 @frozen
@@ -45,12 +38,7 @@ class Proof:
         """Whether nothing contradicts it and nothing is missing."""
         return any(node.levels is not None for node in self.nodes) and not blockers(self.findings)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fields of `features.verify`."""
-        return {
-            "proof": [node.to_dict() for node in self.nodes],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    to_dict = json_of("proof=nodes", "findings")
 
 
 def prove(state: FeatureState, wanted: Mapping[str, int]) -> Proof:

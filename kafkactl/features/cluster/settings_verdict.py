@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from kafkactl.answers import json_of
 from kafkactl.features.cluster.node_settings import Difference, NodeSettings, difference_findings, differences
 from kafkactl.features.cluster.state import Role
 from kafkactl.findings import Finding, note, warning
@@ -24,9 +24,7 @@ class ReadNode:
     is_read: bool
     file: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `nodes.verify`."""
-        return {"id": self.id, "role": self.role.value, "read": self.is_read, "file": self.file}
+    to_dict = json_of("id", "role", "read=is_read", "file")
 
 
 @frozen
@@ -48,14 +46,7 @@ class SettingsVerdict:
         ]
         return sorted([*read, *unread], key=lambda node: (node.role.value, node.id))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The part of `nodes.verify` that is known of the settings."""
-        return {
-            "complete": self.complete,
-            "nodes": [node.to_dict() for node in self.every_node],
-            "settings": [difference.to_dict() for difference in self.differences],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    to_dict = json_of("complete", "nodes=every_node", "settings=differences", "findings")
 
 
 def verdict_of(nodes: Sequence[NodeSettings], missing: Sequence[Missing]) -> SettingsVerdict:

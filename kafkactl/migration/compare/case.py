@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Final, TypeAlias
 
+from kafkactl.answers import json_of
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
 from kafkactl.migration.zktree.tree import Tree
@@ -37,17 +38,7 @@ class Difference:
     rule: str | None = None
     explained: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `migrate.compare` shows it (docs/reference/kinds.md)."""
-        return {
-            "entity": self.entity,
-            "key": self.key,
-            "zookeeper": self.zookeeper,
-            "kraft": self.kraft,
-            "explained": self.explained,
-            "rule": self.rule,
-            "znode": self.znode,
-        }
+    to_dict = json_of("entity", "key", "zookeeper", "kraft", "explained", "rule", "znode")
 
 
 @frozen

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
+from kafkactl.answers import json_of
 from kafkactl.change.clock import Clock
 from kafkactl.change.progress import Event, ProgressCallback
 from kafkactl.findings import Finding, Outcome
@@ -170,9 +171,7 @@ class DoneStep:
     state: str
     number: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in `migrate.rollback` (docs/reference/kinds.md), with what the plan says of it."""
-        return {**self.step.to_dict(), "number": self.number, "state": self.state}
+    to_dict = json_of("**step", "number", "state")
 
 
 @frozen
@@ -192,15 +191,7 @@ class RunResult:
         """What the last state is called; None where none was observed."""
         return None if self.state_after is None else State(self.state_after).words
 
-    def to_dict(self) -> dict[str, Any]:
-        """The payload of the answer."""
-        return {
-            "outcome": self.outcome.value,
-            "state_before": self.state_before,
-            "state": self.state_after,
-            "state_words": self.state_words,
-            "steps": [step.to_dict() for step in self.steps],
-            "findings": [finding.to_dict() for finding in self.findings],
-            "next_action": self.next_action,
-            "interrupted": self.interrupted,
-        }
+    to_dict = json_of(
+        "outcome", "state_before", "state=state_after", "state_words", "steps", "findings", "next_action",
+        "interrupted",
+    )  # fmt: skip

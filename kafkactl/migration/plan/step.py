@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any
 
+from kafkactl.answers import json_of
 from kafkactl.findings import Finding, Outcome, Severity
 from kafkactl.frozen import changed, frozen
 from kafkactl.migration.observed.observation import NodeRole
@@ -87,22 +87,10 @@ class Step:
         """For people: `put-config broker 2 (migration)`."""
         return f"{self.action} {self.target}{'' if self.file is None else f' ({self.file})'}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `migrate.rollback` and `migrate.plan` show it."""
-        return {
-            "number": self.number,
-            "action": self.action.value,
-            "target": self.target,
-            "gate": self.gate,
-            "state": self.state.value,
-            "why": self.why,
-            "node_id": self.node,
-            "file": None if self.file is None else self.file.value,
-            "znode_version": self.version,
-            "value": self.value,
-            "barrier": None if self.barrier is None else self.barrier.value,
-            "phase": None if self.phase is None else self.phase.value,
-        }
+    to_dict = json_of(
+        "number", "action", "target", "gate", "state", "why", "node_id=node", "file", "znode_version=version",
+        "value", "barrier", "phase",
+    )  # fmt: skip
 
 
 @frozen

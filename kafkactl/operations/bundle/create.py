@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from kafkactl._version import __version__
 from kafkactl.adapters.bundle.writing import StagedMembers, check_bundle_target, write_bundle
+from kafkactl.answers import json_of
 from kafkactl.bundle.manifest import Manifest, PartResult
 from kafkactl.bundle.members import INDEX
 from kafkactl.bundle.parts import PartKind, plan_parts
@@ -44,21 +45,11 @@ class BundleResult:
             return Outcome.UNKNOWN
         return Outcome.DONE if all(part.is_gathered for part in self.manifest.parts) else Outcome.PARTIAL
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `bundle`."""
-        manifest = self.manifest
-        return {
-            "outcome": self.outcome.value,
-            "file": self.file,
-            "size": self.size,
-            "sha256": self.sha256,
-            "include_log": self.include_log,
-            "created_ms": manifest.created_ms,
-            "cluster_id": manifest.cluster_id,
-            "parts": [part.to_dict() for part in manifest.parts],
-            "logs": [log.to_dict() for log in manifest.logs],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    to_dict = json_of(
+        "outcome", "file", "size", "sha256", "include_log", "created_ms=manifest.created_ms",
+        "cluster_id=manifest.cluster_id", "parts=manifest.parts", "logs=manifest.logs", "findings",
+        kind="bundle",
+    )  # fmt: skip
 
 
 def create_bundle(

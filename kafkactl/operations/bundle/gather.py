@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl._version import __version__
 from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.answers import plain_values
 from kafkactl.bundle.manifest import PartError, PartResult
 from kafkactl.bundle.parts import Part, PartKind
 from kafkactl.errors import KafkactlError, limit_behind
@@ -21,7 +22,7 @@ from kafkactl.operations.bundle.logs import PROBLEMS, SOUND, Logs
 from kafkactl.operations.nodes.patience import patience_ms
 from kafkactl.operations.storage.node_files import release_of
 from kafkactl.remedies import remedy_of
-from kafkactl.shown import json_text, plain_values
+from kafkactl.shown import json_text
 
 if TYPE_CHECKING:
     from kafkactl.adapters.bundle.writing import StagedMembers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kafkactl.answers import json_of
 from kafkactl.features.catalog import mapping
 from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.mapping import Level
@@ -80,9 +81,7 @@ class FeatureDependencies:
         found = (mapping.render_dependencies(feature.name, feature.level, feature.needs) for feature in self.features)
         return [line for lines in found for line in lines]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `features.feature-dependencies`."""
-        return {"kafka_version": self.kafka_version, "features": [feature.to_dict() for feature in self.features]}
+    to_dict = json_of("kafka_version", "features", kind="features.feature-dependencies")
 
 
 def feature_dependencies(features: Iterable[str], *, kafka_version: str | None = None) -> FeatureDependencies:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkactl.adapters.migration.journal_view import JournalView, read_journal_view
+from kafkactl.answers import by_fields, json_of
 from kafkactl.findings import Finding, blockers, each_once
 from kafkactl.frozen import frozen
 from kafkactl.migration.checks.registry import check
@@ -43,15 +44,7 @@ class JournalSummary:
     pending: str | None
     outcome: str | None
 
-    def to_dict(self) -> dict[str, str | None]:
-        """The field `journal` of the answer `migrate.status`."""
-        return {
-            "file": self.file,
-            "state": self.state,
-            "goal": self.goal,
-            "pending": self.pending,
-            "outcome": self.outcome,
-        }
+    to_dict = by_fields
 
 
 @frozen
@@ -93,22 +86,11 @@ class MigrationStatus:
         unseen = {"M1": "M0", "M9": "M8"}  # decisions that no cluster shows
         return unseen.get(self.journal.state, self.journal.state) == self.state.value
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `migrate.status`."""
-        lock = self.observation.lock
-        return {
-            "state": self.state.value,
-            "state_words": self.state.words,
-            "why": self.observed_state.why,
-            "time_ms": self.observation.time_ms,
-            "observed": self.observed,
-            "journal": None if self.journal is None else self.journal.to_dict(),
-            "agrees": self.agrees,
-            "driver_lock": None if lock is None else lock.to_dict(),
-            "gates": [finding.to_dict() for finding in self.gates],
-            "next_action": None if self.next_step is None else self.next_step.to_dict(),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    to_dict = json_of(
+        "state", "state_words=state.words", "why=observed_state.why", "time_ms=observation.time_ms", "observed",
+        "journal", "agrees", "driver_lock=observation.lock", "gates", "next_action=next_step", "findings",
+        kind="migrate.status",
+    )  # fmt: skip
 
 
 class StatusWatch:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kafkactl.adapters.kafka.features import view as feature_view
 from kafkactl.adapters.kafka.features.silence import silent_nodes
 from kafkactl.adapters.kafka.features.view import FeatureView
+from kafkactl.answers import json_of
 from kafkactl.features.cluster import nodes
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
@@ -14,7 +15,7 @@ from kafkactl.operations.nodes.patience import NO_LIMIT, patience_ms
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
-    from kafkactl.features.cluster.answer import NodeDict, NodesDict
+    from kafkactl.features.cluster.answer import NodeDict
 
 
 @frozen
@@ -33,14 +34,10 @@ class NodeList:
         """What could not be seen, and why; and how nodes that do not answer are silent."""
         return (*self.view.findings, *silent_nodes(self.view))
 
-    def to_dict(self) -> NodesDict:
-        """The answer `nodes.list`."""
-        return {
-            "cluster_id": self.view.state.cluster_id,
-            "active_controller": self.view.state.active_controller,
-            "nodes": self.nodes,
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    to_dict = json_of(
+        "cluster_id=view.state.cluster_id", "active_controller=view.state.active_controller", "nodes",
+        "findings", kind="nodes.list",
+    )  # fmt: skip
 
 
 def list_nodes(client: Client, *, timeout_ms: float = NO_LIMIT) -> NodeList:

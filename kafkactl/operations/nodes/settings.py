@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkactl.adapters.kafka.features import view as feature_view
 from kafkactl.adapters.kafka.node_settings import SettingsView, observe_settings, read_settings_file
+from kafkactl.answers import json_of
 from kafkactl.features.cluster.settings_verdict import SettingsVerdict, verdict_of
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
@@ -40,13 +41,7 @@ class SettingsVerification:
         """The differences, and the nodes that were not read."""
         return self.verdict.findings
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `nodes.verify`."""
-        return {
-            "cluster_id": self.cluster_id,
-            "active_controller": self.active_controller,
-            **self.verdict.to_dict(),
-        }
+    to_dict = json_of("cluster_id", "active_controller", "**verdict", kind="nodes.verify")
 
 
 def verify_settings(

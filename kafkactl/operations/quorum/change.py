@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from kafkactl.adapters.files import clock
 from kafkactl.adapters.files.journal import journal_content, journal_path, open_journal
 from kafkactl.adapters.kafka import live_quorum
+from kafkactl.answers import json_of
 from kafkactl.errors import RefusedError
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
@@ -17,13 +18,12 @@ from kafkactl.quorum.change import goals
 from kafkactl.quorum.change.journal import SUBJECT, open_request
 from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out, plan_only
-from kafkactl.quorum.forecast import forecast, forecast_now
+from kafkactl.quorum.forecast import Forecast, forecast, forecast_now
 from kafkactl.quorum.state import endpoint_text
 from kafkactl.values import ReplicaKey, Uuid
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
-    from kafkactl.quorum.answer import ChangeDict, ForecastDict
 
 CALL_MS = 20_000.0
 """How long one call of the client may take; a change makes many."""
@@ -109,7 +109,7 @@ class QuorumChange:
     journal: str | None = None
     out: str | None = None
     plan_sha256: str | None = None
-    forecast: tuple[ForecastDict, ...] = ()
+    forecast: tuple[Forecast, ...] = ()
     simulation: Mapping[str, Any] | None = None
 
     @property
@@ -122,16 +122,7 @@ class QuorumChange:
         """Blockers, and what should be known."""
         return tuple(self.result.findings)
 
-    def to_dict(self) -> ChangeDict:
-        """The answer `quorum.change`."""
-        return {
-            **self.result.to_dict(),
-            "journal": self.journal,
-            "out": self.out,
-            "plan_sha256": self.plan_sha256,
-            "forecast": list(self.forecast),
-            "simulation": self.simulation,
-        }
+    to_dict = json_of("**result", "journal", "out", "plan_sha256", "forecast", "simulation", kind="quorum.change")
 
 
 def plan_change(
@@ -223,11 +214,11 @@ def _check_cluster(expected: str | None, found: str) -> None:
         )
 
 
-def survivable(result: ChangeResult, zones: Mapping[int, str]) -> tuple[ForecastDict, ...]:
+def survivable(result: ChangeResult, zones: Mapping[int, str]) -> tuple[Forecast, ...]:
     """What the quorum survives now and after each step that is left: the field `forecast` of the answer.
 
     `zones` names, by node id, where a controller runs.
     """
     pending = [step for step in result.steps if step.state.value == "pending"]
     now = [] if result.after is None or not result.after.voters else [forecast_now(result.after, zones)]
-    return tuple(row.to_dict() for row in (*now, *forecast(pending, zones)))
+    return (*now, *forecast(pending, zones))

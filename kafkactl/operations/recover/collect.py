@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafkactl.adapters.disks.directories import observe_directory
 from kafkactl.adapters.recover import collect as copying
 from kafkactl.adapters.recover.collect import Copied
+from kafkactl.answers import json_of
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
 
@@ -20,16 +19,10 @@ class RecoveryCopy:
     copied: Copied
     findings: tuple[Finding, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `quorum.recover-collect`."""
-        return {
-            "directory": self.directory,
-            "to": self.to,
-            "files": self.copied.files,
-            "bytes": self.copied.bytes,
-            "partitions": self.copied.partitions,
-            "findings": self.findings,
-        }
+    to_dict = json_of(
+        "directory", "to", "files=copied.files", "bytes=copied.bytes", "partitions=copied.partitions",
+        "findings", kind="quorum.recover-collect",
+    )  # fmt: skip
 
 
 def collect_recovery(directory: str, to: str) -> RecoveryCopy:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.answers import json_of
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import frozen
 from kafkactl.operations.storage.node_files import FilePath, read_node, release_of
@@ -32,16 +33,10 @@ class InfoResult:
         """Whether Kafka's tool names a problem."""
         return bool(self.info.problems)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `storage.info`."""
-        return {
-            "kafka_version": self.kafka_version,
-            "cluster_id": self.info.cluster_id,
-            "node_id": self.info.node_id,
-            "directories": [directory.to_dict() for directory in self.info.directories],
-            "problems": list(self.info.problems),
-            "findings": [finding.to_dict() for finding in self.info.findings],
-        }
+    to_dict = json_of(
+        "kafka_version", "cluster_id=info.cluster_id", "node_id=info.node_id", "directories=info.directories",
+        "problems=info.problems", "findings=info.findings", kind="storage.info",
+    )  # fmt: skip
 
 
 def node_info(config: FilePath, *, kafka_version: str | None = None) -> InfoResult:
@@ -140,12 +135,7 @@ class DumpResult:
         """The damage in all of them."""
         return tuple(finding for file in self.files for finding in file.findings)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `storage.dump`."""
-        return {
-            "files": [file.to_dict() for file in self.files],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    to_dict = json_of("files", "findings", kind="storage.dump")
 
 
 def dump_files(paths: Iterable[FilePath], *, show_secrets: bool = False) -> DumpResult:

@@ -14,6 +14,7 @@ from kafkactl.adapters.files.whole_file import write_whole
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.tiered.live import LiveObservation, observe_cluster
 from kafkactl.adapters.tiered.observation import write_observation
+from kafkactl.answers import json_of
 from kafkactl.errors import FailedError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
@@ -292,13 +293,7 @@ class Forecast:
         """The findings about partitions that a replica would harm as leader."""
         return [found for found in self.findings if found.id in (LOG_START_JUMPS, UPLOADS_STOP)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `tiered.forecast`."""
-        return {
-            "partitions": [partition.to_dict() for partition in self.partitions],
-            "findings": self.findings,
-            "assumptions": self.assumptions,
-        }
+    to_dict = json_of("partitions", "findings", "assumptions", kind="tiered.forecast")
 
 
 def foresee(loaded: Loaded, filters: Filters = ALL) -> Forecast:
@@ -343,17 +338,9 @@ class Saved:
     findings: tuple[Finding, ...]
     assumptions: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer `tiered.observe`."""
-        return {
-            "folder": self.folder,
-            "time_ms": self.time_ms,
-            "cluster_id": self.cluster_id,
-            "topics": self.topics,
-            "source": self.source,
-            "findings": self.findings,
-            "assumptions": self.assumptions,
-        }
+    to_dict = json_of(
+        "folder", "time_ms", "cluster_id", "topics", "source", "findings", "assumptions", kind="tiered.observe"
+    )
 
 
 def save(loaded: Loaded, path: str) -> Saved:

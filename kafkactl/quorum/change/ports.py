@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from kafkactl.answers import json_of
 from kafkactl.change.progress import Event
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import frozen
@@ -16,9 +17,6 @@ from kafkactl.quorum.outcome import UNREAD_MS, Answer
 from kafkactl.quorum.state import QuorumState, ids_of
 from kafkactl.quorum.step import QuorumChange, Step
 from kafkactl.values import Endpoint, ReplicaKey
-
-if TYPE_CHECKING:
-    from kafkactl.quorum.answer import ResultDict
 
 Plan = Callable[[QuorumState, Circumstances], QuorumChange]
 
@@ -129,18 +127,25 @@ class ChangeResult:
     may_happen: tuple[str, ...] = ()
     interrupted: bool = False
 
-    def to_dict(self) -> ResultDict:
-        """The payload of `quorum.change` (docs/reference/kinds.md)."""
-        return {
-            "outcome": self.outcome.value,
-            "cluster_id": None if self.before is None else self.before.cluster_id,
-            "voters_before": [] if self.before is None else ids_of(self.before.voter_keys),
-            "voters_after": [] if self.after is None else ids_of(self.after.voter_keys),
-            "steps": [step.to_dict() for step in self.steps],
-            "findings": [finding.to_dict() for finding in self.findings],
-            "may_happen": list(self.may_happen),
-            "interrupted": self.interrupted,
-        }
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster, None where it was not observed."""
+        return None if self.before is None else self.before.cluster_id
+
+    @property
+    def voters_before(self) -> list[int]:
+        """The node ids of the voters at first sight, ascending."""
+        return [] if self.before is None else ids_of(self.before.voter_keys)
+
+    @property
+    def voters_after(self) -> list[int]:
+        """The node ids of the voters at last sight, ascending."""
+        return [] if self.after is None else ids_of(self.after.voter_keys)
+
+    to_dict = json_of(
+        "outcome", "cluster_id", "voters_before", "voters_after", "steps", "findings", "may_happen",
+        "interrupted",
+    )  # fmt: skip
 
 
 __all__ = ["UNREAD_MS", "ChangeResult", "Event", "Goal", "Plan", "QuorumPort", "QuorumWaitPolicy"]

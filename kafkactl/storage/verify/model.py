@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, TypedDict
 
+from kafkactl.answers import by_fields, json_of
 from kafkactl.features.catalog.record_types import record_types_of
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.start_rules import StartRules, start_rules
@@ -70,9 +71,7 @@ class Failure:
     message: str
     waits: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in the answer."""
-        return {"phase": self.phase.word, "message": self.message}
+    to_dict = json_of("phase=phase.word", "message")
 
 
 @frozen
@@ -83,9 +82,7 @@ class Loss:
     subject: str
     message: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """As in the answer."""
-        return {"what": self.what, "subject": self.subject, "message": self.message}
+    to_dict = by_fields
 
 
 @frozen

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkactl.answers import plain_values
 from kafkactl.commands.models.quorum import QuorumDescribe
 from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
 from kafkactl.commands.quorum.page import kafka_page, quorum_page
@@ -23,7 +24,6 @@ from kafkactl.quorum.health import check_health
 from kafkactl.quorum.observation import quorum_answer, quorum_state
 from kafkactl.quorum.state import NodeFacts
 from kafkactl.schema.definitions import response
-from kafkactl.shown import plain_values
 from tests.adapters.kafka.quorum_nodes import CLUSTER_ID, Quorum, directory, running
 from tests.protocol.random_messages import random_message
 

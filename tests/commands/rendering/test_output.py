@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kafkactl import shown
+from kafkactl.answers import plain_values
 from tests.commands.sample import CLUSTER_ID
 
 
@@ -96,7 +96,7 @@ def test_who_decides_about_colour(sample, monkeypatch, arguments, environment, c
 
 def test_values_that_are_not_plain_values_are_a_bug():
     with pytest.raises(TypeError, match="object has no place"):
-        shown.plain_values({"a": [object()]})
+        plain_values({"a": [object()]})
 
 
 def test_a_file_name_that_is_not_text_survives_as_an_escape(sample):

@@ -25,8 +25,8 @@ WITHOUT_TABLE = ("dryrun", "simulate", "tiered")
 
 # What commands may import in addition to their own framework: the use cases, the drawing of reports, and base values.
 FOR_COMMANDS = (
-    "_version", "commands", "errors", "extras", "findings", "frozen", "kafka_names", "operations", "playground",
-    "report", "shown", "values", "wording",
+    "_version", "answers", "commands", "errors", "extras", "findings", "frozen", "kafka_names", "operations",
+    "playground", "report", "shown", "values", "wording",
 )  # fmt: skip
 LEAVES = [
     (ctx.command_path, command) for ctx, command in make_reference.every_command() if isinstance(command, LeafCommand)

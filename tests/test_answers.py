@@ -1,0 +1,83 @@
+"""The JSON of values: by their fields, or by the entries that a class lists."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import pytest
+
+from kafkactl.answers import by_fields, json_of, plain_values
+from kafkactl.frozen import frozen
+from kafkactl.values import Endpoint, Uuid
+
+ID = Uuid.parse("AAAAAAAAAAAAAAAAAAAAAQ")
+
+
+class Mode(StrEnum):
+    STATIC = "static"
+
+
+@frozen
+class Part:
+    name: str
+    mode: Mode | None = None
+    ids: tuple[Uuid, ...] = ()
+    sizes: dict[int, Any] | None = None
+
+    to_dict = by_fields
+
+
+@frozen
+class Whole:
+    part: Part | None
+    number: int
+
+    @property
+    def twice(self) -> int:
+        return 2 * self.number
+
+    to_dict = json_of("step=number", "twice", "name=part.name", "part", kind="whole")
+
+
+@frozen
+class Wrapped:
+    whole: Whole
+    file: str | None = None
+
+    to_dict = json_of("**whole", "file")
+
+
+def test_fields_are_entries_in_their_order() -> None:
+    found = Part(name="a", mode=Mode.STATIC, ids=(ID,), sizes={3: (1, 2)}).to_dict()
+    assert list(found.items()) == [("name", "a"), ("mode", "static"), ("ids", [str(ID)]), ("sizes", {"3": [1, 2]})]
+    assert type(found["mode"]) is str
+
+
+def test_entries_have_other_names_and_are_parts() -> None:
+    part = {"name": "a", "mode": None, "ids": [], "sizes": None}
+    assert Whole(part=Part(name="a"), number=4).to_dict() == {"step": 4, "twice": 8, "name": "a", "part": part}
+
+
+def test_a_part_of_nothing_is_nothing() -> None:
+    assert Whole(part=None, number=4).to_dict() == {"step": 4, "twice": 8, "name": None, "part": None}
+
+
+def test_the_entries_of_a_value_are_among_those_of_another() -> None:
+    found = Wrapped(whole=Whole(part=None, number=4), file="f").to_dict()
+    assert list(found) == ["step", "twice", "name", "part", "file"]
+
+
+def test_the_documentation_names_the_kind() -> None:
+    assert Whole.to_dict.__doc__ == "The answer `whole`."
+
+
+def test_values_with_an_own_json_are_asked_for_it() -> None:
+    endpoint = Endpoint(listener="CONTROLLER", host="h", port=1)
+    assert plain_values([endpoint]) == [{"listener": "CONTROLLER", "host": "h", "port": 1}]
+
+
+@pytest.mark.parametrize("value", [object(), b"bytes", {1}])
+def test_other_types_are_a_bug(value: object) -> None:
+    with pytest.raises(TypeError, match=f"{type(value).__name__} has no place in an answer"):
+        plain_values({"a": [value]})
