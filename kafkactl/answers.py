@@ -36,7 +36,11 @@ def plain_values(value: Any) -> Any:
 
 def by_fields(self: Any) -> dict[str, Any]:
     """The fields as JSON values, in order."""
-    return {name: plain_values(getattr(self, name)) for name in self._shape_.kinds}
+    found: dict[str, Any] = {}
+    for name in self._shape_.kinds:
+        value = getattr(self, name)
+        found[name] = value if type(value) in _PLAIN else plain_values(value)
+    return found
 
 
 def json_of(*entries: str, kind: str = "") -> Callable[[Any], dict[str, Any]]:
