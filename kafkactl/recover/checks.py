@@ -17,6 +17,7 @@ from kafkactl.metadata.image.model import Image
 from kafkactl.quorum.majority import majority
 from kafkactl.recover.folders import Adoption
 from kafkactl.recover.losses import Losses
+from kafkactl.recover.lost_end import LostEnd, lost_end
 from kafkactl.recover.rank import BROKER, SHOWN, UNKNOWN, OldVoter, ranked, role_of
 from kafkactl.recover.request import Read, Request
 from kafkactl.recover.seen import DiskSeen, FolderKind, all_folders
@@ -76,9 +77,9 @@ def _majority(case: Case) -> Iterator[Finding]:
     needed = majority(len(case.voters))
     if not case.voters or len(sound) < needed:
         return
-    voters_place = _place_of_all_voters(case)
-    if voters_place is not None and voters_place < case.source.place:
-        yield _voters_lost_their_end(case, sound, voters_place)
+    lost = lost_end(case.voters, case.read.disks, case.source)
+    if lost is not None:
+        yield _voters_lost_their_end(case, sound, lost)
         return
     repair = len(case.voters) == 1 and case.adopted > 0
     yield refusal(
@@ -94,35 +95,17 @@ def _majority(case: Case) -> Iterator[Finding]:
     )
 
 
-def _place_of_all_voters(case: Case) -> tuple[int, int] | None:
-    """How far the best of the voters' disks goes (epoch, end offset); None where one was not shown: it may go further.
-
-    A leader appends before any other node fetches, so no disk is ahead of all voters' unless one of them lost records.
-    """
-    if any(voter.state != SHOWN for voter in case.voters):
-        return None
-    ids = {voter.id for voter in case.voters}
-    return max(disk.place for disk in case.read.disks if disk.node_id in ids)
-
-
-def _voters_lost_their_end(case: Case, sound: list[int], place: tuple[int, int]) -> Finding:
-    """Started, such a voter leads: a running broker exits, a stopped one cuts its copy and renames folders (3.9.2 to
-    4.4.0, a controller's log cut or zeroed behind the broker's).
-    """
-    epoch, end = case.source.place
+def _voters_lost_their_end(case: Case, sound: list[int], lost: LostEnd) -> Finding:
     return refusal(
         "quorum-has-majority",
         "quorum",
-        f"the disks of voters {_ids(sound)} can be read, but no voter's log goes beyond offset {place[1]} (epoch"
-        f" {place[0]}), and the copy in {case.source.path} ends at offset {end} (epoch {epoch}): the voters lost"
-        " records that they had, as by a power failure",
-        "Keep these controllers stopped. One that starts leads with its shorter log: running brokers exit, stopped ones"
-        " cut their copies and rename the folders of newer topics to -stray. This recovery takes the longer copy.",
+        f"the disks of voters {_ids(sound)} can be read, but {lost.text}",
+        lost.next_step,
         allowed=True,
         sound=sound,
         majority=majority(len(case.voters)),
-        voters_end=place[1],
-        source_end=end,
+        voters_end=lost.voters_place[1],
+        source_end=case.source.place[1],
     )
 
 

@@ -102,6 +102,25 @@ def test_two_logs_that_differ_are_not_merged(recover: Recovery, tmp_path: Path) 
     assert planned["losses"]["topics_missing"] == ["late"]
 
 
+def test_what_only_a_leader_may_have_had_is_not_called_lost(recover: Recovery, tmp_path: Path) -> None:
+    """Three voters end at offset 10. A broker's log goes on, which proves nothing; its snapshot at the end does."""
+    three = changed(BEFORE, kraft_version=1, voters=worlds.voters([1, 2, 3]))
+    disks = [disk(tmp_path / f"c{id}", id) for id in (1, 2, 3)]
+    for made in disks:
+        worlds.snapshot(made, three, 10, 1)
+    log = worlds.first_log(three).noop(1)
+    broker, other = broker_disks(tmp_path, log=log)
+    words = ("--node-id", 2, "--adopt", "--drop-empty")
+    perhaps = finding(recover.plan(*words, disks=[*disks, broker, other]), "quorum-has-majority")
+    assert perhaps["severity"] == "warning"
+    assert "may have lost records" in perhaps["message"]
+    assert perhaps["next_step"].startswith("If a majority of these controllers did not lose power at the same time")
+    worlds.snapshot(broker, three, log.end, 1)
+    proved = finding(recover.plan(*words, disks=[*disks, broker, other]), "quorum-has-majority")
+    assert "lost records that they had" in proved["message"]
+    assert proved["next_step"].startswith("Keep these controllers stopped")
+
+
 def test_a_hole_below_a_snapshot_does_not_make_logs_diverge(recover: Recovery, tmp_path: Path) -> None:
     """A page of zeros amid the log, readable batches behind it, and a snapshot of all that (4.3.1 starts on it)."""
     log = worlds.whole_log()
