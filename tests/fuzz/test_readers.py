@@ -32,7 +32,6 @@ WITHOUT = {
     "adapters.spark.session": "it looks into the archives of the installed Spark",
     "adapters.tiered.spark": _OWN_BYTES,
     "dryrun.engine.spark.pack": _OWN_BYTES,
-    "dryrun.engine.spark.plan": "it unpacks the heads of batches whose CRCs fit, as the target log-source does",
     "dryrun.engine.spark.read": _OWN_BYTES,
     "json_input": "read by every target of JSON, and a test of its own",
     "operations.log.image": _OWN_TEXT,

@@ -173,10 +173,10 @@ class PartitionTable:
         """Rows up to this one."""
         self.used = used
         if self.used > len(self.present):
-            size = 1 << self.used.bit_length()
+            held, size = len(self.present), 1 << self.used.bit_length()
             for name, form in self.FORMS.items():
                 column = np.zeros(size, form)  # what is not written of it takes no memory
-                column[: len(self.present)] = getattr(self, name)
+                column[:held] = getattr(self, name)
                 setattr(self, name, column)
 
     def last(self, rows: Array, which: Array) -> Array:
