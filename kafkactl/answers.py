@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final
 
+from kafkactl.frozen import field_names
+
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 
@@ -37,7 +39,7 @@ def plain_values(value: Any) -> Any:
 def by_fields(self: Any) -> dict[str, Any]:
     """The fields as JSON values, in order."""
     found: dict[str, Any] = {}
-    for name in self._shape_.kinds:
+    for name in field_names(self):
         value = getattr(self, name)
         found[name] = value if type(value) in _PLAIN else plain_values(value)
     return found

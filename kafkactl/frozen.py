@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeVar, dataclass_transform, get_origin, overload
 
 _VALUES_BEFORE_COMPILING = 12
@@ -39,14 +39,19 @@ def frozen(cls: Any = None, /, *, kw_only: bool = True, order: bool = False) -> 
     return declare if cls is None else declare(cls)
 
 
+def field_names(value: Any) -> Iterable[str]:
+    """The names of the fields of a frozen value, in their order."""
+    names: Iterable[str] = value._shape_.kinds
+    return names
+
+
 def changed(value: Value, /, **changes: Any) -> Value:
     """The value with some fields changed, as `dataclasses.replace` gives it, at the price of making one.
 
     `replace` asks for the fields of a dataclass, and the first such question of a class costs a millisecond.
     Raises TypeError for a name that is not a field.
     """
-    names = value._shape_.kinds  # type: ignore[attr-defined]
-    kept = {name: getattr(value, name) for name in names if name not in changes}
+    kept = {name: getattr(value, name) for name in field_names(value) if name not in changes}
     return type(value)(**kept, **changes)
 
 

@@ -20,7 +20,7 @@ from kafkactl.recover.losses import Losses
 from kafkactl.recover.lost_end import LostEnd, lost_end
 from kafkactl.recover.rank import BROKER, SHOWN, UNKNOWN, OldVoter, ranked, role_of
 from kafkactl.recover.request import Read, Request
-from kafkactl.recover.seen import DiskSeen, FolderKind, all_folders
+from kafkactl.recover.seen import MOST_NAMED, DiskSeen, FolderKind, all_folders
 from kafkactl.recover.settings import Expiring
 from kafkactl.values import Uuid
 from kafkactl.wording import counted, first_few
@@ -316,7 +316,7 @@ def _retention(case: Case) -> Iterator[Finding]:
             f"the retention in the image would remove data that is on disk now, within minutes of a broker's start:"
             f" {first_few(in_image)}",
             allowed=case.request.overrides.accept_retention,
-            partitions=in_image[:1000],
+            partitions=in_image[:MOST_NAMED],
         )
     by_default = _named(held for held in case.expiring if held.is_default)
     if by_default:
@@ -327,7 +327,7 @@ def _retention(case: Case) -> Iterator[Finding]:
             f"the image sets no retention{behind}, and Kafka's default of 7 days would remove data that is on disk now,"
             f" within minutes of a broker's start: {first_few(by_default)}",
             allowed=case.request.overrides.accept_retention or not case.is_behind,
-            partitions=by_default[:1000],
+            partitions=by_default[:MOST_NAMED],
         )
 
 

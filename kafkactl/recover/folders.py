@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from kafkactl.errors import InputError
 from kafkactl.kafka_names import METADATA_TOPIC
-from kafkactl.metadata.image.model import Image, Topic
+from kafkactl.metadata.image.model import REPLICAS_AT, Image, Topic
 from kafkactl.recover.seen import DiskSeen, FolderKind, PartitionFolder
 from kafkactl.values import Uuid
 
@@ -99,7 +99,7 @@ def topics_without_data(image: Image, folders: Iterable[PartitionFolder], shown:
     for id, topic in image.topics.items():
         if id in held:
             continue
-        brokers = {broker for state in topic.partitions.states.values() for broker in state[0]}
+        brokers = {broker for state in topic.partitions.states.values() for broker in state[REPLICAS_AT]}
         if brokers <= set(shown):
             found.append(topic)
     return sorted(found, key=lambda topic: (topic.name, topic.id.raw))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from kafkactl.frozen import frozen
-from kafkactl.recover.rank import SHOWN, OldVoter
+from kafkactl.recover.rank import SHOWN, OldVoter, committed_offset
 from kafkactl.recover.seen import DiskSeen
 
 _KEEP_STOPPED = (
@@ -61,5 +61,5 @@ def lost_end(voters: Sequence[OldVoter], disks: Collection[DiskSeen], source: Di
     if place >= source.place:
         return None
     # A snapshot ends at a committed offset; what the only voter appended is committed with that.
-    committed = 0 if source.log is None else source.log.committed_offset
-    return LostEnd(voters_place=place, source=source, is_committed=len(voters) == 1 or committed > place[1])
+    is_committed = len(voters) == 1 or committed_offset(disks) > place[1]
+    return LostEnd(voters_place=place, source=source, is_committed=is_committed)

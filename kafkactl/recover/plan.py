@@ -33,6 +33,7 @@ from kafkactl.recover.rank import (
     SHOWN,
     OldVoter,
     choose_source,
+    committed_offset,
     is_dynamic,
     loss_is_unknowable,
     old_voters,
@@ -177,7 +178,7 @@ def _adopting(
 def _planned(case: Case, repairs: Repairs, endpoints: tuple[Endpoint, ...]) -> RecoveryPlan:
     """What the checks say of a case, and where nothing refuses, what is written."""
     request, read, source = case.request, case.read, case.source
-    committed = _committed(read.disks)
+    committed = committed_offset(read.disks)
     findings = [*check(case), *remarks(case, repairs, committed)]
     refused = bool(blockers(findings))
     return RecoveryPlan(
@@ -237,10 +238,6 @@ def _above_everything(disks: Sequence[DiskSeen]) -> tuple[int, int]:
         if disk.quorum_state is not None:
             epochs.append(disk.quorum_state.leader_epoch)
     return max(offsets), max(epochs)
-
-
-def _committed(disks: Sequence[DiskSeen]) -> int:
-    return max((disk.log.committed_offset for disk in disks if disk.log is not None), default=0)
 
 
 def _losses(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kafkactl.answers import json_of
 from kafkactl.errors import InputError
@@ -36,6 +36,11 @@ def ranked(disks: Sequence[DiskSeen]) -> list[DiskSeen]:
     """
     counted = [disk for disk in disks if disk.candidate is not None]
     return sorted(counted, key=lambda disk: (-disk.place[0], -disk.place[1], _is_damaged(disk)))
+
+
+def committed_offset(disks: Iterable[DiskSeen]) -> int:
+    """Behind the last record that is known to be committed: where the newest of all snapshots ends; 0 without one."""
+    return max((disk.log.committed_offset for disk in disks if disk.log is not None), default=0)
 
 
 def _is_damaged(disk: DiskSeen) -> bool:

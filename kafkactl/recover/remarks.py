@@ -9,6 +9,7 @@ from kafkactl.metadata.image.records import level_of, losses
 from kafkactl.recover.checks import Case, other_lives, stray_folders
 from kafkactl.recover.rank import OldVoter
 from kafkactl.recover.repairs import Repairs
+from kafkactl.recover.seen import MOST_NAMED
 from kafkactl.recover.steps import combined_nodes
 from kafkactl.recover.stranded import without_in_sync_disk
 from kafkactl.wording import counted, first_few
@@ -92,7 +93,7 @@ def _settings(repairs: Repairs) -> Iterator[Finding]:
             f"topics {first_few([given.topic for given in unknown])}",
             f"no disk that was shown has the settings of {counted(len(unknown), 'adopted topic')}: they keep all their"
             f" data (repairs.adopted_settings) until they are set: {first_few([given.topic for given in unknown])}",
-            topics=[given.topic for given in unknown][:1000],
+            topics=[given.topic for given in unknown][:MOST_NAMED],
         )
     if repairs.tiered:
         yield warning(
@@ -100,7 +101,7 @@ def _settings(repairs: Repairs) -> Iterator[Finding]:
             f"topics {first_few(list(repairs.tiered))}",
             f"by brokers' disks the logs of {counted(len(repairs.tiered), 'topic')} begin in tiered storage, and the"
             f" image does not tier them: remote.storage.enable=true is set: {first_few(list(repairs.tiered))}",
-            topics=list(repairs.tiered)[:1000],
+            topics=list(repairs.tiered)[:MOST_NAMED],
         )
 
 

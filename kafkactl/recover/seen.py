@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from enum import StrEnum
+from typing import Final
 
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
@@ -16,6 +17,8 @@ from kafkactl.metadata.log.quorum_state import QuorumStateFile
 from kafkactl.recover.candidate import Candidate
 from kafkactl.storage.log_check import NodeLog
 from kafkactl.values import Endpoint, Uuid
+
+MOST_NAMED: Final = 1_000  # topics, partitions or folders that a finding lists
 
 
 class FolderKind(StrEnum):

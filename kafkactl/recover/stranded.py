@@ -7,16 +7,14 @@ partition is reassigned to a broker that is there, and the partition then begins
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.image.model import LEADER_AT, REPLICAS_AT, Image, partition_of
+from kafkactl.recover.seen import MOST_NAMED
 from kafkactl.values import Uuid
 from kafkactl.wording import counted, first_few
-
-_SHOWN = 1_000
-_UUID_BYTES = 16
 
 
 @frozen
@@ -30,6 +28,11 @@ class Stranded:
     def names(self) -> list[str]:
         """All of them."""
         return [*self.electable, *self.bare]
+
+    @property
+    def first_names(self) -> list[str]:
+        """As many of them as an answer gives."""
+        return self.names[:MOST_NAMED]
 
     @property
     def count_text(self) -> str:
@@ -56,8 +59,8 @@ class Stranded:
 
     @property
     def evidence(self) -> dict[str, Any]:
-        """The names, at most 1000 of each."""
-        return {"partitions": self.names[:_SHOWN], "without_replica": list(self.bare[:_SHOWN])}
+        """The first names, and those of them that have no replica left."""
+        return {"partitions": self.first_names, "without_replica": list(self.bare[:MOST_NAMED])}
 
 
 def without_leader(image: Image) -> Stranded:
@@ -67,8 +70,8 @@ def without_leader(image: Image) -> Stranded:
     bare: list[tuple[str, int]] = []
     for topic in image.topics.values():
         for number, state in topic.partitions.states.items():
-            if state[4] not in alive:
-                found = electable if any(replica in alive for replica in state[0]) else bare
+            if state[LEADER_AT] not in alive:
+                found = bare if alive.isdisjoint(state[REPLICAS_AT]) else electable
                 found.append((topic.name, number))
     return Stranded(electable=_names(electable), bare=_names(bare))
 
@@ -81,25 +84,22 @@ def without_in_sync_disk(image: Image, lacking: Mapping[int, Collection[Uuid]]) 
     if not lacking:
         return Stranded()
     shown = {
-        id: {directory.raw for directory in image.brokers[id].directories if directory not in missing}
+        id: {directory for directory in image.brokers[id].directories if directory not in missing}
         for id, missing in lacking.items()
     }
     electable: list[tuple[str, int]] = []
     bare: list[tuple[str, int]] = []
     for topic in image.topics.values():
         for number, state in topic.partitions.states.items():
-            left = set(_left(state[0], state[8], shown))
-            if left.isdisjoint((*state[1], *state[9])):
+            partition = partition_of(state)
+            left = {
+                replica
+                for replica, directory in zip(partition.replicas, partition.directories, strict=False)
+                if replica not in shown or directory in shown[replica]
+            }
+            if left.isdisjoint((*partition.isr, *partition.eligible_leader_replicas)):
                 (electable if left else bare).append((topic.name, number))
     return Stranded(electable=_names(electable), bare=_names(bare))
-
-
-def _left(replicas: tuple[int, ...], directories: bytes, shown: Mapping[int, Collection[bytes]]) -> Iterator[int]:
-    """The replicas on disks that are shown: of a broker in `shown` those in these directories, else all."""
-    for at, replica in enumerate(replicas):
-        held = shown.get(replica)
-        if held is None or directories[at * _UUID_BYTES : (at + 1) * _UUID_BYTES] in held:
-            yield replica
 
 
 def _names(found: list[tuple[str, int]]) -> tuple[str, ...]:

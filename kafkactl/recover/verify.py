@@ -8,12 +8,10 @@ from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
 from kafkactl.recover.answer import KeptPlan
-from kafkactl.recover.seen import FolderKind, PartitionFolder
+from kafkactl.recover.seen import MOST_NAMED, FolderKind, PartitionFolder
 from kafkactl.recover.stranded import without_leader
 from kafkactl.values import Uuid
 from kafkactl.wording import counted, first_few
-
-_SHOWN = 1_000
 
 
 @frozen
@@ -136,5 +134,5 @@ def check_strays(folders: Sequence[PartitionFolder]) -> Iterator[Finding]:
             "brokers",
             f"{counted(len(found), 'folder')} were renamed to -stray:"
             f" {first_few([f'{folder.disk}/{folder.name}' for folder in found])}",
-            folders=[f"{folder.disk}/{folder.name}" for folder in found][:_SHOWN],
+            folders=[f"{folder.disk}/{folder.name}" for folder in found][:MOST_NAMED],
         )

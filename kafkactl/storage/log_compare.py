@@ -130,18 +130,7 @@ def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
         last = node.beyond.last_offset
         if last is not None and last >= farthest:
             text += f" Records up to offset {last} can be read after the damage, and no other log has them."
-        yield remark(
-            "damaged-log-ranked",
-            _WARNING,
-            f"log {node.path}",
-            text,
-            step,
-            offset=end,
-            epoch=epoch,
-            best=best.path,
-            best_offset=best.place[1],
-            best_epoch=best.place[0],
-        )
+        yield _ranked(node, best, text, step)
 
 
 def _behind_its_zeros(node: NodeLog, best: NodeLog) -> Iterator[Finding]:
@@ -149,15 +138,26 @@ def _behind_its_zeros(node: NodeLog, best: NodeLog) -> Iterator[Finding]:
     if node.zeros_from is None or best.place <= node.place:
         return
     (epoch, end), (best_epoch, best_end) = node.place, best.place
-    yield remark(
-        "damaged-log-ranked",
-        _WARNING,
-        f"log {node.path}",
+    yield _ranked(
+        node,
+        best,
         f"From offset {node.zeros_from} on it holds zeros, as after a power failure: its valid part ends at offset"
         f" {end} (epoch {epoch}). {best.path} reaches offset {best_end} (epoch {best_epoch}): the zeros stand for"
         " records.",
         f"A voter with others fetches them. The only voter would lead without them, and brokers that have them exit or"
         f" cut their copies: do not start it, recover from {best.path} (`kafkactl quorum recover`).",
+    )
+
+
+def _ranked(node: NodeLog, best: NodeLog, text: str, step: str) -> Finding:
+    """A log whose valid part ends early, beside the best one."""
+    (epoch, end), (best_epoch, best_end) = node.place, best.place
+    return remark(
+        "damaged-log-ranked",
+        _WARNING,
+        f"log {node.path}",
+        text,
+        step,
         offset=end,
         epoch=epoch,
         best=best.path,

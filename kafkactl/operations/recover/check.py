@@ -54,7 +54,7 @@ class RecoveryCheck:
     @property
     def without_leader(self) -> list[str]:
         """The first 1,000 partitions without a leader."""
-        return [] if self.live is None else without_leader(self.live.image).names[:1000]
+        return [] if self.live is None else without_leader(self.live.image).first_names
 
     def to_dict(self) -> dict[str, Any]:
         """As in `quorum.recover-verify`."""

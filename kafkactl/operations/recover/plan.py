@@ -29,7 +29,7 @@ from kafkactl.recover import plan as planning
 from kafkactl.recover.answer import KIND, KeptPlan, Recovery, plan_file_of, read_kept_plan
 from kafkactl.recover.losses import Compared, compared
 from kafkactl.recover.plan import RecoveryPlan
-from kafkactl.recover.rank import choose_source, old_voters, ranked
+from kafkactl.recover.rank import choose_source, committed_offset, old_voters, ranked
 from kafkactl.recover.request import RAISE, Read, RecoveryOverrides, Request, Tail
 from kafkactl.recover.seen import DiskSeen, RecoveryTarget
 from kafkactl.values import Endpoint
@@ -159,7 +159,7 @@ def _tails(disks: Sequence[DiskSeen], source: DiskSeen) -> Iterable[Tail]:
 
     What can still be read behind damage is not compared: a node drops it, and a snapshot beyond it is what counts.
     """
-    committed = max((disk.log.committed_offset for disk in disks if disk.log is not None), default=0)
+    committed = committed_offset(disks)
     for disk in disks:
         if disk is source or disk.log is None or source.log is None or disk.candidate is None:
             continue
