@@ -150,7 +150,7 @@ def _behind_its_zeros(node: NodeLog, best: NodeLog) -> Iterator[Finding]:
 
 
 def _ranked(node: NodeLog, best: NodeLog, text: str, step: str) -> Finding:
-    """A log whose valid part ends early, beside the best one."""
+    """A log whose valid part ends early, next to the best one."""
     (epoch, end), (best_epoch, best_end) = node.place, best.place
     return remark(
         "damaged-log-ranked",
