@@ -12,13 +12,16 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.errors import InputError
 
@@ -29,6 +32,7 @@ SAFE_PATH: Final = "PYTHONSAFEPATH"
 _HOME: Final = "SPARK_HOME"
 _LOG: Final = "spark.log"
 _TAIL_BYTES: Final = 64_000
+_INTERRUPTIONS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 def spark_home() -> Path:
@@ -61,7 +65,7 @@ def start_jvm(conf: SparkConf) -> None:
     if SparkContext._gateway is not None:
         return
     folder = _private_folder()
-    with (folder / _LOG).open("ab") as log, _safe_path():
+    with (folder / _LOG).open("ab") as log, _safe_path(), _interrupted_after_fork():
         gateway = launch_gateway(conf, popen_kwargs={"cwd": folder, "stdout": log, "stderr": log})
     SparkContext._ensure_initialized(gateway=gateway)
 
@@ -78,6 +82,52 @@ def _safe_path() -> Iterator[None]:
             del os.environ[SAFE_PATH]
         else:
             os.environ[SAFE_PATH] = before
+
+
+@contextmanager
+def _interrupted_after_fork() -> Iterator[None]:
+    """Let no handler of a signal raise while pyspark forks the JVM.
+
+    pyspark has work for the child before it becomes the JVM, so Python calls what modules registered for a fork. An
+    exception of such a call is only printed: the signal would be lost, and the lock of `logging` never released.
+    """
+    from pyspark import java_gateway
+
+    names = vars(java_gateway)
+    start = names["Popen"]
+
+    def start_undisturbed(*arguments: Any, **options: Any) -> Any:
+        with _interruptions_kept():
+            return start(*arguments, **options)
+
+    names["Popen"] = start_undisturbed
+    try:
+        yield
+    finally:
+        names["Popen"] = start
+
+
+@contextmanager
+def _interruptions_kept() -> Iterator[None]:
+    """Signals that this process handles in Python are handled after the body; of several, the first that came."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def keep(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+
+    handlers = {number: handler for number in _INTERRUPTIONS if callable(handler := signal.getsignal(number))}
+    for number in handlers:
+        signal.signal(number, keep)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def written() -> str:

@@ -61,6 +61,8 @@ _ALONE: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.authenticate": "true",
 }
+# An interruption within `logging` may leave its lock taken, for which py4j waits in the thread that starts workers.
+_WORKERS_END_S: Final = 5.0
 _DAEMON: Final = "spark.python.daemon.module"
 _PYTHON_PATH: Final = "spark.executorEnv.PYTHONPATH"
 _SAFE_PATH: Final = f"spark.executorEnv.{SAFE_PATH}"
@@ -79,7 +81,7 @@ def spark_context(master: str | None) -> Iterator[SparkContext]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    with tempfile.TemporaryDirectory(prefix="kafkactl-spark-") as folder:
+    with py4j_is_silent(), tempfile.TemporaryDirectory(prefix="kafkactl-spark-") as folder:
         application = None
         try:
             context = _context(master)
@@ -126,21 +128,20 @@ def _workers_begun(context: SparkContext) -> Iterator[None]:
     try:
         yield
     finally:
-        thread.join()
+        thread.join(_WORKERS_END_S)
 
 
 @contextmanager
 def _stopped(context: SparkContext) -> Iterator[None]:
-    """Stop an application at the end; where its JVM is gone, what failed before is the error, and py4j shows none."""
-    with py4j_is_silent():
-        try:
-            yield
-        except BaseException:
-            with suppress(Exception):
-                context.stop()
-            raise
-        else:
+    """Stop an application at the end; where its JVM is gone, what failed before is the error."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):
             context.stop()
+        raise
+    else:
+        context.stop()
 
 
 def check_spark(master: str | None) -> None:
