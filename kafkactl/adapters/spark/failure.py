@@ -103,17 +103,16 @@ def failed(error: Exception, written: str, *, application: str | None, master: s
     """
     said = _said(error)
     if said is None or type(error).__name__ in _GONE:
-        behind_it = causes(written)
-        # Spark ends a JVM whose task had no memory, after it has passed the task's error on.
-        memory = [cause for cause in behind_it if _NO_MEMORY in cause] if said is None else []
-        found = [*memory, "the JVM of the driver ended: it crashed, or was killed"]
-        found += [cause for cause in behind_it if cause not in memory]
+        memory, others = _written_causes(written)
+        ended = "the JVM of the driver ended: it crashed, or was killed"
+        found = [*memory, ended, *others] if said is None else [ended, *memory, *others]
     elif _NO_JVM in said:
         found = [*causes(written), "the JVM ended before Spark started"]
     else:
         found = causes(said) or [f"{type(error).__name__}: {said.strip()[:_MOST_LETTERS]}"]
         if _SHUT_DOWN in found[0]:  # by the JVM, which is about to end; why is in what it wrote
-            found = [*causes(written), *found]
+            memory, others = _written_causes(written)
+            found = [*memory, *others, *found]
     first, behind = found[0], "; ".join(found[1:])
     if _TOO_OLD in first:
         return InputError(f"the Spark engine needs Java 17 or newer: {first}", id="spark-needs-java")
@@ -128,6 +127,16 @@ def failed(error: Exception, written: str, *, application: str | None, master: s
         cause=f"it was reported as: {behind}" if behind else None,
         next_step=f"{advice} {logs} `--engine local` gives the same answers without Spark.".strip(),
     )
+
+
+def _written_causes(written: str) -> tuple[list[str], list[str]]:
+    """What the JVM wrote of memory that it lacked, and the other causes.
+
+    Spark ends a JVM whose task had no memory, after it has passed the task's error on; errors of its end may follow.
+    """
+    found = causes(written)
+    memory = [cause for cause in found if _NO_MEMORY in cause]
+    return memory, [cause for cause in found if cause not in memory]
 
 
 def _said(error: Exception) -> str | None:

@@ -180,11 +180,12 @@ def test_an_error_whose_text_went_with_the_jvm(written: str, first: str) -> None
     assert str(found).startswith(f"the Spark application local-1 failed: {first}")
 
 
-def test_an_application_that_the_jvm_shut_down_says_why() -> None:
+@pytest.mark.parametrize("after", ["", "java.util.concurrent.RejectedExecutionException: Task x rejected from y\n"])
+def test_an_application_that_the_jvm_shut_down_says_why(after: str) -> None:
     error = RuntimeError(": org.apache.spark.SparkException: Job 0 cancelled because SparkContext was shut down")
-    written = "java.lang.OutOfMemoryError: Java heap space\n"
+    written = f"java.lang.OutOfMemoryError: Java heap space\n{after}"
     found = failed(error, written, application="local-1", master="local[2]", log=None)
-    assert "OutOfMemoryError: Java heap space" in str(found)
+    assert str(found).endswith("failed: OutOfMemoryError: Java heap space")
     assert found.cause is not None and "SparkContext was shut down" in found.cause
 
 
