@@ -13,6 +13,7 @@ import atexit
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -65,7 +66,7 @@ def start_jvm(conf: SparkConf) -> None:
     if SparkContext._gateway is not None:
         return
     folder = _private_folder()
-    with (folder / _LOG).open("ab") as log, _safe_path(), _interrupted_after_fork():
+    with (folder / _LOG).open("ab") as log, _safe_path(), _ended_where_interrupted():
         gateway = launch_gateway(conf, popen_kwargs={"cwd": folder, "stdout": log, "stderr": log})
     SparkContext._ensure_initialized(gateway=gateway)
 
@@ -85,24 +86,32 @@ def _safe_path() -> Iterator[None]:
 
 
 @contextmanager
-def _interrupted_after_fork() -> Iterator[None]:
-    """Let no handler of a signal raise while pyspark forks the JVM.
+def _ended_where_interrupted() -> Iterator[None]:
+    """Lose no signal while pyspark forks the JVM, and no JVM where a signal comes before pyspark is connected to it.
 
     pyspark has work for the child before it becomes the JVM, so Python calls what modules registered for a fork. An
-    exception of such a call is only printed: the signal would be lost, and the lock of `logging` never released.
+    exception of such a call is only printed: the signal would be lost, and the lock of `logging` never released. A
+    JVM that has no file to write its address to any more would wait for connections until it is killed.
     """
     from pyspark import java_gateway
 
     names = vars(java_gateway)
     start = names["Popen"]
+    started: list[subprocess.Popen[bytes]] = []
 
-    def start_undisturbed(*arguments: Any, **options: Any) -> Any:
+    def start_undisturbed(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
         with _interruptions_kept():
-            return start(*arguments, **options)
+            started.append(start(*arguments, **options))
+        return started[-1]
 
     names["Popen"] = start_undisturbed
     try:
         yield
+    except BaseException:
+        for process in started:
+            process.kill()
+            process.wait()
+        raise
     finally:
         names["Popen"] = start
 

@@ -1,4 +1,6 @@
-"""A dry run on Spark that a signal ends leaves no file on the machine: the log may contain credentials."""
+"""A dry run on Spark that a signal ends leaves nothing on the machine: no file, for the log may contain credentials,
+and no process.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,24 +19,61 @@ from tests.commands.captured import unpacked
 
 pytestmark = pytest.mark.lab
 
-_APPLICATION, _RESULTS = "kafkactl-spark-*", "kafkactl-results-*"
-_START_S = 60
+_LONGEST_S = 60
+
+
+def _is_begun(folder: Path) -> bool:
+    return bool(list(folder.glob("kafkactl-spark-*")))
+
+
+def _has_jvm(folder: Path) -> bool:
+    """The JVM has begun, and pyspark waits for it. One whose folder is removed still sooner ends by itself."""
+    has_begun = any(b"java" in command and b"launcher" not in command for command in _processes(folder))
+    time.sleep(0.5 if has_begun else 0)
+    return has_begun
+
+
+def _has_results(folder: Path) -> bool:
+    return bool(list(folder.glob("kafkactl-results-*")))
 
 
 @pytest.mark.parametrize(
-    ("number", "moment"), [(signal.SIGTERM, _APPLICATION), (signal.SIGTERM, _RESULTS), (signal.SIGHUP, _RESULTS)]
+    ("number", "moment"),
+    [
+        (signal.SIGTERM, _is_begun),
+        (signal.SIGINT, _has_jvm),
+        (signal.SIGTERM, _has_jvm),
+        (signal.SIGTERM, _has_results),
+        (signal.SIGHUP, _has_results),
+    ],
 )
-def test_a_signal_leaves_no_files(tmp_path: Path, number: signal.Signals, moment: str) -> None:
+def test_a_signal_leaves_nothing(tmp_path: Path, number: signal.Signals, moment: Callable[[Path], bool]) -> None:
     log, temporary = unpacked("4.4.0", tmp_path, "log"), tmp_path / "temporary"
     temporary.mkdir()
     words = [sys.executable, "-m", "kafkactl", "dryrun", "replay", str(log), "--engine", "spark"]
     environment = {**os.environ, "TMPDIR": str(temporary)}
     with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
-        end = time.monotonic() + _START_S
-        while not list(temporary.glob(moment)):
-            assert run.poll() is None and time.monotonic() < end, "the application ended before"
-            time.sleep(0.01)
+        _wait(lambda: moment(temporary), run)
         run.send_signal(number)
-        _, errors = run.communicate(timeout=_START_S)
+        _, errors = run.communicate(timeout=_LONGEST_S)
     assert (run.returncode, list(temporary.iterdir())) == (130, []), errors
     assert errors.lstrip().startswith("error: interrupted"), errors
+    _wait(lambda: not _processes(temporary))
+
+
+def _processes(folder: Path) -> list[bytes]:
+    """The JVM and Spark's workers, which work in a folder or in one that was removed from it: their commands."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cwd").readlink().is_relative_to(folder):
+                found.append((process / "cmdline").read_bytes())
+    return found
+
+
+def _wait(holds: Callable[[], bool], run: subprocess.Popen[str] | None = None) -> None:
+    end = time.monotonic() + _LONGEST_S
+    while not holds():
+        assert run is None or run.poll() is None, "the dry run ended before"
+        assert time.monotonic() < end, "in vain"
+        time.sleep(0.01)
