@@ -18,10 +18,11 @@ from kafkactl.metadata.replay.framing import LONG, SHORTEST, framed, framed_firs
 from kafkactl.protocol.batch_bounds import MOST_BATCH_RECORDS
 from kafkactl.protocol.record_batch import HEADER_BYTES, LEAST_RECORD_BYTES, LENGTH_END
 
-_FEW: Final = 48  # batches that still have records; fewer are quicker one by one
+_FEW: Final = 16  # batches that still have records; fewer are quicker one by one
 _ONE_BYTE: Final = 64  # offset deltas below this take one byte
 _U8: Final = np.uint64
 CONTROL_BIT: Final = 0x20
+_NOT_USUAL: Final = ~(LONG - 2)  # bits of a size below LONG that is not negative: the lowest is the sign
 
 
 class Heads(NamedTuple):
@@ -168,16 +169,16 @@ def _one(window: Window, taken: Heads, found: Records, index: int) -> bool:
 def _together(window: Window, taken: Heads, rows: Array, found: Records) -> Array:
     """Batches in the order of their counts, the largest first, and their first rows; which of them are wrong."""
     at, end, counts = taken.at + HEADER_BYTES, taken.end, taken.counts
-    bad = np.zeros(len(at), bool)
+    bad, ascending = np.zeros(len(at), bool), -counts
     active = len(at)
     for number in range(int(counts[0]) if active else 0):
-        active = int(np.searchsorted(-counts, -number))
-        place = at[:active]
+        active = int(ascending.searchsorted(-number))
+        place, limit, row = at[:active], end[:active], rows[:active] + number
         value, value_end, wrong = _step(window, place, number)
-        found.start[rows[:active] + number] = value
-        found.end[rows[:active] + number] = value_end
-        bad[:active] |= wrong | (value_end >= end[:active])
-        np.minimum(value_end + 1, end[:active], out=at[:active])
+        found.start[row] = value
+        found.end[row] = value_end
+        bad[:active] |= wrong | (value_end >= limit)
+        np.minimum(value_end + 1, limit, out=place)
     bad |= at != end
     return bad
 
@@ -186,24 +187,35 @@ def _step(window: Window, place: Array, number: int) -> tuple[Array, Array, Arra
     """The record `number` of each batch: where its value begins and ends, and whether it is unusual."""
     word = window.u8[place]
     length, two = _varint(word)
-    inner = place + 1 + two
-    wide = 1 if number < _ONE_BYTE else 2
-    rest = (word >> (_U8(8) + (two.astype(_U8) << _U8(3)))) if wide == 1 else window.u8[inner]
-    delta = 2 * number if wide == 1 else (2 * number & 0x7F | 0x80) | (2 * number >> 7) << 8
+    inner = place + two
+    inner += 1
+    if number < _ONE_BYTE:
+        wide, delta = 1, 2 * number
+        rest = word >> ((two << 3) + 8).view(_U8)
+    else:
+        wide, delta = 2, (2 * number & 0x7F | 0x80) | (2 * number >> 7) << 8
+        rest = window.u8[inner]
     expected = delta << 8 | 1 << 8 + 8 * wide  # timestamp delta 0, offset delta, no key
     head = (rest >> _U8(8)) & _U8((1 << 8 * (2 + wide)) - 1)
     size, more = _varint(rest >> _U8(24 + 8 * wide))
-    value = inner + (4 + wide + more)
+    value = inner + more
+    value += 4 + wide
     value_end = value + (size >> 1)
-    wrong = (head != _U8(expected)) | (((length | size) & 1) != 0) | (length >= LONG) | (size >= LONG)
-    wrong |= (size < SHORTEST) | (value_end + 1 != inner + (length >> 1))
+    inner += length >> 1
+    wrong = (head != _U8(expected)) | (((length | size) & _NOT_USUAL) != 0) | (size < SHORTEST)
+    wrong |= value_end + 1 != inner
     np.minimum(value_end, len(window.data), out=value_end)
     wrong |= window.u1[value_end] != 0
     return value, value_end, wrong
 
 
 def _varint(word: Array) -> tuple[Array, Array]:
-    """The unsigned varint of one or two bytes at the low end, as `framed` reads it, and how many bytes beyond one."""
-    low, two = (word & _U8(0xFF)).astype(np.int64), ((word >> _U8(7)) & _U8(1)).astype(np.int64)
-    high = ((word >> _U8(8)) & _U8(0xFF)).astype(np.int64)
-    return low + two * ((high - 1) << 7), two
+    """The unsigned varint of one or two bytes at the low end, as `framed` reads it, and how many bytes beyond one.
+
+    One of more bytes is not less than LONG.
+    """
+    two = (word >> _U8(7)) & _U8(1)
+    found = (word >> _U8(1)) & _U8(0x7F80)
+    found *= two
+    found |= word & _U8(0x7F)
+    return found.view(np.int64), two.view(np.int64)

@@ -17,7 +17,7 @@ from kafkactl.metadata.replay.columns.bytes import Array, Window
 IDS, DIRECTORIES = 1, 4  # words that an element takes: a node id, and the 16 bytes of a directory id
 EMPTY: Final = 0  # the place of the list without elements
 _MOST_UNKNOWN: Final = 127
-_LEAST_ROOM: Final = 1 << 16
+_LEAST_ROOM: Final = 8 << 20  # what is not used of it takes no memory
 _MOVED_AT_ONCE: Final = 10_000
 
 
@@ -46,10 +46,11 @@ class Lists:
         for count in np.flatnonzero(np.bincount(counts, minlength=2)[2:]).tolist():
             held, words = np.flatnonzero(counts == count + 2), (count + 1) * width
             raw = window.of(4 * words)[at[held] + 1]
-            taken = np.empty((len(held), 1 + words), np.int32)
+            first = self._make_room(len(held) * (1 + words))
+            taken = self.words[first : self.used].reshape(-1, 1 + words)
             taken[:, 0] = count + 1
             taken[:, 1:] = raw.view(">i4" if width == IDS else np.int32).reshape(-1, words)
-            places[held] = np.arange(len(held)) * (1 + words) + self._append(taken.reshape(-1))
+            places[held] = np.arange(first, self.used, 1 + words)
         return places
 
     def put(self, lists: Sequence[Sequence[int]]) -> Array:
@@ -79,10 +80,14 @@ class Lists:
         return places
 
     def _append(self, taken: Array) -> int:
-        first, self.used = self.used, self.used + len(taken)
+        first = self._make_room(len(taken))
+        self.words[first : self.used] = taken
+        return first
+
+    def _make_room(self, size: int) -> int:
+        first, self.used = self.used, self.used + size
         if self.used > len(self.words):
             self.words.resize(self.used + self.used // 4, refcheck=False)  # in place: its holders see no change
-        self.words[first : self.used] = taken
         return first
 
     def counts(self, places: Array) -> Array:
