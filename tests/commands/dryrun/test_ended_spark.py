@@ -27,7 +27,7 @@ def _is_begun(folder: Path) -> bool:
 
 
 def _has_jvm(folder: Path) -> bool:
-    """The JVM has begun, and pyspark waits for it. One whose folder is removed still sooner ends by itself."""
+    """The JVM has begun, and pyspark waits for it. One whose folder is removed sooner does not start."""
     has_begun = any(b"java" in command and b"launcher" not in command for command in _processes(folder))
     time.sleep(0.5 if has_begun else 0)
     return has_begun
