@@ -300,6 +300,7 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
         said = {epoch: start for epoch, start in said.items() if epoch != first}
     else:
         first = -1
+    yield from _epoch_beyond(node, said)
     for epoch, start, found in _differing(said, node.index, node.facts.end_offset, known_from=first + 1):
         where = "the epoch is missing" if found is None else f"its first batch of that epoch begins at offset {found}"
         in_file = (
@@ -316,6 +317,26 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
             log_start_offset=found,
         )
         return
+
+
+def _epoch_beyond(node: NodeLog, said: Mapping[int, int]) -> Iterator[Finding]:
+    """An epoch that begins behind the end of a log without damage, and is not covered by a snapshot.
+
+    The file is synced when an epoch begins, the log's end is not, so that a power failure may leave the one without the
+    other. A leader that was just elected has an entry at the end, not behind it (`initializeLeaderEpoch`).
+    """
+    facts = node.facts
+    end = max(facts.end_offset, node.committed_offset)
+    beyond = {epoch: start for epoch, start in said.items() if start > end}
+    if not facts.segments or node.damage is not None or not beyond:
+        return
+    epoch = min(beyond)
+    text = (
+        f"leader-epoch-checkpoint has epoch {epoch} from offset {beyond[epoch]}, and the log ends at offset"
+        f" {facts.end_offset}: records between are missing."
+    )
+    place = {"start_offset": beyond[epoch], "end_offset": facts.end_offset}
+    yield remark("epoch-beyond-log", _WARNING, f"log {node.path}", text, "", epoch=epoch, **place)
 
 
 def _differing(

@@ -237,6 +237,21 @@ def test_the_first_leader_epoch_begins_where_snapshots_cut_the_log(kafkactl, nod
     assert differing == ([] if reported is None else [reported])
 
 
+def test_an_epoch_behind_the_end_shows_that_the_log_lost_its_end(kafkactl, node):
+    files = {FIRST: THREE_EPOCHS}
+    log = epochs_in(node("n1", files), "0\n5\n1 0\n3 2\n4 3\n6 9\n8 12\n")
+    code, answer, found = verified(kafkactl, log)
+    assert (code, found) == (0, {"epoch-beyond-log": "warning"})
+    assert answer["findings"][0]["evidence"] == {"epoch": 6, "start_offset": 9, "end_offset": 5}
+    zeros = epochs_in(node("n2", {FIRST: THREE_EPOCHS + bytes(500)}), "0\n4\n1 0\n3 2\n4 3\n6 9\n")
+    assert verified(kafkactl, zeros)[2] == {"metadata-log-zero-tail": "info", "epoch-beyond-log": "warning"}
+    damaged = epochs_in(node("n3", {FIRST: THREE_EPOCHS[:-1] + b"x" + noops(5, 4)}), "0\n4\n1 0\n3 2\n4 3\n6 9\n")
+    assert verified(kafkactl, damaged)[2] == {"metadata-log-damaged": "blocker"}
+    covered = {**files, f"{10:020}-{6:010}.checkpoint": SNAPSHOT}
+    log = epochs_in(node("n4", covered), "0\n4\n1 0\n3 2\n4 3\n6 9\n")
+    assert verified(kafkactl, log)[2] == {"snapshot-beyond-log": "warning"}
+
+
 def test_a_leader_epoch_checkpoint_that_no_node_can_read(kafkactl, node):
     log = epochs_in(node("n1", {FIRST: THREE_EPOCHS}), "x\n")
     assert verified(kafkactl, log)[::2] == (7, {"broken-leader-epoch-checkpoint": "blocker"})
