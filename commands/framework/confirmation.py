@@ -7,14 +7,10 @@ refusal is an answer, not an error.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any, TypeVar, cast
 
 from kafkactl.commands.framework.deadline import paused
 from kafkactl.commands.rendering import output
-from kafkactl.findings import Finding, Outcome, Severity
-
-Shown = TypeVar("Shown", bound=Mapping[str, Any])
+from kafkactl.findings import Finding, Severity
 
 
 def confirm(question: str, *, yes: bool, subject: str) -> Finding | None:
@@ -53,12 +49,6 @@ def confirm_cluster_id(question: str, cluster_id: str, *, confirm: str | None, s
         f"The id given to confirm is {confirm.strip()!r}, this cluster's is {cluster_id!r}.",
         "Make sure that this is the cluster you mean, then give its id.",
     )
-
-
-def declined(answer: Shown, refusal: Finding) -> Shown:
-    """A planned answer as it is where the change was not confirmed: refused, with the finding that says so."""
-    findings = [*answer["findings"], refusal.to_dict()]
-    return cast("Shown", {**answer, "outcome": Outcome.REFUSED.value, "findings": findings})
 
 
 def confirm_count(what: str, count: int, *, given: int | None, option: str, subject: str) -> Finding | None:

@@ -67,10 +67,11 @@ def command(
     exactly as planned, and no disk that was formatted before may be empty. Nothing is written unless
     all checks pass.
     """
-    from kafkactl.commands.framework.confirmation import confirm, declined
+    from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.commands.framework.exposure import tell_exposure
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.findings import Outcome
+    from kafkactl.frozen import changed
     from kafkactl.operations.storage.fleet_apply import apply_fleet, check_fleet
 
     if bool(reformats) != bool(reason and reason.strip()):
@@ -95,8 +96,7 @@ def command(
         question = f"Format node {names} of cluster {result.plan.cluster_id}?"
         no = confirm(question, yes=yes, subject=f"plan {plan_file}")
         if no is not None:
-            answer = declined(result.to_dict(is_declined=True), no)
-            emit("storage.apply", answer, render=show_apply, exit_code=exit_codes.REFUSED)
+            result = changed(result, refusal=no)
     if not dry_run:
         result = apply_fleet(result)
-    emit("storage.apply", result.to_dict(), render=show_apply, exit_code=result.outcome.exit_code)
+    emit("storage.apply", result, render=show_apply, exit_code=result.outcome.exit_code)

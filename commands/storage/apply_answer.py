@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.storage.answers import AppliedNodeDict, ApplyDict, DirectoryDict, FileDict
+    from kafkactl.operations.storage.fleet_apply import AppliedNode, FleetApplyResult
+    from kafkactl.operations.storage.format import FormattedDirectory, WrittenFile
 
 _TITLES = {
     "done": ("Formatted as planned", "good"),
@@ -20,24 +21,27 @@ _TITLES = {
 }
 
 
-def show_apply(page: Page, answer: ApplyDict) -> None:
+def show_apply(page: Page, result: FleetApplyResult) -> None:
     """The answer `storage.apply`."""
-    page.heading(*_TITLES[answer["outcome"]])
-    page.fields((("cluster id", answer["cluster_id"]), ("Kafka", answer["kafka_version"])))
-    page.groups((f"node {node['id']}  {node['host']}: {node['outcome']}", _rows(node)) for node in answer["nodes"])
-    page.findings(answer["findings"])
+    page.heading(*_TITLES[result.outcome])
+    page.fields((("cluster id", result.plan.cluster_id), ("Kafka", result.plan.kafka_version)))
+    titles = (f"node {node.planned.id}  {node.planned.host}: {node.outcome}" for node in result.results)
+    page.groups(zip(titles, map(_rows, result.results), strict=True))
+    page.findings(result.findings)
 
 
-def _rows(node: AppliedNodeDict) -> list[tuple[str, str, str, str | None]]:
-    rows = []
-    for directory in node["directories"]:
-        what = directory["progress"] or directory["action"]
-        rows.append((directory["role"], what, directory["path"], directory["directory_id"]))
+def _rows(node: AppliedNode) -> list[tuple[str, str, str, str | None]]:
+    rows: list[tuple[str, str, str, str | None]] = []
+    for directory in node.directories:
+        planned = directory.planned
+        what = directory.progress or planned.action
+        rows.append((planned.role, what, planned.path, directory.directory_id))
         if what == "format":  # not done yet: what exactly will be
-            rows += [("", "file", file["path"], _access(file, directory)) for file in directory["files"]]
-    users = node["scram_users"] or ()
-    return rows + [("user", user["mechanism"], user["name"], f"{user['iterations']} iterations") for user in users]
+            rows += [("", "file", file.path, _access(file, directory)) for file in directory.files]
+    users = node.scram_users or ()
+    return rows + [("user", user.mechanism.name, user.name, f"{user.iterations} iterations") for user in users]
 
 
-def _access(file: FileDict, directory: DirectoryDict) -> str:
-    return f"mode {file['mode'] or 'by umask'}, owner {directory['owner'] or 'this user'}, {file['size']} bytes"
+def _access(file: WrittenFile, directory: FormattedDirectory) -> str:
+    owner = "this user" if directory.owner is None else directory.owner.text
+    return f"mode {file.mode or 'by umask'}, owner {owner}, {file.size_bytes} bytes"

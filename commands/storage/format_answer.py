@@ -10,8 +10,8 @@ from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.storage.answers import DirectoryDict, FormatDict, VoterDict
-    from kafkactl.operations.storage.format import FormatResult
+    from kafkactl.metadata.log.voters import Voter
+    from kafkactl.operations.storage.format import FormatResult, FormattedDirectory
 
 _TONES = {
     "done": "good",
@@ -33,61 +33,59 @@ _TITLES = {
 
 def carry_out(kind: str, planned: FormatResult, notes: Sequence[Finding], *, dry_run: bool) -> NoReturn:
     """Apply a planned format unless it is a dry run, and print the answer with the notes on its options."""
-    from kafkactl.commands.framework.settings import current_settings
+    from kafkactl.frozen import changed
     from kafkactl.operations.storage.format import apply_format
 
-    result = planned if dry_run else apply_format(planned)
-    answer = result.to_dict(digests=dry_run or current_settings().output != "table")  # people see them in a dry run
-    answer["findings"] += [note.to_dict() for note in notes]
-    emit(kind, answer, render=show_format, exit_code=result.outcome.exit_code)
+    result = changed(planned if dry_run else apply_format(planned), notes=tuple(notes))
+    emit(kind, result, render=show_format, exit_code=result.outcome.exit_code)
 
 
-def show_format(page: Page, answer: FormatDict) -> None:
+def show_format(page: Page, result: FormatResult) -> None:
     """The answer `storage.format`."""
-    outcome = answer["outcome"]
-    page.heading(_TITLES[outcome].format(**answer), _TONES[outcome])
+    outcome, plan = result.outcome, result.plan
+    title = _TITLES[outcome].format(node_id=plan.node_id, kafka_version=plan.kafka_version)
+    page.heading(title, _TONES[outcome])
     if outcome == "nothing-to-do":  # what was asked beyond the id is not what is on the disks
-        page.fields((("cluster id", answer["cluster_id"]),))
+        page.fields((("cluster id", plan.cluster_id),))
     elif outcome != "refused":
-        version = answer["metadata_version"]
         page.fields(
             (
-                ("cluster id", answer["cluster_id"]),
-                ("metadata.version", f"{version['name']} ({version['level']})"),
-                ("kraft.version", answer["kraft_version"]),
-                *((name, level) for name, level in answer["features"].items()),
-                ("voters", ", ".join(_voter(voter) for voter in answer["voters"]) or None),
+                ("cluster id", plan.cluster_id),
+                ("metadata.version", f"{plan.metadata_version_name} ({plan.metadata_version_level})"),
+                ("kraft.version", plan.kraft_version),
+                *plan.features.items(),
+                ("voters", ", ".join(map(_voter, plan.voters)) or None),
             )
         )
     page.table(
         ("directory", "role", "action", "directory id", "files"),
         (
             (
-                directory["path"],
-                directory["role"],
+                directory.planned.path,
+                directory.planned.role,
                 _action(directory),
-                directory["directory_id"],
-                len(directory["files"]) or None,
+                directory.directory_id,
+                len(directory.files) or None,
             )
-            for directory in answer["directories"]
+            for directory in result.directories
         ),
     )
     if outcome == "planned":
         page.groups(
-            (Word(file["path"], "strong"), [(f"{file['size']} bytes", f"sha256 {file.get('sha256')}")])
-            for directory in answer["directories"]
-            for file in directory["files"]
+            (Word(file.path, "strong"), [(f"{file.size_bytes} bytes", f"sha256 {file.sha256}")])
+            for directory in result.directories
+            for file in directory.files
         )
-    page.findings(answer["findings"])
+    page.findings(result.findings)
 
 
-def _voter(voter: VoterDict) -> str:
-    where = ", ".join(f"{endpoint['host']}:{endpoint['port']}" for endpoint in voter["endpoints"])
-    return f"{voter['id']}@{where}:{voter['directory_id']}"
+def _voter(voter: Voter) -> str:
+    where = ", ".join(f"{endpoint.host}:{endpoint.port}" for endpoint in voter.endpoints)
+    return f"{voter.node_id}@{where}:{voter.directory_id}"
 
 
-def _action(directory: DirectoryDict) -> Word:
-    progress, action = directory["progress"], directory["action"]
+def _action(directory: FormattedDirectory) -> Word:
+    progress, action = directory.progress, directory.planned.action
     if action != "format" or progress is None:
         return Word(action)
     tones = {"done": "good", "unchanged": "good"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkactl.commands.framework.confirmation import confirm_cluster_id, declined
+from kafkactl.commands.framework.confirmation import confirm_cluster_id
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import confirm_option, kafka_version_option, writing_options
 from kafkactl.commands.rendering.output import emit
@@ -15,7 +15,6 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.storage.answers import UnformatDict
     from kafkactl.operations.storage.unformat import UnformatResult
 
 _TITLES = {
@@ -49,17 +48,15 @@ def command(
     This cannot be undone, so it requires the cluster id, at the prompt or with --confirm; --yes is not enough.
     """
     from kafkactl.findings import Outcome
+    from kafkactl.frozen import changed
     from kafkactl.operations.storage.unformat import apply_unformat, plan_unformat
 
     result = plan_unformat(config, only=only, kafka_version=kafka_version)
     if result.outcome is Outcome.PLANNED and not dry_run:
-        refusal = _ask(result, confirm, yes)
-        if refusal is not None:
-            answer = declined(result.to_dict(), refusal)
-            emit("storage.unformat", answer, render=_show, exit_code=Outcome.REFUSED.exit_code)
+        result = changed(result, refusal=_ask(result, confirm, yes))
     if not dry_run:
         result = apply_unformat(result)
-    emit("storage.unformat", result.to_dict(), render=_show, exit_code=result.outcome.exit_code)
+    emit("storage.unformat", result, render=_show, exit_code=result.outcome.exit_code)
 
 
 def _ask(planned: UnformatResult, given: str | None, yes: bool) -> Finding | None:
@@ -74,24 +71,20 @@ def _ask(planned: UnformatResult, given: str | None, yes: bool) -> Finding | Non
     return confirm_cluster_id(question, plan.cluster_id, confirm=given, subject=subject)
 
 
-def _show(page: Page, answer: UnformatDict) -> None:
-    title, tone = _TITLES[answer["outcome"]]
-    page.heading(title.format(**answer), tone)
-    page.fields((("cluster id", answer["cluster_id"]),))
+def _show(page: Page, result: UnformatResult) -> None:
+    title, tone = _TITLES[result.outcome]
+    page.heading(title.format(node_id=result.plan.node_id), tone)
+    page.fields((("cluster id", result.plan.cluster_id),))
     page.table(
         ("directory", "role", "action", "removes"),
         (
             (
-                directory["path"],
-                directory["role"],
-                directory["progress"] or directory["action"],
-                ", ".join(map(_name, directory["files"])) or None,
+                directory.planned.path,
+                directory.planned.role,
+                directory.progress or directory.planned.action,
+                ", ".join(PurePosixPath(path).name for path in directory.files) or None,
             )
-            for directory in answer["directories"]
+            for directory in result.directories
         ),
     )
-    page.findings(answer["findings"])
-
-
-def _name(path: str) -> str:
-    return PurePosixPath(path).name
+    page.findings(result.findings)

@@ -242,9 +242,7 @@ def _header(found: Checkpoint) -> dict[str, Any] | None:
 
 def _voter(voter: Voter) -> dict[str, Any]:
     return {
-        "id": voter.node_id,
-        "directory_id": str(voter.directory_id),
-        "endpoints": [endpoint.to_dict() for endpoint in voter.endpoints],
+        **voter.to_dict(),
         "min_kraft_version": voter.min_kraft_version,
         "max_kraft_version": voter.max_kraft_version,
     }

@@ -43,8 +43,10 @@ from kafkactl.operations.nodes.list import NodeList
 from kafkactl.operations.nodes.settings import SettingsVerification
 from kafkactl.operations.quorum.change import QuorumChange
 from kafkactl.operations.recover.collect import RecoveryCopy
-from kafkactl.operations.storage import answers as storage_answers
+from kafkactl.operations.storage.fleet_apply import AppliedNode, FleetApplyResult
+from kafkactl.operations.storage.format import FormatResult, FormattedDirectory, WrittenFile
 from kafkactl.operations.storage.reading import DumpResult, InfoResult
+from kafkactl.operations.storage.unformat import UnformatResult, UnformattedDirectory
 from kafkactl.operations.tiered import Forecast as Forecasts
 from kafkactl.operations.tiered import Saved
 from kafkactl.operations.tiered import pages as tiered_pages
@@ -57,6 +59,7 @@ from kafkactl.recover.rank import OldVoter
 from kafkactl.recover.steps import Step as RecoveryStep
 from kafkactl.simulator.study import Electing, SecondFailure, Study
 from kafkactl.storage import log_check
+from kafkactl.storage.format.scram import ScramCredential
 from kafkactl.storage.verify.model import Failure, Loss
 from kafkactl.tiered import answers as tiered_answers
 from kafkactl.tiered import bucket, forecast, pictures
@@ -98,13 +101,6 @@ PAIRS: list[tuple[Any, Any]] = [
     (quorum_answer.NodeDict, quorum.QuorumNode),
     (quorum_answer.DiskDict, quorum.QuorumDisk),
     (quorum_answer.QuorumDict, quorum.QuorumDescribe),
-    (storage_answers.FormatDict, storage.StorageFormat),
-    (storage_answers.DirectoryDict, storage.FormattedDirectory),
-    (storage_answers.FileDict, storage.WrittenFile),
-    (storage_answers.ApplyDict, storage.StorageApply),
-    (storage_answers.AppliedNodeDict, storage.AppliedNode),
-    (storage_answers.UnformatDict, storage.StorageUnformat),
-    (storage_answers.UnformattedDict, storage.UnformattedDirectory),
     (contexts.ContextDict, config.Context),
     (contexts.ContextsDict, config.ConfigView),
     (features_describe.DescriptionDict, features.FeaturesDescribe),
@@ -174,6 +170,14 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (shared.Electing, (Electing,)),
     (shared.SecondFailure, (SecondFailure,)),
     (shared.Simulation, (Study,)),
+    (storage.AppliedNode, (AppliedNode,)),
+    (storage.FormattedDirectory, (FormattedDirectory,)),
+    (storage.PlannedUser, (ScramCredential,)),
+    (storage.StorageApply, (FleetApplyResult,)),
+    (storage.StorageFormat, (FormatResult,)),
+    (storage.StorageUnformat, (UnformatResult,)),
+    (storage.UnformattedDirectory, (UnformattedDirectory,)),
+    (storage.WrittenFile, (WrittenFile,)),
     (storage_reading.ExpectedFailure, (Failure,)),
     (storage_reading.Loss, (Loss,)),
     (storage_reading.StorageDump, (DumpResult,)),

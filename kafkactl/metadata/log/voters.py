@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kafkactl.answers import json_of
 from kafkactl.frozen import frozen
 from kafkactl.protocol.codec import Message
 from kafkactl.values import Endpoint, Uuid
@@ -19,6 +20,8 @@ class Voter:
     endpoints: tuple[Endpoint, ...]
     min_kraft_version: int = 0
     max_kraft_version: int = 1
+
+    to_dict = json_of("id=node_id", "directory_id", "endpoints")
 
 
 def voters_data(voters: Sequence[Voter]) -> Message:

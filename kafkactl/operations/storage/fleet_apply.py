@@ -10,28 +10,68 @@ from kafkactl.adapters.files.entropy import SystemSource
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.files.plan_files import receipts_folder, settle_plan
+from kafkactl.answers import json_of
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
-from kafkactl.operations.storage.answers import AppliedNodeDict, ApplyDict, UserDict
 from kafkactl.operations.storage.fleet import Context, apply_nodes, names_of_this_host, observe_nodes, whole_outcome
-from kafkactl.operations.storage.format import format_answer
+from kafkactl.operations.storage.format import FormattedDirectory, formatted_directories
 from kafkactl.operations.storage.node_files import FilePath
 from kafkactl.operations.storage.observation import NO_LIMIT, observe_for_format
 from kafkactl.storage.fleet.check import ApplyRequest, NodeHere, check_apply, choose_nodes, requested_reformats
 from kafkactl.storage.fleet.plan import of_node, together
 from kafkactl.storage.fleet.plan_check import scram_users
 from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode, parse_plan
+from kafkactl.storage.format.scram import ScramCredential
 from kafkactl.storage.model import Applied, FormatPlan, GuardOverrides, Owner
+
+
+@frozen
+class AppliedNode:
+    """A node of the plan as it was checked, and what came of applying it (None: not tried).
+
+    `is_refused`: nothing was tried, because another node was refused, or the operator said no.
+    """
+
+    planned: PlannedNode
+    checked: FormatPlan
+    applied: Applied | None
+    is_refused: bool
+
+    @property
+    def outcome(self) -> Outcome:
+        """Of this node; refused where the whole is."""
+        if self.is_refused:
+            return Outcome.REFUSED
+        return self.checked.outcome if self.applied is None else self.applied.outcome
+
+    @property
+    def directories(self) -> tuple[FormattedDirectory, ...]:
+        """Its log directories."""
+        return formatted_directories(self.checked, self.applied)
+
+    @property
+    def scram_users(self) -> tuple[ScramCredential, ...] | None:
+        """The users that the plan creates; None where what it writes cannot be read as users."""
+        try:
+            return scram_users(self.planned)
+        except InputError:
+            return None
+
+    to_dict = json_of(
+        "id=planned.id", "host=planned.host", "config=planned.config", "voter_mode=planned.voter_mode", "outcome",
+        "directories", "scram_users",
+    )  # fmt: skip
 
 
 @frozen
 class FleetApplyResult:
     """The chosen nodes of a plan as they were checked, and what came of applying it to them (None: not tried).
 
-    `here`, `checked` and `applied` are in the order of `nodes`.
+    `here`, `checked` and `applied` are in the order of `nodes`. `refusal` says why nothing was tried although it could
+    have been: the operator did not confirm it.
     """
 
     plan: FleetPlan
@@ -44,62 +84,43 @@ class FleetApplyResult:
     reason: str = ""
     applied: tuple[Applied, ...] | None = None
     plan_file: Path | None = None
+    refusal: Finding | None = None
 
     @property
     def outcome(self) -> Outcome:
         """Of all nodes together. One refusal refuses the whole before anything is written."""
+        if self.refusal is not None:
+            return Outcome.REFUSED
         return whole_outcome(result.outcome for result in self._results)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is to be said of each node, equal findings of several nodes as one."""
+        """What is to be said of each node, equal findings of several nodes as one, and the refusal."""
         found = [
             (node.id, of_node(node.id, finding))
             for node, result in zip(self.nodes, self._results, strict=True)
             for finding in result.findings
         ]
-        return tuple(together(found))
+        return (*together(found), *(() if self.refusal is None else (self.refusal,)))
 
     @property
     def _results(self) -> Sequence[FormatPlan | Applied]:
         return self.checked if self.applied is None else self.applied
 
-    def to_dict(self, *, is_declined: bool = False) -> ApplyDict:
-        """The answer `storage.apply`; `is_declined`: the operator said no, so that every node is refused."""
-        whole = Outcome.REFUSED if is_declined else self.outcome
-        return {
-            "outcome": whole.value,
-            "cluster_id": self.plan.cluster_id,
-            "kafka_version": self.plan.kafka_version,
-            "plan_sha256": self.plan_sha256,
-            "nodes": [self._node(position, whole) for position in range(len(self.nodes))],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    @property
+    def results(self) -> tuple[AppliedNode, ...]:
+        """Each node with its result."""
+        is_refused = self.applied is None and self.outcome is Outcome.REFUSED
+        applied = self.applied or (None,) * len(self.nodes)
+        return tuple(
+            AppliedNode(planned=node, checked=checked, applied=done, is_refused=is_refused)
+            for node, checked, done in zip(self.nodes, self.checked, applied, strict=True)
+        )
 
-    def _node(self, position: int, whole: Outcome) -> AppliedNodeDict:
-        node, checked = self.nodes[position], self.checked[position]
-        applied = None if self.applied is None else self.applied[position]
-        own = checked.outcome if applied is None else applied.outcome
-        # Where nothing was tried although it could have been, the whole was refused because of another node.
-        outcome = whole if applied is None and whole is Outcome.REFUSED else own
-        return {
-            "id": node.id,
-            "host": node.host,
-            "config": node.config,
-            "voter_mode": node.voter_mode,
-            "outcome": outcome.value,
-            "directories": format_answer(checked, applied, outcome, ())["directories"],
-            "scram_users": _scram_users(node),
-        }
-
-
-def _scram_users(node: PlannedNode) -> list[UserDict] | None:
-    """The users that the plan creates; None where what it writes cannot be read as users."""
-    try:
-        users = scram_users(node)
-    except InputError:
-        return None
-    return [{"name": user.name, "mechanism": user.mechanism.name, "iterations": user.iterations} for user in users]
+    to_dict = json_of(
+        "outcome", "cluster_id=plan.cluster_id", "kafka_version=plan.kafka_version", "plan_sha256", "nodes=results",
+        "findings", kind="storage.apply",
+    )  # fmt: skip
 
 
 def check_fleet(

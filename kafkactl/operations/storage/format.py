@@ -6,29 +6,127 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from kafkactl.adapters.files.entropy import SystemSource
+from kafkactl.answers import json_of
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
-from kafkactl.operations.storage.answers import DirectoryDict, FileDict, FormatDict
 from kafkactl.operations.storage.node_files import FilePath, read_node, release_of
 from kafkactl.operations.storage.observation import NO_LIMIT, observe_for_format
-from kafkactl.operations.storage.result import PlannedOrApplied
 from kafkactl.storage.format import plan as planning
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding, Outcome
-    from kafkactl.storage.model import Applied, FormatPlan, FormatRequest, Owner, PlannedDirectory, PlannedFile
+    from kafkactl.storage.model import (
+        Applied,
+        FormatPlan,
+        FormatRequest,
+        Owner,
+        PlannedDirectory,
+        PlannedFile,
+        Progress,
+    )
 
 
 @frozen
-class FormatResult(PlannedOrApplied):
-    """A planned format, and its outcome. `applied` is None where nothing was tried."""
+class WrittenFile:
+    """A file that a format writes into a log directory."""
+
+    directory: str
+    planned: PlannedFile
+
+    @property
+    def path(self) -> str:
+        """With its directory."""
+        return str(PurePosixPath(self.directory) / self.planned.name)
+
+    @property
+    def size_bytes(self) -> int:
+        """The length of its content."""
+        return len(self.planned.content)
+
+    @property
+    def mode(self) -> str | None:
+        """In four octal digits; None where the umask decides."""
+        return None if self.planned.mode is None else f"{self.planned.mode:04o}"
+
+    @property
+    def sha256(self) -> str:
+        """Of its content. It takes time to compute."""
+        import hashlib
+
+        return hashlib.sha256(self.planned.content).hexdigest()
+
+    to_dict = json_of("path", "size=size_bytes", "mode", "sha256")
+
+
+@frozen
+class FormattedDirectory:
+    """A log directory of a format, and how far it came: `progress` is None where nothing was tried."""
+
+    planned: PlannedDirectory
+    progress: Progress | None
+    owner: Owner | None
+
+    @property
+    def directory_id(self) -> str | None:
+        """The id that its meta.properties has or gets; None where it gets none."""
+        return None if self.planned.directory_id is None else str(self.planned.directory_id)
+
+    @property
+    def files(self) -> tuple[WrittenFile, ...]:
+        """What is written into it."""
+        return tuple(WrittenFile(directory=self.planned.path, planned=file) for file in self.planned.files)
+
+    to_dict = json_of(
+        "path=planned.path", "role=planned.role", "directory_id", "action=planned.action",
+        "progress", "owner=owner.text", "files",
+    )  # fmt: skip
+
+
+@frozen
+class FormatResult:
+    """A planned format, and its outcome. `applied` is None where nothing was tried.
+
+    `notes` are findings on the request.
+    """
 
     plan: FormatPlan
     applied: Applied | None = None
+    notes: tuple[Finding, ...] = ()
 
-    def to_dict(self, *, digests: bool = True) -> FormatDict:
-        """The answer `storage.format`. Without `digests` files have no `sha256`, which takes time to compute."""
-        return format_answer(self.plan, self.applied, self.outcome, self.findings, digests=digests)
+    @property
+    def outcome(self) -> Outcome:
+        """planned, nothing-to-do or refused; once applied also done, failed or partial."""
+        return self.plan.outcome if self.applied is None else self.applied.outcome
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Those of the plan, or of its application, and the notes."""
+        return (*(self.plan.findings if self.applied is None else self.applied.findings), *self.notes)
+
+    @property
+    def directories(self) -> tuple[FormattedDirectory, ...]:
+        """The log directories, in the order of the configuration."""
+        return formatted_directories(self.plan, self.applied)
+
+    @property
+    def metadata_version(self) -> dict[str, int | str]:
+        """Its level and its name."""
+        return {"level": self.plan.metadata_version_level, "name": self.plan.metadata_version_name}
+
+    to_dict = json_of(
+        "outcome", "cluster_id=plan.cluster_id", "node_id=plan.node_id", "kafka_version=plan.kafka_version",
+        "metadata_version", "kraft_version=plan.kraft_version", "features=plan.features",
+        "voters=plan.voters", "directories", "findings", kind="storage.format",
+    )  # fmt: skip
+
+
+def formatted_directories(plan: FormatPlan, applied: Applied | None) -> tuple[FormattedDirectory, ...]:
+    """The log directories of a plan, and how far each came."""
+    progress = {} if applied is None else applied.progress
+    return tuple(
+        FormattedDirectory(planned=directory, progress=progress.get(directory.path), owner=plan.owner)
+        for directory in plan.directories
+    )
 
 
 def plan_format(
@@ -85,64 +183,3 @@ def apply_format(planned: FormatResult) -> FormatResult:
     from kafkactl.adapters.files.filesystem import OsFilesystem
 
     return changed(planned, applied=apply_plan(planned.plan, OsFilesystem()))
-
-
-def format_answer(
-    plan: FormatPlan,
-    applied: Applied | None,
-    outcome: Outcome,
-    findings: tuple[Finding, ...],
-    *,
-    digests: bool = True,
-) -> FormatDict:
-    """One node's part of every answer about a format."""
-    return {
-        "outcome": outcome.value,
-        "cluster_id": plan.cluster_id,
-        "node_id": plan.node_id,
-        "kafka_version": plan.kafka_version,
-        "metadata_version": {"level": plan.metadata_version_level, "name": plan.metadata_version_name},
-        "kraft_version": plan.kraft_version,
-        "features": dict(plan.features),
-        "voters": [
-            {
-                "id": voter.node_id,
-                "directory_id": str(voter.directory_id),
-                "endpoints": [endpoint.to_dict() for endpoint in voter.endpoints],
-            }
-            for voter in plan.voters
-        ],
-        "directories": [_directory(directory, plan.owner, applied, digests) for directory in plan.directories],
-        "findings": [finding.to_dict() for finding in findings],
-    }
-
-
-def _directory(
-    directory: PlannedDirectory, owner: Owner | None, applied: Applied | None, digests: bool
-) -> DirectoryDict:
-    return {
-        "path": directory.path,
-        "role": directory.role,
-        "directory_id": None if directory.directory_id is None else str(directory.directory_id),
-        "action": directory.action.value,
-        "progress": None if applied is None else applied.progress[directory.path].value,
-        "owner": None if owner is None else owner.text,
-        "files": [_file(directory.path, file, digests) for file in directory.files],
-    }
-
-
-def _file(folder: str, file: PlannedFile, digests: bool) -> FileDict:
-    shown: FileDict = {
-        "path": str(PurePosixPath(folder) / file.name),
-        "size": len(file.content),
-        "mode": None if file.mode is None else f"{file.mode:04o}",
-    }
-    if digests:
-        shown["sha256"] = _sha256(file.content)
-    return shown
-
-
-def _sha256(content: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha256(content).hexdigest()

@@ -4,45 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from kafkactl.adapters.disks import apply_unformat as applying
 from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.answers import json_of
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed, frozen
-from kafkactl.operations.storage.answers import UnformatDict
 from kafkactl.operations.storage.node_files import FilePath, read_node, release_of
-from kafkactl.operations.storage.result import PlannedOrApplied
 from kafkactl.storage.format import unformat as planning
-from kafkactl.storage.format.unformat import UnformatPlan
-from kafkactl.storage.model import Applied
+
+if TYPE_CHECKING:
+    from kafkactl.findings import Finding
+    from kafkactl.storage.format.unformat import UnformatDirectory, UnformatPlan
+    from kafkactl.storage.model import Applied, Progress
 
 
 @frozen
-class UnformatResult(PlannedOrApplied):
-    """What unformatting a node would remove, and the outcome. `applied` is None where nothing was tried."""
+class UnformattedDirectory:
+    """A log directory of an unformat, and how far it came: `progress` is None where nothing was tried."""
+
+    planned: UnformatDirectory
+    progress: Progress | None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths that are removed, in this order."""
+        return tuple(str(PurePosixPath(self.planned.path) / name) for name in self.planned.names)
+
+    to_dict = json_of("path=planned.path", "role=planned.role", "action=planned.action", "progress", "files")
+
+
+@frozen
+class UnformatResult:
+    """What unformatting a node would remove, and the outcome. `applied` is None where nothing was tried.
+
+    `refusal` says why nothing was tried although it could have been: the operator did not confirm it.
+    """
 
     plan: UnformatPlan
     applied: Applied | None = None
+    refusal: Finding | None = None
 
-    def to_dict(self) -> UnformatDict:
-        """The answer `storage.unformat`."""
-        return {
-            "outcome": self.outcome.value,
-            "cluster_id": self.plan.cluster_id,
-            "node_id": self.plan.node_id,
-            "directories": [
-                {
-                    "path": directory.path,
-                    "role": directory.role,
-                    "action": directory.action,
-                    "progress": None if self.applied is None else self.applied.progress[directory.path].value,
-                    "files": [str(PurePosixPath(directory.path) / name) for name in directory.names],
-                }
-                for directory in self.plan.directories
-            ],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    @property
+    def outcome(self) -> Outcome:
+        """planned, nothing-to-do or refused; once applied also done, failed or partial."""
+        if self.refusal is not None:
+            return Outcome.REFUSED
+        return self.plan.outcome if self.applied is None else self.applied.outcome
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Those of the plan, or of its application, and the refusal."""
+        found = self.plan.findings if self.applied is None else self.applied.findings
+        return found if self.refusal is None else (*found, self.refusal)
+
+    @property
+    def directories(self) -> tuple[UnformattedDirectory, ...]:
+        """The log directories, in the order of removal."""
+        progress = {} if self.applied is None else self.applied.progress
+        return tuple(
+            UnformattedDirectory(planned=directory, progress=progress.get(directory.path))
+            for directory in self.plan.directories
+        )
+
+    to_dict = json_of(
+        "outcome", "cluster_id=plan.cluster_id", "node_id=plan.node_id", "directories", "findings",
+        kind="storage.unformat",
+    )  # fmt: skip
 
 
 def plan_unformat(config: FilePath, *, only: Sequence[str] = (), kafka_version: str | None = None) -> UnformatResult:
@@ -60,6 +90,6 @@ def apply_unformat(planned: UnformatResult) -> UnformatResult:
 
     A directory whose meta.properties changed since it was planned is left alone. Failures are part of the result.
     """
-    if planned.plan.outcome is Outcome.REFUSED:
+    if planned.outcome is Outcome.REFUSED:
         return planned
     return changed(planned, applied=applying.apply_unformat(planned.plan, OsFilesystem()))

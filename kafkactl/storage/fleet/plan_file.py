@@ -153,20 +153,12 @@ def _document(plan: FleetPlan) -> dict[str, Any]:
         "kraft_version": plan.kraft_version,
         "features": dict(plan.features),
         "mode": plan.mode,
-        "voters": [_voter_to_dict(voter) for voter in plan.voters],
+        "voters": [voter.to_dict() for voter in plan.voters],
         "static_voters": list(plan.static_voters),
         "created_ms": plan.created_ms,
         "nodes": [_node_to_dict(node, contents) for node in plan.nodes],
         "findings": [finding.to_dict() for finding in plan.findings],
         "contents": contents,
-    }
-
-
-def _voter_to_dict(voter: Voter) -> dict[str, Any]:
-    return {
-        "id": voter.node_id,
-        "directory_id": str(voter.directory_id),
-        "endpoints": [endpoint.to_dict() for endpoint in voter.endpoints],
     }
 
 

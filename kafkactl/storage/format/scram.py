@@ -10,6 +10,7 @@ import re
 from dataclasses import field
 from typing import Any
 
+from kafkactl.answers import json_of
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding
@@ -29,6 +30,8 @@ class ScramCredential:
     stored_key: bytes = field(repr=False)
     server_key: bytes = field(repr=False)
     warnings: tuple[Finding, ...] = ()
+
+    to_dict = json_of("name", "mechanism=mechanism.name", "iterations")  # without the keys
 
     def record_value(self) -> dict[str, Any]:
         """The value of a UserScramCredentialRecord, by the names of its definition. Holds secrets."""
