@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, Final
+from types import UnionType
+from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from kafkactl.frozen import field_names
 
+T = TypeVar("T")
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 
@@ -67,6 +69,35 @@ def json_of(*entries: str, kind: str = "") -> Callable[[Any], dict[str, Any]]:
 
     to_dict.__doc__ = f"The answer `{kind}`." if kind else "The value as JSON values."
     return to_dict
+
+
+def read_fields(cls: type[T], data: Mapping[str, Any]) -> T:
+    """The value of a class whose JSON, as `by_fields` makes it, this is. Other names are passed over.
+
+    The types of fields say how they are read: classes of the same kind, NamedTuples, tuples, enums, values with
+    `from_json`, all of them or None; the rest is taken as it is. Raises ValueError for what cannot be the value.
+    """
+    kinds = get_type_hints(cls)
+    try:
+        return cls(**{name: _read(kinds[name], value) for name, value in data.items() if name in kinds})
+    except TypeError as error:
+        raise ValueError(f"this is not a {cls.__name__}: {error}") from error
+
+
+def _read(kind: Any, value: Any) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        (kind,) = set(arguments) - {type(None)}
+        return None if value is None else _read(kind, value)
+    if origin is tuple:
+        return tuple(_read(arguments[0], item) for item in value)
+    if not isinstance(kind, type):
+        return value
+    if issubclass(kind, Enum):
+        return kind(value)
+    if hasattr(kind, "from_json"):
+        return kind.from_json(value)
+    return read_fields(kind, value) if hasattr(kind, "_shape_") or hasattr(kind, "_fields") else value
 
 
 def _path(entry: str) -> tuple[str, str, list[str]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 import pytest
 
-from kafkactl.answers import by_fields, json_of, plain_values
+from kafkactl.answers import by_fields, json_of, plain_values, read_fields
 from kafkactl.frozen import frozen
 from kafkactl.values import Endpoint, Uuid
 
@@ -70,6 +71,32 @@ def test_the_entries_of_a_value_are_among_those_of_another() -> None:
 
 def test_the_documentation_names_the_kind() -> None:
     assert Whole.to_dict.__doc__ == "The answer `whole`."
+
+
+@frozen
+class Kept:
+    mode: Mode
+    parts: tuple[Endpoint, ...]
+    first: Endpoint | None
+    notes: Mapping[str, Any]
+    count: int = 7
+
+    to_dict = by_fields
+
+
+def test_what_was_saved_is_read_into_its_class() -> None:
+    endpoint = Endpoint(listener="A", host="h", port=1)
+    kept = Kept(mode=Mode.STATIC, parts=(endpoint,), first=None, notes={"a": [1]})
+    assert read_fields(Kept, {**kept.to_dict(), "kind": "kept"}) == kept
+    saved = {"mode": "static", "parts": [], "first": endpoint.to_dict(), "notes": {}}
+    assert read_fields(Kept, saved) == Kept(mode=Mode.STATIC, parts=(), first=endpoint, notes={})
+
+
+@pytest.mark.parametrize("changed", [{"mode": "other"}, {"parts": 3}, {"first": {"host": "h"}}])
+def test_what_cannot_be_the_value_is_not_read(changed: dict[str, Any]) -> None:
+    saved = {"mode": "static", "parts": [], "first": None, "notes": {}}
+    with pytest.raises(ValueError):
+        read_fields(Kept, saved | changed)
 
 
 def test_values_with_an_own_json_are_asked_for_it() -> None:

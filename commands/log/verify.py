@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
+from kafkactl.answers import read_fields
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored
 from kafkactl.commands.framework.connection import (
@@ -23,8 +24,8 @@ from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
-    from kafkactl.operations.log.verify import LogVerification, VerificationDict
-    from kafkactl.storage.log_check import LogDict
+    from kafkactl.operations.log.verify import LogVerification
+    from kafkactl.storage.log_check import VerifiedLog
 
 
 @leaf_command(
@@ -63,8 +64,10 @@ def command(
     """
     if bundle is not None:
         check_sources(sources, from_cluster, bundle)
+        from kafkactl.operations.log.verify import LogVerification
+
         answer, code = stored(bundle, "log.verify")
-        emit("log.verify", cast("VerificationDict", answer), render=_show, exit_code=code, listing="sources")
+        emit("log.verify", read_fields(LogVerification, answer), render=_show, exit_code=code, listing="sources")
     if not sources and not from_cluster:
         raise click.UsageError(f"Give a SOURCE, {FROM_CLUSTER}, or --bundle.")
     with shown_progress("Reading the log"):
@@ -72,7 +75,7 @@ def command(
     code = exit_codes.UNKNOWN if verified.is_empty else exit_codes.DONE
     emit(
         "log.verify",
-        verified.to_dict(),
+        verified,
         render=_show,
         exit_code=exit_codes.PROBLEMS_FOUND if verified.has_problems else code,
         listing="sources",
@@ -89,34 +92,30 @@ def _verified(sources: tuple[str, ...], connection: ConnectionArguments, from_cl
         return verify_logs(sources, client=client, client_name=title_of_cluster(connection))
 
 
-def _show(page: Page, answer: VerificationDict) -> None:
-    problems = sum(finding["severity"] == "blocker" for finding in answer["findings"])
-    what = "The logs are" if len(answer["sources"]) > 1 else "The log is"
-    is_empty = any(finding["id"] == "empty-metadata-log" for finding in answer["findings"])
-    if is_empty and not problems:
-        page.heading("There is no metadata record to check", "warn")
-    elif problems:
+def _show(page: Page, verified: LogVerification) -> None:
+    from kafkactl.findings import blockers
+
+    what = "The logs are" if len(verified.sources) > 1 else "The log is"
+    if problems := len(blockers(verified.findings)):
         page.heading(f"{what} not sound: {counted(problems, 'problem')}", "bad")
+    elif verified.is_empty:
+        page.heading("There is no metadata record to check", "warn")
     else:
         page.heading(f"{what} sound", "good")
-    page.table(
-        ("source", "offsets", "epoch", "records", "snapshot", "a restart cuts"),
-        (_row(source) for source in answer["sources"]),
-    )
-    if answer["ranking"]:
-        best = answer["ranking"][0]
-        page.line(f"Best disk: {best['path']}, to offset {best['end_offset']} (epoch {best['last_epoch']})")
-    page.findings(answer["findings"])
+    page.table(("source", "offsets", "epoch", "records", "snapshot", "a restart cuts"), map(_row, verified.sources))
+    for best in verified.ranking[:1]:
+        page.line(f"Best disk: {best.path}, to offset {best.end_offset} (epoch {best.last_epoch})")
+    page.findings(verified.findings)
 
 
-def _row(source: LogDict) -> Sequence[Cell]:
-    cut, snapshot = source["would_cut"], source["newest_snapshot"]
-    first, end = source["first_offset"], source["end_offset"]
+def _row(source: VerifiedLog) -> Sequence[Cell]:
+    cut, snapshot = source.would_cut, source.newest_snapshot
+    first, end = source.first_offset, source.end_offset
     return (
-        source["path"],
+        source.path,
         None if first is None or end is None else f"{first}-{end - 1}" if end > first else "none",
-        source["last_epoch"],
-        source["records"],
-        None if snapshot is None else snapshot["offset"],
-        Word("nothing", "good") if cut is None else Word(f"{cut['bytes']} bytes from offset {cut['offset']}", "bad"),
+        source.last_epoch,
+        source.records,
+        None if snapshot is None else snapshot.offset,
+        Word("nothing", "good") if cut is None else Word(f"{cut.bytes} bytes from offset {cut.offset}", "bad"),
     )

@@ -7,8 +7,8 @@ files as `adapters/logs/metadata_log.py` scans them, and an index of its batches
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypedDict
 
+from kafkactl.answers import by_fields
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
@@ -22,7 +22,8 @@ _RESTORE = "Restore it from another voter, or let the node fetch everything from
 _NEWER = "Was the log written by a newer Kafka, or is it damaged? Read on with `kafkactl log dump`."
 
 
-class CutDict(TypedDict):
+@frozen
+class Cut:
     """What a restart would cut: from `position` in `file`; what can still be read behind it is counted."""
 
     file: str
@@ -30,19 +31,25 @@ class CutDict(TypedDict):
     bytes: int
     offset: int
     reason: str
-    segments_dropped: list[str]
+    segments_dropped: tuple[str, ...]
     readable_batches: int
     readable_records: int
 
+    to_dict = by_fields
 
-class SnapshotDict(TypedDict):
+
+@frozen
+class SnapshotEnd:
     """A snapshot by the end of what it covers."""
 
     offset: int
     epoch: int
 
+    to_dict = by_fields
 
-class LogDict(TypedDict):
+
+@frozen
+class VerifiedLog:
     """A source in `log.verify`; offsets are None where there is no segment."""
 
     path: str
@@ -53,8 +60,10 @@ class LogDict(TypedDict):
     last_epoch: int | None
     batches: int
     records: int
-    newest_snapshot: SnapshotDict | None
-    would_cut: CutDict | None
+    newest_snapshot: SnapshotEnd | None
+    would_cut: Cut | None
+
+    to_dict = by_fields
 
 
 @frozen
@@ -149,38 +158,38 @@ class NodeLog:
         alone = self.facts.snapshots[0].contents if self.facts.snapshots and self.facts.state == "file" else None
         return self.facts.contents if alone is None else alone
 
-    def to_dict(self) -> LogDict:
+    @property
+    def verified(self) -> VerifiedLog:
         """The source in `log.verify`."""
-        facts, newest = self.facts, self.newest_snapshot
-        contents = self._contents
-        return {
-            "path": self.path,
-            "cluster_id": self.cluster_id,
-            "segments": len(facts.segments) + len(facts.dropped_segments),
-            "first_offset": facts.start_offset if facts.segments else None,
-            "end_offset": facts.end_offset if facts.segments else None,
-            "last_epoch": contents.last_epoch,
-            "batches": contents.batches,
-            "records": contents.records,
-            "newest_snapshot": None if newest is None else {"offset": newest.offset, "epoch": newest.epoch},
-            "would_cut": _would_cut(self),
-        }
+        facts, newest, contents = self.facts, self.newest_snapshot, self._contents
+        return VerifiedLog(
+            path=self.path,
+            cluster_id=self.cluster_id,
+            segments=len(facts.segments) + len(facts.dropped_segments),
+            first_offset=facts.start_offset if facts.segments else None,
+            end_offset=facts.end_offset if facts.segments else None,
+            last_epoch=contents.last_epoch,
+            batches=contents.batches,
+            records=contents.records,
+            newest_snapshot=None if newest is None else SnapshotEnd(offset=newest.offset, epoch=newest.epoch),
+            would_cut=_would_cut(self),
+        )
 
 
-def _would_cut(node: NodeLog) -> CutDict | None:
+def _would_cut(node: NodeLog) -> Cut | None:
     segment = node.facts.damaged_segment
     if segment is None or segment.stop is None:
         return None
-    return {
-        "file": f"{node.facts.path}/{segment.name}",
-        "position": segment.stop.position,
-        "bytes": segment.stop.lost_bytes,
-        "offset": segment.end_offset,
-        "reason": segment.stop.message,
-        "segments_dropped": list(node.facts.dropped_segments),
-        "readable_batches": node.beyond.batches,
-        "readable_records": node.beyond.records,
-    }
+    return Cut(
+        file=f"{node.facts.path}/{segment.name}",
+        position=segment.stop.position,
+        bytes=segment.stop.lost_bytes,
+        offset=segment.end_offset,
+        reason=segment.stop.message,
+        segments_dropped=tuple(node.facts.dropped_segments),
+        readable_batches=node.beyond.batches,
+        readable_records=node.beyond.records,
+    )
 
 
 # --- one node -----------------------------------------------------------------------------------------------------

@@ -30,11 +30,6 @@ def check_logs(nodes: Sequence[NodeLog]) -> list[Finding]:
     return findings
 
 
-def nothing_learned(nodes: Sequence[NodeLog]) -> bool:
-    """Whether no source holds anything that could be checked."""
-    return all(node.is_empty for node in nodes)
-
-
 def ranking(nodes: Sequence[NodeLog]) -> list[NodeLog]:
     """The logs of one cluster, best first: by the valid part, among equals whole before damaged, then as given."""
     return sorted(nodes, key=lambda node: (-node.place[0], -node.place[1], node.damage is not None))

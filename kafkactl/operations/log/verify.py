@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING
 
 from kafkactl.adapters.logs.check import read_node_log
+from kafkactl.answers import by_fields
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
+from kafkactl.metadata.dump.findings import EMPTY_LOG
 from kafkactl.operations.log.places import FilePath
 from kafkactl.storage import log_compare
-from kafkactl.storage.log_check import LogDict, NodeLog
+from kafkactl.storage.log_check import NodeLog, VerifiedLog
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
 
 
-class RankDict(TypedDict):
-    """A log in the ranking: the best disk is the first."""
+@frozen
+class RankedLog:
+    """A log in the ranking. Its end is that of its valid part, or of the newest snapshot beyond it."""
 
     path: str
     rank: int
@@ -26,15 +29,20 @@ class RankDict(TypedDict):
     last_epoch: int
     is_damaged: bool
 
+    to_dict = by_fields
 
-class VerificationDict(TypedDict):
-    """`log.verify`."""
 
-    sources: list[LogDict]
-    reference: str | None
-    ranking: list[RankDict]
-    divergences: list[dict[str, Any]]
-    findings: list[dict[str, Any]]
+@frozen
+class DivergedLog:
+    """A log that is not the reference from this offset on; an epoch is None where no batch begins there."""
+
+    path: str
+    offset: int
+    epoch: int | None
+    reference_epoch: int | None
+    offsets_behind: int
+
+    to_dict = by_fields
 
 
 @frozen
@@ -45,10 +53,11 @@ class LogVerification:
     compared with; both are empty for a single log, and for logs of different clusters.
     """
 
-    logs: tuple[NodeLog, ...]
+    sources: tuple[VerifiedLog, ...]
+    reference: str | None
+    ranking: tuple[RankedLog, ...]
+    divergences: tuple[DivergedLog, ...]
     findings: tuple[Finding, ...]
-    ranking: tuple[NodeLog, ...] = ()
-    reference: NodeLog | None = None
 
     @property
     def has_problems(self) -> bool:
@@ -58,40 +67,9 @@ class LogVerification:
     @property
     def is_empty(self) -> bool:
         """Whether there was no record to check."""
-        return log_compare.nothing_learned(self.logs)
+        return sum(finding.id == EMPTY_LOG for finding in self.findings) == len(self.sources)
 
-    def to_dict(self) -> VerificationDict:
-        """The answer `log.verify`."""
-        return {
-            "sources": [log.to_dict() for log in self.logs],
-            "reference": None if self.reference is None else self.reference.path,
-            "ranking": [
-                {
-                    "path": log.path,
-                    "rank": rank,
-                    "end_offset": log.place[1],
-                    "last_epoch": log.place[0],
-                    "is_damaged": log.damage is not None,
-                }
-                for rank, log in enumerate(self.ranking, start=1)
-            ],
-            "divergences": self._divergences(),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
-
-    def _divergences(self) -> list[dict[str, Any]]:
-        if self.reference is None:
-            return []
-        return [
-            {
-                "path": log.path,
-                "offset": parted.offset,
-                "epoch": parted.epoch,
-                "reference_epoch": parted.other_epoch,
-                "offsets_behind": log.kept.end_offset - parted.offset,
-            }
-            for log, parted in log_compare.divergences(self.logs, self.reference)
-        ]
+    to_dict = by_fields
 
 
 def verify_logs(
@@ -115,9 +93,29 @@ def verify_logs(
 def compare_logs(logs: Sequence[NodeLog]) -> LogVerification:
     """What is to be said of logs that were read."""
     ranked = log_compare.ranking(logs) if len(logs) > 1 and log_compare.may_agree(logs) else []
+    reference = log_compare.reference_of(ranked) if ranked else None
     return LogVerification(
-        logs=tuple(logs),
+        sources=tuple(log.verified for log in logs),
+        reference=None if reference is None else reference.path,
+        ranking=tuple(
+            RankedLog(
+                path=log.path,
+                rank=rank,
+                end_offset=log.place[1],
+                last_epoch=log.place[0],
+                is_damaged=log.damage is not None,
+            )
+            for rank, log in enumerate(ranked, start=1)
+        ),
+        divergences=tuple(
+            DivergedLog(
+                path=log.path,
+                offset=parted.offset,
+                epoch=parted.epoch,
+                reference_epoch=parted.other_epoch,
+                offsets_behind=log.kept.end_offset - parted.offset,
+            )
+            for log, parted in ([] if reference is None else log_compare.divergences(logs, reference))
+        ),
         findings=tuple(log_compare.check_logs(logs)),
-        ranking=tuple(ranked),
-        reference=log_compare.reference_of(ranked) if ranked else None,
     )
