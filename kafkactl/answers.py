@@ -19,6 +19,8 @@ from kafkactl.frozen import field_names
 
 T = TypeVar("T")
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+_PLAIN_MAKERS: Final[set[Callable[[Any], dict[str, Any]]]] = set()
+"""The methods made here: what they give is plain already, and is not walked through again."""
 
 
 def plain_values(value: Any) -> Any:
@@ -28,11 +30,14 @@ def plain_values(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, list | tuple):
-        return [plain_values(item) for item in value]
-    if not isinstance(value, dict) and hasattr(value, "to_dict"):
+        return [item if type(item) in _PLAIN else plain_values(item) for item in value]
+    if type(value) is not dict and hasattr(value, "to_dict"):
+        is_plain = type(value).to_dict in _PLAIN_MAKERS
         value = value.to_dict()
+        if is_plain:
+            return value
     if isinstance(value, Mapping):
-        return {str(key): plain_values(item) for key, item in value.items()}
+        return {str(key): item if type(item) in _PLAIN else plain_values(item) for key, item in value.items()}
     if hasattr(value, "to_json"):
         return value.to_json()
     raise TypeError(f"{type(value).__name__} has no place in an answer")
@@ -45,6 +50,9 @@ def by_fields(self: Any) -> dict[str, Any]:
         value = getattr(self, name)
         found[name] = value if type(value) in _PLAIN else plain_values(value)
     return found
+
+
+_PLAIN_MAKERS.add(by_fields)
 
 
 def json_of(*entries: str, kind: str = "") -> Callable[[Any], dict[str, Any]]:
@@ -67,6 +75,7 @@ def json_of(*entries: str, kind: str = "") -> Callable[[Any], dict[str, Any]]:
                 found |= plain_values(value)
         return found
 
+    _PLAIN_MAKERS.add(to_dict)
     to_dict.__doc__ = f"The answer `{kind}`." if kind else "The value as JSON values."
     return to_dict
 

@@ -75,8 +75,7 @@ def emit(
 
 def json_answer(kind: str, payload: Answer | Mapping[str, Any]) -> dict[str, Any]:
     """The whole JSON of an answer."""
-    values = payload if isinstance(payload, Mapping) else payload.to_dict()
-    return {"kind": kind, "schema_version": SCHEMA_VERSION, **plain_values(values)}
+    return {"kind": kind, "schema_version": SCHEMA_VERSION, **plain_values(payload)}
 
 
 def drawn(kind: str, payload: Given, render: Callable[[Page, Given], None]) -> Page:
