@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -74,14 +74,6 @@ def code_of(findings: Iterable[Finding]) -> int:
     if blockers(found):
         return exit_codes.PROBLEMS_FOUND
     return exit_codes.UNKNOWN if says_empty(found) else exit_codes.DONE
-
-
-def code_of_answer(answer: Mapping[str, Any]) -> int:
-    """The same for an answer that was kept."""
-    found = answer["findings"]
-    if any(finding["severity"] == "blocker" for finding in found):
-        return exit_codes.PROBLEMS_FOUND
-    return exit_codes.UNKNOWN if any(finding["id"] == "empty-metadata-log" for finding in found) else exit_codes.DONE
 
 
 def stored_without_log(path: str, kind: str) -> dict[str, Any] | None:

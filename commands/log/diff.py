@@ -26,7 +26,7 @@ from kafkactl.wording import counted
 
 if TYPE_CHECKING:
     from kafkactl.adapters.logs.image import LoadedImage
-    from kafkactl.operations.log.difference import DifferencesDict
+    from kafkactl.operations.log.difference import ImageDifference
 
 _SHOWN = 100
 _TONES = {"added": "good", "removed": "bad", "changed": "warn"}
@@ -70,10 +70,10 @@ def command(
         raise click.UsageError("Give B, --from-cluster, or --bundle.")
     left = _loaded(before, connection, None, past_damage=past_damage)
     right = _loaded(after, connection, bundle, past_damage=past_damage)
-    compared = compare_images(left, right)
+    compared = compare_images(left, right, show_secrets=show_secrets)
     emit(
         "log.diff",
-        compared.to_dict(show_secrets=show_secrets),
+        compared,
         render=_show,
         exit_code=code_of(compared.findings),
         listing="differences",
@@ -93,9 +93,9 @@ def _loaded(text: str | None, connection: ConnectionArguments, bundle: str | Non
     return load_image(path, at=offset, past_damage=past_damage)
 
 
-def _show(page: Page, answer: DifferencesDict) -> None:
-    differences, places = answer["differences"], (answer["before"]["offset"], answer["after"]["offset"])
-    where = f"offset {places[0]} and offset {places[1]}"
+def _show(page: Page, compared: ImageDifference) -> None:
+    differences = compared.differences
+    where = f"offset {compared.before.provenance.offset} and offset {compared.after.provenance.offset}"
     if not differences:
         page.heading(f"Equal: {where} are the same state", "good")
     else:
@@ -105,18 +105,18 @@ def _show(page: Page, answer: DifferencesDict) -> None:
         ("change", "part", "key", "before", "after"),
         (
             (
-                Word(difference["change"], _TONES[difference["change"]]),
-                difference["part"],
-                difference["key"],
-                _text(difference["before"]),
-                _text(difference["after"]),
+                Word(difference.change, _TONES[difference.change]),
+                difference.part,
+                difference.key,
+                _text(difference.before),
+                _text(difference.after),
             )
             for difference in differences[:_SHOWN]
         ),
     )
     if len(differences) > _SHOWN:
         page.line(f"… and {len(differences) - _SHOWN} more; -o jsonl gives all of them")
-    page.findings(answer["findings"])
+    page.findings(compared.findings)
 
 
 def _text(fields: Mapping[str, Any]) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -14,7 +14,6 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import (
     check_point,
     code_of,
-    code_of_answer,
     from_cluster_option,
     log_place,
     past_damage_option,
@@ -28,7 +27,7 @@ from kafkactl.shown import escaped, json_text
 
 if TYPE_CHECKING:
     from kafkactl.adapters.logs.image import LoadedImage
-    from kafkactl.operations.log.image import CountsDict
+    from kafkactl.operations.log.image import ImageSummary
 
 
 @leaf_command(
@@ -68,7 +67,7 @@ def command(
     read or is inconsistent, so that the state is unreliable. A bundle without its log has only the counts.
     """
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.operations.log.image import image_to_dict, load_image, without_image
+    from kafkactl.operations.log.image import image_summary, image_to_dict, load_image
 
     check_point(at, at_time)
     if bundle is not None and not sources and at is None and at_time is None:
@@ -84,12 +83,17 @@ def command(
         _stream(loaded, code, show_secrets=show_secrets)
     from kafkactl.commands.rendering.output import emit
 
-    counts = without_image(loaded)
-    answer: dict[str, Any] = {**counts}
-    if output == "yaml":
-        answer["image"] = image_to_dict(loaded.image, show_secrets=show_secrets)
-        del answer["features"]
-    emit("log.image", answer, render=lambda page, _: _show(page, counts), exit_code=code)
+    summary = image_summary(loaded)
+    answer = (
+        summary
+        if output == "table"
+        else {
+            **_head(summary),
+            "image": image_to_dict(loaded.image, show_secrets=show_secrets),
+            "findings": summary.findings,
+        }
+    )
+    emit("log.image", answer, render=lambda page, _: _show(page, summary), exit_code=code)
 
 
 def _emit_stored(path: str) -> None:
@@ -97,8 +101,15 @@ def _emit_stored(path: str) -> None:
     answer = stored_without_log(path, "log.image")
     if answer is not None:
         from kafkactl.commands.rendering.output import emit
+        from kafkactl.operations.log.image import ImageSummary
 
-        emit("log.image", cast("CountsDict", answer), render=_show, exit_code=code_of_answer(answer))
+        summary = ImageSummary.of_answer(answer)
+        emit("log.image", summary, render=_show, exit_code=code_of(summary.findings))
+
+
+def _head(summary: ImageSummary) -> dict[str, Any]:
+    """What the answer has in front of the image; its features are in the image."""
+    return {name: value for name, value in summary.to_dict().items() if name not in ("features", "image", "findings")}
 
 
 def _stream(loaded: LoadedImage, code: int, *, show_secrets: bool) -> NoReturn:
@@ -109,7 +120,7 @@ def _stream(loaded: LoadedImage, code: int, *, show_secrets: bool) -> NoReturn:
     from kafkactl.operations.log.image import image_pieces, image_summary
 
     stop_clock()
-    before = json_text({"kind": "log.image", "schema_version": SCHEMA_VERSION, **image_summary(loaded)})
+    before = json_text({"kind": "log.image", "schema_version": SCHEMA_VERSION, **_head(image_summary(loaded))})
     after = json_text({"findings": [finding.to_dict() for finding in loaded.findings]})
     image = image_pieces(loaded.image, show_secrets=show_secrets)
     for piece in chain([f'{before[:-1]}, "image": '], image, [f", {after[1:]}\n"]):
@@ -118,21 +129,23 @@ def _stream(loaded: LoadedImage, code: int, *, show_secrets: bool) -> NoReturn:
     raise click.exceptions.Exit(code)
 
 
-def _show(page: Page, answer: CountsDict) -> None:
+def _show(page: Page, summary: ImageSummary) -> None:
     from kafkactl.commands.rendering.stream import time_text
+    from kafkactl.findings import blockers
 
-    if answer["offset"] is None or answer["timestamp_ms"] is None:
-        is_damaged = any(finding["severity"] == "blocker" for finding in answer["findings"])
+    place = summary.provenance
+    if place.offset is None or place.timestamp_ms is None:
+        is_damaged = blockers(summary.findings)
         page.heading("Nothing of the log could be read" if is_damaged else "The log is empty", "warn")
     else:
-        page.heading(f"The state after offset {answer['offset']}, {time_text(answer['timestamp_ms'])} UTC")
+        page.heading(f"The state after offset {place.offset}, {time_text(place.timestamp_ms)} UTC")
     page.fields(
         (
-            ("epoch", answer["epoch"]),
-            ("snapshot", answer["snapshot"]),
-            ("sha256", answer["sha256"]),
-            *((name.replace("_", " "), count) for name, count in answer["counts"].items()),
+            ("epoch", place.epoch),
+            ("snapshot", place.snapshot),
+            ("sha256", summary.sha256),
+            *((name.replace("_", " "), count) for name, count in summary.counts.items()),
         )
     )
-    page.table(("feature", "level"), sorted(answer.get("features", {}).items()))
-    page.findings(answer["findings"])
+    page.table(("feature", "level"), sorted(summary.features.items()))
+    page.findings(summary.findings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +13,6 @@ from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import (
     check_point,
     code_of,
-    code_of_answer,
     from_cluster_option,
     log_place,
     past_damage_option,
@@ -25,7 +24,7 @@ from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
-    from kafkactl.operations.log.image import LintDict
+    from kafkactl.operations.log.image import LintResult
 
 
 @leaf_command(
@@ -59,26 +58,28 @@ def command(
     replicas on unregistered brokers, leaders outside the ISR, configuration of deleted topics. The
     exit code is 7 for errors; other anomalies are warnings.
     """
-    from kafkactl.operations.log.image import lint, load_image
+    from kafkactl.operations.log.image import LintResult, lint, load_image
 
     check_point(at, at_time)
     if bundle is not None and not sources and at is None and at_time is None:
         answer = stored_without_log(bundle, "log.lint")
         if answer is not None:
-            kept = cast("LintDict", answer)
-            emit("log.lint", kept, render=_show, exit_code=code_of_answer(answer), listing="findings")
+            kept = LintResult.of_answer(answer)
+            emit("log.lint", kept, render=_show, exit_code=code_of(kept.findings), listing="findings")
     with (
         shown_progress("Reading the log"),
         log_place(sources, connection, from_cluster=from_cluster, bundle=bundle) as place,
     ):
         loaded = load_image(place, at=at, at_time_ms=at_time, whole=True, past_damage=past_damage)
     found = lint(loaded)
-    emit("log.lint", found.to_dict(), render=_show, exit_code=code_of(found.findings), listing="findings")
+    emit("log.lint", found, render=_show, exit_code=code_of(found.findings), listing="findings")
 
 
-def _show(page: Page, answer: LintDict) -> None:
-    findings, total = answer["findings"], sum(answer["records"].values())
+def _show(page: Page, result: LintResult) -> None:
+    from kafkactl.findings import blockers
+
+    findings, total = result.findings, sum(result.records.values())
     heading = f"{len(findings)} findings" if len(findings) != 1 else "1 finding"
-    tone = "bad" if any(finding["severity"] == "blocker" for finding in findings) else "warn" if findings else "good"
+    tone = "bad" if blockers(findings) else "warn" if findings else "good"
     page.heading(f"{heading if findings else 'Nothing strange'} in {total} records", tone)
     page.findings(findings)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl.adapters.logs.image import Provenance
 from kafkactl.answers import by_fields
 from kafkactl.bundle.manifest import SavedLog
 from kafkactl.commands.models import (
@@ -30,6 +31,7 @@ from kafkactl.features.change.proof import NodeProof
 from kafkactl.features.cluster import answer as nodes_answer
 from kafkactl.features.cluster import describe as features_describe
 from kafkactl.features.cluster.settings_verdict import ReadNode, SettingsVerdict
+from kafkactl.metadata.image.diff import Difference
 from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.plan.step import Step as MigrationStep
 from kafkactl.operations import contexts
@@ -107,10 +109,6 @@ PAIRS: list[tuple[Any, Any]] = [
     (features_describe.FeatureDict, features.Feature),
     (features_describe.RangeDict, features.NodeRange),
     (features_describe.MemberDict, features.NodeSeen),
-    (log_difference.DifferencesDict, log.LogDiff),
-    (log_difference.DifferenceDict, log.Difference),
-    (log_image.ProvenanceDict, log.Side),
-    (log_image.LintDict, log.LogLint),
     (losses.SettingDict, recover.RecoverSetting),
     (losses.EntityDict, recover.RecoverEntity),
     (losses.OtherDict, recover.RecoverOther),
@@ -151,9 +149,14 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (bundle.Bundle, (BundleResult,)),
     (features.NodeProof, (NodeProof,)),
     (log.Cut, (log_check.Cut,)),
+    (log.Difference, (Difference,)),
     (log.Divergence, (log_verify.DivergedLog,)),
+    (log.LogDiff, (log_difference.ImageDifference,)),
+    (log.LogImage, (log_image.ImageSummary, Provenance)),
+    (log.LogLint, (log_image.LintResult, Provenance)),
     (log.LogVerify, (log_verify.LogVerification,)),
     (log.RankedLog, (log_verify.RankedLog,)),
+    (log.Side, (Provenance,)),
     (log.SnapshotName, (log_check.SnapshotEnd,)),
     (log.VerifiedLog, (log_check.VerifiedLog,)),
     (migrate_compare.Difference, (EntityDifference,)),

@@ -16,6 +16,7 @@ from typing import Final
 
 from kafkactl.adapters.logs.cut import LogEnd
 from kafkactl.adapters.logs.source import CHECKPOINT, LogFile, LogSource, announce, segments_from
+from kafkactl.answers import by_fields
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding
 from kafkactl.frozen import changed, frozen
@@ -55,6 +56,19 @@ class Point:
 
 
 @frozen
+class Provenance:
+    """Where an image is from: files, snapshot, and the last record in it (None: there was none)."""
+
+    files: tuple[str, ...]
+    snapshot: str | None
+    offset: int | None
+    epoch: int | None
+    timestamp_ms: int | None
+
+    to_dict = by_fields
+
+
+@frozen
 class LoadedImage:
     """An image and where it comes from: `position` is the last record of the log in it, None for nothing at all.
 
@@ -71,6 +85,18 @@ class LoadedImage:
     counts: dict[str, int]
     findings: tuple[Finding, ...]
     cut_offset: int | None = None
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where it is from, as every answer has it."""
+        place = self.position
+        return Provenance(
+            files=self.files,
+            snapshot=self.snapshot,
+            offset=None if place is None else place.offset,
+            epoch=None if place is None else place.epoch,
+            timestamp_ms=None if place is None else place.timestamp_ms,
+        )
 
 
 def load_image(source: LogSource, point: Point, *, whole: bool = False, past_damage: bool = False) -> LoadedImage:

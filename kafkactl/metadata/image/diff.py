@@ -11,6 +11,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final
 
+from kafkactl.answers import by_fields
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.json import image_json
 from kafkactl.metadata.image.model import Image, Partition, PartitionState, Topic, partition_of
@@ -40,6 +41,8 @@ class Difference:
     record: str
     before: Mapping[str, Any]
     after: Mapping[str, Any]
+
+    to_dict = by_fields
 
 
 def diff(before: Image, after: Image) -> tuple[Difference, ...]:

@@ -21,7 +21,7 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.migration.observed.log_redact import Replacements, redact_runs
-from kafkactl.operations.log.image import lint, load_image, without_image
+from kafkactl.operations.log.image import image_summary, lint, load_image
 from kafkactl.operations.log.places import says_empty
 from kafkactl.operations.log.verify import LogVerification, compare_logs
 from kafkactl.operations.storage.node_files import read_node
@@ -76,7 +76,7 @@ class Logs:
         self.releases |= set(_releases(loaded.image))
         # With all else known, a checksum over secrets would be a way to try guesses of them.
         sha256 = image_sha256(load_image(self._redacted(log.source)).image)
-        shown = {**without_image(loaded), "sha256": sha256}
+        shown = changed(image_summary(loaded), sha256=sha256).to_dict()
         yield _IMAGE, f"{_IMAGE}-{log.number}", shown, _code(loaded.findings)
         found = lint(load_image(log.source, whole=True))
         yield _LINT, f"{_LINT}-{log.number}", found.to_dict(), _code(found.findings)

@@ -28,7 +28,6 @@ __all__ = [
     "image_to_dict",
     "lint",
     "load_image",
-    "provenance",
     "record_history",
     "verify_logs",
     "walk",
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
         image_to_dict,
         lint,
         load_image,
-        provenance,
     )
     from kafkactl.operations.log.records import RecordDump, dump_records
     from kafkactl.operations.log.tree import File, Folder, browse, find, walk
@@ -59,7 +57,6 @@ else:
             f"{__name__}.history": ("RecordHistory", "record_history"),
             f"{__name__}.image": (
                 "LintResult", "image_pieces", "image_summary", "image_to_dict", "lint", "load_image",
-                "provenance",
             ),
             f"{__name__}.records": ("RecordDump", "dump_records"),
             f"{__name__}.tree": ("File", "Folder", "browse", "find", "walk"),

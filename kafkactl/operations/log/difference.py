@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, TypedDict
+from collections.abc import Mapping
 
 from kafkactl.adapters.logs.image import LoadedImage
+from kafkactl.answers import json_of
 from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.diff import Difference, config_kind, diff
 from kafkactl.metadata.image.redact import redacted, redacted_configs, redacted_key
-from kafkactl.operations.log.image import ProvenanceDict, provenance
-
-
-class DifferenceDict(TypedDict):
-    """An entity that differs; `before` and `after` are its fields, empty where it is only in the other state."""
-
-    part: str
-    key: str
-    change: str
-    record: str
-    before: dict[str, Any]
-    after: dict[str, Any]
-
-
-class DifferencesDict(TypedDict):
-    """`log.diff`."""
-
-    before: ProvenanceDict
-    after: ProvenanceDict
-    counts: dict[str, int]
-    differences: list[DifferenceDict]
-    findings: list[dict[str, Any]]
 
 
 @frozen
@@ -43,39 +22,32 @@ class ImageDifference:
     differences: tuple[Difference, ...]
 
     @property
+    def counts(self) -> Mapping[str, int]:
+        """How many differences each part of the state has."""
+        return Counter(difference.part for difference in self.differences)
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """What is to be said of how the two states were read."""
         return (*self.before.findings, *self.after.findings)
 
-    def to_dict(self, *, show_secrets: bool = False) -> DifferencesDict:
-        """The answer `log.diff`."""
-        return {
-            "before": provenance(self.before),
-            "after": provenance(self.after),
-            "counts": dict(Counter(difference.part for difference in self.differences)),
-            "differences": [_plain(difference, hide=not show_secrets) for difference in self.differences],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    to_dict = json_of(
+        "before=before.provenance", "after=after.provenance", "counts", "differences", "findings", kind="log.diff"
+    )
 
 
-def compare_images(before: LoadedImage, after: LoadedImage) -> ImageDifference:
-    """What differs between two states that `load_image` gave."""
-    return ImageDifference(before=before, after=after, differences=diff(before.image, after.image))
+def compare_images(before: LoadedImage, after: LoadedImage, *, show_secrets: bool = False) -> ImageDifference:
+    """What differs between two states that `load_image` gave; the secrets of both only with `show_secrets`."""
+    found = diff(before.image, after.image)
+    return ImageDifference(
+        before=before, after=after, differences=found if show_secrets else tuple(map(_redacted, found))
+    )
 
 
-def _plain(found: Difference, *, hide: bool) -> DifferenceDict:
-    before, after, key = dict(found.before), dict(found.after), found.key
-    if hide and found.part == "configs":
+def _redacted(found: Difference) -> Difference:
+    if found.part == "configs":
         kind = config_kind(found.key)
-        before, after = redacted_configs(kind, before), redacted_configs(kind, after)
-    elif hide:
-        before, after = redacted(found.record, before), redacted(found.record, after)
-        key = redacted_key(found.part, key)
-    return {
-        "part": found.part,
-        "key": key,
-        "change": found.change.value,
-        "record": found.record,
-        "before": before,
-        "after": after,
-    }
+        before, after = redacted_configs(kind, found.before), redacted_configs(kind, found.after)
+        return changed(found, before=before, after=after)
+    before, after = redacted(found.record, found.before), redacted(found.record, found.after)
+    return changed(found, key=redacted_key(found.part, found.key), before=before, after=after)

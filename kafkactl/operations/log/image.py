@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, TypedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Any
 
 from kafkactl.adapters.logs import image as loading
-from kafkactl.adapters.logs.image import LoadedImage, Point, joined, replay_files
+from kafkactl.adapters.logs.image import LoadedImage, Point, Provenance, joined, replay_files
+from kafkactl.answers import json_of, read_fields
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.dump.findings import empty_log, has_records
@@ -53,59 +55,40 @@ def load_image(
     return changed(loaded, findings=(*loaded.findings, empty_log(name)))
 
 
-class ProvenanceDict(TypedDict):
-    """Where a state is from; None where there was no record."""
-
-    files: list[str]
-    snapshot: str | None
-    offset: int | None
-    epoch: int | None
-    timestamp_ms: int | None
-
-
-def provenance(loaded: LoadedImage) -> ProvenanceDict:
-    """Where an image is from, as every answer has it: files, snapshot, offset, epoch and time of its last record."""
-    place = loaded.position
-    return {
-        "files": list(loaded.files),
-        "snapshot": loaded.snapshot,
-        "offset": None if place is None else place.offset,
-        "epoch": None if place is None else place.epoch,
-        "timestamp_ms": None if place is None else place.timestamp_ms,
-    }
-
-
-class SummaryDict(ProvenanceDict):
-    """Where a state is from, its SHA-256, and how much there is of it."""
-
-    sha256: str
-    counts: dict[str, int]
-
-
-class CountsDict(SummaryDict):
-    """`log.image` without the image: what a page shows, and what a bundle without its log has."""
-
-    features: dict[str, int]
-    image: None
-    findings: list[dict[str, Any]]
-
-
-def image_summary(loaded: LoadedImage) -> SummaryDict:
-    """The answer `log.image` without the image itself and the findings: provenance, SHA-256, and how much there is.
+@frozen
+class ImageSummary:
+    """Where a state is from, its SHA-256, and how much there is of it, features with their levels.
 
     The SHA-256 is of the state with its secrets: equal states have equal ones.
     """
-    return {**provenance(loaded), "sha256": image_sha256(loaded.image), "counts": _counts(loaded.image)}
+
+    provenance: Provenance
+    sha256: str
+    counts: Mapping[str, int]
+    features: Mapping[str, int] = field(default_factory=dict)
+    findings: tuple[Finding, ...]
+
+    @property
+    def image(self) -> None:
+        """The answer `log.image` has the image here; a bundle without its log does not."""
+
+    @classmethod
+    def of_answer(cls, answer: Mapping[str, Any]) -> ImageSummary:
+        """From the answer of a bundle."""
+        return read_fields(cls, {**answer, "provenance": answer})
+
+    to_dict = json_of("**provenance", "sha256", "counts", "features", "image", "findings", kind="log.image")
 
 
-def without_image(loaded: LoadedImage) -> CountsDict:
-    """The answer `log.image` with the levels of features in the place of the image."""
-    return {
-        **image_summary(loaded),
-        "features": dict(loaded.image.features),
-        "image": None,
-        "findings": [finding.to_dict() for finding in loaded.findings],
-    }
+def image_summary(loaded: LoadedImage) -> ImageSummary:
+    """What of a state is shown without the state itself."""
+    return ImageSummary(
+        provenance=loaded.provenance,
+        sha256=image_sha256(loaded.image),
+        counts=_counts(loaded.image),
+        features=dict(loaded.image.features),
+        findings=loaded.findings,
+    )
 
 
 def image_to_dict(image: Image, *, show_secrets: bool = False) -> dict[str, Any]:
@@ -146,31 +129,29 @@ def _counts(image: Image) -> dict[str, int]:
     }
 
 
-class LintDict(ProvenanceDict):
-    """`log.lint`; `records` has how often each type of record was met."""
-
-    records: dict[str, int]
-    findings: list[dict[str, Any]]
-
-
 @frozen
 class LintResult:
-    """What does not fit together in a log and in the state that it comes to."""
+    """What does not fit together in a log and in the state that it comes to.
 
-    loaded: LoadedImage
+    `records` has how often each type of record was met.
+    """
+
+    provenance: Provenance
+    records: Mapping[str, int]
     findings: tuple[Finding, ...]
 
-    def to_dict(self) -> LintDict:
-        """The answer `log.lint`."""
-        return {
-            **provenance(self.loaded),
-            "records": dict(self.loaded.counts),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    @classmethod
+    def of_answer(cls, answer: Mapping[str, Any]) -> LintResult:
+        """From the answer of a bundle."""
+        return read_fields(cls, {**answer, "provenance": answer})
+
+    to_dict = json_of("**provenance", "records", "findings", kind="log.lint")
 
 
 def lint(loaded: LoadedImage) -> LintResult:
     """Check a state that was loaded `whole`: records that contradict others, leaders outside the ISR, and the like."""
     from kafkactl.metadata.image import lint as rules
 
-    return LintResult(loaded=loaded, findings=(*loaded.findings, *rules.lint(loaded.image)))
+    return LintResult(
+        provenance=loaded.provenance, records=loaded.counts, findings=(*loaded.findings, *rules.lint(loaded.image))
+    )

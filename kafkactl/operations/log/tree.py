@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from kafkactl.adapters.logs.image import LoadedImage
 from kafkactl.metadata.image import tree
 from kafkactl.metadata.image.tree import File, Folder, Node
-from kafkactl.operations.log.image import provenance
 
 __all__ = ["File", "Folder", "Node", "absolute_path", "browse", "find", "walk"]
 
 
 def browse(loaded: LoadedImage, *, show_secrets: bool = False) -> Folder:
     """The root of the tree of a state that `load_image` gave."""
-    return tree.tree_of(loaded.image, provenance=provenance(loaded), hide=not show_secrets)
+    return tree.tree_of(loaded.image, provenance=loaded.provenance.to_dict(), hide=not show_secrets)
 
 
 def find(root: Folder, path: str) -> Node:

@@ -25,8 +25,6 @@ WITH_TYPED_DICTIONARIES = {
     "kafkactl/features/cluster/describe.py NodeRange",
     "kafkactl/features/cluster/nodes.py NodeRow",
     "kafkactl/operations/features/description.py FeatureDescription",
-    "kafkactl/operations/log/difference.py ImageDifference",
-    "kafkactl/operations/log/image.py LintResult",
     "kafkactl/operations/quorum/observation.py QuorumDescription",
     "kafkactl/operations/tiered/__init__.py Audit",
     "kafkactl/operations/tiered/pages.py TieredReport",
