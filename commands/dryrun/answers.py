@@ -60,11 +60,12 @@ def give(
 
     opened = open_contexts(common, at=at, restarts=restarts)
     if len(opened.clusters) == 1:
-        for result in opened.each():
-            if isinstance(result, KafkactlError):
-                raise result
-            payload, verdict = ask(result)
-            emit(kind, payload, render=show, exit_code=verdict.exit_code)
+        results = opened.each()
+        result = next(results)
+        if isinstance(result, KafkactlError):
+            raise result
+        payload, verdict = ask(result)
+        emit(kind, payload, render=lambda page, _: show(page, payload), exit_code=verdict.exit_code)
     _give_several(kind, ask, show, opened)
 
 
@@ -232,9 +233,7 @@ def _give_several(kind: str, ask: Ask[Shown], show: Show[Shown], opened: OpenedC
     emit(
         f"{kind}s",
         envelope,
-        render=lambda page, answer: _show_several(
-            page, verdict, cast("Sequence[Shown]", answer[_LISTINGS[kind]]), failed, show
-        ),
+        render=lambda page, _: _show_several(page, verdict, cast("Sequence[Shown]", answers), failed, show),
         exit_code=exit_codes.PARTLY_DONE if failed else verdict.exit_code,
         listing=_LISTINGS[kind],
     )

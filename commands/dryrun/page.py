@@ -10,7 +10,7 @@ from kafkactl.commands.rendering.simulated import show_simulation
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
-    from kafkactl.operations.dryrun import Answer, ChangeDict, Effects
+    from kafkactl.operations.dryrun import Answer, Change, Effects
 
 _SHOWN = 15
 
@@ -46,20 +46,20 @@ def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:
         rows.append(("the copy", f"{effects['batches']} batches, about {effects['seconds']} s"))
     if partitions is not None:
         rows += [
-            ("partitions", f"{partitions['total']}, {effects['changes_total']} change"),
-            ("leaders that change", str(partitions["leader_changes"])),
-            ("without a leader then", str(partitions["offline"])),
-            ("under / at min ISR then", f"{partitions['under_min_isr']} / {partitions['at_min_isr']}"),
+            ("partitions", f"{partitions.total}, {effects['changes_total']} change"),
+            ("leaders that change", str(partitions.leader_changes)),
+            ("without a leader then", str(partitions.offline)),
+            ("under / at min ISR then", f"{partitions.under_min_isr} / {partitions.at_min_isr}"),
         ]
     if appended is not None:
-        types = ", ".join(f"{count} {name}" for name, count in appended["by_type"].items())
-        rows.append(("records appended", f"{appended['count']}, {appended['bytes']} bytes ({types or 'none'})"))
+        types = ", ".join(f"{count} {name}" for name, count in appended.by_type.items())
+        rows.append(("records appended", f"{appended.count}, {appended.bytes} bytes ({types or 'none'})"))
     for name, number in (("majority", effects["majority"]), ("tolerates", effects["tolerates"])):
         if number is not None:
             rows.append((name, f"{number['before']} before, {number['after']} after"))
     if effects["server_error"] is not None:
         error = effects["server_error"]
-        rows.append(("Kafka answers", f"{error['code']} {error['name']}: {error['message']}"))
+        rows.append(("Kafka answers", f"{error.code} {error.name}: {error.message}"))
     if effects["image_sha256"] is not None:
         rows.append(("image SHA-256", effects["image_sha256"]))
     return rows
@@ -68,11 +68,11 @@ def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:
 def _changes(page: Page, effects: Effects) -> None:
     rows = [
         (
-            f"{change['topic']}-{change['partition']}",
+            f"{change.topic}-{change.partition}",
             _leaders(change),
-            f"{_ids(change['isr_before'])} → {_ids(change['isr_after'])}",
-            _ids(change["elr_after"]),
-            None if change["certain"] else Word(f"{len(change['alternatives'])} outcomes", "warn"),
+            f"{_ids(change.isr_before)} → {_ids(change.isr_after)}",
+            _ids(change.elr_after),
+            None if change.certain else Word(f"{len(change.alternatives)} outcomes", "warn"),
         )
         for change in effects["changes"][:_SHOWN]
     ]
@@ -83,11 +83,11 @@ def _changes(page: Page, effects: Effects) -> None:
             page.line(Word(f"and {more} more (the first 1,000 with -o json)", "dim"))
 
 
-def _leaders(change: ChangeDict) -> Word:
-    before, after = (_leader(change[name]) for name in ("leader_before", "leader_after"))
-    if change["leader_after"] < 0:
+def _leaders(change: Change) -> Word:
+    before, after = _leader(change.leader_before), _leader(change.leader_after)
+    if change.leader_after < 0:
         return Word(f"{before} → {after}", "bad")
-    mark = " recovering" if change["recovering_after"] and before != after else ""
+    mark = " recovering" if change.recovering_after and before != after else ""
     return Word(before if before == after else f"{before} → {after}{mark}", "warn" if mark else "plain")
 
 
@@ -107,9 +107,9 @@ def _steps(page: Page, effects: Effects) -> None:
             step["number"],
             step["broker"],
             Word(verdict, TONES[verdict]),
-            partitions["leader_changes"],
-            partitions["offline"],
-            partitions["under_min_isr"],
+            partitions.leader_changes,
+            partitions.offline,
+            partitions.under_min_isr,
         )
         for step in effects["steps"]
         if (verdict := step["verdict"]) is not None and (partitions := step["partitions"]) is not None
@@ -119,10 +119,7 @@ def _steps(page: Page, effects: Effects) -> None:
 
 def _worst(page: Page, effects: Effects) -> None:
     if effects["worst"] is not None:
-        rows = [
-            (_ids(loss["brokers"]), loss["offline"], loss["under_min_isr"], loss["leader_changes"])
-            for loss in effects["worst"]
-        ]
+        rows = [(_ids(loss.brokers), *loss.harm) for loss in effects["worst"]]
         page.line(Word(f"the worst of {effects['sets']} sets:", "strong"))
         page.table(("brokers lost", "lose their leader", "fall under min ISR", "change their leader"), rows)
 
@@ -154,10 +151,8 @@ def _features(page: Page, effects: Effects) -> None:
     for feature in effects["features"]:
         for text in feature["consequences"]:
             page.line(f"{feature['name']}: {text}")
-        if feature["server_error"] is not None:
-            page.line(
-                Word(f"Kafka answers {feature['server_error']['code']}: {feature['server_error']['message']}", "bad")
-            )
+        if (error := feature["server_error"]) is not None:
+            page.line(Word(f"Kafka answers {error.code}: {error.message}", "bad"))
 
 
 def _differences(page: Page, effects: Effects) -> None:

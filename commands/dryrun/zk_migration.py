@@ -71,7 +71,12 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     }
     if common.html:
         _write_page(common.html, payload, copy)
-    emit("dryrun.prediction", payload, render=show_prediction, exit_code=copy.found.verdict.exit_code)
+    emit(
+        "dryrun.prediction",
+        payload,
+        render=lambda page, _: show_prediction(page, payload),
+        exit_code=copy.found.verdict.exit_code,
+    )
 
 
 def _limit_ms() -> float:

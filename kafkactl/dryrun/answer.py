@@ -1,58 +1,17 @@
 """The shape of an answer of the dry run, from the scenario that fills it to the page that shows it.
 
-Values that have a class of their own (`Change`, `Counts`, `Loss`, `ServerError`) appear here as their `to_dict()`. The
-published schema is generated from commands/models/dryrun.py; a test compares the two.
+Values that have a class of their own (`Change`, `Counts`, `Loss`, `ServerError`) are in it as they are; JSON is made of
+them when it is printed. The published schema is generated from commands/models/dryrun.py; a test compares the two.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-
-class CountsDict(TypedDict):
-    """As `prediction.Counts`."""
-
-    total: int
-    leader_changes: int
-    offline: int
-    under_min_isr: int
-    at_min_isr: int
-
-
-class OutcomeDict(TypedDict):
-    """As `prediction.Outcome`."""
-
-    leader: int
-    isr: list[int]
-    elr: list[int]
-    last_known_elr: list[int]
-
-
-class ChangeDict(TypedDict):
-    """As `prediction.Change`."""
-
-    topic: str
-    partition: int
-    leader_before: int
-    leader_after: int
-    isr_before: list[int]
-    isr_after: list[int]
-    elr_after: list[int]
-    last_known_elr_after: list[int]
-    leader_epoch_after: int
-    recovering_after: bool
-    replicas_after: list[int]
-    certain: bool
-    alternatives: list[OutcomeDict]
-
-
-class AppendedDict(TypedDict):
-    """What would be appended to the log; `records` only where they were asked for."""
-
-    count: int
-    bytes: int
-    by_type: dict[str, int]
-    records: list[dict[str, Any]] | None
+if TYPE_CHECKING:
+    from kafkactl.dryrun.brokers.worst import Loss
+    from kafkactl.dryrun.controller.appended import Appended
+    from kafkactl.dryrun.prediction import Change, Counts, ServerError
 
 
 class BeforeAfter(TypedDict):
@@ -67,14 +26,6 @@ class Members(TypedDict):
 
     before: list[int]
     after: list[int]
-
-
-class ServerErrorDict(TypedDict):
-    """What the controller would answer instead of doing it."""
-
-    code: int
-    name: str
-    message: str | None
 
 
 class Result(TypedDict, total=False):
@@ -96,7 +47,7 @@ Feature = TypedDict(
         "kind": str,
         "verdict": str,
         "accepted_by_kafka": bool | None,
-        "server_error": ServerErrorDict | None,
+        "server_error": "ServerError | None",
         "reversible": bool,
         "consequences": list[str],
         "way_back": str | None,
@@ -110,8 +61,8 @@ class Step(TypedDict, total=False):
     number: int | None
     broker: int | None
     verdict: str | None
-    partitions: CountsDict | None
-    worst: list[ChangeDict] | None
+    partitions: Counts | None
+    worst: list[Change] | None
     records_appended: int | None
     topic: str | None
     partition: int | None
@@ -121,15 +72,6 @@ class Step(TypedDict, total=False):
     removing_after: list[int] | None
     features: dict[str, int] | None
     type: str | None
-
-
-class LossDict(TypedDict):
-    """As `worst.Loss`."""
-
-    brokers: list[int]
-    offline: int
-    under_min_isr: int
-    leader_changes: int
 
 
 class TopicPartition(TypedDict):
@@ -216,18 +158,18 @@ class SimulationDict(TypedDict):
 class Effects(TypedDict, total=False):
     """What would change. A scenario gives the fields that it is about; in an answer all others are null or empty."""
 
-    partitions: CountsDict | None
-    changes: list[ChangeDict]
+    partitions: Counts | None
+    changes: list[Change]
     changes_total: int
-    records_appended: AppendedDict | None
+    records_appended: Appended | None
     majority: BeforeAfter | None
     tolerates: BeforeAfter | None
     features: list[Feature]
     results: list[Result]
     steps: list[Step]
-    server_error: ServerErrorDict | None
+    server_error: ServerError | None
     order: list[int] | None
-    worst: list[LossDict] | None
+    worst: list[Loss] | None
     sets: int | None
     stranded: list[TopicPartition] | None
     completes: bool | None

@@ -78,7 +78,8 @@ def changes_table(changes: Sequence[Change]) -> Table:
     """Every partition that changes, by topic and number."""
 
     def row(change: Change) -> tuple[Any, ...]:
-        outcomes = [tuple(other.to_dict().values()) for other in change.alternatives]
+        ends = change.alternatives
+        outcomes = [(end.leader, list(end.isr), list(end.elr), list(end.last_known_elr)) for end in ends]
         return (*(getattr(change, name) for name, _ in CHANGES[:-1]), outcomes)
 
     ordered = sorted(changes, key=lambda change: (change.topic, change.partition))

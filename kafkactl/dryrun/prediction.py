@@ -8,15 +8,8 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from kafkactl.dryrun.answer import (
-    ChangeDict,
-    CountsDict,
-    Effects,
-    OutcomeDict,
-    PredictionDict,
-    ServerErrorDict,
-    Step,
-)
+from kafkactl.answers import by_fields, json_of
+from kafkactl.dryrun.answer import Effects, PredictionDict, Step
 from kafkactl.dryrun.controller.appended import Appended, Operation, measured
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.findings import Finding
@@ -85,15 +78,7 @@ class Counts:
     under_min_isr: int
     at_min_isr: int
 
-    def to_dict(self) -> CountsDict:
-        """As in `effects.partitions`."""
-        return {
-            "total": self.total,
-            "leader_changes": self.leader_changes,
-            "offline": self.offline,
-            "under_min_isr": self.under_min_isr,
-            "at_min_isr": self.at_min_isr,
-        }
+    to_dict = by_fields
 
 
 @frozen(kw_only=False)
@@ -105,14 +90,7 @@ class Outcome:
     elr: tuple[int, ...] = ()
     last_known_elr: tuple[int, ...] = ()
 
-    def to_dict(self) -> OutcomeDict:
-        """As in `effects.changes[].alternatives`."""
-        return {
-            "leader": self.leader,
-            "isr": list(self.isr),
-            "elr": list(self.elr),
-            "last_known_elr": list(self.last_known_elr),
-        }
+    to_dict = by_fields
 
 
 @frozen
@@ -172,23 +150,10 @@ class Change:
             self.partition,
         )
 
-    def to_dict(self) -> ChangeDict:
-        """As in `effects.changes`."""
-        return {
-            "topic": self.topic,
-            "partition": self.partition,
-            "leader_before": self.leader_before,
-            "leader_after": self.leader_after,
-            "isr_before": list(self.isr_before),
-            "isr_after": list(self.isr_after),
-            "elr_after": list(self.elr_after),
-            "last_known_elr_after": list(self.last_known_elr_after),
-            "leader_epoch_after": self.leader_epoch_after,
-            "recovering_after": self.recovering_after,
-            "replicas_after": list(self.replicas_after),
-            "certain": self.certain,
-            "alternatives": [outcome.to_dict() for outcome in self.alternatives],
-        }
+    to_dict = json_of(
+        "topic", "partition", "leader_before", "leader_after", "isr_before", "isr_after", "elr_after",
+        "last_known_elr_after", "leader_epoch_after", "recovering_after", "replicas_after", "certain", "alternatives",
+    )  # fmt: skip
 
 
 @frozen
@@ -196,11 +161,14 @@ class ServerError:
     """What the controller would answer instead of doing it. Its texts differ between releases."""
 
     code: int
-    message: str
+    message: str | None
 
-    def to_dict(self) -> ServerErrorDict:
-        """As in `effects.server_error`."""
-        return {"code": self.code, "name": error_code(self.code).name, "message": self.message}
+    @property
+    def name(self) -> str:
+        """What Kafka calls the code."""
+        return error_code(self.code).name
+
+    to_dict = json_of("code", "name", "message")
 
 
 class Placed(NamedTuple):
@@ -238,26 +206,28 @@ class Prediction:
         """How much would be appended to the log."""
         return None if self.operations is None else measured(self.operations, self.facts.rules)
 
-    def to_dict(self) -> PredictionDict:
+    @property
+    def reported(self) -> PredictionDict:
         """The part of `dryrun.prediction` that does not depend on where the log came from."""
-        appended = self.appended
         return {
             "scenario": self.scenario,
             "input": dict(self.input),
-            "verdict": self.verdict.value,
+            "verdict": self.verdict,
             "findings": [finding.to_dict() for finding in self.findings],
             "effects": {
                 **_NO_EFFECTS,
-                "partitions": None if self.counts is None else self.counts.to_dict(),
-                "changes": [change.to_dict() for change in self.changes[:SHOWN_CHANGES]],
+                "partitions": self.counts,
+                "changes": list(self.changes[:SHOWN_CHANGES]),
                 "changes_total": len(self.changes),
-                "records_appended": None if appended is None else appended.to_dict(),
+                "records_appended": self.appended,
                 **self.effects,
                 "results": [{**result, "message": result.get("message")} for result in self.effects.get("results", ())],
                 "steps": [{**_NO_STEP, **step} for step in self.effects.get("steps", ())],
             },
             "assumptions": [*self.facts.assumptions, *self.assumptions],
         }
+
+    to_dict = json_of("**reported")
 
 
 _NO_EFFECTS: Final[Effects] = {

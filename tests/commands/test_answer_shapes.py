@@ -27,6 +27,9 @@ from kafkactl.commands.models import (
     tiered,
 )  # fmt: skip
 from kafkactl.dryrun import answer as dryrun_answer
+from kafkactl.dryrun import prediction
+from kafkactl.dryrun.brokers import worst
+from kafkactl.dryrun.controller.appended import Appended
 from kafkactl.features.change.proof import NodeProof
 from kafkactl.features.cluster import answer as nodes_answer
 from kafkactl.features.cluster import describe as features_describe
@@ -71,17 +74,11 @@ from kafkactl.values import EndpointDict
 
 HEAD = {"kind", "schema_version"}
 PAIRS: list[tuple[Any, Any]] = [
-    (dryrun_answer.CountsDict, dryrun.Counts),
-    (dryrun_answer.OutcomeDict, dryrun.Alternative),
-    (dryrun_answer.ChangeDict, dryrun.Change),
-    (dryrun_answer.AppendedDict, dryrun.Appended),
     (dryrun_answer.BeforeAfter, dryrun.BeforeAfter),
     (dryrun_answer.Members, dryrun.Members),
-    (dryrun_answer.ServerErrorDict, dryrun.ServerError),
     (dryrun_answer.Result, dryrun.Result),
     (dryrun_answer.Feature, dryrun.Feature),
     (dryrun_answer.Step, dryrun.Step),
-    (dryrun_answer.LossDict, dryrun.Loss),
     (dryrun_answer.TopicPartition, dryrun.TopicPartition),
     (dryrun_answer.DifferenceDict, dryrun.Difference),
     (dryrun_answer.LogSize, dryrun.LogSize),
@@ -147,6 +144,12 @@ def test_a_part_has_the_fields_of_the_schema(shape: Any, model: Any) -> None:
 CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (bundle.BundleLog, (SavedLog,)),
     (bundle.Bundle, (BundleResult,)),
+    (dryrun.Alternative, (prediction.Outcome,)),
+    (dryrun.Appended, (Appended,)),
+    (dryrun.Change, (prediction.Change,)),
+    (dryrun.Counts, (prediction.Counts,)),
+    (dryrun.Loss, (worst.Loss,)),
+    (dryrun.ServerError, (prediction.ServerError,)),
     (features.NodeProof, (NodeProof,)),
     (log.Cut, (log_check.Cut,)),
     (log.Difference, (Difference,)),

@@ -15,7 +15,7 @@ from itertools import combinations
 from math import comb
 from typing import Any, NamedTuple, TypeAlias
 
-from kafkactl.dryrun.answer import LossDict
+from kafkactl.answers import json_of
 from kafkactl.dryrun.brokers.loss import ends_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.facts import Facts
@@ -62,14 +62,9 @@ class Loss:
         """More harm is greater: leaders lost first, then writes lost, then leaders moved."""
         return tuple(self.harm)  # type: ignore[return-value]
 
-    def to_dict(self) -> LossDict:
-        """As in `effects.worst`."""
-        return {
-            "brokers": list(self.brokers),
-            "offline": self.harm.offline,
-            "under_min_isr": self.harm.under_min_isr,
-            "leader_changes": self.harm.leader_changes,
-        }
+    to_dict = json_of(
+        "brokers", "offline=harm.offline", "under_min_isr=harm.under_min_isr", "leader_changes=harm.leader_changes"
+    )
 
 
 def worst_losses(image: Image, facts: Facts, size: int, *, most: int = 10) -> tuple[list[Loss], int]:

@@ -8,10 +8,10 @@ they are asked for: an operation can have a million.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from kafkactl.dryrun.answer import AppendedDict
+from kafkactl.answers import by_fields
 from kafkactl.dryrun.controller.election import PartitionChange, change_data
 from kafkactl.dryrun.controller.rules import Rules
 from kafkactl.dryrun.later import Later
@@ -79,15 +79,17 @@ def batches(operations: Iterable[Operation], rules: Rules, *, offset: int, epoch
 
 @frozen
 class Appended:
-    """How much would be appended: records, bytes with their batches, and records by type."""
+    """How much would be appended: records, bytes with their batches, and records by type.
+
+    `records` are the records themselves as JSON, only where they were asked for.
+    """
 
     count: int
     bytes: int
     by_type: Mapping[str, int]
+    records: Sequence[Mapping[str, Any]] | None = None
 
-    def to_dict(self) -> AppendedDict:
-        """As in `effects.records_appended`."""
-        return {"count": self.count, "bytes": self.bytes, "by_type": dict(self.by_type), "records": None}
+    to_dict = by_fields
 
 
 class LaterOperations(Later[Operation]):

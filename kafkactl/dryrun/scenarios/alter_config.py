@@ -106,7 +106,7 @@ def alter_config(
             findings=(_refused(entity, error, wanted),),
             counts=counts_of(controller, ()),
             operations=(),
-            effects={"server_error": error.to_dict()},
+            effects={"server_error": error},
         )
     records = list(_records(image, facts, entity, wanted))
     if records:

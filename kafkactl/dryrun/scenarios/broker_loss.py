@@ -173,7 +173,7 @@ def _worst(context: ScenarioContext, size: int) -> Prediction:
     losses, count = worst_losses(image, facts, size)
     # More than six brokers are lost in too many orders to be listed; the harm was found in all of them.
     found = broker_loss(image, facts, losses[0].brokers, in_order=size > MOST_TOGETHER)
-    effects: Effects = {**found.effects, "worst": [loss.to_dict() for loss in losses], "sets": count}
+    effects: Effects = {**found.effects, "worst": list(losses), "sets": count}
     findings = tuple(_of_worst(losses[0].brokers, finding) for finding in found.findings)
     found = replace(found, input={"worst": size}, findings=findings, effects=effects)
     live = [broker.id for broker in image.brokers.values() if not broker.fenced]

@@ -101,7 +101,7 @@ def controllers(image: Image, facts: Facts, event: ControllerEvent, logged_voter
             "tolerates": {"before": tolerates(voters, alive), "after": tolerates(after, alive_after)},
             "voters": {"before": sorted(voters), "after": sorted(after)},
             "alive": {"before": sorted(alive), "after": sorted(alive_after)},
-            "server_error": None if error is None else error.to_dict(),
+            "server_error": error,
         },
         assumptions=(f"the voters are those of {where}", *_assumptions(event)),
     )

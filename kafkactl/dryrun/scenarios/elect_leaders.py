@@ -93,7 +93,7 @@ def _too_large(image: Image, facts: Facts, election: Election, wanted: Wanted, r
         findings=(finding,),
         counts=counts_of(controller, ()),
         operations=(),
-        effects={"results": [], "server_error": error.to_dict()},
+        effects={"results": [], "server_error": error},
     )
 
 

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Final, cast
 
-from kafkactl.dryrun.answer import Feature, ServerErrorDict, Step
+from kafkactl.dryrun.answer import Feature, Step
 from kafkactl.dryrun.controller.appended import Operation, record
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.dryrun.controller.feature_state import state_of
 from kafkactl.dryrun.fields import LevelTable, NodeIds
-from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.controllers import known_voters
 from kafkactl.features.catalog.consequences import finalized_name
@@ -139,9 +139,7 @@ def _feature(state: FeatureState, plan: FeaturePlan, name: str, accepted: Mappin
     }
 
 
-def _server_error(
-    state: FeatureState, request: FeatureRequest, accepted: Mapping[str, bool | None]
-) -> ServerErrorDict | None:
+def _server_error(state: FeatureState, request: FeatureRequest, accepted: Mapping[str, bool | None]) -> ServerError:
     """The error of the first feature that is refused; 4.x returns it for the whole request."""
     rules = update_rules(rules_release(state))
     whole = rules.results == "whole"
@@ -149,12 +147,8 @@ def _server_error(
         if accepted[name] is False:
             words = _words(state, request, name, level)
             if words:
-                return {
-                    "code": INVALID_UPDATE_VERSION,
-                    "name": "INVALID_UPDATE_VERSION",
-                    "message": f"{_PREFIX if whole else ''}{words}",
-                }
-    return {"code": INVALID_UPDATE_VERSION, "name": "INVALID_UPDATE_VERSION", "message": None}
+                return ServerError(code=INVALID_UPDATE_VERSION, message=f"{_PREFIX if whole else ''}{words}")
+    return ServerError(code=INVALID_UPDATE_VERSION, message=None)
 
 
 def _words(state: FeatureState, request: FeatureRequest, name: str, level: int) -> str:

@@ -85,8 +85,8 @@ def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[St
         "number": number,
         "broker": broker_id,
         "verdict": verdict.value,
-        "partitions": down.counts().to_dict(),
-        "worst": [change.to_dict() for change in down.first(10)],
+        "partitions": down.counts(),
+        "worst": list(down.first(10)),
     }
     found = [_in_step(finding, number, broker_id) for finding in findings_among(down.named)]
     come_back(controller, broker_id, clean=held is not None and controller.brokers[broker_id].in_controlled_shutdown)

@@ -40,7 +40,7 @@ def unregister_broker(image: Image, facts: Facts, broker_id: int) -> Prediction:
             findings=(blocker("broker-not-registered", f"broker {broker_id}", f"Kafka answers 102: {message}"),),
             counts=counts_of(controller, ()),
             operations=(),
-            effects={"server_error": error.to_dict()},
+            effects={"server_error": error},
         )
     controller.unregister(broker_id)
     changes = changes_of(controller)

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.dryrun.answer import Answer, ChangeDict, Effects
+from kafkactl.dryrun.answer import Answer, Effects
 from kafkactl.dryrun.by_name import chain, check_reading, find_scenario, run, scenario_names
 from kafkactl.dryrun.fields import Form, fields_of
-from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.prediction import Change, Prediction, Verdict, heaviest
 from kafkactl.dryrun.scenario import Document, Needs, Observed, Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.frozen import changed
 from kafkactl.lazy import lazy_names
@@ -35,7 +35,7 @@ else:
 
 __all__ = [
     "Answer",
-    "ChangeDict",
+    "Change",
     "Document",
     "Effects",
     "Form",

@@ -10,6 +10,7 @@ from kafkactl.dryrun.answer import PredictionDict
 from kafkactl.dryrun.by_name import find_scenario
 from kafkactl.dryrun.prediction import Prediction
 from kafkactl.dryrun.scenario import ScenarioContext
+from kafkactl.frozen import changed
 
 if TYPE_CHECKING:
     from kafkactl.adapters.logs.source import LogSource
@@ -71,10 +72,11 @@ def records_table(found: Prediction, facts: Facts | None = None) -> Table:
 
 def answer_of(found: Prediction, *, with_records: bool, facts: Facts | None = None) -> PredictionDict:
     """The answer of a prediction, with the records that would be appended where they are asked for."""
-    answer = found.to_dict()
+    answer = found.reported
     appended = answer["effects"]["records_appended"]
     if with_records and appended is not None:
-        appended["records"] = list(appended_records(found, facts))
+        records = tuple(appended_records(found, facts))
+        answer["effects"]["records_appended"] = changed(appended, records=records)
     return answer
 
 

@@ -38,8 +38,8 @@ def rolled(image: Image, facts: Facts, order: list[int]) -> dict[str, Any]:
         step = {
             "broker": broker,
             "verdict": verdict_of(changes).value,
-            "partitions": counts_of(controller, changes).to_dict(),
-            "worst": [change.to_dict() for change in changes[:10]],
+            "partitions": counts_of(controller, changes),
+            "worst": list(changes[:10]),
         }
         come_back(controller, broker, clean=controller.brokers[broker].in_controlled_shutdown)
         step["records_appended"] = sum(len(operation.items) for operation in controller.operations[written:])

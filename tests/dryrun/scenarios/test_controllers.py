@@ -8,7 +8,7 @@ import pytest
 
 from kafkactl.dryrun.controller.appended import records_of
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenarios.controllers import ControllerEvent, VoterChange, controllers, parse_voter_change
 from kafkactl.dryrun.scenarios.features import feature_levels
 from kafkactl.errors import InputError
@@ -34,7 +34,7 @@ def ids(*members: int) -> frozenset[int]:
 
 def error(found: Prediction) -> int | None:
     server_error = found.effects["server_error"]
-    return None if server_error is None else int(server_error["code"])
+    return None if server_error is None else int(server_error.code)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_refusals(event: ControllerEvent, code: int, words: str) -> None:
     answers = event.add is not None and event.add.node_id not in event.down
     assert ("runs, has caught up" in str(found.assumptions)) is answers
     assert (found.verdict, error(found)) == (Verdict.REFUSED, code)
-    assert words in found.effects["server_error"]["message"]
+    assert words in found.effects["server_error"].message
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_directory_that_was_not_named(release: str, id: int, shown: str) -> No
     found = controllers(
         image, replace(facts, release=find_release(release)), ControllerEvent(remove=VoterChange(node_id=id))
     )
-    assert f"Cannot remove voter ReplicaKey(id={id}, {shown} from" in found.effects["server_error"]["message"]
+    assert f"Cannot remove voter ReplicaKey(id={id}, {shown} from" in found.effects["server_error"].message
 
 
 @pytest.mark.parametrize("kraft_version", [0, 1])
@@ -114,12 +114,11 @@ def test_the_listener_of_a_new_voter(kraft_version: int) -> None:
         replace(facts, static={"controller.listener.names": "CONTROLLER,OTHER"}),
     ):
         found = controllers(image, known, ControllerEvent(add=VoterChange(node_id=5, endpoint="foo://nohost:9093")))
-        assert found.effects["server_error"] == {
-            "code": 42,
-            "name": "INVALID_REQUEST",
-            "message": "Add voter request didn't include the endpoint (Endpoints(endpoints={ListenerName(FOO)=nohost/"
+        assert found.effects["server_error"] == ServerError(
+            code=42,
+            message="Add voter request didn't include the endpoint (Endpoints(endpoints={ListenerName(FOO)=nohost/"
             "<unresolved>:9093})) for the default listener ListenerName(CONTROLLER)",
-        }
+        )
         right = controllers(image, known, ControllerEvent(add=VoterChange(node_id=5, endpoint="Controller://h:9093")))
         assert error(right) == (None if kraft_version else 35)
 
@@ -128,11 +127,9 @@ def test_the_last_voter_and_a_static_quorum() -> None:
     assert error(controllers(*quorum(1), ControllerEvent(remove=VoterChange(node_id=1)))) == 127
     image, facts = cluster("brokers 11", **{"controller.quorum.voters": "1@a:1,2@b:1,3@c:1"})
     found = controllers(image, facts, ControllerEvent(remove=VoterChange(node_id=1)))
-    assert found.effects["server_error"] == {
-        "code": 35,
-        "name": "UNSUPPORTED_VERSION",
-        "message": "Cluster doesn't support removing voter because the kraft.version feature is 0",
-    }
+    assert found.effects["server_error"] == ServerError(
+        code=35, message="Cluster doesn't support removing voter because the kraft.version feature is 0"
+    )
 
 
 def test_voters_from_the_last_leader_change_and_from_nowhere() -> None:
@@ -202,7 +199,7 @@ def test_refused_in_kafkas_words(level: int, operation: Operation, asked: dict[s
     found = change(world, operation, **asked)
     assert found.verdict is Verdict.REFUSED
     (feature,) = found.effects["features"]
-    assert feature["server_error"]["message"] == PREFIX + words
+    assert feature["server_error"].message == PREFIX + words
     assert found.operations == ()
 
 
@@ -223,7 +220,7 @@ def test_controllers_that_never_register_have_the_range_of_their_release() -> No
 
     found = change(unregistered("3.3", 7), Operation.UPGRADE, metadata_version=8)
     assert found.verdict is Verdict.REFUSED
-    assert found.effects["features"][0]["server_error"]["message"] == (
+    assert found.effects["features"][0]["server_error"].message == (
         "Invalid update version 8 for feature metadata.version. Local controller 9 only supports versions 1-7"
     )
 
@@ -232,7 +229,7 @@ def test_words_of_older_releases() -> None:
     """Measured: 3.6.2 going from 14 to 13; 3.7.2 right after 15, before the controllers have registered."""
     image, facts = unregistered("3.6", 14)
     found = change((image, facts), Operation.DOWNGRADE, metadata_version=13)
-    assert found.effects["features"][0]["server_error"]["message"] == (
+    assert found.effects["features"][0]["server_error"].message == (
         "Invalid metadata.version 13. Refusing to perform the requested downgrade because it might delete metadata "
         "information. Retry using UNSAFE_DOWNGRADE if you want to force the downgrade to proceed."
     )
@@ -242,7 +239,7 @@ def test_words_of_older_releases() -> None:
     request = FeatureRequest(operation=Operation.UPGRADE, levels={"metadata.version": 19})
     found = feature_levels(image, facts, request, voters=(8, 9))
     assert found.verdict is Verdict.REFUSED
-    assert found.effects["features"][0]["server_error"]["message"] == (
+    assert found.effects["features"][0]["server_error"].message == (
         "Invalid update version 19 for feature metadata.version. controller 8 has not registered, and may not support "
         "this feature"
     )
@@ -258,7 +255,7 @@ def test_a_named_release_is_what_the_controllers_support() -> None:
     assert change(world, Operation.UPGRADE, metadata_version=31).verdict is not Verdict.REFUSED
     world = image, replace(facts, release=find_release("4.4"), release_named=True)
     found = change(world, Operation.UPGRADE, metadata_version=31)
-    assert found.effects["features"][0]["server_error"]["message"].endswith("Broker 1 only supports versions 7-30")
+    assert found.effects["features"][0]["server_error"].message.endswith("Broker 1 only supports versions 7-30")
 
 
 def test_without_a_majority_no_request_is_answered() -> None:
@@ -313,7 +310,7 @@ def test_a_voter_that_the_live_leader_does_not_see_is_taken_for_dead() -> None:
 def test_a_conversion_under_a_new_leader_that_a_voter_never_met_is_refused() -> None:
     found = feature_levels(*static_quorum(8, 9, 10), CONVERT, voters=(8, 9, 10), down=frozenset({9}))
     assert found.verdict is Verdict.REFUSED
-    assert found.effects["features"][0]["server_error"]["message"] == (
+    assert found.effects["features"][0]["server_error"].message == (
         f"{PREFIX}Invalid upgrade of kraft.version to KRAFT_VERSION_1 because not all of the voters support it"
     )
 
@@ -349,7 +346,7 @@ def test_a_dead_broker_of_an_old_release_blocks() -> None:
     image, facts = registered("levels metadata.version=25\nbrokers 1 2\nbroker 2 fenced")
     old = replace(image.brokers[2], features={"metadata.version": FeatureRange(7, 25)})
     found = change((replace(image, brokers={**image.brokers, 2: old}), facts), Operation.UPGRADE, metadata_version=27)
-    assert found.effects["features"][0]["server_error"]["message"].endswith("Broker 2 only supports versions 7-25")
+    assert found.effects["features"][0]["server_error"].message.endswith("Broker 2 only supports versions 7-25")
 
 
 def test_what_kafka_takes_and_kafkactl_would_not_is_degraded() -> None:

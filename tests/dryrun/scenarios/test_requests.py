@@ -146,7 +146,7 @@ def test_a_higher_min_isr_stops_writes() -> None:
 )
 def test_refusals(entity: str, settings: dict[str, str], deleted: list[str], code: int) -> None:
     found = alter_config(*cluster(ELR + "brokers 1"), parse_entity(entity), settings, deleted)
-    assert (found.verdict, found.effects["server_error"]["code"]) == (Verdict.REFUSED, code)
+    assert (found.verdict, found.effects["server_error"].code) == (Verdict.REFUSED, code)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_values_that_the_controller_refuses(name: str, value: str, message: str)
     found = alter_config(image, facts, parse_entity("topic:t"), {name: value})
     assert found.verdict is Verdict.REFUSED
     error = found.effects["server_error"]
-    assert (error["code"], error["message"]) == (40, f"Invalid value {value} for configuration {name}: {message}")
+    assert (error.code, error.message) == (40, f"Invalid value {value} for configuration {name}: {message}")
 
 
 @pytest.mark.parametrize("name, value", [("min.insync.replicas", " +2 "), ("unclean.leader.election.enable", "TRUE")])
@@ -203,8 +203,8 @@ def test_cordoned_directories(
     if message is None:
         assert (found.verdict, types(found)) == (Verdict.OK, ["ConfigRecord"])
         return
-    assert (found.verdict, found.effects["server_error"]["code"]) == (Verdict.REFUSED, 40)
-    assert found.effects["server_error"]["message"].endswith(message)
+    assert (found.verdict, found.effects["server_error"].code) == (Verdict.REFUSED, 40)
+    assert found.effects["server_error"].message.endswith(message)
     forwarded = alter_config(image, facts, asked, settings, deleted, through_broker=True)
     assert (forwarded.verdict is Verdict.OK) is ("subset" in message)
 
@@ -316,7 +316,7 @@ def many(kafka: str, lines: str) -> tuple[Image, Facts]:
 def test_more_elections_than_a_request_may_have() -> None:
     """KAFKA-14996: 10,000 records a request; the controller throws what it worked out away."""
     found = elect_leaders(*many("4.3", "  2 | 1 2 | 2 1\n"), Election.PREFERRED)
-    assert (found.verdict, found.effects["server_error"]["name"]) == (Verdict.REFUSED, "POLICY_VIOLATION")
+    assert (found.verdict, found.effects["server_error"].name) == (Verdict.REFUSED, "POLICY_VIOLATION")
     assert (found.operations, found.changes) == ((), ())
     old = elect_leaders(*many("3.4", "  2 | 1 2 | 2 1\n"), Election.PREFERRED)
     assert (old.verdict, len(old.changes)) == (Verdict.OK, 10_003)

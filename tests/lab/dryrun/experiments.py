@@ -137,8 +137,8 @@ def configure(entity: str, key: str, value: str | None) -> Experiment:
         found = stage.experiment("alter-config", asked, deed, calm)
         response = answer["Responses"][0]  # type: ignore[index]
         error = found.effects.get("server_error")
-        assert response["ErrorCode"] == (error["code"] if error else 0)
-        assert not error or response["ErrorMessage"] == error["message"], f"{response} is not {error}"
+        assert response["ErrorCode"] == (error.code if error else 0)
+        assert not error or response["ErrorMessage"] == error.message, f"{response} is not {error}"
         return found
 
     return f"{entity}: {key}={value}", experiment
@@ -175,7 +175,7 @@ def unregister(broker: int) -> Experiment:
             "unregister-broker", {"broker": broker}, deed, lambda image: broker not in image.brokers
         )
         error = found.effects.get("server_error")
-        assert answer["ErrorCode"] == (error["code"] if error else 0)
+        assert answer["ErrorCode"] == (error.code if error else 0)
         return found
 
     return f"{broker} is unregistered", experiment

@@ -44,13 +44,13 @@ def lose_worst(size: int) -> Experiment:
         before = stage.settle(lambda _: True)
         reported = run("broker-loss", before, {"worst": size}).effects
         assert reported["sets"] == comb(len(before.loaded.image.brokers), size)
-        worst = next(loss for loss in reported["worst"] if 1 not in loss["brokers"])
-        lost = worst["brokers"]
+        worst = next(loss for loss in reported["worst"] if 1 not in loss.brokers)
+        lost = worst.brokers
         asked = {"brokers": lost, "mode": "crash"}
         found = stage.experiment("broker-loss", asked, lambda: stage.cluster.kill(*lost), fenced(*lost))
         seen = _harm_seen(before, stage.world().loaded.image)
         least, most = _harm_predicted(before, found, all), _harm_predicted(before, found, any)
-        assert most == Harm(*(worst[name] for name in Harm._fields)), f"{worst} as one of many, {most} alone"
+        assert most == worst.harm, f"{worst} as one of many, {most} alone"
         assert all(low <= real <= high for low, real, high in zip(least, seen, most, strict=True)), (
             f"{lost}: {seen} seen, {least} to {most} predicted"
         )
@@ -155,7 +155,7 @@ def roll(*order: int) -> Experiment:
             stop_by_term(stage, step["broker"])
             world = stage.world()
             _, *seen = ActiveController(world.loaded.image, world.facts).tally()
-            reported = [step["partitions"][name] for name in ("offline", "under_min_isr", "at_min_isr")]
+            reported = [getattr(step["partitions"], name) for name in ("offline", "under_min_isr", "at_min_isr")]
             assert seen == reported, (
                 f"{step['broker']} down: {seen} offline, under and at min ISR; predicted {reported}"
             )

@@ -66,10 +66,8 @@ def _compare_answer(found: Prediction, answer: Mapping[str, Any]) -> None:
     for feature in found.effects["features"]:
         error = feature["server_error"]
         code, text = reported.get(feature["name"], whole)
-        assert code == (error["code"] if error else 0) or (code and not error and whole[0]), (
-            f"{feature}: answered {whole}"
-        )
-        assert not error or not error["message"] or text == error["message"], f"answered {text}, predicted {error}"
+        assert code == (error.code if error else 0) or (code and not error and whole[0]), f"{feature}: answered {whole}"
+        assert not error or not error.message or text == error.message, f"answered {text}, predicted {error}"
 
 
 def _compare_levels(found: Prediction, real: Image) -> None:
@@ -163,9 +161,9 @@ def answered(stage: Stage, log_of: int, name: str, asked: Mapping[str, Any], bod
     error = found.effects["server_error"]
     reported = stage.ask(name, {"ClusterId": stage.cluster.cluster_id, **body})
     said = (reported["ErrorCode"], reported["ErrorMessage"])
-    assert said[0] == (error["code"] if error else 0), f"{asked}: answered {said}, predicted {error}"
+    assert said[0] == (error.code if error else 0), f"{asked}: answered {said}, predicted {error}"
     same = _sorted if stage.cluster.shape.release >= "4.4" else str
-    assert not error or same(said[1]) == same(error["message"]), f"{asked}: answered {said}, predicted {error}"
+    assert not error or same(said[1]) == same(error.message), f"{asked}: answered {said}, predicted {error}"
     return found
 
 

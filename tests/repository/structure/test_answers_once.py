@@ -14,13 +14,6 @@ from tests.repository.tree import nodes, python_files, shown
 
 # Their JSON has a typed dictionary in addition: it is saved and read again, or read by a page or a report.
 WITH_TYPED_DICTIONARIES = {
-    "kafkactl/dryrun/brokers/worst.py Loss",
-    "kafkactl/dryrun/controller/appended.py Appended",
-    "kafkactl/dryrun/prediction.py Change",
-    "kafkactl/dryrun/prediction.py Counts",
-    "kafkactl/dryrun/prediction.py Outcome",
-    "kafkactl/dryrun/prediction.py Prediction",
-    "kafkactl/dryrun/prediction.py ServerError",
     "kafkactl/features/cluster/describe.py FeatureSeen",
     "kafkactl/features/cluster/describe.py NodeRange",
     "kafkactl/features/cluster/nodes.py NodeRow",
