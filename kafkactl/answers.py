@@ -5,20 +5,22 @@ parts of its fields, lists them: `to_dict = json_of("id", "bytes=found.size", "*
 for the JSON alone is a method written by hand.
 
 Conversions are the same everywhere (`plain_values`): enums are their value, tuples lists, values with `to_dict` what
-it gives, and values with `to_json`, which are one text in JSON, that text.
+it gives, and values with `to_json`, which are one text in JSON, that text. `read_fields` reads what was saved.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from enum import Enum
-from types import UnionType
-from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from kafkactl.errors import KafkactlError
 from kafkactl.frozen import field_names
 
-T = TypeVar("T")
-_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+_PLAIN: Final = frozenset({str, int, float, bool, NoneType})
+Read = TypeVar("Read")
 _PLAIN_MAKERS: Final[set[Callable[[Any], dict[str, Any]]]] = set()
 """The methods made here: what they give is plain already, and is not walked through again."""
 
@@ -80,35 +82,6 @@ def json_of(*entries: str, kind: str = "") -> Callable[[Any], dict[str, Any]]:
     return to_dict
 
 
-def read_fields(cls: type[T], data: Mapping[str, Any]) -> T:
-    """The value of a class whose JSON, as `by_fields` makes it, this is. Other names are passed over.
-
-    The types of fields say how they are read: classes of the same kind, NamedTuples, tuples, enums, values with
-    `from_json`, all of them or None; the rest is taken as it is. Raises ValueError for what cannot be the value.
-    """
-    kinds = get_type_hints(cls)
-    try:
-        return cls(**{name: _read(kinds[name], value) for name, value in data.items() if name in kinds})
-    except TypeError as error:
-        raise ValueError(f"this is not a {cls.__name__}: {error}") from error
-
-
-def _read(kind: Any, value: Any) -> Any:
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        (kind,) = set(arguments) - {type(None)}
-        return None if value is None else _read(kind, value)
-    if origin is tuple:
-        return tuple(_read(arguments[0], item) for item in value)
-    if not isinstance(kind, type):
-        return value
-    if issubclass(kind, Enum):
-        return kind(value)
-    if hasattr(kind, "from_json"):
-        return kind.from_json(value)
-    return read_fields(kind, value) if hasattr(kind, "_shape_") or hasattr(kind, "_fields") else value
-
-
 def _path(entry: str) -> tuple[str, str, list[str]]:
     """The name in JSON, empty where all entries of the value are meant, and the attributes that lead to the value."""
     if entry.startswith("**"):
@@ -116,3 +89,49 @@ def _path(entry: str) -> tuple[str, str, list[str]]:
     name, _, path = entry.partition("=")
     first, *rest = (path or name).split(".")
     return name, first, rest
+
+
+def read_fields(cls: type[Read], data: Mapping[str, Any]) -> Read:
+    """The value of a frozen class, or a named tuple, of which `by_fields` gave this JSON: read by its type hints.
+
+    Entries that are not fields are ignored, and a field without an entry has its default. Raises ValueError for JSON
+    of another shape.
+    """
+    try:
+        return cls(**{name: _read(kind, data[name]) for name, kind in _kinds(cast("Any", cls)).items() if name in data})
+    except (TypeError, KafkactlError) as error:
+        raise ValueError(f"{cls.__name__}: {error}") from error
+
+
+@functools.cache
+def _kinds(cls: Any) -> dict[str, Any]:
+    """The types of the fields."""
+    hints = get_type_hints(cls)
+    return {name: hints[name] for name in (cls._fields if issubclass(cls, tuple) else field_names(cls))}
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """A value of this type from its JSON; of a union the first type, where the value is not None."""
+    if kind is Any:
+        return value
+    if (origin := get_origin(kind)) is not None:
+        return _read_parts(origin, get_args(kind), value)
+    if hasattr(kind, "from_json"):
+        return kind.from_json(value)
+    if isinstance(value, Mapping):
+        return read_fields(kind, value)
+    if issubclass(kind, Enum) or type(value) is kind:
+        return kind(value)
+    raise ValueError(f"{value!r} is not of type {kind.__name__}")
+
+
+def _read_parts(origin: Any, parts: tuple[Any, ...], value: Any) -> Any:
+    """An optional value, a tuple or a mapping from its JSON."""
+    if origin in (Union, UnionType):
+        return None if value is None and NoneType in parts else _read(parts[0], value)
+    if origin is tuple and isinstance(value, list):
+        kinds = parts[:1] * len(value) if parts[1:] == (...,) else parts
+        return tuple(_read(kind, item) for kind, item in zip(kinds, value, strict=True))
+    if origin is not tuple and isinstance(value, Mapping):
+        return {(int(key) if parts[0] is int else key): _read(parts[1], item) for key, item in value.items()}
+    raise ValueError(f"{value!r} is not of type {origin.__name__}")

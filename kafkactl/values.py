@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import TypedDict
 
+from kafkactl.answers import by_fields
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 
@@ -51,6 +51,8 @@ class Uuid:
             )
         return cls(raw)
 
+    from_json = parse
+
     @property
     def is_reserved(self) -> bool:
         """True for ids that Kafka keeps for itself: high half zero, low half below 100 as a signed number."""
@@ -75,25 +77,15 @@ def _decode_base64url(text: str) -> bytes | None:
         return None
 
 
-class EndpointDict(TypedDict):
-    """An `Endpoint` in answers."""
-
-    listener: str
-    host: str
-    port: int
-
-
 @frozen
 class Endpoint:
-    """A named listener and where it answers."""
+    """A named listener and where it answers: the one shape of endpoints in every answer (docs/reference/kinds.md)."""
 
     listener: str
     host: str
     port: int
 
-    def to_dict(self) -> EndpointDict:
-        """The one shape of endpoints in every answer (docs/reference/kinds.md)."""
-        return {"listener": self.listener, "host": self.host, "port": self.port}
+    to_dict = by_fields
 
 
 @frozen(order=True)

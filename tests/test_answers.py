@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -47,6 +47,20 @@ class Wrapped:
     file: str | None = None
 
     to_dict = json_of("**whole", "file")
+
+
+class Span(NamedTuple):
+    first: int
+    last: int | None = None
+
+
+@frozen
+class Saved:
+    parts: tuple[Part, ...]
+    pair: tuple[str, int]
+    span: Span | None
+    by_id: dict[int, Part]
+    ready: bool = False
 
 
 def test_fields_are_entries_in_their_order() -> None:
@@ -108,3 +122,34 @@ def test_values_with_an_own_json_are_asked_for_it() -> None:
 def test_other_types_are_a_bug(value: object) -> None:
     with pytest.raises(TypeError, match=f"{type(value).__name__} has no place in an answer"):
         plain_values({"a": [value]})
+
+
+def test_what_was_saved_is_read_by_the_types_of_the_fields() -> None:
+    part = Part(name="a", mode=Mode.STATIC, ids=(ID,), sizes={3: (1, 2)})
+    saved = {
+        "parts": [part.to_dict(), {"name": "b", "mode": None}], "pair": ["c", 1], "span": {"first": 1, "last": None},
+        "by_id": {"7": part.to_dict()}, "of a newer release": 1,
+    }  # fmt: skip
+    read = Part(name="a", mode=Mode.STATIC, ids=(ID,), sizes={3: [1, 2]})
+    assert read_fields(Saved, saved) == Saved(
+        parts=(read, Part(name="b")), pair=("c", 1), span=Span(1), by_id={7: read}
+    )
+    assert read_fields(Saved, saved | {"span": None}).span is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"parts": None}, {"parts": {}}, {"parts": [1]}, {"parts": [{"mode": None}]}, {"parts": [{"name": 1}]},
+        {"parts": [{"name": "a", "mode": "other"}]}, {"parts": [{"name": "a", "ids": ["short"]}]},
+        {"parts": [{"name": "a", "ids": [1]}]}, {"parts": [{"name": "a", "ids": "AB"}]}, {"pair": ["c"]},
+        {"pair": ["c", True]}, {"span": {}}, {"span": [1, 2]}, {"by_id": {"x": {"name": "a"}}}, {"by_id": []},
+        {"ready": None}, {"ready": 1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_does_not_fit_the_fields_is_refused(changes: dict[str, Any]) -> None:
+    whole = {"parts": [], "pair": ["c", 1], "span": None, "by_id": {}}
+    assert read_fields(Saved, whole)
+    with pytest.raises(ValueError):
+        read_fields(Saved, whole | changes)

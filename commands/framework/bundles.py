@@ -7,17 +7,19 @@ def command(*, bundle: str | None) -> None: ...
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
+    from kafkactl.errors import InputError
     from kafkactl.operations.bundle.reading import OpenBundle
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Held = TypeVar("Held")
+Value = TypeVar("Value")
 BUNDLE = "--bundle"
 
 
@@ -48,6 +50,19 @@ def stored(path: str, part: str) -> tuple[dict[str, Any], int]:
         return checked(bundle, answer, part), code
 
 
+def stored_as(read: Callable[[Mapping[str, Any]], Value], path: str, part: str) -> tuple[Value, dict[str, Any], int]:
+    """The answer of a part of a bundle as the value that `read` makes of it; then as `stored`.
+
+    The value is for the page. What is printed as JSON is the saved answer, with all that a newer kafkactl wrote into
+    it. Raises as `stored`.
+    """
+    answer, code = stored(path, part)
+    try:
+        return read(answer), answer, code
+    except ValueError as error:
+        raise _of_another_structure(path, part) from error
+
+
 def checked(bundle: OpenBundle, answer: dict[str, Any], kind: str) -> dict[str, Any]:
     """The fields of an answer in a bundle, which has the shape that is published for its kind.
 
@@ -66,6 +81,13 @@ def checked(bundle: OpenBundle, answer: dict[str, Any], kind: str) -> dict[str, 
     try:
         kinds()[kind].model_validate(answer, strict=True)
     except (ValidationError, RecursionError) as error:
-        text = f"the answer {kind} in the bundle {bundle.path} does not have its published structure"
-        raise InputError(text, id="invalid-bundle") from error
+        raise _of_another_structure(bundle.path, kind) from error
     return {name: value for name, value in answer.items() if name not in ("kind", "schema_version")}
+
+
+def _of_another_structure(path: str, kind: str) -> InputError:
+    from kafkactl.errors import InputError
+
+    return InputError(
+        f"the answer {kind} in the bundle {path} does not have its published structure", id="invalid-bundle"
+    )

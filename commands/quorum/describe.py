@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.bundles import bundle_option, stored
+from kafkactl.commands.framework.bundles import bundle_option, stored_as
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Duration
-from kafkactl.commands.rendering.output import Render, emit
+from kafkactl.commands.rendering.output import emit
 
 if TYPE_CHECKING:
-    from kafkactl.operations.quorum.observation import QuorumWatch
+    from kafkactl.commands.rendering.page import Page
+    from kafkactl.operations.quorum.observation import QuorumDescription, QuorumWatch
 
 KIND = "quorum.describe"
 _LEAST_PATIENCE_MS = 3_000.0
@@ -74,20 +75,22 @@ def command(
     if bundle is not None:
         if log_dirs or watch or any(connection):
             raise click.UsageError("--bundle is used alone: it contains the answer of a cluster.")
-        saved, code = stored(bundle, KIND)
-        emit(KIND, saved, render=render, exit_code=code)
+        from kafkactl.operations.quorum.observation import QuorumDescription
+
+        saved, answer, code = stored_as(QuorumDescription.from_dict, bundle, KIND)
+        emit(KIND, answer, render=lambda page, _: render(page, saved), exit_code=code)
     with _opened(connection, log_dirs, patience_ms=_patience_ms(watch=watch)) as quorum:
 
-        def answer() -> tuple[Mapping[str, Any], int]:
+        def observed() -> tuple[QuorumDescription, int]:
             found = quorum.observe()
-            return found.to_dict(), exit_codes.PROBLEMS_FOUND if found.is_broken else exit_codes.DONE
+            return found, exit_codes.PROBLEMS_FOUND if found.is_broken else exit_codes.DONE
 
         if watch:
             from kafkactl.commands.rendering.watch import watch as watch_on
 
-            watch_on(KIND, answer, render=render, interval_ms=interval_ms)
-        payload, code = answer()
-        emit(KIND, payload, render=render, exit_code=code)
+            watch_on(KIND, observed, render=render, interval_ms=interval_ms)
+        found, code = observed()
+        emit(KIND, found, render=render, exit_code=code)
 
 
 @contextmanager
@@ -116,8 +119,8 @@ def _patience_ms(*, watch: bool) -> float:
     return min(max(_LEAST_PATIENCE_MS, timeout_ms / 10), timeout_ms / 6)
 
 
-def _render(*, status: bool, replication: bool, human_readable: bool) -> Render:
-    def show(page: Any, answer: Mapping[str, Any]) -> None:
+def _render(*, status: bool, replication: bool, human_readable: bool) -> Callable[[Page, QuorumDescription], None]:
+    def show(page: Page, answer: QuorumDescription) -> None:
         from kafkactl.commands.quorum.page import kafka_page, quorum_page
 
         if status or replication:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kafkactl.quorum.answer import QuorumDict, ReplicaDict
-    from kafkactl.values import EndpointDict
+    from kafkactl.quorum.state import QuorumState, Replica
+    from kafkactl.values import Endpoint
 
 COLUMNS = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
 _LABEL_WIDTH = 24
@@ -21,42 +21,41 @@ _UNKNOWN = -1
 _NO_DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
-def status_lines(answer: QuorumDict) -> list[str]:
+def status_lines(state: QuorumState) -> list[str]:
     """The lines of `describe --status`."""
-    lag, lag_time_ms = _most_behind(answer)
+    lag, lag_time_ms = _most_behind(state)
     rows: list[tuple[str, object]] = [
-        ("ClusterId", answer["cluster_id"] or ""),
-        ("LeaderId", answer["leader_id"]),
-        ("LeaderEpoch", _number(answer["leader_epoch"])),
-        ("HighWatermark", _number(answer["high_watermark"])),
+        ("ClusterId", state.cluster_id or ""),
+        ("LeaderId", state.leader_id),
+        ("LeaderEpoch", _number(state.leader_epoch)),
+        ("HighWatermark", _number(state.high_watermark)),
         ("MaxFollowerLag", lag),
         ("MaxFollowerLagTimeMs", lag_time_ms),
-        ("CurrentVoters", _list(answer["voters"])),
-        ("CurrentObservers", _list(answer["observers"])),
+        ("CurrentVoters", _list(state.voters)),
+        ("CurrentObservers", _list(state.observers)),
     ]
     return [f"{label + ':':<{_LABEL_WIDTH}}{value}" for label, value in rows]
 
 
-def replication_lines(answer: QuorumDict, *, now_ms: int | None = None) -> list[str]:
+def replication_lines(state: QuorumState, *, now_ms: int | None = None) -> list[str]:
     """The table of `describe --replication`; with `now_ms` (since the epoch) ages in place of times."""
-    leader = answer["leader_id"]
-    everybody = [*answer["voters"], *answer["observers"]]
-    roles = [(replica, "Leader") for replica in everybody if replica["id"] == leader][:1]
-    roles += [(voter, "Follower") for voter in answer["voters"] if voter["id"] != leader]
-    roles += [(observer, "Observer") for observer in answer["observers"] if observer["id"] != leader]
+    leader = state.leader_id
+    roles = [(replica, "Leader") for replica in state.replicas if replica.id == leader][:1]
+    roles += [(voter, "Follower") for voter in state.voters if voter.id != leader]
+    roles += [(observer, "Observer") for observer in state.observers if observer.id != leader]
     rows = [COLUMNS, *(_row(replica, role, now_ms) for replica, role in roles)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
     return ["".join(f"{cell:<{width}}\t" for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
-def _row(replica: ReplicaDict, role: str, now_ms: int | None) -> tuple[str, ...]:
+def _row(replica: Replica, role: str, now_ms: int | None) -> tuple[str, ...]:
     return (
-        str(replica["id"]),
-        replica["directory_id"] or _NO_DIRECTORY,
-        str(_number(replica["log_end_offset"])),
-        str(_number(replica["lag"])),
-        _time(replica["last_fetch_timestamp_ms"], now_ms),
-        _time(replica["last_caught_up_timestamp_ms"], now_ms),
+        str(replica.id),
+        str(replica.directory_id or _NO_DIRECTORY),
+        str(_number(replica.log_end_offset)),
+        str(_number(replica.lag)),
+        _time(replica.last_fetch_timestamp_ms, now_ms),
+        _time(replica.last_caught_up_timestamp_ms, now_ms),
         role,
     )
 
@@ -67,39 +66,38 @@ def _time(timestamp_ms: int | None, now_ms: int | None) -> str:
     return f"{max(0, now_ms - timestamp_ms)} ms ago"
 
 
-def _most_behind(answer: QuorumDict) -> tuple[int, int]:
+def _most_behind(state: QuorumState) -> tuple[int, int]:
     """Lag in records and in time of the voter that is furthest behind; -1 where the leader does not know."""
-    voters: Sequence[ReplicaDict] = answer["voters"]
-    leader = next((voter for voter in voters if voter["id"] == answer["leader_id"]), None)
+    leader = state.voter(state.leader_id)
     if leader is None:
         return _UNKNOWN, _UNKNOWN
-    last = min(voters, key=lambda voter: _number(voter["log_end_offset"]))
-    lag = _number(leader["log_end_offset"]) - _number(last["log_end_offset"])
+    last = min(state.voters, key=lambda voter: _number(voter.log_end_offset))
+    lag = _number(leader.log_end_offset) - _number(last.log_end_offset)
     if last is leader:
         return lag, 0
-    own, others = leader["last_caught_up_timestamp_ms"], last["last_caught_up_timestamp_ms"]
+    own, others = leader.last_caught_up_timestamp_ms, last.last_caught_up_timestamp_ms
     return lag, _UNKNOWN if own is None or others is None else own - others
 
 
-def _list(replicas: Sequence[ReplicaDict]) -> str:
+def _list(replicas: Sequence[Replica]) -> str:
     return "[" + ", ".join(_entry(replica) for replica in replicas) + "]"
 
 
-def _entry(replica: ReplicaDict) -> str:
-    parts = [f'"id": {replica["id"]}']
-    if replica["directory_id"] is not None:
-        parts.append(f'"directoryId": "{replica["directory_id"]}"')
-    if replica["endpoints"]:
-        texts = ", ".join(f'"{endpoint_words(endpoint)}"' for endpoint in replica["endpoints"])
+def _entry(replica: Replica) -> str:
+    parts = [f'"id": {replica.id}']
+    if replica.directory_id is not None:
+        parts.append(f'"directoryId": "{replica.directory_id}"')
+    if replica.endpoints:
+        texts = ", ".join(f'"{endpoint_words(endpoint)}"' for endpoint in replica.endpoints)
         parts.append(f'"endpoints": [{texts}]')
     return "{" + ", ".join(parts) + "}"
 
 
-def endpoint_words(endpoint: EndpointDict) -> str:
+def endpoint_words(endpoint: Endpoint) -> str:
     """`CONTROLLER://host:9093`, IPv6 in brackets; without the listener where it has no name."""
-    host = f"[{endpoint['host']}]" if ":" in endpoint["host"] else endpoint["host"]
-    listener = f"{endpoint['listener']}://" if endpoint["listener"] else ""
-    return f"{listener}{host}:{endpoint['port']}"
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    listener = f"{endpoint.listener}://" if endpoint.listener else ""
+    return f"{listener}{host}:{endpoint.port}"
 
 
 def _number(value: int | None) -> int:

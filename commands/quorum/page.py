@@ -1,9 +1,9 @@
-"""A quorum on a page: ours, and that of kafka-metadata-quorum.sh. Drawn from the plain answer of `-o json`."""
+"""A quorum on a page: ours, and that of kafka-metadata-quorum.sh."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kafkactl.commands.quorum.kafka_text import endpoint_words, replication_lines, status_lines
 from kafkactl.commands.rendering.page import Cell, Page, Word
@@ -11,115 +11,117 @@ from kafkactl.kafka_names import NO_LEADER
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
-    from kafkactl.quorum.answer import DiskDict, NodeDict, QuorumDict, ReplicaDict
+    from kafkactl.operations.quorum.observation import AskedNode, QuorumDescription, ReadDisk
+    from kafkactl.quorum.state import QuorumState, Replica
 
 
-def quorum_page(page: Page, payload: Mapping[str, Any]) -> None:
+def quorum_page(page: Page, answer: QuorumDescription) -> None:
     """Everything about the quorum."""
-    answer = cast("QuorumDict", payload)
     page.heading(*_headline(answer))
-    page.fields(_facts(answer))
-    page.table(("node", "role", "alive", "log end", "lag", "fetched", "caught up"), _replicas(answer))
-    page.table(("node", "directory id", "endpoints"), _places(answer))
-    if answer["leader_id"] == NO_LEADER:
-        page.table(("asked", "node", "answers", "follows", "epoch"), _nodes(answer["nodes"]))
-    page.table(("disk", "node", "log end", "last epoch", "followed", "epoch"), _disks(answer["disks"]))
-    page.findings(answer["findings"])
+    page.fields(_facts(answer.state))
+    page.table(("node", "role", "alive", "log end", "lag", "fetched", "caught up"), _replicas(answer.state))
+    page.table(("node", "directory id", "endpoints"), _places(answer.state))
+    if answer.state.leader_id == NO_LEADER:
+        page.table(("asked", "node", "answers", "follows", "epoch"), _nodes(answer.nodes))
+    page.table(("disk", "node", "log end", "last epoch", "followed", "epoch"), _disks(answer.disks))
+    page.findings(answer.findings)
 
 
-def kafka_page(page: Page, payload: Mapping[str, Any], *, replication: bool, human_readable: bool) -> None:
+def kafka_page(page: Page, answer: QuorumDescription, *, replication: bool, human_readable: bool) -> None:
     """The lines of `describe --status` or `--replication`, then what is wrong."""
-    answer = cast("QuorumDict", payload)
-    now_ms = answer["time_ms"] if human_readable else None
-    for line in replication_lines(answer, now_ms=now_ms) if replication else status_lines(answer):
+    now_ms = answer.time_ms if human_readable else None
+    for line in replication_lines(answer.state, now_ms=now_ms) if replication else status_lines(answer.state):
         page.tabbed(line)
-    page.findings(finding for finding in answer["findings"] if finding["severity"] != "info")
+    page.findings(finding for finding in answer.findings if finding.severity != "info")
 
 
 # --- ours -----------------------------------------------------------------------------------------------------------
 
 
-def _headline(answer: QuorumDict) -> tuple[str, str]:
-    tolerates, leader = answer["tolerates"], answer["leader_id"]
-    if leader == NO_LEADER and not answer["nodes"]:
+def _headline(answer: QuorumDescription) -> tuple[str, str]:
+    state, ids = answer.state, {finding.id for finding in answer.findings}
+    tolerates, leader = state.tolerates, state.leader_id
+    if leader == NO_LEADER and not answer.nodes:
         return "State of the quorum, from disks only", "warn"
     if leader == NO_LEADER:
-        is_open = any(finding["id"] == "leader-not-reached" for finding in answer["findings"])
-        return "No leader of the quorum was reached" if is_open else "The quorum has no leader", "bad"
-    if any(finding["severity"] == "blocker" for finding in answer["findings"]):
+        return (
+            "No leader of the quorum was reached" if "leader-not-reached" in ids else "The quorum has no leader",
+            "bad",
+        )
+    if any(finding.severity == "blocker" for finding in answer.findings):
         return f"Controller {leader} leads, but the quorum does not work", "bad"
     if tolerates is None:
-        is_open = any(finding["id"] == "majority-not-proven" for finding in answer["findings"])
+        is_open = "majority-not-proven" in ids
         return f"Controller {leader} leads" + ("; no majority is proven to follow" if is_open else ""), (
             "warn" if is_open else "strong"
         )
     words = "no failure" if tolerates == 0 else counted(tolerates, "failure")
     text = f"Controller {leader} leads; the quorum survives {words}"
-    return text, "warn" if tolerates < _best(len(answer["voters"])) else "good"
+    return text, "warn" if tolerates < _best(len(state.voters)) else "good"
 
 
 def _best(voters: int) -> int:
     return (voters - 1) // 2
 
 
-def _facts(answer: QuorumDict) -> list[tuple[str, Cell]]:
-    level = answer["kraft_version"]
-    mode = answer["mode"] and f"{answer['mode']} (kraft.version {level})"
-    voters = answer["voters"]
-    alive = sum(voter["alive"] is True for voter in voters)
-    unknown = sum(voter["alive"] is None for voter in voters)
-    count = f"{len(voters)}, majority {answer['majority']}, alive {alive}" if voters else "not known"
+def _facts(state: QuorumState) -> list[tuple[str, Cell]]:
+    level = state.kraft_version
+    mode = state.mode and f"{state.mode} (kraft.version {level})"
+    voters = state.voters
+    alive = sum(voter.alive is True for voter in voters)
+    unknown = sum(voter.alive is None for voter in voters)
+    count = f"{len(voters)}, majority {state.majority}, alive {alive}" if voters else "not known"
     return [
-        ("cluster", answer["cluster_id"] or "unknown"),
+        ("cluster", state.cluster_id or "unknown"),
         ("mode", mode or "not known"),
-        ("epoch", answer["leader_epoch"]),
-        ("high watermark", answer["high_watermark"]),
+        ("epoch", state.leader_epoch),
+        ("high watermark", state.high_watermark),
         ("voters", count + (f", not known {unknown}" if unknown else "")),
-        ("source", answer["sources"].get("voters") if voters else None),
+        ("source", state.sources.get("voters") if voters else None),
     ]
 
 
-def _replicas(answer: QuorumDict) -> Iterator[Sequence[Cell]]:
-    now_ms = _leaders_clock(answer)
-    for replica, role in _roles(answer):
+def _replicas(state: QuorumState) -> Iterator[Sequence[Cell]]:
+    now_ms = _leaders_clock(state)
+    for replica, role in _roles(state):
         yield (
-            replica["id"],
+            replica.id,
             role,
-            _alive(replica["alive"]),
-            replica["log_end_offset"],
-            replica["lag"],
-            _age(replica["last_fetch_timestamp_ms"], now_ms),
-            _age(replica["last_caught_up_timestamp_ms"], now_ms),
+            _alive(replica.alive),
+            replica.log_end_offset,
+            replica.lag,
+            _age(replica.last_fetch_timestamp_ms, now_ms),
+            _age(replica.last_caught_up_timestamp_ms, now_ms),
         )
 
 
-def _roles(answer: QuorumDict) -> Iterator[tuple[ReplicaDict, Cell]]:
+def _roles(state: QuorumState) -> Iterator[tuple[Replica, Cell]]:
     """Voters, then observers; the leader may be among the latter while it is being removed."""
-    for group, role in ((answer["voters"], "voter"), (answer["observers"], "observer")):
+    for group, role in ((state.voters, "voter"), (state.observers, "observer")):
         for replica in group:
-            leads = replica["id"] == answer["leader_id"]
+            leads = replica.id == state.leader_id
             name = {"voter": "leader", "observer": "leader, leaving"}[role] if leads else role
             yield replica, Word(name, "strong") if leads else name
 
 
-def _places(answer: QuorumDict) -> Iterator[Sequence[Cell]]:
-    for replica, _ in _roles(answer):
-        endpoints = ", ".join(endpoint_words(endpoint) for endpoint in replica["endpoints"])
-        if endpoints or replica["directory_id"]:
-            yield replica["id"], replica["directory_id"], endpoints or None
+def _places(state: QuorumState) -> Iterator[Sequence[Cell]]:
+    for replica, _ in _roles(state):
+        endpoints = ", ".join(endpoint_words(endpoint) for endpoint in replica.endpoints)
+        if endpoints or replica.directory_id:
+            yield replica.id, None if replica.directory_id is None else str(replica.directory_id), endpoints or None
 
 
-def _nodes(nodes: Iterable[NodeDict]) -> Iterator[Sequence[Cell]]:
+def _nodes(nodes: Iterable[AskedNode]) -> Iterator[Sequence[Cell]]:
     for node in nodes:
-        follows = {None: None, NO_LEADER: "no node"}.get(node["leader_id"], node["leader_id"])
-        yield node["address"], node["id"], _alive(node["answers"]), follows, node["leader_epoch"]
+        follows = {None: None, NO_LEADER: "no node"}.get(node.leader_id, node.leader_id)
+        yield node.address, node.id, _alive(node.answers), follows, node.leader_epoch
 
 
-def _disks(disks: Iterable[DiskDict]) -> Iterator[Sequence[Cell]]:
+def _disks(disks: Iterable[ReadDisk]) -> Iterator[Sequence[Cell]]:
     for disk in disks:
-        follows = {None: None, NO_LEADER: "no node"}.get(disk["leader_id"], disk["leader_id"])
+        follows = {None: None, NO_LEADER: "no node"}.get(disk.leader_id, disk.leader_id)
         yield (
-            disk["path"], disk["node_id"], disk["log_end_offset"], disk["last_epoch"], follows, disk["leader_epoch"],
+            disk.path, disk.node_id, disk.log_end_offset, disk.last_epoch, follows, disk.leader_epoch,
         )  # fmt: skip
 
 
@@ -127,12 +129,11 @@ def _alive(alive: bool | None) -> Word:
     return {True: Word("yes", "good"), False: Word("no", "bad"), None: Word("?", "dim")}[alive]
 
 
-def _leaders_clock(answer: QuorumDict) -> int | None:
+def _leaders_clock(state: QuorumState) -> int | None:
     """The leader's time in the same answer: ages are never measured with another machine's clock."""
-    replicas = [*answer["voters"], *answer["observers"]]
-    own = [replica["last_fetch_timestamp_ms"] for replica in replicas if replica["id"] == answer["leader_id"]]
-    times = [time for time in own or [replica["last_fetch_timestamp_ms"] for replica in replicas] if time is not None]
-    return max(times, default=None)
+    own = [replica for replica in state.replicas if replica.id == state.leader_id]
+    times = [replica.last_fetch_timestamp_ms for replica in own or state.replicas]
+    return max((time for time in times if time is not None), default=None)
 
 
 def _age(timestamp_ms: int | None, now_ms: int | None) -> str | None:

@@ -125,7 +125,7 @@ def _unreached_leader(state: QuorumState) -> str:
 def _leaderless_step(state: QuorumState) -> str:
     """What to do without a leader. An election is ruled out only where too few of known voters are alive."""
     bring_back = "bring back voters until a majority is alive; no request can change the voters before that."
-    if state.voters and len(state.voter_keys & state.alive_keys) < state.majority:
+    if state.majority is not None and len(state.voter_keys & state.alive_keys) < state.majority:
         return bring_back.capitalize()
     return f"An election may be under way: run the command again. If no controller leads after 10 s, {bring_back}"
 

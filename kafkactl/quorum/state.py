@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from kafkactl.answers import by_fields, json_of
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
@@ -20,9 +20,6 @@ from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.majority import majority, tolerates
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey, Uuid
-
-if TYPE_CHECKING:
-    from kafkactl.quorum.answer import ReplicaDict, StateDict
 
 # KRaft's timeouts at their defaults (`QuorumConfig`): a follower gives up after 2 s without its leader, a leader after
 # one and a half of that without a majority, and its memory of who fetched is trusted for twice of it.
@@ -62,19 +59,7 @@ class Replica:
         """Its identity; an unknown directory is the zero one, as Kafka has it."""
         return ReplicaKey(node_id=self.id, directory_id=self.directory_id or ZERO_UUID)
 
-    def to_dict(self) -> ReplicaDict:
-        """As in `quorum.describe` (docs/reference/kinds.md)."""
-        return {
-            "id": self.id,
-            "directory_id": None if self.directory_id is None else str(self.directory_id),
-            "endpoints": [endpoint.to_dict() for endpoint in self.endpoints],
-            "log_end_offset": self.log_end_offset,
-            "lag": self.lag,
-            "last_fetch_timestamp_ms": self.last_fetch_timestamp_ms,
-            "last_caught_up_timestamp_ms": self.last_caught_up_timestamp_ms,
-            "alive": self.alive,
-            "evidence": self.evidence,
-        }
+    to_dict = by_fields
 
 
 @frozen
@@ -167,9 +152,9 @@ class QuorumState:
         return next((replica for replica in self.replicas if replica.id == self.leader_id), None)
 
     @property
-    def majority(self) -> int:
-        """How many voters make a majority."""
-        return majority(len(self.voters))
+    def majority(self) -> int | None:
+        """How many voters make a majority; None where the voters are not known."""
+        return majority(len(self.voters)) if self.voters else None
 
     @property
     def tolerates(self) -> int | None:
@@ -197,22 +182,10 @@ class QuorumState:
         """Every voter and observer of that node id: a replaced disk is listed next to the old one."""
         return tuple(replica for replica in self.replicas if replica.id == node_id)
 
-    def to_dict(self) -> StateDict:
-        """The payload of `quorum.describe` (docs/reference/kinds.md)."""
-        return {
-            "cluster_id": self.cluster_id,
-            "mode": self.mode,
-            "kraft_version": self.kraft_version,
-            "leader_id": self.leader_id,
-            "leader_epoch": self.leader_epoch,
-            "high_watermark": self.high_watermark,
-            "voters": [voter.to_dict() for voter in self.voters],
-            "observers": [observer.to_dict() for observer in self.observers],
-            "majority": self.majority if self.voters else None,
-            "tolerates": self.tolerates,
-            "sources": dict(self.sources),
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    to_dict = json_of(
+        "cluster_id", "mode", "kraft_version", "leader_id", "leader_epoch", "high_watermark", "voters", "observers",
+        "majority", "tolerates", "sources", "findings",
+    )  # fmt: skip
 
 
 def endpoint_text(endpoint: Endpoint) -> str:

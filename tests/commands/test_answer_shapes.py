@@ -47,6 +47,7 @@ from kafkactl.operations.migrate.position import JournalSummary, MigrationStatus
 from kafkactl.operations.nodes.list import NodeList
 from kafkactl.operations.nodes.settings import SettingsVerification
 from kafkactl.operations.quorum.change import QuorumChange
+from kafkactl.operations.quorum.observation import AskedNode, QuorumDescription, ReadDisk
 from kafkactl.operations.recover.collect import RecoveryCopy
 from kafkactl.operations.storage.fleet_apply import AppliedNode, FleetApplyResult
 from kafkactl.operations.storage.format import FormatResult, FormattedDirectory, WrittenFile
@@ -55,9 +56,9 @@ from kafkactl.operations.storage.unformat import UnformatResult, UnformattedDire
 from kafkactl.operations.tiered import Forecast as Forecasts
 from kafkactl.operations.tiered import Saved
 from kafkactl.operations.tiered import pages as tiered_pages
-from kafkactl.quorum import answer as quorum_answer
 from kafkactl.quorum.change.ports import ChangeResult
 from kafkactl.quorum.forecast import Forecast
+from kafkactl.quorum.state import QuorumState, Replica
 from kafkactl.quorum.step import Step as VoterStep
 from kafkactl.recover import losses
 from kafkactl.recover.rank import OldVoter
@@ -70,7 +71,7 @@ from kafkactl.tiered import answers as tiered_answers
 from kafkactl.tiered import bucket, forecast, pictures
 from kafkactl.tiered.audit import coverage
 from kafkactl.tiered.audit import run as tiered_audit
-from kafkactl.values import EndpointDict
+from kafkactl.values import Endpoint
 
 HEAD = {"kind", "schema_version"}
 PAIRS: list[tuple[Any, Any]] = [
@@ -95,11 +96,6 @@ PAIRS: list[tuple[Any, Any]] = [
     (nodes_answer.SeenAsDict, nodes.SeenAs),
     (nodes_answer.NodeDict, nodes.Node),
     (nodes_answer.NodesDict, nodes.NodesList),
-    (EndpointDict, shared.Endpoint),
-    (quorum_answer.ReplicaDict, quorum.Replica),
-    (quorum_answer.NodeDict, quorum.QuorumNode),
-    (quorum_answer.DiskDict, quorum.QuorumDisk),
-    (quorum_answer.QuorumDict, quorum.QuorumDescribe),
     (contexts.ContextDict, config.Context),
     (contexts.ContextsDict, config.ConfigView),
     (features_describe.DescriptionDict, features.FeaturesDescribe),
@@ -169,12 +165,17 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (nodes.NodesList, (NodeList,)),
     (nodes.NodesVerify, (SettingsVerification, SettingsVerdict)),
     (nodes.ReadNode, (ReadNode,)),
+    (quorum.Replica, (Replica,)),
+    (quorum.QuorumDescribe, (QuorumState, QuorumDescription)),
+    (quorum.QuorumDisk, (ReadDisk,)),
+    (quorum.QuorumNode, (AskedNode,)),
     (quorum.QuorumChange, (QuorumChange, ChangeResult)),
     (quorum.QuorumForecast, (Forecast,)),
     (quorum.QuorumStep, (VoterStep,)),
     (recover.QuorumRecoverCollect, (RecoveryCopy,)),
     (recover.RecoverStep, (RecoveryStep,)),
     (recover.RecoverVoter, (OldVoter,)),
+    (shared.Endpoint, (Endpoint,)),
     (shared.Electing, (Electing,)),
     (shared.SecondFailure, (SecondFailure,)),
     (shared.Simulation, (Study,)),

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from kafkactl.values import EndpointDict
-
 
 class RangeDict(TypedDict):
     """The levels of a feature that a node supports."""
@@ -41,7 +39,7 @@ class NodeDict(TypedDict):
     voter: bool
     stale: bool
     directory_ids: list[str]
-    endpoints: list[EndpointDict]
+    endpoints: list[dict[str, Any]]
     features: dict[str, RangeDict]
     epoch: int | None
     kafka_version: str | None

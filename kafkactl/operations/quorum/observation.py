@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.adapters.kafka.quorum_view import QuorumObserver, assembled
+from kafkactl.answers import by_fields, json_of, read_fields
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.quorum.health import check_health, is_broken
 from kafkactl.quorum.liveness import is_same_quorum, watch, with_lives
 from kafkactl.quorum.state import QuorumState
+from kafkactl.values import Uuid
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -20,10 +22,41 @@ if TYPE_CHECKING:
     from kafkactl.adapters.disks.quorum_disks import DiskReading
     from kafkactl.adapters.kafka.client import Client
     from kafkactl.adapters.kafka.quorum_visit import Visit
-    from kafkactl.quorum.answer import DiskDict, NodeDict, QuorumDict
 
 LEAST_PATIENCE_MS: Final = 3_000.0
 _APART_S: Final = 0.7  # an idle leader writes a no-op every half second
+
+
+@frozen
+class AskedNode:
+    """What one address answered. None means unknown."""
+
+    id: int | None
+    address: str
+    role: str | None
+    answers: bool | None
+    leader_id: int | None
+    leader_epoch: int | None
+    error: str | None
+
+    to_dict = by_fields
+
+
+@frozen
+class ReadDisk:
+    """What one metadata directory contains. None means unknown."""
+
+    path: str
+    cluster_id: str | None
+    node_id: int | None
+    directory_id: Uuid | None
+    leader_id: int | None
+    leader_epoch: int | None
+    last_epoch: int | None
+    log_end_offset: int
+    kraft_version: int | None
+
+    to_dict = by_fields
 
 
 @frozen
@@ -31,22 +64,22 @@ class QuorumDescription:
     """One observation: the state, what each node and each disk said, and what is wrong."""
 
     state: QuorumState
-    visits: tuple[Visit, ...]
-    disks: tuple[DiskReading, ...]
+    nodes: tuple[AskedNode, ...]
+    disks: tuple[ReadDisk, ...]
     findings: tuple[Finding, ...]
     time_ms: int
-    is_broken: bool
 
-    def to_dict(self) -> QuorumDict:
-        """The answer `quorum.describe`."""
-        visits = sorted(self.visits, key=lambda visit: (visit.id is None, visit.id or 0, visit.address))
-        return {
-            **self.state.to_dict(),
-            "time_ms": self.time_ms,
-            "nodes": [_node(visit) for visit in visits],
-            "disks": [_disk(reading) for reading in self.disks],
-            "findings": [finding.to_dict() for finding in self.findings],
-        }
+    @property
+    def is_broken(self) -> bool:
+        """Whether the quorum does not do its work: no node leads, nothing commits, or no majority is alive."""
+        return is_broken(self.state, self.findings)
+
+    to_dict = json_of("**state", "time_ms", "nodes", "disks", "findings", kind="quorum.describe")
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> QuorumDescription:
+        """A saved answer. Of the state it has what is shown. Raises ValueError where it has another shape."""
+        return read_fields(cls, {**saved, "state": {**saved, "nodes": {}, "findings": []}})
 
 
 class QuorumWatch:
@@ -90,11 +123,10 @@ class QuorumWatch:
             findings = tuple(check_health(state, self._observation_before(state)))
         return QuorumDescription(
             state=state,
-            visits=tuple(visits),
-            disks=tuple(readings),
+            nodes=tuple(map(_node, sorted(visits, key=lambda visit: (visit.id is None, visit.id or 0, visit.address)))),
+            disks=tuple(map(_disk, readings)),
             findings=(*findings, *(finding for reading in readings for finding in reading.findings)),
             time_ms=int(time.time() * 1000),
-            is_broken=is_broken(state, findings),
         )
 
     def _observation_before(self, state: QuorumState) -> QuorumState | None:
@@ -149,28 +181,28 @@ def _only_disks() -> Finding:
     )
 
 
-def _node(visit: Visit) -> NodeDict:
-    return {
-        "id": visit.id,
-        "address": str(visit.address),
-        "role": None if visit.role is None else visit.role.word,
-        "answers": visit.answers,
-        "leader_id": visit.leader_id,
-        "leader_epoch": visit.leader_epoch,
-        "error": None if visit.error is None else visit.error.message,
-    }
+def _node(visit: Visit) -> AskedNode:
+    return AskedNode(
+        id=visit.id,
+        address=str(visit.address),
+        role=None if visit.role is None else visit.role.word,
+        answers=visit.answers,
+        leader_id=visit.leader_id,
+        leader_epoch=visit.leader_epoch,
+        error=None if visit.error is None else visit.error.message,
+    )
 
 
-def _disk(reading: DiskReading) -> DiskDict:
+def _disk(reading: DiskReading) -> ReadDisk:
     seen = reading.seen
-    return {
-        "path": seen.path,
-        "cluster_id": seen.cluster_id,
-        "node_id": seen.node_id,
-        "directory_id": None if seen.directory_id is None else str(seen.directory_id),
-        "leader_id": seen.leader_id,
-        "leader_epoch": seen.leader_epoch,
-        "last_epoch": None if seen.last_epoch < 0 else seen.last_epoch,
-        "log_end_offset": seen.log_end_offset,
-        "kraft_version": seen.kraft_version,
-    }
+    return ReadDisk(
+        path=seen.path,
+        cluster_id=seen.cluster_id,
+        node_id=seen.node_id,
+        directory_id=seen.directory_id,
+        leader_id=seen.leader_id,
+        leader_epoch=seen.leader_epoch,
+        last_epoch=None if seen.last_epoch < 0 else seen.last_epoch,
+        log_end_offset=seen.log_end_offset,
+        kraft_version=seen.kraft_version,
+    )

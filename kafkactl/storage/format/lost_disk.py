@@ -158,7 +158,7 @@ def _check_followers(lost: LostDisk, state: QuorumState) -> Iterator[Finding]:
         )
     others = tuple(voter if voter.id != lost.node_id else changed(voter, alive=None) for voter in state.voters)
     alive = [other for other in others if other.alive]
-    if unsteady or len(alive) >= state.majority:
+    if unsteady or len(alive) >= majority(len(state.voters)):
         return
     words = arithmetic(ids_of(state.voter_keys), ids_of([replica.key for replica in alive]))
     missing = life_words(other for other in others if other.id != lost.node_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,7 @@ from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.quorum.health import check_health
 from kafkactl.quorum.observation import quorum_answer, quorum_state
-from kafkactl.quorum.state import NodeFacts
+from kafkactl.quorum.state import NodeFacts, QuorumState, Replica
 from kafkactl.schema.definitions import response
 from tests.adapters.kafka.quorum_nodes import CLUSTER_ID, Quorum, directory, running
 from tests.protocol.random_messages import random_message
@@ -113,24 +114,22 @@ def test_the_lines_of_kafkas_tool(describe):
 
 
 def test_what_is_unknown_is_minus_one_in_kafkas_words():
-    voter = dict.fromkeys(("log_end_offset", "lag", "last_fetch_timestamp_ms", "last_caught_up_timestamp_ms"))
-    voter |= {"id": 1, "directory_id": None, "endpoints": []}
-    answer = {
-        "cluster_id": None, "leader_id": -1, "leader_epoch": None, "high_watermark": None, "voters": [voter],
-        "observers": [],
-    }  # fmt: skip
-    assert [line.split(":", 1)[1].strip() for line in status_lines(answer)] == [
+    state = _state(leader_id=-1, voters=(Replica(id=1),))
+    assert [line.split(":", 1)[1].strip() for line in status_lines(state)] == [
         "", "-1", "-1", "-1", "-1", "-1", '[{"id": 1}]', "[]",
     ]  # fmt: skip
-    row = [cell.strip() for cell in replication_lines(answer)[1].split("\t")]
+    row = [cell.strip() for cell in replication_lines(state)[1].split("\t")]
     assert row == ["1", "A" * 22, "-1", "-1", "-1", "-1", "Follower", ""]
 
 
 def test_a_leader_that_is_being_removed_is_shown_as_the_leader():
-    replica = {"directory_id": None, "endpoints": [], "log_end_offset": 5, "lag": 0}
-    replica |= {"last_fetch_timestamp_ms": 9, "last_caught_up_timestamp_ms": 9, "alive": True}
-    answer = {"leader_id": 1, "voters": [replica | {"id": 2}], "observers": [replica | {"id": 1}]}
-    assert [line.split("\t")[6].strip() for line in replication_lines(answer)] == ["Status", "Leader", "Follower"]
+    state = _state(leader_id=1, voters=(Replica(id=2),), observers=(Replica(id=1),))
+    assert [line.split("\t")[6].strip() for line in replication_lines(state)] == ["Status", "Leader", "Follower"]
+
+
+def _state(**seen: Any) -> QuorumState:
+    unknown = dict.fromkeys(("cluster_id", "mode", "kraft_version", "leader_epoch", "high_watermark"))
+    return QuorumState(**unknown, **seen)
 
 
 # --- not healthy ----------------------------------------------------------------------------------------------------
@@ -210,7 +209,7 @@ def test_the_page_fits_a_terminal(describe, monkeypatch, columns):
         quorum.controllers.pop(3)
         answer = describe(quorum, "-o", "json").json
     page, screen = Page(), io.StringIO()
-    quorum_page(page, answer)
+    quorum_page(page, QuorumDescription.from_dict(answer))
     show(page, screen, color=False)
     assert max(map(len, screen.getvalue().splitlines())) <= int(columns)
     assert str(directory(1)) in screen.getvalue()
@@ -235,17 +234,16 @@ def test_any_answer_of_a_leader_becomes_an_answer_of_ours(seed, version):
     )  # fmt: skip
     nodes = (NodeFacts(id=answer.leader_id, answers=True, is_controller=True, versions=versions),)
     state = quorum_state(cluster_id=CLUSTER_ID, answers=[answer], nodes=nodes)
-    seen = QuorumDescription(
-        state=state, visits=(), disks=(), findings=tuple(check_health(state)), time_ms=0, is_broken=False
-    )
+    seen = QuorumDescription(state=state, nodes=(), disks=(), findings=tuple(check_health(state)), time_ms=0)
     payload = plain_values(seen)
     QuorumDescribe.model_validate({"kind": "quorum.describe", "schema_version": 1, **payload})
     page = Page()
-    quorum_page(page, payload)
-    kafka_page(page, payload, replication=True, human_readable=True)
-    kafka_page(page, payload, replication=False, human_readable=False)
+    quorum_page(page, seen)
+    kafka_page(page, seen, replication=True, human_readable=True)
+    kafka_page(page, seen, replication=False, human_readable=False)
     assert render(page, color=False)
     assert len(state.voters) == len(partition["CurrentVoters"])
+    assert plain_values(QuorumDescription.from_dict(payload)) == payload
 
 
 def random_partition(rng, spec, version):

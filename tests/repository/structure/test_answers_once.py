@@ -18,17 +18,13 @@ WITH_TYPED_DICTIONARIES = {
     "kafkactl/features/cluster/describe.py NodeRange",
     "kafkactl/features/cluster/nodes.py NodeRow",
     "kafkactl/operations/features/description.py FeatureDescription",
-    "kafkactl/operations/quorum/observation.py QuorumDescription",
     "kafkactl/operations/tiered/__init__.py Audit",
     "kafkactl/operations/tiered/pages.py TieredReport",
-    "kafkactl/quorum/state.py QuorumState",
-    "kafkactl/quorum/state.py Replica",
     "kafkactl/tiered/audit/coverage.py Hole",
     "kafkactl/tiered/bucket.py Bucket",
     "kafkactl/tiered/forecast.py Candidate",
     "kafkactl/tiered/forecast.py PartitionForecast",
     "kafkactl/tiered/forecast.py Unreachable",
-    "kafkactl/values.py Endpoint",
 }
 # One answer may have thousands of them, and a method of its own is five times as fast.
 FOR_SPEED = {"kafkactl/findings.py Finding"}
