@@ -99,7 +99,7 @@ def read_fields(cls: type[Read], data: Mapping[str, Any]) -> Read:
     """
     try:
         return cls(**{name: _read(kind, data[name]) for name, kind in _kinds(cast("Any", cls)).items() if name in data})
-    except (TypeError, KafkactlError) as error:
+    except (TypeError, KeyError, KafkactlError) as error:
         raise ValueError(f"{cls.__name__}: {error}") from error
 
 

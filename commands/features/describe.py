@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
+from kafkactl.answers import read_fields
 from kafkactl.commands.framework import completing_live, exit_codes
-from kafkactl.commands.framework.bundles import bundle_option, stored
+from kafkactl.commands.framework.bundles import bundle_option, stored_as
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit
@@ -17,7 +19,8 @@ from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.wording import counted, first_few
 
 if TYPE_CHECKING:
-    from kafkactl.features.cluster.describe import DescriptionDict, FeatureDict, MemberDict, RangeDict
+    from kafkactl.features.cluster.describe import FeatureSeen, MemberSeen, NodeRange
+    from kafkactl.operations.features.description import FeatureDescription
 
 
 @leaf_command(
@@ -45,72 +48,68 @@ def command(*, node_id: int | None, bundle: str | None, connection: ConnectionAr
     release. Information that could not be obtained is reported as unknown.
     """
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.operations.features.description import describe
+    from kafkactl.operations.features.description import FeatureDescription, describe
 
     if bundle is not None:
         if node_id is not None or any(connection):
             raise click.UsageError("--bundle is used alone: it contains the answer of a cluster.")
-        kept = cast("DescriptionDict", stored(bundle, "features.describe")[0])
-        emit("features.describe", kept, render=_show_all, listing="features")
+        saved, answer, _ = stored_as(partial(read_fields, FeatureDescription), bundle, "features.describe")
+        emit("features.describe", answer, render=lambda page, _: _show_all(page, saved), listing="features")
     with open_client(connection) as client:
         found = describe(client, node_id=node_id, timeout_ms=current_settings().timeout_ms)
-    lines = found.lines
 
-    def show(page: Page, answer: DescriptionDict) -> None:
+    def show(page: Page, answer: FeatureDescription) -> None:
         if sys.stdout.isatty():
             _show(page, answer)
         else:
-            for line in lines:
+            for line in answer.lines:
                 page.tabbed(line)
             _show_nodes(page, answer)
-        page.findings(answer["findings"])
+        page.findings(answer.findings)
 
-    emit("features.describe", found.to_dict(), render=show, listing="features")
+    emit("features.describe", found, render=show, listing="features")
 
 
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
-def _show_all(page: Page, answer: DescriptionDict) -> None:
+def _show_all(page: Page, answer: FeatureDescription) -> None:
     _show(page, answer)
-    page.findings(answer["findings"])
+    page.findings(answer.findings)
 
 
-def _show(page: Page, answer: DescriptionDict) -> None:
-    page.heading(f"Cluster {answer['cluster_id'] or '(id not known)'}")
-    leader, epoch = answer["active_controller"], answer["finalized_epoch"]
+def _show(page: Page, answer: FeatureDescription) -> None:
+    page.heading(f"Cluster {answer.cluster_id or '(id not known)'}")
+    leader, epoch = answer.active_controller, answer.finalized_epoch
     page.fields(
         (
             ("active controller", Word("not known", "warn") if leader is None else leader),
-            ("nodes", _crowd(answer["nodes"])),
+            ("nodes", _crowd(answer.nodes)),
             ("finalized epoch", epoch),
         )
     )
     page.table(
         ("feature", "finalized", "supported by all", "nodes that differ"),
-        (
-            (feature["name"], _finalized(feature), _range(feature), _differing(feature))
-            for feature in answer["features"]
-        ),
+        ((feature.name, _finalized(feature), _range(feature), _differing(feature)) for feature in answer.features),
     )
     _show_nodes(page, answer)
 
 
-def _show_nodes(page: Page, answer: DescriptionDict) -> None:
+def _show_nodes(page: Page, answer: FeatureDescription) -> None:
     """Who runs what; left out where all nodes answer and are alike."""
-    versions = {node["kafka_version"] for node in answer["nodes"]}
-    if len(versions) > 1 or any(node["answers"] is not True for node in answer["nodes"]):
+    versions = {node.kafka_version for node in answer.nodes}
+    if len(versions) > 1 or any(node.answers is not True for node in answer.nodes):
         page.table(
             ("node", "role", "answers", "kafka"),
-            ((node["id"], node["role"], _answers(node["answers"]), node["kafka_version"]) for node in answer["nodes"]),
+            ((node.id, node.role, _answers(node.answers), node.kafka_version) for node in answer.nodes),
         )
 
 
-def _crowd(nodes: Sequence[MemberDict]) -> str:
+def _crowd(nodes: Sequence[MemberSeen]) -> str:
     words = []
     for role in ("controller", "broker"):
-        of_role = [node for node in nodes if node["role"] == role]
-        silent = sum(node["answers"] is not True for node in of_role)
+        of_role = [node for node in nodes if node.role == role]
+        silent = sum(node.answers is not True for node in of_role)
         words += [counted(len(of_role), role)] if of_role else []
         words[-1:] = [f"{words[-1]} ({silent} without an answer)"] if silent else words[-1:]
     return ", ".join(words)
@@ -120,18 +119,18 @@ def _answers(answers: bool | None) -> Word:
     return {True: Word("yes", "good"), False: Word("no", "bad"), None: Word("not asked", "warn")}[answers]
 
 
-def _finalized(feature: FeatureDict) -> Word:
-    level, name = feature["finalized"], feature["finalized_name"]
+def _finalized(feature: FeatureSeen) -> Word:
+    level, name = feature.finalized, feature.finalized_name
     if not level:
         return Word("off", "dim")
     return Word(f"{level}" if name is None else f"{level} ({name})")
 
 
-def _range(feature: FeatureDict) -> Word:
-    low, high = feature["supported_min"], feature["supported_max"]
+def _range(feature: FeatureSeen) -> Word:
+    low, high = feature.supported_min, feature.supported_max
     if low is None or high is None:
         return Word("none", "bad")
-    return Word(_span(feature["name"], low, high))
+    return Word(_span(feature.name, low, high))
 
 
 def _span(name: str, low: int, high: int) -> str:
@@ -140,23 +139,21 @@ def _span(name: str, low: int, high: int) -> str:
     return f"{level_name(name, low)} to {level_name(name, high)}"
 
 
-def _differing(feature: FeatureDict) -> str:
+def _differing(feature: FeatureSeen) -> str:
     """The nodes whose range is not the one that all have in common."""
-    common = (feature["supported_min"], feature["supported_max"])
+    common = (feature.supported_min, feature.supported_max)
     levels = [
-        f"{node['role']} {node['id']}: {_range_of(feature['name'], node)}"
-        for node in feature["nodes"]
-        if _is_other(node, common)
+        f"{node.role} {node.id}: {_range_of(feature.name, node)}" for node in feature.nodes if _is_other(node, common)
     ]
     return _shortened(levels)
 
 
-def _is_other(node: RangeDict, common: Sequence[int | None]) -> bool:
-    return node["min"] is not None and (node["min"], node["max"]) != tuple(common)
+def _is_other(node: NodeRange, common: Sequence[int | None]) -> bool:
+    return node.min is not None and (node.min, node.max) != tuple(common)
 
 
-def _range_of(name: str, node: RangeDict) -> str:
-    return _span(name, node["min"] or 0, node["max"]) if node["max"] else "not supported"
+def _range_of(name: str, node: NodeRange) -> str:
+    return _span(name, node.min or 0, node.max) if node.max else "not supported"
 
 
 def _shortened(levels: Sequence[str], most: int = 4) -> str:

@@ -7,8 +7,9 @@ valid versions, some of them flexible; a field exists in some versions, may be n
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from kafkactl.answers import json_of
 from kafkactl.frozen import frozen
 
 
@@ -45,6 +46,13 @@ class Versions:
         if self.highest == self.OPEN_END:
             return f"{self.lowest}+"
         return str(self.lowest) if self.lowest == self.highest else f"{self.lowest}-{self.highest}"
+
+    to_dict = json_of("min=lowest", "max=highest")
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, int]) -> Versions:
+        """As `to_dict` gives it."""
+        return cls(data["min"], data["max"])
 
 
 NO_VERSIONS = Versions(0, -1)

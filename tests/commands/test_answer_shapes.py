@@ -31,8 +31,8 @@ from kafkactl.dryrun import prediction
 from kafkactl.dryrun.brokers import worst
 from kafkactl.dryrun.controller.appended import Appended
 from kafkactl.features.change.proof import NodeProof
-from kafkactl.features.cluster import answer as nodes_answer
-from kafkactl.features.cluster import describe as features_describe
+from kafkactl.features.cluster.describe import FeatureSeen, MemberSeen, NodeRange
+from kafkactl.features.cluster.nodes import NodeRow, SeenAs
 from kafkactl.features.cluster.settings_verdict import ReadNode, SettingsVerdict
 from kafkactl.metadata.image.diff import Difference
 from kafkactl.migration.compare.case import Difference as EntityDifference
@@ -40,6 +40,7 @@ from kafkactl.migration.plan.step import Step as MigrationStep
 from kafkactl.operations import contexts
 from kafkactl.operations import tiered as tiered_operations
 from kafkactl.operations.bundle.create import BundleResult
+from kafkactl.operations.features.description import FeatureDescription
 from kafkactl.operations.log import difference as log_difference
 from kafkactl.operations.log import image as log_image
 from kafkactl.operations.log import verify as log_verify
@@ -63,6 +64,7 @@ from kafkactl.quorum.step import Step as VoterStep
 from kafkactl.recover import losses
 from kafkactl.recover.rank import OldVoter
 from kafkactl.recover.steps import Step as RecoveryStep
+from kafkactl.schema.spec import Versions
 from kafkactl.simulator.study import Electing, SecondFailure, Study
 from kafkactl.storage import log_check
 from kafkactl.storage.format.scram import ScramCredential
@@ -92,16 +94,8 @@ PAIRS: list[tuple[Any, Any]] = [
     (dryrun_answer.PredictionDict, dryrun.ReportedPrediction),
     (dryrun_answer.Answer, dryrun.DryrunPrediction),
     (dryrun_answer.ReportDict, dryrun.DryrunReport),
-    (nodes_answer.RangeDict, nodes.Range),
-    (nodes_answer.SeenAsDict, nodes.SeenAs),
-    (nodes_answer.NodeDict, nodes.Node),
-    (nodes_answer.NodesDict, nodes.NodesList),
     (contexts.ContextDict, config.Context),
     (contexts.ContextsDict, config.ConfigView),
-    (features_describe.DescriptionDict, features.FeaturesDescribe),
-    (features_describe.FeatureDict, features.Feature),
-    (features_describe.RangeDict, features.NodeRange),
-    (features_describe.MemberDict, features.NodeSeen),
     (losses.SettingDict, recover.RecoverSetting),
     (losses.EntityDict, recover.RecoverEntity),
     (losses.OtherDict, recover.RecoverOther),
@@ -146,7 +140,11 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (dryrun.Counts, (prediction.Counts,)),
     (dryrun.Loss, (worst.Loss,)),
     (dryrun.ServerError, (prediction.ServerError,)),
+    (features.Feature, (FeatureSeen,)),
+    (features.FeaturesDescribe, (FeatureDescription,)),
     (features.NodeProof, (NodeProof,)),
+    (features.NodeRange, (NodeRange,)),
+    (features.NodeSeen, (MemberSeen,)),
     (log.Cut, (log_check.Cut,)),
     (log.Difference, (Difference,)),
     (log.Divergence, (log_verify.DivergedLog,)),
@@ -162,7 +160,10 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (migrate_state.MigrateStatus, (MigrationStatus,)),
     (migrate_state.MigrationStep, (MigrationStep,)),
     (migrate_state.Remembered, (JournalSummary,)),
+    (nodes.Node, (NodeRow,)),
     (nodes.NodesList, (NodeList,)),
+    (nodes.Range, (Versions,)),
+    (nodes.SeenAs, (SeenAs,)),
     (nodes.NodesVerify, (SettingsVerification, SettingsVerdict)),
     (nodes.ReadNode, (ReadNode,)),
     (quorum.Replica, (Replica,)),

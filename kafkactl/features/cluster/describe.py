@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypedDict
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 
+from kafkactl.answers import by_fields
 from kafkactl.features.catalog.consequences import finalized_name
 from kafkactl.features.cluster.state import NOT_SUPPORTED, FeatureState, Member
-from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.schema.spec import Versions
@@ -19,62 +19,16 @@ _PADDED = (
 )
 
 
-class RangeDict(TypedDict):
-    """What a node supports of a feature."""
-
-    id: int
-    role: str
-    min: int | None
-    max: int | None
-
-
-class FeatureDict(TypedDict):
-    """A feature in `features.describe`."""
-
-    name: str
-    finalized: int
-    finalized_name: str | None
-    supported_min: int | None
-    supported_max: int | None
-    nodes: list[RangeDict]
-
-
-class MemberDict(TypedDict):
-    """A node in `features.describe`; `answers` is None where it was not asked."""
-
-    id: int
-    role: str
-    answers: bool | None
-    kafka_version: str | None
-
-
-class DescriptionDict(TypedDict):
-    """`features.describe`."""
-
-    cluster_id: str | None
-    finalized_epoch: int | None
-    active_controller: int | None
-    nodes: list[MemberDict]
-    features: list[FeatureDict]
-    findings: list[dict[str, Any]]
-
-
 @frozen
 class NodeRange:
     """What one node supports of one feature: 0 to 0 where it does not list it, None where it did not answer."""
 
     id: int
     role: str
-    supported: Versions | None
+    min: int | None
+    max: int | None
 
-    def to_dict(self) -> RangeDict:
-        """As in `features.describe` (docs/reference/kinds.md)."""
-        return {
-            "id": self.id,
-            "role": self.role,
-            "min": None if self.supported is None else self.supported.lowest,
-            "max": None if self.supported is None else self.supported.highest,
-        }
+    to_dict = by_fields
 
 
 @frozen
@@ -84,19 +38,23 @@ class FeatureSeen:
     name: str
     finalized: int
     finalized_name: str | None
-    supported: Versions | None
+    supported_min: int | None
+    supported_max: int | None
     nodes: tuple[NodeRange, ...]
 
-    def to_dict(self) -> FeatureDict:
-        """As in `features.describe` (docs/reference/kinds.md)."""
-        return {
-            "name": self.name,
-            "finalized": self.finalized,
-            "finalized_name": self.finalized_name,
-            "supported_min": None if self.supported is None else self.supported.lowest,
-            "supported_max": None if self.supported is None else self.supported.highest,
-            "nodes": [node.to_dict() for node in self.nodes],
-        }
+    to_dict = by_fields
+
+
+@frozen
+class MemberSeen:
+    """A node in one role; `answers` is None where it was not asked."""
+
+    id: int
+    role: str
+    answers: bool | None
+    kafka_version: str | None
+
+    to_dict = by_fields
 
 
 def describe_features(state: FeatureState) -> tuple[FeatureSeen, ...]:
@@ -105,16 +63,17 @@ def describe_features(state: FeatureState) -> tuple[FeatureSeen, ...]:
     return tuple(_seen(state, name, state.members) for name in sorted(names))
 
 
-def description(state: FeatureState, findings: Iterable[Finding] = ()) -> DescriptionDict:
-    """The fields of `features.describe` (docs/reference/kinds.md)."""
-    return {
-        "cluster_id": state.cluster_id,
-        "finalized_epoch": state.finalized_epoch,
-        "active_controller": state.active_controller,
-        "nodes": [_node(member) for member in state.members],
-        "features": [feature.to_dict() for feature in describe_features(state)],
-        "findings": [finding.to_dict() for finding in findings],
-    }
+def describe_members(state: FeatureState) -> tuple[MemberSeen, ...]:
+    """Every node in each of its roles."""
+    return tuple(
+        MemberSeen(
+            id=member.id,
+            role=member.role.value,
+            answers=member.answers,
+            kafka_version=None if member.release is None else member.release.name,
+        )
+        for member in state.members
+    )
 
 
 def kafka_lines(
@@ -138,41 +97,32 @@ def kafka_lines(
     ]
 
 
-def _node(member: Member) -> MemberDict:
-    return {
-        "id": member.id,
-        "role": member.role.value,
-        "answers": member.answers,
-        "kafka_version": None if member.release is None else member.release.name,
-    }
-
-
-def _seen(state: FeatureState, name: str, members: Iterable[Member]) -> FeatureSeen:
-    ranges = tuple(
-        NodeRange(id=member.id, role=member.role.value, supported=_supported(member, name)) for member in members
-    )
+def _seen(state: FeatureState, name: str, members: Sequence[Member]) -> FeatureSeen:
+    ranges = [None if member.answered is None else member.answered.get(name, NOT_SUPPORTED) for member in members]
+    lowest, highest = _ends(_common(ranges))
     level = state.level(name)
     return FeatureSeen(
         name=name,
         finalized=level,
         finalized_name=finalized_name(name, level),
-        supported=_common(ranges),
-        nodes=ranges,
+        supported_min=lowest,
+        supported_max=highest,
+        nodes=tuple(_range(member, supported) for member, supported in zip(members, ranges, strict=True)),
     )
 
 
-def _supported(member: Member, name: str) -> Versions | None:
-    return None if member.answered is None else member.answered.get(name, NOT_SUPPORTED)
+def _range(member: Member, supported: Versions | None) -> NodeRange:
+    lowest, highest = _ends(supported)
+    return NodeRange(id=member.id, role=member.role.value, min=lowest, max=highest)
 
 
-def _common(ranges: Iterable[NodeRange]) -> Versions | None:
-    known = [node.supported for node in ranges if node.supported is not None]
-    if not known:
-        return None
-    common = known[0]
-    for supported in known[1:]:
-        common = common.intersect(supported)
-    return common or None
+def _ends(supported: Versions | None) -> tuple[int, int] | tuple[None, None]:
+    return (None, None) if supported is None else (supported.lowest, supported.highest)
+
+
+def _common(ranges: Iterable[Versions | None]) -> Versions | None:
+    known = [supported for supported in ranges if supported is not None]
+    return (functools.reduce(Versions.intersect, known) or None) if known else None
 
 
 def _word(name: str, level: int) -> str:

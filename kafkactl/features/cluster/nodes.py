@@ -7,16 +7,27 @@ its id. `seen_as` keeps the roles apart where it matters.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from kafkactl.answers import by_fields
 from kafkactl.features.cluster.state import FeatureState, Member, Role
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.registrations import BrokerRegistration
 from kafkactl.schema.spec import Versions
 from kafkactl.values import Endpoint
 
-if TYPE_CHECKING:
-    from kafkactl.features.cluster.answer import NodeDict, SeenAsDict
+
+@frozen
+class SeenAs:
+    """A node id in one role, as `state.Member`."""
+
+    role: str
+    registered: bool | None
+    answers: bool | None
+    fetches: bool | None
+    evidence: str | None
+    stale: bool
+
+    to_dict = by_fields
 
 
 @frozen
@@ -41,29 +52,9 @@ class NodeRow:
     features: Mapping[str, Versions]
     epoch: int | None
     kafka_version: str | None
-    seen_as: tuple[Member, ...]
+    seen_as: tuple[SeenAs, ...]
 
-    def to_dict(self) -> NodeDict:
-        """As in `nodes.list` (docs/reference/kinds.md)."""
-        return {
-            "id": self.id,
-            "roles": list(self.roles),
-            "registered": self.registered,
-            "fenced": self.fenced,
-            "in_controlled_shutdown": self.in_controlled_shutdown,
-            "answers": self.answers,
-            "fetches": self.fetches,
-            "voter": self.voter,
-            "stale": self.stale,
-            "directory_ids": list(self.directory_ids),
-            "endpoints": [endpoint.to_dict() for endpoint in self.endpoints],
-            "features": {
-                name: {"min": feature.lowest, "max": feature.highest} for name, feature in self.features.items()
-            },
-            "epoch": self.epoch,
-            "kafka_version": self.kafka_version,
-            "seen_as": [_as(member) for member in self.seen_as],
-        }
+    to_dict = by_fields
 
 
 def list_nodes(state: FeatureState) -> tuple[NodeRow, ...]:
@@ -93,7 +84,17 @@ def _row(state: FeatureState, node_id: int, members: tuple[Member, ...]) -> Node
         features=dict(sorted((best.supported or {}).items())),
         epoch=None if broker is None else broker.epoch,
         kafka_version=None if best.release is None else best.release.name,
-        seen_as=members,
+        seen_as=tuple(
+            SeenAs(
+                role=member.role.value,
+                registered=member.registered,
+                answers=member.answers,
+                fetches=member.fetches,
+                evidence=member.evidence,
+                stale=member.stale,
+            )
+            for member in members
+        ),
     )
 
 
@@ -122,14 +123,3 @@ def _endpoints(state: FeatureState, node_id: int) -> tuple[Endpoint, ...]:
         node = state.node(role, node_id)
         found += [] if node is None else node.endpoints
     return tuple(dict.fromkeys(found))
-
-
-def _as(member: Member) -> SeenAsDict:
-    return {
-        "role": member.role.value,
-        "registered": member.registered,
-        "answers": member.answers,
-        "fetches": member.fetches,
-        "evidence": member.evidence,
-        "stale": member.stale,
-    }

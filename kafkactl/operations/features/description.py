@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from kafkactl.adapters.kafka.features.silence import silent_nodes
 from kafkactl.adapters.kafka.features.view import PATIENCE_MS, check_not_empty, observe_features
+from kafkactl.answers import json_of
 from kafkactl.errors import UnreachableError
 from kafkactl.features.catalog.releases import newest_release
 from kafkactl.features.catalog.update_rules import update_rules
-from kafkactl.features.cluster.describe import DescriptionDict, describe_features, description, kafka_lines
+from kafkactl.features.cluster.describe import FeatureSeen, MemberSeen, describe_features, describe_members, kafka_lines
 from kafkactl.features.cluster.state import FeatureState
 from kafkactl.findings import Finding
 from kafkactl.frozen import changed, frozen
@@ -24,24 +25,23 @@ if TYPE_CHECKING:
 
 @frozen
 class FeatureDescription:
-    """The levels that are finalized, and those that each node supports."""
+    """The levels that are finalized, and those that each node supports.
 
-    state: FeatureState
-    findings: tuple[Finding, ...] = ()
+    `lines` are what kafka-features.sh prints, of the first node that answers: the active controller, else any.
+    """
 
-    @property
-    def lines(self) -> list[str]:
-        """What kafka-features.sh prints, of the first node that answers: the active controller, else any."""
-        state = self.state
-        answering = [member for member in state.members if member.answered is not None]
-        answering.sort(key=lambda member: member.id != state.active_controller)
-        asked = answering[0].answered if answering else None
-        padded = update_rules(state.controller_release or newest_release()).describe_is_padded
-        return kafka_lines(describe_features(state), state.finalized_epoch, asked or {}, padded=padded)
+    cluster_id: str | None
+    finalized_epoch: int | None
+    active_controller: int | None
+    nodes: tuple[MemberSeen, ...]
+    features: tuple[FeatureSeen, ...]
+    findings: tuple[Finding, ...]
+    lines: tuple[str, ...] = ()
 
-    def to_dict(self) -> DescriptionDict:
-        """The answer `features.describe`."""
-        return {**description(self.state), "findings": [finding.to_dict() for finding in self.findings]}
+    to_dict = json_of(
+        "cluster_id", "finalized_epoch", "active_controller", "nodes", "features", "findings",
+        kind="features.describe",
+    )  # fmt: skip
 
 
 def describe(client: Client, *, node_id: int | None = None, timeout_ms: float = NO_LIMIT) -> FeatureDescription:
@@ -54,9 +54,30 @@ def describe(client: Client, *, node_id: int | None = None, timeout_ms: float = 
     check_not_empty(view)
     found = (*view.findings, *silent_nodes(view))
     if node_id is None:
-        return FeatureDescription(state=view.state, findings=found)
+        return _described(view.state, found)
     findings = tuple(finding for finding in found if finding.subject.endswith(f" {node_id}"))
-    return FeatureDescription(state=_of_node(view.state, node_id), findings=findings)
+    return _described(_of_node(view.state, node_id), findings)
+
+
+def _described(state: FeatureState, findings: tuple[Finding, ...]) -> FeatureDescription:
+    features = describe_features(state)
+    return FeatureDescription(
+        cluster_id=state.cluster_id,
+        finalized_epoch=state.finalized_epoch,
+        active_controller=state.active_controller,
+        nodes=describe_members(state),
+        features=features,
+        findings=findings,
+        lines=tuple(_kafka_lines(state, features)),
+    )
+
+
+def _kafka_lines(state: FeatureState, features: tuple[FeatureSeen, ...]) -> list[str]:
+    answering = [member for member in state.members if member.answered is not None]
+    answering.sort(key=lambda member: member.id != state.active_controller)
+    asked = answering[0].answered if answering else None
+    padded = update_rules(state.controller_release or newest_release()).describe_is_padded
+    return kafka_lines(features, state.finalized_epoch, asked or {}, padded=padded)
 
 
 def _of_node(state: FeatureState, node_id: int) -> FeatureState:

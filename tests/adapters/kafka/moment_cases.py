@@ -96,11 +96,12 @@ def _features(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iter
         answer = describe_features(client)
 
     def wrong(troubled: TroubledQuorum) -> Iterable[str]:
-        if not answer.state.nodes:
+        if not answer.nodes:
             yield "no node is shown"
-        if answer.state.finalized and dict(answer.state.finalized) != troubled.levels:
-            yield f"levels {answer.state.finalized}"
-        if not answer.state.finalized and not answer.findings:
+        levels = {feature.name: feature.finalized for feature in answer.features if feature.finalized}
+        if answer.finalized_epoch is not None and levels != troubled.levels:
+            yield f"levels {levels}"
+        if answer.finalized_epoch is None and not answer.findings:
             yield "no level, and no finding"
 
     return wrong
@@ -111,7 +112,7 @@ def _nodes(quorum: Quorum, limits: Limits) -> Callable[[TroubledQuorum], Iterabl
         answer = list_nodes(client)
 
     def wrong(troubled: TroubledQuorum) -> Iterable[str]:
-        ids = {node["id"] for node in answer.nodes}
+        ids = {node.id for node in answer.nodes}
         if not ids:
             yield "no node is listed"
         if ids != set(troubled.nodes) and not answer.findings:

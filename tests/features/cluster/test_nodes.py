@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.answers import plain_values, read_fields
 from kafkactl.features.change.results import Reply
 from kafkactl.features.change.unregister import plan_unregister, read_answer, resolve_unregister
-from kafkactl.features.cluster.describe import describe_features, description, kafka_lines
-from kafkactl.features.cluster.nodes import list_nodes
+from kafkactl.features.cluster.describe import FeatureSeen, describe_features, kafka_lines
+from kafkactl.features.cluster.nodes import NodeRow, list_nodes
 from kafkactl.features.cluster.state import Role
 from kafkactl.protocol.codec import decode_message, encode_message
 from kafkactl.schema.definitions import request
@@ -37,6 +38,13 @@ def test_a_row_a_node_id() -> None:
     assert rows[4]["endpoints"] == [{"listener": "PLAINTEXT", "host": "broker-4", "port": 9092}]
 
 
+def test_what_was_saved_is_read_again() -> None:
+    state = cluster("levels metadata.version=25\ncontrollers 1*\nbrokers 4 kafka=4.0\nbrokers 5 gone")
+    rows, features = list_nodes(state), describe_features(state)
+    assert tuple(read_fields(NodeRow, row.to_dict()) for row in rows) == rows
+    assert tuple(read_fields(FeatureSeen, feature.to_dict()) for feature in features) == features
+
+
 def test_what_was_not_seen_is_null() -> None:
     (row,) = list_nodes(cluster("unread\nlevels metadata.version=33\nbrokers 4 unasked"))
     shown = row.to_dict()
@@ -45,7 +53,7 @@ def test_what_was_not_seen_is_null() -> None:
 
 def test_features_as_they_are_described() -> None:
     state = cluster("levels metadata.version=25\ncontrollers 1*\nbrokers 4 kafka=4.0\nbrokers 5 gone")
-    shown = {feature["name"]: feature for feature in description(state)["features"]}
+    shown = {feature["name"]: feature for feature in plain_values(describe_features(state))}
     assert shown["metadata.version"] == {
         "name": "metadata.version",
         "finalized": 25,

@@ -14,10 +14,6 @@ from tests.repository.tree import nodes, python_files, shown
 
 # Their JSON has a typed dictionary in addition: it is saved and read again, or read by a page or a report.
 WITH_TYPED_DICTIONARIES = {
-    "kafkactl/features/cluster/describe.py FeatureSeen",
-    "kafkactl/features/cluster/describe.py NodeRange",
-    "kafkactl/features/cluster/nodes.py NodeRow",
-    "kafkactl/operations/features/description.py FeatureDescription",
     "kafkactl/operations/tiered/__init__.py Audit",
     "kafkactl/operations/tiered/pages.py TieredReport",
     "kafkactl/tiered/audit/coverage.py Hole",
