@@ -7,16 +7,17 @@ partition that it has, wherever they lie (`ConsumerTask.java`). So what it knows
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
+from kafkactl.answers import by_fields, json_of
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.tiered.audit.case import AuditCase, PartitionCase
 from kafkactl.tiered.audit.coverage import next_segment_base
-from kafkactl.tiered.audit.findings import PlaceDict, place_of, subject_of
+from kafkactl.tiered.audit.findings import place_of, subject_of
 from kafkactl.tiered.audit.metadata_findings import stopped_brokers
 from kafkactl.tiered.cluster_view import COPY_DISABLE, ReplicaLog
-from kafkactl.tiered.ledger import Ledger, MetadataLog, merged
+from kafkactl.tiered.ledger import Ledger, MetadataLog, PartitionDelete, Poison, merged
 from kafkactl.tiered.lineage import NO_OFFSET, Lineage, first_listed, highest_offset
 from kafkactl.tiered.partition_log import PartitionLog
 from kafkactl.tiered.reading import PlacedRecord
@@ -30,57 +31,6 @@ LOG_START_JUMPS: Final = "log-start-would-jump"
 UPLOADS_STOP: Final = "uploads-would-stop"
 
 
-class UnreachableDict(TypedDict):
-    """What consumers would lose, in an answer."""
-
-    from_offset: int
-    to_offset: int
-    segments: int
-    bytes: int
-
-
-class StoppedByDict(TypedDict):
-    """The record that ends a metadata consumer, in an answer."""
-
-    metadata_partition: int
-    offset: int
-
-
-class CandidateDict(TypedDict):
-    """A replica as leader, in an answer; commands/models/tiered.py describes the fields."""
-
-    broker_id: int
-    leads_now: bool
-    alive: bool | None
-    reads_metadata_partitions: list[int]
-    knows_segments: bool
-    consumer: str
-    stopped_by: StoppedByDict | None
-    uploads: str
-    highest_offset: int | None
-    log_start_offset: int | None
-    next_upload_offset: int | None
-    next_segment_base_offset: int | None
-    unreachable: UnreachableDict | None
-
-
-class ForecastDict(PlaceDict):
-    """A partition and its replicas, in an answer."""
-
-    leader: int | None
-    log_start_offset: int | None
-    candidates: list[CandidateDict]
-
-
-def harms(candidate: CandidateDict) -> bool:
-    """`Candidate.harms` of a replica in an answer."""
-    return _does_harm(candidate["consumer"], loses_offsets=candidate["unreachable"] is not None)
-
-
-def _does_harm(consumer: str, *, loses_offsets: bool) -> bool:
-    return loses_offsets or consumer in (STOPPED, STOPS)
-
-
 @frozen
 class Unreachable:
     """Offsets that consumers lose, both ends included, and the segments that hold them."""
@@ -90,14 +40,22 @@ class Unreachable:
     segments: int
     size: int
 
-    def to_dict(self) -> UnreachableDict:
-        """As in an answer."""
-        return {"from_offset": self.first, "to_offset": self.last, "segments": self.segments, "bytes": self.size}
+    to_dict = json_of("from_offset=first", "to_offset=last", "segments", "bytes=size")
+
+
+@frozen
+class StoppedBy:
+    """The record that ends a metadata consumer."""
+
+    metadata_partition: int
+    offset: int
+
+    to_dict = by_fields
 
 
 @frozen
 class Candidate:
-    """A replica as leader; None is not known. `stopped_by` is a metadata partition and an offset."""
+    """A replica as leader; None is not known."""
 
     broker_id: int
     leads_now: bool
@@ -106,7 +64,7 @@ class Candidate:
     reads: tuple[int, ...]
     knows_segments: bool
     consumer: str
-    stopped_by: tuple[int, int] | None
+    stopped_by: StoppedBy | None
     uploads: str
     highest: int | None
     log_start: int | None
@@ -117,26 +75,13 @@ class Candidate:
     @property
     def harms(self) -> bool:
         """Whether consumers or uploads would lose something."""
-        return _does_harm(self.consumer, loses_offsets=self.unreachable is not None)
+        return self.unreachable is not None or self.consumer in (STOPPED, STOPS)
 
-    def to_dict(self) -> CandidateDict:
-        """As in an answer."""
-        stopped = self.stopped_by
-        return {
-            "broker_id": self.broker_id,
-            "leads_now": self.leads_now,
-            "alive": self.alive,
-            "reads_metadata_partitions": list(self.reads),
-            "knows_segments": self.knows_segments,
-            "consumer": self.consumer,
-            "stopped_by": None if stopped is None else {"metadata_partition": stopped[0], "offset": stopped[1]},
-            "uploads": self.uploads,
-            "highest_offset": self.highest,
-            "log_start_offset": self.log_start,
-            "next_upload_offset": self.next_upload,
-            "next_segment_base_offset": self.next_segment_base,
-            "unreachable": None if self.unreachable is None else self.unreachable.to_dict(),
-        }
+    to_dict = json_of(
+        "broker_id", "leads_now", "alive", "reads_metadata_partitions=reads", "knows_segments", "consumer",
+        "stopped_by", "uploads", "highest_offset=highest", "log_start_offset=log_start",
+        "next_upload_offset=next_upload", "next_segment_base_offset=next_segment_base", "unreachable",
+    )  # fmt: skip
 
 
 @frozen
@@ -146,14 +91,10 @@ class PartitionForecast:
     case: PartitionCase
     candidates: tuple[Candidate, ...]
 
-    def to_dict(self) -> ForecastDict:
-        """As in an answer."""
-        return {
-            **place_of(self.case),
-            "leader": self.case.leader,
-            "log_start_offset": self.case.log_start,
-            "candidates": [candidate.to_dict() for candidate in self.candidates],
-        }
+    to_dict = json_of(
+        "topic=case.topic", "topic_id=case.topic_id", "partition=case.key.partition", "leader=case.leader",
+        "log_start_offset=case.log_start", "candidates",
+    )  # fmt: skip
 
 
 def forecast(case: AuditCase, partitions: Iterable[PartitionCase]) -> list[PartitionForecast]:
@@ -200,24 +141,24 @@ class _Brokers:
         for at, brokers in (case.readers or {}).items():
             for broker in brokers:
                 self._reads.setdefault(broker, set()).add(at)
-        self._stopped: dict[int, tuple[int, int]] = {}
-        self._stops: dict[int, tuple[int, int]] = {}
+        self._stopped: dict[int, StoppedBy] = {}
+        self._stops: dict[int, StoppedBy] = {}
         if case.readers is None:
             return
         for poison in case.ledger.poison:
             for broker in stopped_brokers(case, poison) or ():
-                self._stopped.setdefault(broker, (poison.metadata_partition, poison.offset))
+                self._stopped.setdefault(broker, _stopped_by(poison))
         for record in case.ledger.partition_deletes:
             known = case.view.partition(*record.key)
             if known is not None and case.expected(record.key) == record.metadata_partition:
                 for broker in known.replicas or ():
-                    self._stops.setdefault(broker, (record.metadata_partition, record.offset))
+                    self._stops.setdefault(broker, _stopped_by(record))
 
     def reads(self, broker: int) -> set[int]:
         """The metadata partitions that it reads."""
         return self._reads.get(broker, set())
 
-    def consumer(self, broker: int) -> tuple[str, tuple[int, int] | None]:
+    def consumer(self, broker: int) -> tuple[str, StoppedBy | None]:
         """How its metadata consumer fares, and the record that ends it, if it is a record."""
         if self.case.is_outgrown:
             return STOPS, None
@@ -234,6 +175,10 @@ class _Brokers:
         if any(logs[at].log.log_start > 0 for at in places):
             return True
         return self.case.readers is not None and any(places - self.reads(broker) for broker in _replicas(partition))
+
+
+def _stopped_by(record: Poison | PartitionDelete) -> StoppedBy:
+    return StoppedBy(metadata_partition=record.metadata_partition, offset=record.offset)
 
 
 def _candidate(

@@ -111,10 +111,6 @@ PAIRS: list[tuple[Any, Any]] = [
     (tiered_audit.OrphansDict, tiered.Orphans),
     (coverage.HoleDict, tiered.Hole),
     (tiered_pages.ReportDict, tiered.TieredReport),
-    (forecast.ForecastDict, tiered.ForecastPartition),
-    (forecast.CandidateDict, tiered.Candidate),
-    (forecast.StoppedByDict, tiered.StoppedBy),
-    (forecast.UnreachableDict, tiered.Unreachable),
     (pictures.PictureDict, tiered.Picture),
     (pictures.LaneDict, tiered.Lane),
     (pictures.OthersDict, tiered.OtherSegments),
@@ -192,8 +188,12 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (storage_reading.Loss, (Loss,)),
     (storage_reading.StorageDump, (DumpResult,)),
     (storage_reading.StorageInfo, (InfoResult,)),
+    (tiered.Candidate, (forecast.Candidate,)),
+    (tiered.ForecastPartition, (forecast.PartitionForecast,)),
+    (tiered.StoppedBy, (forecast.StoppedBy,)),
     (tiered.TieredForecast, (Forecasts,)),
     (tiered.TieredObserve, (Saved,)),
+    (tiered.Unreachable, (forecast.Unreachable,)),
 ]
 
 

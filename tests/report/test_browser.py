@@ -21,7 +21,6 @@ from kafkactl.report.cluster import cluster_of
 from kafkactl.report.html import TIERED_MARK, render_html
 from kafkactl.report.model import Cell, Table
 from kafkactl.report.tiered.build import tiered_report_of
-from kafkactl.tiered.forecast import harms
 from tests.conftest import Run
 from tests.dryrun.clusters import cluster
 from tests.report.answers import HOSTILE, answer, finding
@@ -75,8 +74,9 @@ def pages(kafkactl: Callable[..., Run], tmp_path: Path) -> dict[str, Path]:
         for words in HOSTILE
     ]
     (tmp_path / "hostile.html").write_bytes(render_html(report_of(hostile, cluster_of(image))))
+    tiered = tiered_answer("orders", *HOSTILE)
     (tmp_path / "tiered.html").write_bytes(
-        render_html(tiered_report_of(tiered_answer("orders", *HOSTILE), harms=harms), TIERED_MARK)
+        render_html(tiered_report_of(tiered, forecast=tiered["forecast"]), TIERED_MARK)
     )
     return {name: tmp_path / f"{name}.html" for name in ("report", "hostile", "tiered")}
 

@@ -12,7 +12,6 @@ from kafkactl.report.tiered.build import SHOWN_FINDINGS, tiered_report_of
 from kafkactl.report.tiered.strips import LANES, metadata_strip, strip_of
 from kafkactl.report.tiered.verdict import meaning_of, verdict_of
 from kafkactl.shown import is_unsafe
-from kafkactl.tiered.forecast import harms
 from tests.report.answers import HOSTILE
 from tests.report.page_reader import assert_nothing_runs_or_loads, read
 from tests.report.tiered_answers import lane, picture, status, tiered_answer, tiered_finding
@@ -20,7 +19,7 @@ from tests.sampling import one_in
 
 
 def page_of(answer: dict[str, Any]) -> bytes:
-    return render_html(tiered_report_of(answer, harms=harms), TIERED_MARK)
+    return render_html(tiered_report_of(answer, forecast=answer["forecast"]), TIERED_MARK)
 
 
 def words_of(answer: dict[str, Any]) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
+
+from kafkactl.tiered.forecast import Candidate, PartitionForecast, Unreachable
+from kafkactl.tiered.records import PartitionKey
 
 HOUR_MS = 3_600_000
 
@@ -79,17 +83,14 @@ def ages(topic: str) -> dict[str, Any]:
     }
 
 
-def candidate(**more: Any) -> dict[str, Any]:
-    return {
-        "broker_id": 2,
-        "leads_now": False,
-        "alive": True,
-        "consumer": "healthy",
-        "stopped_by": None,
-        "log_start_offset": 30,
-        "unreachable": {"from_offset": 0, "to_offset": 29, "segments": 2, "bytes": 3000},
-        **more,
-    }
+def forecast_of(topic: str) -> PartitionForecast:
+    candidate = Candidate(
+        broker_id=2, leads_now=False, alive=True, in_sync=True, reads=(0,), knows_segments=True, consumer="healthy",
+        stopped_by=None, uploads="continues", highest=None, log_start=30, next_upload=None, next_segment_base=None,
+        unreachable=Unreachable(first=0, last=29, segments=2, size=3000),
+    )  # fmt: skip
+    case: Any = SimpleNamespace(topic=topic, key=PartitionKey(bytes(16), 0))
+    return PartitionForecast(case=case, candidates=(candidate,))
 
 
 def tiered_answer(*topics: str, **more: Any) -> dict[str, Any]:
@@ -129,10 +130,7 @@ def tiered_answer(*topics: str, **more: Any) -> dict[str, Any]:
         ],
         "findings_total": len(topics) + 1,
         "assumptions": [f"assumed of {topic}" for topic in topics],
-        "forecast": [
-            {"topic": topic, "topic_id": f"id of {topic}", "partition": 0, "candidates": [candidate()]}
-            for topic in topics
-        ],
+        "forecast": [forecast_of(topic) for topic in topics],
         "pictures": [picture(topic) for topic in topics],
         "orphan_ages": [ages(topic) for topic in topics],
         **more,

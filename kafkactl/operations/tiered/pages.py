@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.operations.tiered import ALL, Audit, AuditDict, Filters, Forecast, audit, foresee
 from kafkactl.operations.tiered.load import Loaded
-from kafkactl.tiered.forecast import ForecastDict, PartitionForecast, harms
+from kafkactl.tiered.forecast import PartitionForecast
 from kafkactl.tiered.pictures import OrphanAgesDict, PictureDict, orphan_ages, picture_of, worth_drawing
 
 NO_FORECAST: Final = "replicas-unknown"
@@ -20,7 +20,7 @@ _WEIGHTS: Final = (Severity.BLOCKER, Severity.WARNING, Severity.INFO)
 class ReportDict(AuditDict):
     """`tiered.report`: an audit with a forecast and what is drawn; `findings` are of both."""
 
-    forecast: list[ForecastDict] | None
+    forecast: list[dict[str, Any]] | None
     pictures: list[PictureDict]
     orphan_ages: list[OrphanAgesDict]
 
@@ -105,5 +105,5 @@ def write_html(path: str, found: TieredReport) -> None:
     from kafkactl.report.html import TIERED_MARK, render_html
     from kafkactl.report.tiered.build import tiered_report_of
 
-    report = tiered_report_of(found.to_dict(), harms=harms, written_by=f"kafkactl {__version__}")
+    report = tiered_report_of(found.to_dict(), forecast=found.forecast, written_by=f"kafkactl {__version__}")
     write_report(Path(path), render_html(report, TIERED_MARK), TIERED_MARK)

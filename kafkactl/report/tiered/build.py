@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.report.model import TONES, Bars, Block, Cell, Facts, Report, Section, Series, Table
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kafkactl.operations.tiered.pages import ReportDict
     from kafkactl.tiered.audit.run import StatusDict, TotalsDict
     from kafkactl.tiered.bucket import BucketDict
-    from kafkactl.tiered.forecast import CandidateDict, ForecastDict
+    from kafkactl.tiered.forecast import Candidate, PartitionForecast
     from kafkactl.tiered.pictures import OrphanAgesDict, PictureDict
 
 SHOWN_FINDINGS: Final = 40
@@ -29,9 +29,9 @@ Findings = Sequence[Mapping[str, Any]]
 
 
 def tiered_report_of(
-    answer: ReportDict, *, harms: Callable[[CandidateDict], bool], written_by: str = "kafkactl"
+    answer: ReportDict, *, forecast: Sequence[PartitionForecast] | None, written_by: str = "kafkactl"
 ) -> Report:
-    """The page of an audit and a forecast. `harms`: whether a replica would do harm as leader."""
+    """The page of an audit and a forecast."""
     findings = answer["findings"]
     topics = _topics(answer)
     sections = tuple(_section(number, topic) for number, topic in enumerate(topics.values()))
@@ -41,7 +41,7 @@ def tiered_report_of(
         meaning=meaning_of(findings),
         source=_source(answer),
         sections=sections,
-        cluster=tuple(_metadata(answer, harms)),
+        cluster=tuple(_metadata(answer, forecast)),
         assumptions=tuple(answer["assumptions"]),
         written_by=written_by,
         overview=_overview(sections, topics.values(), answer),
@@ -293,24 +293,24 @@ def _topic_findings(findings: Findings) -> Table:
 # --- the metadata topic and the forecast ----------------------------------------------------------------------------
 
 
-def _metadata(answer: ReportDict, harms: Callable[[CandidateDict], bool]) -> Iterator[Block]:
+def _metadata(answer: ReportDict, forecast: Sequence[PartitionForecast] | None) -> Iterator[Block]:
     strip = metadata_strip(answer["source"]["metadata_partitions"], answer["findings"])
     if strip is not None:
         yield strip
-    if answer["forecast"] is not None:
-        yield from _forecast(answer["forecast"], harms)
+    if forecast is not None:
+        yield from _forecast(forecast)
 
 
-def _forecast(partitions: Sequence[ForecastDict], harms: Callable[[CandidateDict], bool]) -> Iterator[Block]:
-    every = [(partition, candidate) for partition in partitions for candidate in partition["candidates"]]
-    harmful = [entry for entry in every if harms(entry[1])]
+def _forecast(partitions: Sequence[PartitionForecast]) -> Iterator[Block]:
+    every = [(partition, candidate) for partition in partitions for candidate in partition.candidates]
+    harmful = [entry for entry in every if entry[1].harms]
     yield Facts(
         rows=(
             ("replicas that could lead", Cell(f"{len(every):,} of {counted(len(partitions), 'partition')}")),
             ("that would do harm", Cell(f"{len(harmful):,}", "bad" if harmful else "good")),
         )
     )
-    harmful.sort(key=lambda entry: (entry[1]["alive"] is False, -_lost_bytes(entry[1])))
+    harmful.sort(key=lambda entry: (entry[1].alive is False, -_lost_bytes(entry[1])))
     if harmful:
         yield Table(
             title="Replicas that would do harm as leader",
@@ -320,18 +320,18 @@ def _forecast(partitions: Sequence[ForecastDict], harms: Callable[[CandidateDict
         )
 
 
-def _lost_bytes(candidate: CandidateDict) -> int:
-    return 0 if candidate["unreachable"] is None else candidate["unreachable"]["bytes"]
+def _lost_bytes(candidate: Candidate) -> int:
+    return 0 if candidate.unreachable is None else candidate.unreachable.size
 
 
-def _candidate(partition: ForecastDict, candidate: CandidateDict) -> tuple[Cell, ...]:
-    lost, start = candidate["unreachable"], candidate["log_start_offset"]
-    consumer = candidate["consumer"]
+def _candidate(partition: PartitionForecast, candidate: Candidate) -> tuple[Cell, ...]:
+    lost, start, consumer = candidate.unreachable, candidate.log_start, candidate.consumer
+    case = partition.case
     return (
-        Cell(f"{partition['topic']}-{partition['partition']}"),
-        Cell(f"{candidate['broker_id']}{' (leads now)' if candidate['leads_now'] else ''}"),
-        Cell({True: "yes", False: "no", None: "not known"}[candidate["alive"]]),
+        Cell(f"{case.topic}-{case.key.partition}"),
+        Cell(f"{candidate.broker_id}{' (leads now)' if candidate.leads_now else ''}"),
+        Cell({True: "yes", False: "no", None: "not known"}[candidate.alive]),
         Cell(consumer, "plain" if consumer == "healthy" else "bad"),
         Cell("not known" if start is None else f"{start:,}", "plain" if lost is None else "bad"),
-        Cell("-" if lost is None else f"{lost['from_offset']:,} to {lost['to_offset']:,}, {size_text(lost['bytes'])}"),
+        Cell("-" if lost is None else f"{lost.first:,} to {lost.last:,}, {size_text(lost.size)}"),
     )

@@ -18,9 +18,6 @@ WITH_TYPED_DICTIONARIES = {
     "kafkactl/operations/tiered/pages.py TieredReport",
     "kafkactl/tiered/audit/coverage.py Hole",
     "kafkactl/tiered/bucket.py Bucket",
-    "kafkactl/tiered/forecast.py Candidate",
-    "kafkactl/tiered/forecast.py PartitionForecast",
-    "kafkactl/tiered/forecast.py Unreachable",
 }
 # One answer may have thousands of them, and a method of its own is five times as fast.
 FOR_SPEED = {"kafkactl/findings.py Finding"}
