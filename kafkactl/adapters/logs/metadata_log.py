@@ -1,7 +1,8 @@
 """Read a metadata log from disk in pieces: segments and snapshots into what they come to, with bounded memory.
 
 Nothing here writes, waits or raises: a file that cannot be read is part of the answer. A log that a running node
-appends to is read up to the size that it has when it is opened.
+appends to is read up to the size that it has when it is opened. What such a node deletes after the folder was listed
+is still read where that is possible (`deleted`), and else left out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkactl.adapters.disks.directories import read_file
-from kafkactl.adapters.files.input_files import irregular, open_regular
+from kafkactl.adapters.files.input_files import irregular
+from kafkactl.adapters.logs.deleted import name_now, open_of_log
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
@@ -105,7 +107,7 @@ def _scan(path: str, names: list[str], contents: Contents) -> MetadataLogFacts:
 def _segments(path: str, names: list[str], contents: Contents) -> tuple[list[SegmentFacts], list[str], bool]:
     """Segments up to the first damage, the names of those behind it, and whether offsets fail to ascend."""
     found: list[SegmentFacts] = []
-    wanted = [name for name in names if _SEGMENT.fullmatch(name) and Path(path, name).is_file()]
+    wanted = [name for name in names if _SEGMENT.fullmatch(name) and Path(name_now(str(Path(path, name)))).is_file()]
     mixed = False
     for index, name in enumerate(wanted):
         base_offset = int(name.removesuffix(".log"))
@@ -155,7 +157,7 @@ def _content_scan(contents: Contents, course: Course, file: str) -> ContentScan:
 def _pieces(file: str) -> tuple[int, Iterator[bytes]]:
     """The size of a file and its bytes, piece by piece. A file that cannot be opened has none."""
     try:
-        descriptor = open_regular(file)
+        descriptor = open_of_log(file)
     except OSError:
         return 0, iter(())
     size = os.fstat(descriptor).st_size
@@ -182,18 +184,22 @@ def _read_pieces(descriptor: int, size: int) -> Iterator[bytes]:
 
 def _snapshots(path: str, names: list[str]) -> Iterator[SnapshotFacts]:
     """All snapshots; the newest and the first are read, the others only named."""
-    known = {name: parsed for name in names if (parsed := parse_snapshot_name(name)) is not None}
+    known = {name: parsed for name in names if (parsed := parse_snapshot_name(name)) and _is_there(path, name)}
     newest = max(known.values(), default=None)
     for name, (offset, epoch) in known.items():
         if (offset, epoch) in ((0, 0), newest):
             yield _snapshot(path, name, offset, epoch)
         else:
-            size = _size(Path(path, name))
+            size = _size(Path(name_now(str(Path(path, name)))))
             yield SnapshotFacts(name=name, offset=offset, epoch=epoch, size_bytes=size)
 
 
+def _is_there(path: str, name: str) -> bool:
+    return os.path.lexists(name_now(str(Path(path, name))))
+
+
 def _snapshot(path: str, name: str, offset: int, epoch: int) -> SnapshotFacts:
-    file = str(Path(path, name))
+    file = name_now(str(Path(path, name)))
     error = _access_error(Path(file), os.R_OK)
     if error is not None:
         return SnapshotFacts(name=name, offset=offset, epoch=epoch, size_bytes=0, error=error)

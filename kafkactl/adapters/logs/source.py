@@ -1,7 +1,8 @@
 """Where a metadata log is read from: a folder, single files, or a live cluster; piece by piece, never changed.
 
 A folder is `__cluster_metadata-0` or the log directory around it; files of other kinds in it are ignored. A file that
-a running node appends to is read up to the size that it has when it is opened.
+a running node appends to is read up to the size that it has when it is opened, and one that it takes out of its log
+meanwhile is read under the name that it has until it is deleted.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkactl.adapters.files.input_files import InputKind, irregular, open_regular, read_whole
+from kafkactl.adapters.logs.deleted import open_of_log
 from kafkactl.errors import DecodeError, FailedError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
@@ -240,7 +242,7 @@ def _foreign(path: Path) -> str | None:
 
 
 def _beginning(path: Path) -> bytes:
-    with os.fdopen(open_regular(path), "rb") as file:
+    with os.fdopen(open_of_log(str(path)), "rb") as file:
         return file.read(_SNIFFED_BYTES)
 
 
@@ -268,11 +270,17 @@ def piece_bytes(at: int) -> int:
 
 def _read_pieces(path: str) -> Iterator[bytes]:
     try:
-        with os.fdopen(open_regular(path), "rb", buffering=0) as file:
+        with os.fdopen(open_of_log(path), "rb", buffering=0) as file:
             size = left = os.fstat(file.fileno()).st_size
             while left > 0 and (piece := file.read(min(piece_bytes(size - left), left))):
                 left -= len(piece)
                 yield piece
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{path} was removed after the folder was listed",
+            id="input-file-unreadable",
+            next_step="A running node deletes old segments and snapshots: run the command again, or read a copy.",
+        ) from error
     except OSError as error:
         raise _unreadable(path, error) from error
 

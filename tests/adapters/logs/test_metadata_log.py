@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,35 @@ def test_what_is_behind_damage_is_not_read(tmp_path, folder):
 def test_an_empty_last_segment(tmp_path, folder):
     segment(folder, 6, b"")
     assert scan_metadata_log(str(tmp_path)).end_offset == 6
+
+
+def taken_out(monkeypatch, *names, suffix):
+    """A node renames these files, or without a suffix deletes them, after the folder was listed."""
+    scan = metadata_log._scan
+
+    def listed(path, *rest):
+        for name in names:
+            file = Path(path, name)
+            file.rename(f"{file}{suffix}") if suffix else file.unlink()
+        return scan(path, *rest)
+
+    monkeypatch.setattr(metadata_log, "_scan", listed)
+
+
+@pytest.mark.parametrize("suffix", [".deleted", None])
+def test_what_a_running_node_takes_out_of_its_log_was_not_damaged(tmp_path, folder, monkeypatch, suffix):
+    segment(folder, 6, noop(6))
+    first_checkpoint = f"{0:020}-{0:010}.checkpoint"
+    (folder / first_checkpoint).write_bytes(encode_first_checkpoint(now_ms=1))
+    taken_out(monkeypatch, f"{0:020}.log", first_checkpoint, suffix=suffix)
+    facts = scan_metadata_log(str(tmp_path))
+    assert [file.base_offset for file in facts.segments] == ([0, 6] if suffix else [6])
+    assert [file.error for file in facts.snapshots] == ([None] if suffix else [])
+    assert (facts.end_offset, facts.damaged_segment, [file.gaps for file in facts.segments if file.gaps]) == (
+        7,
+        None,
+        [],
+    )
 
 
 def test_offsets_out_of_range_and_mixed(tmp_path, folder):

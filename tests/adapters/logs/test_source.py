@@ -156,12 +156,22 @@ def test_reading_ends_at_the_size_that_was_seen(tmp_path: Path, monkeypatch: pyt
     assert first + b"".join(pieces) == b"a" * 25
 
 
+def test_a_file_that_a_running_node_takes_out_of_its_log(folder: Path):
+    """It is renamed, and deleted a minute later."""
+    source = open_source(str(folder))
+    for file in (*source.segments, *source.checkpoints):
+        Path(file.name).rename(f"{file.name}.deleted")
+    assert b"".join(source.segments[0].pieces()) == SEGMENT_BYTES
+    assert b"".join(source.checkpoints[0].pieces()) == SNAPSHOT_BYTES
+
+
 def test_a_file_that_went_away(folder: Path):
     source = open_source(str(folder))
     (folder / "00000000000000000000.log").unlink()
-    with pytest.raises(KafkactlError) as caught:
+    with pytest.raises(KafkactlError, match="was removed after the folder was listed") as caught:
         list(source.segments[0].pieces())
     assert caught.value.id == "input-file-unreadable"
+    assert "run the command again" in str(caught.value.next_step)
 
 
 def test_every_golden_is_taken_for_what_it_is():

@@ -1,0 +1,30 @@
+"""Files that a running node takes out of its log after the log's folder was listed.
+
+It renames them, so that a process that reads them can continue, and deletes them a minute later: `file.delete.delay.ms`
+of segments, a constant of snapshots (UnifiedLog.deleteSegmentFiles, KafkaMetadataLog.removeSnapshots).
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from kafkactl.adapters.files.input_files import open_regular
+
+DELETED_SUFFIX = ".deleted"
+
+
+def name_now(path: str) -> str:
+    """The name that such a file has now: its own, or the one that it has until it is deleted."""
+    renamed = path + DELETED_SUFFIX
+    return renamed if not os.path.lexists(path) and os.path.lexists(renamed) else path
+
+
+def open_of_log(path: str) -> int:
+    """A descriptor of such a file for reading, under the name that it has now; the caller closes it. Raises OSError."""
+    try:
+        return open_regular(path)
+    except FileNotFoundError:
+        with suppress(OSError):
+            return open_regular(path + DELETED_SUFFIX)
+        raise
