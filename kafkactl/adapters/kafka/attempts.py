@@ -54,7 +54,7 @@ def one_after_another(
                 failures[address] = error
         if not any(is_transient(error) or isinstance(error, NotLeaderError) for error in failures.values()):
             break
-    raise _worst(failures)
+    raise worst_of(list(failures.values()))
 
 
 def all_at_once(
@@ -90,11 +90,14 @@ def all_at_once(
     return {address: answers[address] if address in answers else _too_late(address) for address in distinct}
 
 
-def _worst(failures: dict[Address, UnreachableError]) -> UnreachableError:
-    """The one error to tell: a lasting reason before a lost office, and that before a passing one."""
+def worst_of(failures: Sequence[KafkactlError]) -> UnreachableError:
+    """The one error to tell: a lasting reason before a lost office, and that before a passing one.
+
+    Those of the other nodes are its cause, so that no node that was asked is left out.
+    """
     if not failures:
         return UnreachableError("no node was asked: the time was over before", id="connection-timed-out")
-    ordered = sorted(failures.values(), key=lambda error: (is_transient(error), isinstance(error, NotLeaderError)))
+    ordered = sorted(failures, key=lambda error: (is_transient(error), isinstance(error, NotLeaderError)))
     worst, others = ordered[0], ordered[1:]
     causes = [worst.cause] if worst.cause else []
     causes += [error.message for error in others]

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.attempts import all_at_once
+from kafkactl.adapters.kafka.attempts import all_at_once, worst_of
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, check_role
 from kafkactl.adapters.kafka.connection import Connection
@@ -170,7 +170,7 @@ class QuorumObserver(Closing):
                 check_role(visit.address, visit.versions, self._client.role)
         errors = [visit.error for visit in visits if visit.error is not None]
         if errors and not has_disks and len(errors) == len(visits):
-            raise min(errors, key=is_transient)
+            raise worst_of(errors)
 
     def _tour(self, visits: list[Visit]) -> list[Visit]:
         """Visit the nodes that the visited ones name, and those that these name, for `_ROUNDS` rounds at most."""

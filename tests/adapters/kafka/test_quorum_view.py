@@ -360,6 +360,15 @@ def test_a_port_that_speaks_no_kafka_is_unreachable(greeting, error):
     assert caught.value.id == error
 
 
+def test_every_address_that_was_asked_in_vain_is_named():
+    with FakeBroker(greeting=SILENCE) as paused:
+        address = paused.address
+        with pytest.raises(UnreachableError) as caught:
+            look_at(Address("127.0.0.1", 1), address)
+    assert caught.value.message == "nothing listens on 127.0.0.1:1"
+    assert caught.value.cause == f"{address} did not answer in time"
+
+
 def test_disks_answer_where_no_node_does():
     disk = DiskSeen(path="/c1", node_id=1, cluster_id=CLUSTER_ID, leader_epoch=3, static_voters=(1, 2), kraft_version=0)
     with running(Quorum(), down=(1,)) as quorum:
