@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -333,7 +333,7 @@ class Client(Closing):
 
     def _search(self, candidates: Callable[[], Iterable[Address]], ask: Ask[T], deadline: Deadline) -> T:
         if deadline.passed:
-            raise UnreachableError("no node was asked: the time was over before", id=_TIMED_OUT)
+            raise _no_time_left(self._silent)
         return one_after_another(
             candidates, ask, deadline=deadline, backoff=self._limits.backoff, randomness=self._randomness
         )
@@ -390,6 +390,14 @@ def _random() -> float:
     import random  # takes hashlib along; only a second round needs it
 
     return random.random()
+
+
+def _no_time_left(silent: Collection[Address]) -> UnreachableError:
+    """The time was used up by questions before, most often by nodes that did not answer them."""
+    if not silent:
+        return UnreachableError("no node was asked: the time was over before", id=_TIMED_OUT)
+    names = ", ".join(sorted(map(str, silent)))
+    return UnreachableError(f"{names} did not answer, and no time was left to ask again", id=_TIMED_OUT)
 
 
 def _not_described(address: Address, code: int, text: str | None) -> UnreachableError:

@@ -89,6 +89,17 @@ def test_calls_share_the_time_that_is_left_and_a_change_leaves_half_of_it() -> N
                 client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
 
 
+def test_a_node_that_used_up_the_time_is_named() -> None:
+    """What asks again after an answer that did not come in time has no time left for it."""
+    with FakeBroker(greeting=SILENCE) as node:
+        address, ends = node.address, time.monotonic() + 0.2
+        with Client([address], Role.BROKER, time_left=lambda: max(0.0, 1_000 * (ends - time.monotonic()))) as client:
+            client.versions([address])
+            with pytest.raises(UnreachableError) as caught:
+                client.ask_any("DescribeQuorum", QUESTIONS["DescribeQuorum"])
+    assert caught.value.message == f"{address} did not answer, and no time was left to ask again"
+
+
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.GARBAGE])
 def test_a_change_is_sent_after_all_where_only_the_greeting_was_lost(fault: Fault) -> None:
     with FakeBroker() as node, network_to(node) as network, client_of(network, Role.BROKER) as client:
