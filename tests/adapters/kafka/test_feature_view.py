@@ -11,8 +11,8 @@ from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.adapters.kafka.features.view import FeatureView, observe_features, observe_levels
 from kafkactl.errors import UnreachableError
 from kafkactl.features.cluster.state import Role
-from kafkactl.playground.broker import SILENCE, FakeBroker, Raw
-from tests.adapters.kafka.feature_cluster import LEVELS, LIMITS, RANGES, FakeCluster
+from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
+from tests.adapters.kafka.feature_cluster import LEVELS, LIMITS, RANGES, FakeCluster, FakeNode
 
 OLD = {"metadata.version": (1, 21)}
 
@@ -81,6 +81,30 @@ def test_a_name_that_is_not_known_here_says_nothing_of_its_node(monkeypatch: pyt
     view = seen(cluster, with_log=False)
     assert [member.answers for member in view.state.members if member.id == 12] == [None]
     assert "broker-12.inside.invalid" in view.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("later", "words"),
+    [
+        (None, "and who leads now is not known: 127.0.0.1:"),
+        (Reply(body={"ErrorCode": 0, "Topics": [{"Partitions": [{"ErrorCode": 6}]}]}), "no controller that answers"),
+    ],
+)
+def test_a_leader_that_answers_no_more_may_still_lead(later: Action | None, words: str) -> None:
+    cluster = FakeCluster(controllers=(1,))
+    answer, cluster.stuck = cluster.answer, {1}  # so that the leader is watched for longer than one answer
+
+    def first_only(asked: Asked, node: FakeNode) -> Action | None:
+        if asked.name == "DescribeQuorum" and cluster.looks:
+            node.greeting = SILENCE if later is None else node.greeting
+            return later or CLOSE
+        return answer(asked, node)
+
+    cluster.answer = first_only  # type: ignore[method-assign]
+    view = seen(cluster, Listener.CONTROLLER)
+    (lost,) = [finding for finding in view.findings if finding.id == "quorum-not-seen"]
+    assert lost.message.startswith("controller 1 led the quorum when the observation began, ") and words in lost.message
+    assert view.state.voters is None
 
 
 class TestNoPermission:

@@ -149,14 +149,14 @@ class _FeatureObserver:
         )
 
     def _watched(self, nodes: Sequence[NodeSeen], cluster_id: str | None) -> Watched | None:
-        """Who follows the leader; where no controller leads any more, that none does."""
+        """Who follows the leader; where none answers as the leader any more, that."""
         if self.quorum is None or not self._watches:
             return None
         found = watch_quorum(self._client, nodes=nodes, cluster_id=cluster_id, first=self.quorum, whole=self._doubted)
-        if found is not None:
+        if isinstance(found, Watched):
             self.quorum = found.answer
             return found
-        self.findings.append(_leader_lost(self.quorum.leader_id))
+        self.findings.append(_leader_lost(self.quorum.leader_id, found))
         self.quorum = None
         return None
 
@@ -339,13 +339,12 @@ def _not_seen(id: str, subject: str, what: str, error: KafkactlError) -> Finding
     return warning(id, subject, f"{what}: {cause}", error.advice, error=error.id)
 
 
-def _leader_lost(leader_id: int) -> Finding:
-    return warning(
-        "quorum-not-seen",
-        "quorum",
-        f"controller {leader_id} led the quorum when the observation began, and no controller leads now",
-        leader=leader_id,
-    )
+def _leader_lost(leader_id: int, error: UnreachableError) -> Finding:
+    """Silence does not say that no controller leads: the time of the command may have been too short for an answer."""
+    before = f"controller {leader_id} led the quorum when the observation began"
+    if error.id != "no-active-controller":
+        return _not_seen("quorum-not-seen", "quorum", f"{before}, and who leads now is not known", error)
+    return warning("quorum-not-seen", "quorum", f"{before}, and no controller that answers leads now", leader=leader_id)
 
 
 def _brokers_not_known() -> Finding:

@@ -42,11 +42,11 @@ class Watched:
 
 def watch_quorum(
     client: Client, *, nodes: Iterable[NodeSeen], cluster_id: str | None, first: QuorumAnswer, whole: frozenset[int]
-) -> Watched | None:
+) -> Watched | UnreachableError:
     """Watch the leader until every voter was seen to advance, and every node of `nodes` that did not answer, or the
     time of a watch is over; to its end where the ids of `whole` are concerned, listed by the leader or not.
 
-    None where no controller leads any more. Raises nothing.
+    The error where no controller that answers leads any more, or where none answered in time. Raises nothing.
     """
     nodes = tuple(nodes)
     silent = {node.id for node in nodes if not node.answers} | whole
@@ -57,7 +57,7 @@ def watch_quorum(
         sampling = _Sampling(asked, cluster_id)
         found = watch(sampling, _facts(nodes, cluster_id), needed=needed, watch_ms=WATCH_MS)
     if found is None or sampling.answer is None:
-        return None
+        return sampling.error or UnreachableError("the answer names no leader", id="no-active-controller")
     watched_ms = round(found.last.at_ms - found.first.at_ms)
     return Watched(
         answer=sampling.answer,
@@ -78,6 +78,7 @@ class _Sampling:
         self._client = client
         self._cluster_id = cluster_id
         self.answer: QuorumAnswer | None = None
+        self.error: UnreachableError | None = None
 
     def now_ms(self) -> float:
         return self._client.clock.now_ms()
@@ -88,8 +89,8 @@ class _Sampling:
     def sample(self) -> QuorumState | None:
         try:
             self.answer = describe_quorum(self._client)
-        except UnreachableError:
-            self.answer = None
+        except UnreachableError as error:
+            self.answer, self.error = None, error
             return None
         return quorum_state(cluster_id=self._cluster_id, answers=(self.answer,))
 
