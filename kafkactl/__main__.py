@@ -10,6 +10,7 @@ from typing import Any
 from kafkactl._version import __version__
 
 _OBJECTS_BETWEEN_COLLECTIONS = 100_000
+_INTERRUPTED = 130  # `exit_codes.INTERRUPTED`, which may be what was being loaded
 
 
 def _open_closed_streams() -> None:
@@ -41,12 +42,16 @@ def run() -> None:
     # Modules, classes and tables are made once and stay: looking through them for garbage while they are made, and
     # once more at the end, is a tenth of a short command's time.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    from kafkactl.commands.framework.click_import import import_click
+    try:
+        from kafkactl.commands.framework.click_import import import_click
 
-    import_click()
-    from kafkactl.commands.main import main
+        import_click()
+        from kafkactl.commands.main import main
 
-    exit_code = main(arguments)
+        exit_code = main(arguments)
+    except KeyboardInterrupt:  # while modules are loaded, or once more while the first is reported
+        sys.stderr.write("error: interrupted\n")
+        sys.exit(_INTERRUPTED)
     gc.freeze()
     sys.exit(exit_code)
 

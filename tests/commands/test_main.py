@@ -113,6 +113,17 @@ def test_interrupted_is_130(sample):
     assert run.error["id"] == "interrupted"
 
 
+def test_interrupted_while_modules_are_loaded_is_130():
+    """Most of a short command's time is that."""
+    script = (
+        "import os, signal, sys; from kafkactl.commands.framework import click_import;"
+        "click_import.import_click = lambda: os.kill(os.getpid(), signal.SIGINT);"
+        "sys.argv = ['kafkactl', 'explain']; from kafkactl.__main__ import run; run()"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", "error: interrupted\n")
+
+
 def test_the_time_limit_bounds_the_whole_command(sample):
     run = sample("-q", "--do", "sleep", "--timeout", "100ms", "-o", "json")
     assert run.code == exit_codes.UNKNOWN
