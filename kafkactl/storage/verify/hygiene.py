@@ -11,6 +11,7 @@ from kafkactl.storage.verify.model import RuleResult, StartContext, directory_su
 
 _LEFTOVER = re.compile(r".*\.(tmp|part|deleted|swap|cleaned)")
 _GROUP_OR_OTHER_READ = 0o044
+_SHOWN = 5
 
 
 def hygiene_rules(context: StartContext) -> Iterator[RuleResult]:
@@ -31,10 +32,25 @@ def _leftovers(context: StartContext) -> Iterator[RuleResult]:
             yield informs(
                 "leftover-files",
                 directory_subject(directory.path),
-                f"Something was interrupted here: {', '.join(left[:5])}.",
+                " ".join(_described(left)),
                 next_step="A node removes or ignores them.",
                 names=left,
             )
+
+
+def _described(left: list[str]) -> Iterator[str]:
+    """A running node keeps what it took out of its log for a minute (`file.delete.delay.ms`): that is normal."""
+    taken_out = [name for name in left if name.endswith(".deleted")]
+    others = [name for name in left if not name.endswith(".deleted")]
+    if others:
+        yield f"Something was interrupted here: {_some(others)}."
+    if taken_out:
+        yield f"A node took these out of its log and has not deleted them yet: {_some(taken_out)}."
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _as_root(context: StartContext) -> Iterator[RuleResult]:

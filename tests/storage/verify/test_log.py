@@ -208,6 +208,15 @@ def test_leftovers_and_readable_secrets_are_reported(node):
     assert "alice-secret" not in repr(answer)
 
 
+def test_what_a_running_node_is_about_to_delete_was_not_interrupted(node):
+    made = node("4.3.1").format(static=True)
+    for number in range(7):
+        holds(f"d1/__cluster_metadata-0/{number:020}.log.deleted", "")(made.root)
+    (taken_out,) = [finding for finding in made.verify().findings if finding.id == "leftover-files"]
+    assert taken_out.message.startswith("A node took these out of its log and has not deleted them yet: 0000")
+    assert "interrupted" not in taken_out.message and taken_out.message.endswith(" and 2 more.")
+
+
 def test_copies_of_the_founding_records_that_differ(node):
     made = two(node, "4.3.1")
     cut_in_batch("d2/bootstrap.checkpoint", 1, 0)(made.root)
