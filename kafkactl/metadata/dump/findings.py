@@ -41,7 +41,8 @@ def dump_findings(problems: Sequence[DecodeError], count: int, tail: DecodeError
 
 def torn_tail(error: DecodeError) -> Finding:
     """The end of a log that is not a batch: one that is being written, or room that was never written to."""
-    message = f"The file ends in the middle of a batch, at byte {error.offset}: a running node may be writing it."
+    where = f"byte {error.offset}: {error.reason}"
+    message = f"The file ends in the middle of a batch ({where}). A running node may be writing it."
     if error.id == "zero-tail":
         message = f"From byte {error.offset} on: {error.reason}. A start cuts them off."
     return Finding(
