@@ -35,7 +35,7 @@ from kafkactl.adapters.kafka.cluster_view import (
 from kafkactl.adapters.kafka.connection import Access, Connection, connect
 from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.adapters.kafka.retries import Backoff
-from kafkactl.adapters.net.transport import Address
+from kafkactl.adapters.net.transport import Address, NotSentError
 from kafkactl.change.clock import Clock, Deadline
 from kafkactl.errors import KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
 from kafkactl.frozen import changed, frozen
@@ -47,6 +47,7 @@ from kafkactl.schema.error_codes import error_code
 DEFAULT_TIMEOUT_MS = 60_000.0  # default.api.timeout.ms
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000.0  # request.timeout.ms
 _TIMED_OUT = "connection-timed-out"
+_FORWARDED = "DescribeQuorum"  # the one question that a broker does not answer on its own (KafkaApis)
 _SOON_MS = 1_000.0
 _QUORUM_DENIED = 31  # CLUSTER_AUTHORIZATION_FAILED
 T = TypeVar("T")
@@ -294,7 +295,13 @@ class Client(Closing):
             check_role(address, connection.versions, self.role)
             if cluster_id is not None:
                 check_same_cluster(connection, self.role, cluster_id, self._request(deadline))
-            return connection.ask(name, body, deadline=self._request(answer_by), changes=changes)
+            try:
+                return connection.ask(name, body, deadline=self._request(answer_by), changes=changes)
+            except UnreachableError as error:
+                is_sent = not isinstance(error, NotSentError)
+                if self.role is Role.BROKER and name == _FORWARDED and error.id == _TIMED_OUT and is_sent:
+                    raise _forwarded_in_vain(address) from error
+                raise
 
     def _describe_cluster(self, address: Address, deadline: Deadline) -> ClusterView:
         line = self._line(address)
@@ -390,6 +397,15 @@ def _random() -> float:
     import random  # takes hashlib along; only a second round needs it
 
     return random.random()
+
+
+def _forwarded_in_vain(address: Address) -> UnreachableError:
+    """The broker has answered ApiVersions: the node that does not answer is another one."""
+    return UnreachableError(
+        f"the broker {address} answers, but not {_FORWARDED}, which it forwards to the active controller",
+        id=_TIMED_OUT,
+        next_step="Ask the controllers themselves: `kafkactl quorum describe --bootstrap-controller HOST:PORT`.",
+    )
 
 
 def _no_time_left(silent: Collection[Address]) -> UnreachableError:

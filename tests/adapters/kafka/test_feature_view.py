@@ -107,6 +107,18 @@ def test_a_leader_that_answers_no_more_may_still_lead(later: Action | None, word
     assert view.state.voters is None
 
 
+def test_a_broker_that_waits_for_the_active_controller_is_not_called_silent() -> None:
+    cluster = FakeCluster()
+    for broker in cluster.of(Listener.BROKER):
+        broker.answers["DescribeQuorum"] = SILENCE
+    with cluster.client(Listener.BROKER) as client:
+        view, port = observe_features(client, patience_ms=1200), cluster.nodes[11].address.port
+    (unseen,) = [finding for finding in view.findings if finding.id == "quorum-not-seen"]
+    assert f"the broker 127.0.0.1:{port} answers, but not DescribeQuorum, which it forwards" in unseen.message
+    assert "quorum describe --bootstrap-controller" in (unseen.next_step or "")
+    assert "paused" not in unseen.message
+
+
 class TestNoPermission:
     def test_for_the_log(self) -> None:
         cluster = FakeCluster()
