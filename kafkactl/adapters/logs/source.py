@@ -83,6 +83,12 @@ def open_source(path: str) -> LogSource:
     Raises InputError: `input-file-unreadable`, `empty-folder`, `no-metadata-log`, `not-a-metadata-log`,
     `not-a-log-file`, `log-file-not-regular`.
     """
+    if not path:  # pathlib takes it for the current directory
+        raise InputError(
+            "the path of the log is empty",
+            id="input-file-unreadable",
+            next_step="Name the directory or file; a shell variable in the command line may not be set.",
+        )
     try:
         folder = Path(path)
         return _folder(path, _log_folder(path)) if folder.is_dir() else _single(path)
@@ -100,6 +106,15 @@ def log_folder(path: str) -> str | None:
     """The folder with the segments that a path means; None for a file. Raises InputError as `open_source`."""
     try:
         return str(_log_folder(path)) if Path(path).is_dir() else None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+
+
+def log_place(path: str) -> str:
+    """Where the log that a path means lies, without links: equal for all paths to one log. Raises as `open_source`."""
+    folder = log_folder(path)
+    try:
+        return os.path.realpath(folder or path)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
 

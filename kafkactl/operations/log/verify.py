@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkactl.adapters.logs.check import read_node_log
+from kafkactl.adapters.logs.source import log_place
 from kafkactl.answers import by_fields
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
@@ -81,13 +82,22 @@ def verify_logs(
     in a temporary folder while it is read. Raises InputError for a path that is not a metadata log, UnreachableError
     for a cluster that does not answer, FailedError where the temporary folder is full.
     """
-    logs = [read_node_log(path) for path in dict.fromkeys(os.fspath(path) for path in paths)]
+    logs = [read_node_log(path) for path in _each_once(paths)]
     if client is not None:
         from kafkactl.adapters.logs.live import saved_log
 
         with saved_log(client) as folder:
             logs.append(changed(read_node_log(folder), path=client_name))
     return compare_logs(logs)
+
+
+def _each_once(paths: Iterable[FilePath]) -> list[str]:
+    """The paths without those to a log that one before them leads to (a link, the log directory around it, a slash at
+    the end): a log that is compared with itself agrees. Raises InputError as `open_source`."""
+    found: dict[str, str] = {}
+    for path in [os.fspath(path) for path in paths]:
+        found.setdefault(log_place(path), path)
+    return list(found.values())
 
 
 def compare_logs(logs: Sequence[NodeLog]) -> LogVerification:

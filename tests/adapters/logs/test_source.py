@@ -112,6 +112,14 @@ def test_single_files(tmp_path: Path, name: str, content: bytes, kind: str):
     assert b"".join(file.pieces()) == content
 
 
+def test_an_empty_path_is_not_the_current_directory(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """`kafkactl log verify "$DIR"` where the variable is not set."""
+    monkeypatch.chdir(folder)
+    with pytest.raises(KafkactlError, match="is empty") as caught:
+        open_source("")
+    assert "not be set" in caught.value.advice
+
+
 def test_files_that_are_something_else(tmp_path: Path):
     assert refusal(tmp_path / "missing") == "input-file-unreadable"
     text = tmp_path / "notes.txt"

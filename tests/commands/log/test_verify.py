@@ -57,6 +57,14 @@ def test_a_sound_log(kafkactl, node):
     assert "sound" in kafkactl("log", "verify", log.parent).stdout
 
 
+def test_a_log_is_not_compared_with_itself(kafkactl, node, tmp_path: Path):
+    log = node("a", {FIRST: SEGMENT})
+    (tmp_path / "link").symlink_to(log.parent)
+    code, answer, _ = verified(kafkactl, log, f"{log}/", log.parent, tmp_path / "link")
+    assert (code, [source["path"] for source in answer["sources"]]) == (0, [str(log)])
+    assert (answer["ranking"], answer["reference"]) == ([], None)
+
+
 def test_a_torn_tail_and_zeros_are_not_a_problem(kafkactl, node):
     code, answer, found = verified(kafkactl, node("torn", {FIRST: SEGMENT[:-3]}))
     assert (code, found) == (0, {"torn-tail": "warning"})
