@@ -61,6 +61,7 @@ def command(
     --from and --to do not apply to them, and a table shows them in parentheses. A live cluster
     returns all records that its log still has; --checkpoints adds its newest snapshot.
     """
+    from kafkactl.commands.rendering import output
     from kafkactl.commands.rendering.stream import RecordStream
     from kafkactl.operations.log.records import dump_records
 
@@ -78,13 +79,25 @@ def command(
             show_secrets=show_secrets,
         )
         stream = RecordStream("log.dump")
-        findings = dump.findings if _print_all(stream, dump) else []
+        is_read, is_empty = _print_all(stream, dump)
+        findings = dump.findings if is_read else []
+    if is_empty and not findings:
+        output.say("No record matches these options.")
     stream.end(findings, code_of(findings))
 
 
-def _print_all(stream: RecordStream, dump: RecordDump) -> bool:
-    """Print all records; False where the reader has gone."""
+def _print_all(stream: RecordStream, dump: RecordDump) -> tuple[bool, bool]:
+    """Print all records. Whether the reader is still there, and whether there was none to print."""
+    is_empty = True
     if stream.takes_text:
         with closing(dump.encoded()) as parts:  # its processes end with it, however it ends
-            return all(stream.write_bytes(lines) for lines in parts)
-    return all(stream.write_record(record) for record in dump.records())
+            for lines in parts:
+                is_empty = is_empty and not lines
+                if not stream.write_bytes(lines):
+                    return False, is_empty
+        return True, is_empty
+    for record in dump.records():
+        is_empty = False
+        if not stream.write_record(record):
+            return False, is_empty
+    return True, is_empty

@@ -83,6 +83,9 @@ def test_the_other_formats_say_the_same(kafkactl):
 
 
 def test_nothing_found(kafkactl):
+    for words in (["--key", "nobody"], ["--from", "99999999"], ["--key", "nobody", "-o", "json"]):
+        run = kafkactl("log", "dump", SEGMENT, *words)
+        assert (run.code, run.stderr) == (0, "No record matches these options.\n"), words
     assert kafkactl("log", "dump", SEGMENT, "--key", "nobody").stdout == ""
     assert kafkactl("log", "dump", SEGMENT, "--key", "nobody", "-o", "json").json["records"] == []
     assert yaml.safe_load(kafkactl("log", "dump", SEGMENT, "--key", "x", "-o", "yaml").stdout)["records"] == []
