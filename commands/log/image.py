@@ -104,7 +104,7 @@ def _emit_stored(path: str) -> None:
         from kafkactl.operations.log.image import ImageSummary
 
         summary = ImageSummary.of_answer(answer)
-        emit("log.image", summary, render=_show, exit_code=code_of(summary.findings))
+        emit("log.image", answer, render=lambda page, _: _show(page, summary), exit_code=code_of(summary.findings))
 
 
 def _head(summary: ImageSummary) -> dict[str, Any]:

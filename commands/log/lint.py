@@ -65,7 +65,8 @@ def command(
         answer = stored_without_log(bundle, "log.lint")
         if answer is not None:
             kept = LintResult.of_answer(answer)
-            emit("log.lint", kept, render=_show, exit_code=code_of(kept.findings), listing="findings")
+            code = code_of(kept.findings)
+            emit("log.lint", answer, render=lambda page, _: _show(page, kept), exit_code=code, listing="findings")
     with (
         shown_progress("Reading the log"),
         log_place(sources, connection, from_cluster=from_cluster, bundle=bundle) as place,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from kafkactl.answers import read_fields
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.bundles import bundle_option, stored
+from kafkactl.commands.framework.bundles import bundle_option, stored_as
 from kafkactl.commands.framework.connection import (
     ConnectionArguments,
     connection_options,
@@ -66,8 +67,8 @@ def command(
         check_sources(sources, from_cluster, bundle)
         from kafkactl.operations.log.verify import LogVerification
 
-        answer, code = stored(bundle, "log.verify")
-        emit("log.verify", read_fields(LogVerification, answer), render=_show, exit_code=code, listing="sources")
+        saved, answer, code = stored_as(partial(read_fields, LogVerification), bundle, "log.verify")
+        emit("log.verify", answer, render=lambda page, _: _show(page, saved), exit_code=code, listing="sources")
     if not sources and not from_cluster:
         raise click.UsageError(f"Give a SOURCE, {FROM_CLUSTER}, or --bundle.")
     with shown_progress("Reading the log"):
