@@ -126,6 +126,11 @@ class _Run:
                 self.restart_us = self.world.now + RESTART_US
                 carry_out(self.operator, Step(verb="start", args=(machine.id,)))
 
+    def next_start(self, end_us: int) -> int:
+        """When a process that ended may be started again; `end_us` where none waits for it."""
+        waits = self.world.now < self.restart_us and not all(item.runs for item in self.world.machines.values())
+        return min(end_us, self.restart_us) if waits else end_us
+
     def settle(self, step: Step) -> None:
         """Mend everything, then demand that a record is committed in time.
 
@@ -148,7 +153,8 @@ class _Run:
             if world.leader() is not None:
                 operator.append(1)
                 look = min(end, world.now + LOOK_US)
-            elif self.elects(end):  # it is offered a record at the moments at which it would be without a leader, too
+            elif self.elects(until := self.next_start(end)) or until < end:
+                # It is offered a record at the moments at which it would be without a leader, too.
                 look = min(end, world.now + (begun - world.now) % LOOK_US)
             else:
                 break
