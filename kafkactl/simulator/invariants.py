@@ -116,18 +116,26 @@ class Monitor:
             shadow.ends.append(batch.end)
             shadow.numbers.append(number)
 
-    def truncated(self, node: int, shadow: Shadow, end: int, watermark: int, leads: bool) -> None:
-        """A log is cut to `end`. A leader never truncates its log, and no node truncates below its high watermark."""
+    def truncated(self, node: int, shadow: Shadow, end: int, watermark: int, *, epoch: int, leads: bool) -> None:
+        """A log is cut to `end` in an epoch. A leader never truncates its log, and no node below its high watermark.
+
+        What a leader of a newer epoch committed may be cut by a node that does not know of that epoch: its copy was not
+        counted. Leader completeness is about what was committed in earlier epochs.
+        """
         if leads:
             self._broken(LEADER_APPEND_ONLY, node, f"node {node} leads and truncates its log to {end}")
         lost = next((at for at in reversed(shadow.ends) if at in self._committed), 0)
         if end < watermark:
             text = f"node {node} truncates its log to {end}, below its high watermark {watermark}"
             self._broken(NO_TRUNCATION, node, text)
-        elif end < lost and shadow.number_at(lost) == self._committed[lost]:
+        elif end < lost and shadow.number_at(lost) == self._committed[lost] and epoch >= self._committed_in(lost):
             text = f"node {node} truncates its log to {end}; offset {lost - 1} of it is committed"
             self._broken(NO_TRUNCATION, node, text)
         shadow.cut_to(end)
+
+    def _committed_in(self, end: int) -> int:
+        """The epoch whose leader committed up to `end`; 0 for what an operator recovered."""
+        return min((epoch for epoch, committed in self._commits.items() if committed >= end), default=0)
 
     def restarted_at(self, node: int, shadow: Shadow, end: int) -> None:
         """A log is emptied and begins behind a snapshot, which holds what is committed up to `end`."""
@@ -158,9 +166,13 @@ class Monitor:
         del shadow.ends[:place], shadow.numbers[:place]
         shadow.durable = max(shadow.durable, end)
 
+    def epoch_of(self, directory: Uuid) -> int:
+        """The newest epoch that was written to a disk; 0 before any was."""
+        return self._epochs.get(directory, 0)
+
     def state_written(self, node: int, directory: Uuid, epoch: int, voted: tuple[int, Uuid] | None) -> None:
         """quorum-state was written: the epoch of a disk never falls, and it has one vote an epoch."""
-        known = self._epochs.get(directory, 0)
+        known = self.epoch_of(directory)
         if epoch < known:
             self._broken(MONOTONIC_EPOCH, node, f"node {node} wrote epoch {epoch} after epoch {known}")
         self._epochs[directory] = max(known, epoch)

@@ -343,7 +343,8 @@ class World:
             monitor.state_written(machine.id, machine.directory, state.leader_epoch, voted)
         elif type(write) is TruncateLog:
             watermark = -1 if process is None else process.high_watermark
-            monitor.truncated(machine.id, shadow, machine.disk.end, watermark, machine.leads)
+            epoch = monitor.epoch_of(machine.directory) if process is None else process.epoch
+            monitor.truncated(machine.id, shadow, machine.disk.end, watermark, epoch=epoch, leads=machine.leads)
             shadow.durable = shadow.end
         elif type(write) is StartLogAt:
             monitor.restarted_at(machine.id, shadow, write.snapshot_id.end_offset)

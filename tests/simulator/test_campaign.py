@@ -96,6 +96,20 @@ def test_a_process_that_ends_while_a_quorum_settles_is_started_again() -> None:
     assert outcome.passed
 
 
+@pytest.mark.parametrize(
+    ("profile", "release", "voters", "seconds", "seed"),
+    [
+        ("chaos", "3.7", 3, 5, 10_256),  # an observer cuts what a newer epoch committed, of which it does not know
+        ("chaos", "3.7", 3, 5, 26_282),
+        ("chaos", "3.9", 4, 10, 4_691),  # two processes end within a second of the time in which the quorum settles
+    ],
+)
+def test_runs_in_which_the_nodes_were_right(profile: str, release: str, voters: int, seconds: int, seed: int) -> None:
+    (cell,) = [cell for cell in CELLS if cell[:3] == (profile, release, voters) and cell.length.seconds == seconds]
+    quorum = quorum_for(quorum_of(cell.asked)[0], seed)
+    assert outcome_of(cell.asked, quorum, seed, traced=False).violations == ()
+
+
 @pytest.mark.parametrize("profile", ["chaos", "voter-change"])
 def test_a_dense_run_has_the_plan_of_a_longer_one(profile: str) -> None:
     long, short = (

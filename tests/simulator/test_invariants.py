@@ -66,7 +66,7 @@ def test_one_leader_an_epoch(quorum):
 
 def test_a_leader_does_not_truncate(quorum):
     quorum.append(1, batch(2, 1))
-    quorum.monitor.truncated(1, quorum.logs[1], 2, 2, True)
+    quorum.monitor.truncated(1, quorum.logs[1], 2, 2, epoch=1, leads=True)
     assert quorum.broken == ["leader-append-only"]
 
 
@@ -161,14 +161,27 @@ def test_voter_sets_overlap_by_the_exact_rule(quorum):
 
 def test_nothing_below_the_watermark_is_truncated(quorum):
     quorum.append(2, batch(2, 1))
-    quorum.monitor.truncated(2, quorum.logs[2], 2, 2, False)
+    quorum.monitor.truncated(2, quorum.logs[2], 2, 2, epoch=1, leads=False)
     assert not quorum.broken
-    quorum.monitor.truncated(2, quorum.logs[2], 1, 2, False)
+    quorum.monitor.truncated(2, quorum.logs[2], 1, 2, epoch=1, leads=False)
     assert quorum.broken == ["no-truncation-below-watermark"]
 
 
 def test_what_is_committed_is_not_truncated_by_one_who_does_not_know(quorum):
-    quorum.monitor.truncated(2, quorum.logs[2], 1, -1, False)
+    quorum.monitor.truncated(2, quorum.logs[2], 1, -1, epoch=1, leads=False)
+    assert quorum.broken == ["no-truncation-below-watermark"]
+
+
+def test_what_a_newer_epoch_committed_may_be_truncated_by_one_who_does_not_know_of_it(quorum):
+    """An observer has a record that a newer leader commits, and follows an older one, elected late, that lacks it."""
+    quorum.append(1, batch(2, 1))
+    quorum.append(2, batch(2, 1))
+    quorum.append(3, batch(1, 1), batch(2, 1))
+    quorum.monitor.leads(1, DISKS[1], 7, quorum.logs[1])
+    quorum.watermark(1, 3, before=2)
+    quorum.monitor.truncated(3, quorum.logs[3], 2, -1, epoch=6, leads=False)
+    assert not quorum.broken
+    quorum.monitor.truncated(2, quorum.logs[2], 2, -1, epoch=7, leads=False)
     assert quorum.broken == ["no-truncation-below-watermark"]
 
 
