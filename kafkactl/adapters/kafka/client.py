@@ -49,6 +49,10 @@ DEFAULT_REQUEST_TIMEOUT_MS = 30_000.0  # request.timeout.ms
 _TIMED_OUT = "connection-timed-out"
 _FORWARDED = "DescribeQuorum"  # the one question that a broker does not answer on its own (KafkaApis)
 _SOON_MS = 1_000.0
+# A paused node accepts a connection and does not answer. Where others can be asked, it is waited for so long at first,
+# and twice as long each time that it is asked again: a node that is slow, or far away, is heard in the end.
+_CONTACT_MS = 5_000.0
+_MOST_DOUBLINGS = 4
 _QUORUM_DENIED = 31  # CLUSTER_AUTHORIZATION_FAILED
 T = TypeVar("T")
 
@@ -68,6 +72,7 @@ class _Line:
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     connection: Connection | None = None
+    silences: int = 0  # attempts in a row in which the node did not answer in time
 
 
 class Client(Closing):
@@ -380,7 +385,11 @@ class Client(Closing):
             line.connection.close()
             line.connection = None
         if line.connection is None:
+            if len(self.bootstrap) > 1:
+                deadline = deadline.at_most(_CONTACT_MS * 2 ** min(line.silences, _MOST_DOUBLINGS))
+            line.silences += 1
             line.connection = connect(address, self._access, self._request(deadline))
+            line.silences = 0
         return line.connection
 
     def _deadline(self, *, changes: bool = False) -> Deadline:

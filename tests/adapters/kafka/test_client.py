@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from kafkactl.adapters.files.clock import SystemClock
+from kafkactl.adapters.kafka import client as clients
 from kafkactl.adapters.kafka.attempts import Ask, all_at_once
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.connection import Access
+from kafkactl.adapters.kafka.connection import Access, Connection
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
@@ -113,6 +114,33 @@ class TestTheActiveController:
             began = time.monotonic()
             assert client.find_leader() == leader.address
             assert time.monotonic() - began < 30
+
+    def test_a_silent_node_is_waited_for_shortly_where_others_can_be_asked(self, monkeypatch) -> None:
+        """A paused controller in front of the leader cost each command with --from-cluster 30 s."""
+        monkeypatch.setattr(clients, "_CONTACT_MS", 100.0)
+        silent, leader = Controller(greeting=SILENCE), Controller(leads=True)
+        began = time.monotonic()
+        with running(silent, leader), client_of(silent, leader, limits=Limits()) as client:
+            assert client.find_leader() == leader.address
+        assert time.monotonic() - began < 10
+
+    def test_a_slow_node_is_waited_for_longer_each_time(self, monkeypatch) -> None:
+        monkeypatch.setattr(clients, "_CONTACT_MS", 20.0)
+        first, second = Controller(), Controller(leads=True, greeting=SILENCE)
+        waits: list[float] = []
+        connect = clients.connect
+
+        def connected(address: Address, access: Access, deadline: Deadline) -> Connection:
+            if address == second.address:
+                waits.append(deadline.left_ms)
+            second.greeting = None if len(waits) > 5 else SILENCE
+            return connect(address, access, deadline)
+
+        monkeypatch.setattr(clients, "connect", connected)
+        limits = Limits(backoff=Backoff(first_ms=1, rounds=9))
+        with running(first, second), client_of(first, second, limits=limits) as client:
+            assert client.find_leader() == second.address
+        assert waits[:6] == pytest.approx([20, 40, 80, 160, 320, 320], rel=0.4)
 
     def test_a_node_that_hangs_is_asked_last_from_then_on(self) -> None:
         """Else each call would wait for it again: a paused controller made a dry run of features take 35 s."""
