@@ -44,7 +44,7 @@ def by_columns_at_any_size() -> Iterator[None]:
         patched.setattr(replay_fast, "_FEW_RECORDS", 0)
         patched.setattr(replay_fast, "_MOST_RECORDS", 300)  # stretches end within pieces, and within transactions
         patched.setattr(replay_fast, "_MANY", 1 << 30)
-        patched.setattr(columns_frame, "_FEW", 2)
+        patched.setattr(columns_frame, "_steps", lambda counts: int(counts[1]) if len(counts) > 1 else 0)
         patched.setattr(columns_table, "_FLUSHED_AT_ONCE", 7)
         patched.setattr(columns_table, "_LEAST_WORDS", 1)  # replaced lists are left behind again and again
         yield
