@@ -331,8 +331,9 @@ def _leader_epochs(node: NodeLog) -> Iterator[Finding]:
 def _epoch_beyond(node: NodeLog, said: Mapping[int, int]) -> Iterator[Finding]:
     """An epoch that begins behind the end of a log without damage, and is not covered by a snapshot.
 
-    The file is synced when an epoch begins, the log's end is not, so that a power failure may leave the one without the
-    other. A leader that was just elected has an entry at the end, not behind it (`initializeLeaderEpoch`).
+    The file is synced when an epoch begins (`LeaderEpochFileCache.assign`), the log's end is not, so that a power
+    failure may leave the one without the other; a truncation reaches it later (`truncateFromEndAsyncFlush`). A leader
+    that was just elected has an entry at the end, not behind it (`initializeLeaderEpoch`).
     """
     facts = node.facts
     end = max(facts.end_offset, node.committed_offset)
@@ -342,7 +343,7 @@ def _epoch_beyond(node: NodeLog, said: Mapping[int, int]) -> Iterator[Finding]:
     epoch = min(beyond)
     text = (
         f"leader-epoch-checkpoint has epoch {epoch} from offset {beyond[epoch]}, and the log ends at offset"
-        f" {facts.end_offset}: records between are missing."
+        f" {facts.end_offset}: it lost its end, or was truncated immediately before the node ended."
     )
     place = {"start_offset": beyond[epoch], "end_offset": facts.end_offset}
     yield remark("epoch-beyond-log", _WARNING, f"log {node.path}", text, "", epoch=epoch, **place)
