@@ -16,6 +16,7 @@ from typing import Final
 
 from kafkactl.raft.connections import AWAITING_RESPONSE
 from kafkactl.raft.effects import State
+from kafkactl.raft.following import update_high_watermark
 from kafkactl.raft.leader_state import Leader, ParkedFetch, Replica
 from kafkactl.raft.node import Node
 from kafkactl.raft.profiles import US_PER_MS, BeginPacing
@@ -74,7 +75,7 @@ def _follower_only_waits(node: Node, leader: Node) -> bool:
         and node.epoch == leader.epoch
         and node.log.end == leader.log.end
         and node.log.last_epoch == leader.log.last_epoch
-        and node.high_watermark == leader.high_watermark
+        and node.high_watermark <= leader.high_watermark
         and node.fetching is None
         and node.has_fetched
         and node.shutdown_deadline < 0
@@ -87,10 +88,14 @@ def _follower_only_waits(node: Node, leader: Node) -> bool:
 
 
 def _is_level(leader: Node, parked: ParkedFetch) -> bool:
-    """Whether the leader knows that this follower has the whole log; a delayed fetch may have reported less."""
+    """Whether the leader knows that this follower has the whole log; a delayed fetch may have reported less.
+
+    And whether the answer to the fetch, which was made when it began to wait, has the leader's high watermark.
+    """
     assert leader.leader is not None
     replica, _is_voter = _replica_of(leader.leader, parked)
-    return parked.offset == replica.end == replica.leader_end_at_fetch == leader.log.end
+    has_all = parked.offset == replica.end == replica.leader_end_at_fetch == leader.log.end
+    return has_all and parked.response.high_watermark == leader.high_watermark
 
 
 def _asks_for_nothing(node: Node) -> bool:
@@ -135,6 +140,7 @@ class Calm:
             return now
         for (node, _fetch), turn in zip(self._circles, rounds, strict=True):
             _move_follower(node, turn.count(landing), turn.period, landing + ahead(node.id))
+            update_high_watermark(node, self._leader.high_watermark)
         self._move_leader(landing, rounds, *check)
         return landing
 

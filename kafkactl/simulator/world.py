@@ -427,7 +427,7 @@ class World:
         self.queue.clear()
         for machine in self.machines.values():
             machine.wake_at = -1
-            self._schedule_wake(machine)
+            self._observe(machine)
 
     def note(self, node: int | None, kind: str, text: str, tone: str = "plain") -> None:
         """Put something on the timeline, where there is one."""

@@ -66,7 +66,9 @@ def facts(node: Node) -> dict:
     found["end"] = node.log.end
     busy = [(c.peer, c.state, c.last_send) for c in node.connections.by_peer.values() if c.state]
     found["connections"] = sorted(busy)
-    found["parked"] = [(fetch.deadline, fetch.offset, fetch.request.source) for fetch in node.parked]
+    found["parked"] = [
+        (fetch.deadline, fetch.offset, fetch.request.source, fetch.response.high_watermark) for fetch in node.parked
+    ]
     if node.leader is not None:
         leader = node.leader
         found["check"], found["begin"] = leader.check_deadline, leader.begin_deadline
@@ -106,6 +108,22 @@ def test_skipping_is_stepping(release, data):
         world.kill(world.leader.id)
         world.run(4_000)
     assert notes_since(fast, landed) == notes_since(plain, landed)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("size", [3, 4, 5])
+def test_a_follower_may_hear_of_the_high_watermark_later(release, size):
+    """The answer to a fetch that waits was made when it began to wait: with five voters, some have an older one."""
+    for seed in range(5):
+        plain, fast = (
+            Linked(
+                range(1, size + 1), release, seed=seed, static=release == "3.7", delays=(9, 13, 21, 8, 11, 17, 10)
+            ).start()
+            for _ in range(2)
+        )
+        assert fast.skip(20_000)
+        plain.run(fast.now)
+        assert {n: facts(node) for n, node in fast.nodes.items()} == {n: facts(node) for n, node in plain.nodes.items()}
 
 
 @pytest.mark.parametrize("release", RELEASES)
