@@ -1,8 +1,8 @@
 """Streams of random numbers, one per purpose: adding or removing a fault does not shift the numbers of the others.
 
 Numbers are those of `random.Random.random()`. Python keeps its sequence for an integer seed from release to release
-(documentation of `random`, "Notes on Reproducibility"); the sequences of `randint` and `shuffle` may change. Many
-numbers at once come from `getrandbits()`, which gives the two words of each `random()` unless Python changes it: a test
+(documentation of `random`, "Notes on Reproducibility"); the sequences of `randint` and `shuffle` may change. Choices of
+servers are bytes of `getrandbits()`, which gives the words that `random()` is made of unless Python changes it: a test
 compares them.
 """
 
@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from functools import lru_cache
-from math import nextafter
+from functools import cache
 from typing import Final, TypeVar
 
 Item = TypeVar("Item")
 
 PURPOSES: Final = ("faults", "network", "disks", "clocks", "timers")
-_BITS: Final = 64  # of a call of `random()`: two words, of which the less significant one comes first
-_BYTES: Final = _BITS // 8
-_HIGHEST: Final = 3  # of these bytes: the most significant one of the first word
-_UNKNOWN: Final = 255  # for a number whose highest byte does not tell what it comes to
+_SEED_BITS: Final = 64  # of a seed; the bits above them number the hosts, so that no stream of a purpose is theirs
 _BYTE_VALUES: Final = 256
-_WORTH: Final = 32  # fewer numbers are drawn one by one
+_BLOCK: Final = 256  # bytes that are drawn at once
 
 
 class Chance:
@@ -38,19 +34,6 @@ class Chance:
         """An integer from 0 to `bound` - 1; 0 for a bound of 0 or 1."""
         return int(self.fraction() * bound)
 
-    def many_below(self, count: int, bound: int) -> bytes:
-        """The next `count` integers that `below` would give for a bound of 1 to 128, in a fraction of the time."""
-        if count < _WORTH:
-            fraction = self.fraction
-            return bytes([int(fraction() * bound) for _ in range(count)])
-        words = self._generator.getrandbits(_BITS * count).to_bytes(_BYTES * count, "little")
-        numbers = bytearray(words[_HIGHEST::_BYTES].translate(_by_highest_byte(bound)))
-        place = numbers.find(_UNKNOWN)
-        while place >= 0:
-            numbers[place] = int(_fraction_of(words[_BYTES * place : _BYTES * (place + 1)]) * bound)
-            place = numbers.find(_UNKNOWN, place + 1)
-        return bytes(numbers)
-
     def between(self, low: int, high: int) -> int:
         """An integer from `low` to `high`, both included."""
         return low + int(self.fraction() * (high - low + 1))
@@ -64,15 +47,42 @@ class Chance:
         return items[int(self.fraction() * len(items))]
 
 
-@lru_cache(maxsize=32)
-def _by_highest_byte(bound: int) -> bytes:
-    """The integer below `bound` for each highest byte, or `_UNKNOWN` where the other bits decide."""
-    least = [int(byte / _BYTE_VALUES * bound) for byte in range(_BYTE_VALUES)]
-    most = [int(nextafter((byte + 1) / _BYTE_VALUES, 0.0) * bound) for byte in range(_BYTE_VALUES)]
-    return bytes(low if low == high else _UNKNOWN for low, high in zip(least, most, strict=True))
+class Choices:
+    """The choices of one host among so many servers, each as likely: no choice of another host shifts them.
+
+    Raises ValueError where there is no server, or more than one byte can tell apart.
+    """
+
+    __slots__ = ("_generator", "_place", "_ready", "_refused", "_servers")
+
+    def __init__(self, seed: int, host: int, servers: int) -> None:
+        if not 0 < servers <= _BYTE_VALUES:
+            raise ValueError(f"a host cannot choose among {servers} servers, only among 1 to {_BYTE_VALUES}")
+        self._generator = random.Random((host + 1 << _SEED_BITS) + seed)
+        self._servers, self._refused = _by_byte(servers)
+        self._ready = b""
+        self._place = 0
+
+    def one(self) -> int:
+        """The number of the next server, from 0."""
+        place = self._place
+        if place == len(self._ready):
+            return self.many(1)[0]
+        self._place = place + 1
+        return self._ready[place]
+
+    def many(self, count: int) -> bytes:
+        """The next choices that `one` would give."""
+        ready, place = self._ready, self._place
+        while len(ready) - place < count:
+            drawn = self._generator.getrandbits(8 * _BLOCK).to_bytes(_BLOCK, "little")
+            ready, place = ready[place:] + drawn.translate(self._servers, self._refused), 0
+        self._ready, self._place = ready, place + count
+        return ready[place : place + count]
 
 
-def _fraction_of(words: bytes) -> float:
-    """What `random()` makes of two words: the 27 and 26 highest bits of them are those of the result."""
-    first, second = int.from_bytes(words[:4], "little") >> 5, int.from_bytes(words[4:], "little") >> 6
-    return float((first << 26 | second) / (1 << 53))
+@cache
+def _by_byte(servers: int) -> tuple[bytes, bytes]:
+    """The server that each byte chooses, and the last bytes, which are drawn again so that each is as likely."""
+    whole = _BYTE_VALUES - _BYTE_VALUES % servers
+    return bytes(byte % servers for byte in range(_BYTE_VALUES)), bytes(range(whole, _BYTE_VALUES))

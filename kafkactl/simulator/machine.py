@@ -11,6 +11,7 @@ from kafkactl.raft.effects import State
 from kafkactl.raft.log import Batch, Snapshot, SnapshotId
 from kafkactl.raft.ports import Effect, Replica
 from kafkactl.raft.voters import VoterSet
+from kafkactl.simulator.chance import Choices
 from kafkactl.simulator.invariants import Shadow, voters_in
 from kafkactl.values import Endpoint, Uuid
 
@@ -39,18 +40,19 @@ def endpoint_of(node: int) -> Endpoint:
 class Machine:
     """A host. `life` counts the processes that it has had; what was meant for an earlier one does not reach a later.
 
-    `process` is None while none runs. `open` holds the requests that the process has not answered, by sender and
-    correlation id, with the life of the sender's process.
+    `process` is None while none runs. `choices` are those of bootstrap servers. `open` holds the requests that the
+    process has not answered, by sender and correlation id, with the life of the sender's process.
     """
 
     __slots__ = (
-        "ballots", "base_global", "base_local", "busy", "directory", "disk", "disks", "drift", "endpoint", "fault",
-        "id", "is_paused", "is_reachable", "life", "open", "process", "queue", "rest", "seen_epoch", "seen_state",
-        "seen_voters", "seen_watermark", "shadow", "sync_us", "wake_at",
+        "ballots", "base_global", "base_local", "busy", "choices", "directory", "disk", "disks", "drift", "endpoint",
+        "fault", "id", "is_paused", "is_reachable", "life", "open", "process", "queue", "rest", "seen_epoch",
+        "seen_state", "seen_voters", "seen_watermark", "shadow", "sync_us", "wake_at",
     )  # fmt: skip
 
-    def __init__(self, node: int) -> None:
+    def __init__(self, node: int, choices: Choices) -> None:
         self.id = node
+        self.choices = choices
         self.endpoint = endpoint_of(node)
         self.disks = 0
         self.directory = directory_id(node, 0)

@@ -48,7 +48,7 @@ def _ask_on(world: World, machine: Machine, message: FetchResponse | Disconnecte
         return False
     request = None
     if vain.asks_servers_only(node, now):
-        request = vain.next_question(node, now, world.timers.below(len(node.bootstrap)))
+        request = vain.next_question(node, now, machine.choices.one())
     if request is None:
         world.perform(machine, node.wake(now))
     else:

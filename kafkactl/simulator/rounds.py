@@ -2,7 +2,7 @@
 
 Nodes without a leader ask, are refused, and ask again: two events a round and no other change, most events of a run.
 Up to the next event of any other kind these rounds are run in a loop of their own, which keeps no more than when an
-answer comes and whom the node asks next. The random numbers are those of the events, drawn in the order of the events.
+answer comes and whom the node asks next. The random numbers are those of the events.
 
 The order of two events of one moment is the order in which they were sent: an entry of the loop is the time of an
 answer, the time at which it was sent, and the entry in whose place it came, so that comparing entries goes back as far
@@ -11,8 +11,8 @@ as it must. `raft/vain.py` says which rounds change nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from heapq import heapify, heappop, heapreplace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafkactl.raft import errors, vain
@@ -23,7 +23,7 @@ from kafkactl.raft.node import Node
 from kafkactl.raft.vain import LEADER
 from kafkactl.simulator.knocks import Knock, knocks_of
 from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, WAKE, Machine
-from kafkactl.simulator.plain_rounds import run_plain
+from kafkactl.simulator.plain_rounds import passed_over
 from kafkactl.values import Endpoint
 
 if TYPE_CHECKING:
@@ -71,18 +71,17 @@ class _Loop:
 
 
 class Rounds:
-    """When it is tried: behind some refusals, and behind twice as many after each time in vain."""
+    """When it is tried: when a run begins, behind some refusals, and behind twice as many after each time in vain."""
 
     __slots__ = ("patience", "refused")
 
     def __init__(self) -> None:
-        self.refused = 0
-        self.patience = FIRST_PATIENCE
+        self.refused = self.patience = 0
 
     def skip(self, world: World, until: int) -> bool:
         """Bring the world as near to `until` as nodes only ask in vain; whether that was any nearer."""
         self.refused, skipped = 0, skip_rounds(world, until)
-        self.patience = FIRST_PATIENCE if skipped else min(2 * self.patience, LAST_PATIENCE)
+        self.patience = FIRST_PATIENCE if skipped else min(max(2 * self.patience, FIRST_PATIENCE), LAST_PATIENCE)
         return skipped
 
 
@@ -279,44 +278,38 @@ def _run(world: World, found: _Found) -> bool:
 
     An entry: when the answer comes, when the request arrives, the entry before it, the loop, its place, its number.
     """
-    heap, limit = found.heap, found.limit
-    fraction = world.timers.fraction
-    run_plain(heap, limit, world.timers)
+    plain = [entry for entry in found.heap if entry[3].is_plain]
+    heap, limit = [entry for entry in found.heap if not entry[3].is_plain], found.limit
     heapify(heap)
-    leaving: _Loop | None = None
+    leaving: Any = None
     begun = world.now
-    while True:
+    while heap:
         entry = heap[0]
         at, _arrives, _before, loop, place, number = entry
         if at > limit:
             break
-        if loop.is_plain:
-            place = int(fraction() * loop.count)
-            there, both = loop.steps[place]
-            heapreplace(heap, (at + both, at + there, entry, loop, place, number + 1))
-            continue
         if type(loop) is Knock:
             number = loop.ask(at)
             heapreplace(heap, (loop.next_at(), loop.fails, entry, loop, place, number))
             continue
-        place = _next_place(loop, place, at, fraction)
+        place = _next_place(loop, place, at)
         if place is None:
             limit = at - 1  # it waits now, which a wake-up ends
             break
         loop.node.next_correlation_id = number = loop.node.next_correlation_id + 1
         way = loop.ways[place]
         if way is None:
-            leaving, loop.place, loop.sent, loop.correlation = loop, place, at, number
-            heappop(heap)
-            limit = at
+            loop.place, loop.sent, loop.correlation = place, at, number
+            leaving, limit = heappop(heap), at
             break
         arrives = at + way[0]
         heapreplace(heap, (arrives + way[1], arrives, entry, loop, place, number))
-    _land(world, found, limit, leaving)
+    found.heap = [*heap, *(passed_over(entry, limit, leaving) for entry in plain)]
+    _land(world, found, limit, None if leaving is None else leaving[3])
     return limit > begun
 
 
-def _next_place(loop: _Loop, place: int, at: int, fraction: Callable[[], float]) -> int | None:
+def _next_place(loop: _Loop, place: int, at: int) -> int | None:
     """Whom a node asks behind an answer; None where it pauses."""
     way = loop.ways[place]
     until = loop.until
@@ -330,7 +323,7 @@ def _next_place(loop: _Loop, place: int, at: int, fraction: Callable[[], float])
     count = loop.count
     if min(until[:count]) > at:
         return None
-    chosen = int(fraction() * count)
+    chosen = loop.machine.choices.one()
     while until[chosen] > at:
         chosen = (chosen + 1) % count
     return chosen
@@ -351,17 +344,15 @@ def _land(world: World, found: _Found, landing: int, leaving: _Loop | None) -> N
         if len(before) != 2:
             loop.place, loop.sent, loop.correlation = place, before[0], number
             loop.node.next_correlation_id = max(loop.node.next_correlation_id, number)
-        chain = _chain(entry)
-        under_way.append((chain[1:] if is_answer else chain[2:], is_answer, entry))
+        under_way.append((arrives if is_answer else before[0], is_answer, entry))
     _take_out(world, moved, found.wakes)
     world.now = landing
     for knock in found.knocks:
         knock.land(world, landing)
-    under_way.sort(key=lambda sent: sent[0])
     for loop in found.loops:
         if loop.correlation != loop.before:
             _bring(loop)
-    for _chained, is_answer, entry in under_way:
+    for _sent, is_answer, entry in _as_sent(under_way):
         _put(world, entry, is_answer)
     if leaving is not None:
         world.send(leaving.machine, vain.fetch_again(leaving.node, leaving.place, leaving.correlation))
@@ -369,6 +360,13 @@ def _land(world: World, found: _Found, landing: int, leaving: _Loop | None) -> N
         if loop.correlation != loop.before and loop.node.wake(loop.machine.local(landing)):
             raise RuntimeError(f"node {loop.node.id} was taken for one that only asks in vain")
     _wake_knocking(world, found)
+
+
+def _as_sent(under_way: list[tuple[int, bool, Any]]) -> list[tuple[int, bool, Any]]:
+    """Messages (when each was sent, whether it is an answer, its entry) in the order in which they were sent."""
+    if len({sent for sent, *_ in under_way}) == len(under_way):
+        return sorted(under_way, key=itemgetter(0))
+    return sorted(under_way, key=lambda message: _chain(message[2])[1 if message[1] else 2 :])
 
 
 def _moved(found: _Found, landing: int) -> set[int]:

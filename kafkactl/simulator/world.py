@@ -14,13 +14,13 @@ from typing import Any
 
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, TruncateLog, WriteQuorumState
-from kafkactl.raft.effects import DRAW, FAULT, NOTE, SEND, WRITE, State
+from kafkactl.raft.effects import DRAW, FAULT, NOTE, SEND, WRITE, Purpose, State
 from kafkactl.raft.log import BOOTSTRAP_SNAPSHOT_ID, Snapshot
 from kafkactl.raft.messages import CLIENT, Disconnected, FetchResponse, VoteRequest, VoteResponse
 from kafkactl.raft.node import Node
 from kafkactl.raft.ports import Effect, Replica
 from kafkactl.raft.voters import VoterSet
-from kafkactl.simulator.chance import Chance
+from kafkactl.simulator.chance import Chance, Choices
 from kafkactl.simulator.invariants import Monitor, Shadow
 from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, SYNCED, WAKE, Machine, shown_role
 from kafkactl.simulator.network import Network
@@ -33,15 +33,15 @@ from kafkactl.values import ZERO_UUID, Uuid
 
 
 class World:
-    """One run. `now` is in microseconds since it began, `events` counts what was handed to nodes."""
+    """One run. `now` is in microseconds since it began; `events` counts what was handed to nodes, `ended` processes."""
 
     def __init__(self, quorum: Quorum, seed: int, *, traced: bool = True) -> None:
         self.quorum = quorum
-        self.now = self.events = 0
+        self.now = self.events = self.ended = 0
         self.chance = {purpose: Chance(seed, purpose) for purpose in ("network", "disks", "timers")}
         self.timers = self.chance["timers"]
         self.network = Network(self.chance["network"], quorum.nodes)
-        self.machines = {node: Machine(node) for node in quorum.nodes}
+        self.machines = {node: Machine(node, Choices(seed, node, len(quorum.nodes))) for node in quorum.nodes}
         self.monitor = Monitor(self._disks)
         self.timeline = Timeline() if traced else None
         self.answers: list[tuple[int, str]] = []  # time and answer of each change of the voters
@@ -51,7 +51,6 @@ class World:
         self.on_answer: Callable[[Any], None] = lambda _message: None
         self.queue: list[tuple[int, int, int, Machine, Any, int]] = []
         self._sequence = self.under_way = 0
-        self.ended = 0  # processes that ended
         self.rounds = Rounds()
         self.skips = quorum.make_node is Node  # whether a calm stretch is passed over
         self.address()
@@ -269,7 +268,8 @@ class World:
         self._observe(machine)
 
     def _drawn(self, machine: Machine, draw: Any) -> Sequence[Effect]:
-        number, process = self.timers.below(draw.bound), machine.process
+        is_choice, process = draw.purpose is Purpose.BOOTSTRAP, machine.process
+        number = machine.choices.one() if is_choice else self.timers.below(draw.bound)
         return [] if process is None else process.drawn(machine.local(self.now), draw.purpose, number)
 
     def _sync(self, machine: Machine, waiting: deque[Effect]) -> None:

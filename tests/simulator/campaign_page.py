@@ -16,10 +16,9 @@ Written by `python -m tests.simulator.campaign [SECONDS [PROCESSES]] [--compiled
 `tests/simulator/ledger.jsonl` has what is done, and the seeds of each of its lines begin at 0. Faults come for the
 length of a run. Then all are mended, and a record has to be committed within a minute; that time is not in the
 hours. Where no voter set of any log has a majority left that has its disks, no node is elected any more: such a run
-ends after 5 s (the first 141,630 runs: after a minute). Where faults are 12 times as dense, they come 12 times as fast
-as in `kafkactl simulate`, and each lasts a twelfth: 5 s have the plan of a minute. In every second run a node without a
-leader asks for one each 200 ms only, in the others as often as Kafka does. Events that were passed over are not
-counted.
+ends after 5 s. Where faults are 12 times as dense, they come 12 times as fast as in `kafkactl simulate`, and each lasts
+a twelfth: 5 s have the plan of a minute. In every second run a node without a leader asks for one each 200 ms only, in
+the others as often as Kafka does. Events that were passed over are not counted.
 
 {compiled:,} of the runs were made by a copy of the simulator that mypyc compiled (`--compiled`,
 `tests/simulator/compiled.py`). Each time the campaign begins, one run of each profile, release, number of voters and
@@ -28,6 +27,11 @@ A run of the copy that broke is made again, and judged, by these modules.
 
 A run is broken by Kafka if it breaks an invariant, and does not with a known fault of Kafka's mended
 (`tests/simulator/kafka_faults.py`).
+
+A million runs were made before: up to 2026-11-27, when all nodes chose the servers that they ask from one stream of
+random numbers, 1,000,048 runs of the same cells (3,848 simulated hours, 46,170,423 faults and requests). 0 of them
+broke an invariant by the nodes, 169 by what Kafka does. Each host has a stream of its own since, so a seed gives
+another run, and the figures here begin anew.
 """
 
 

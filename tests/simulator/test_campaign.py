@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.simulator.campaign import Asked, outcome_of, plan_for, quorum_of
+from kafkactl.simulator.actions import Operator
+from kafkactl.simulator.campaign import Asked, plan_for, quorum_of
+from kafkactl.simulator.profiles import Timed
+from kafkactl.simulator.quorum import Quorum
+from kafkactl.simulator.run import run_in
+from kafkactl.simulator.script import Step
+from kafkactl.simulator.world import World
 from tests.simulator import campaign as campaigns
 from tests.simulator import ledger
 from tests.simulator.campaign import campaign
@@ -21,7 +27,6 @@ from tests.simulator.ledger import (
     Row,
     judge,
     orders,
-    quorum_for,
     read_ledger,
     run_slice,
     write_ledger,
@@ -69,45 +74,46 @@ def test_a_campaign_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.M
     assert sum(row.runs for row in parts.values()) == sum(cell.goal for cell in few)
 
 
+BROKEN_BY_KAFKA = 1491
+
+
+def _cell_with_a_fault_of_kafka() -> Cell:
+    (cell,) = [cell for cell in CELLS if cell[:3] == ("voter-change", "3.9", 5) and cell.length.seconds == 5]
+    return cell
+
+
 def test_a_run_that_breaks_by_a_fault_of_kafka_is_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = next(cell for cell in CELLS if cell[:3] == ("voter-change", "3.9", 3) and cell.length.seconds == 60)
-    row = run_slice(Order(cell, 185, 186))
-    assert (row.runs, row.broken, row.by_kafka) == (1, [], {185: "voters not read after a truncation"})
+    order = Order(_cell_with_a_fault_of_kafka(), BROKEN_BY_KAFKA, BROKEN_BY_KAFKA + 1)
+    row = run_slice(order)
+    assert (row.runs, row.broken, row.by_kafka) == (1, [], {BROKEN_BY_KAFKA: "voters not read after a truncation"})
     monkeypatch.setattr(ledger, "causes_of", lambda *_run: [])
-    assert run_slice(Order(cell, 185, 186)).broken == [185]
+    assert run_slice(order).broken == [BROKEN_BY_KAFKA]
 
 
 def test_runs_that_broke_are_judged_again() -> None:
     """One breaks by a fault of Kafka's that was not known then, the other breaks no more."""
-    cell = next(cell for cell in CELLS if cell[:3] == ("voter-change", "3.9", 3) and cell.length.seconds == 60)
-    row = Row(runs=200, broken=[184, 185])
-    judge(cell, row)
-    assert (row.runs, row.broken, list(row.by_kafka)) == (200, [], [185])
+    row = Row(runs=1500, broken=[BROKEN_BY_KAFKA - 1, BROKEN_BY_KAFKA])
+    judge(_cell_with_a_fault_of_kafka(), row)
+    assert (row.runs, row.broken, list(row.by_kafka)) == (1500, [], [BROKEN_BY_KAFKA])
 
 
-def test_a_process_that_ends_while_a_quorum_settles_is_started_again() -> None:
-    """Without node 3, nodes 4 and 5 elect no leader: node 2, which was removed, has a longer log than they."""
-    cell = next(cell for cell in CELLS if cell[:3] == ("voter-change", "3.9", 4) and cell.length.seconds == 5)
-    quorum = quorum_for(quorum_of(cell.asked)[0], 51)
-    outcome = outcome_of(cell.asked, quorum, 51, traced=True)
-    settling = [row.text for row in outcome.happenings if row.time_us >= cell.asked.duration_us and row.node == 3]
-    ended = settling.index("the process ends: Expected to be Follower, but the current state is Unattached")
-    assert "started" in settling[ended:]
-    assert outcome.passed
+def test_of_two_processes_that_end_within_a_second_both_are_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The supervisor of a host starts one each second; without both of two voters nothing is committed."""
+    world = World(Quorum(voters=(1, 2)), 1)
+    world.run_until(5 * ledger.SECOND_US)
+    ends = list(world.machines.values())
+    append = Operator.append
 
+    def ends_one(operator: Operator, records: int) -> None:
+        if ends:
+            world.end(ends.pop())
+        append(operator, records)
 
-@pytest.mark.parametrize(
-    ("profile", "release", "voters", "seconds", "seed"),
-    [
-        ("chaos", "3.7", 3, 5, 10_256),  # an observer cuts what a newer epoch committed, of which it does not know
-        ("chaos", "3.7", 3, 5, 26_282),
-        ("chaos", "3.9", 4, 10, 4_691),  # two processes end within a second of the time in which the quorum settles
-    ],
-)
-def test_runs_in_which_the_nodes_were_right(profile: str, release: str, voters: int, seconds: int, seed: int) -> None:
-    (cell,) = [cell for cell in CELLS if cell[:3] == (profile, release, voters) and cell.length.seconds == seconds]
-    quorum = quorum_for(quorum_of(cell.asked)[0], seed)
-    assert outcome_of(cell.asked, quorum, seed, traced=False).violations == ()
+    monkeypatch.setattr(Operator, "append", ends_one)
+    settle = Step(verb="settle", args=(60 * ledger.SECOND_US,))
+    outcome = run_in(world, [Timed(at_us=world.now, step=settle)], 1)
+    assert not ends
+    assert outcome.committed and all(machine.runs for machine in world.machines.values())
 
 
 @pytest.mark.parametrize("profile", ["chaos", "voter-change"])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import random
 
 import pytest
 
-from kafkactl.simulator.chance import Chance
+from kafkactl.simulator.chance import Chance, Choices
 from kafkactl.simulator.network import Network
 from kafkactl.simulator.shrink import fewest
+
+FIRST_CHOICES = [0, 0, 2, 2, 2, 2, 0, 2, 2, 2, 0, 2, 2, 2, 2, 2, 1, 2, 0, 1]
 
 
 def test_a_stream_is_the_same_everywhere():
@@ -17,21 +20,51 @@ def test_a_stream_is_the_same_everywhere():
     assert [chance.below(1_000_000) for _ in range(4)] == [548694, 750540, 747306, 865045]
 
 
-@pytest.mark.parametrize("bound", [1, 2, 3, 5, 6, 7, 8, 100, 128])
-def test_many_numbers_at_once_are_those_of_one_by_one(bound):
-    """Whatever Python makes of `getrandbits`: campaigns have the seeds of runs that drew numbers one by one."""
-    together, alone = Chance(7, "timers"), Chance(7, "timers")
-    for count in (1, 31, 32, 5_000, 0, 999):
-        assert list(together.many_below(count, bound)) == [alone.below(bound) for _ in range(count)]
-        assert together.fraction() == alone.fraction()
+def test_the_choices_of_a_host_are_the_same_everywhere():
+    """Written down from Python 3.11."""
+    assert list(Choices(7, 1, 3).many(20)) == FIRST_CHOICES
+
+
+def test_choices_are_made_of_the_words_of_random():
+    """Whatever Python makes of `getrandbits`: `random()` is made of the highest bits of two words of 32."""
+    words, numbers = random.Random(7), random.Random(7)
+    drawn = words.getrandbits(64 * 100).to_bytes(800, "little")
+    for place in range(0, 800, 8):
+        first, second = (int.from_bytes(drawn[at : at + 4], "little") for at in (place, place + 4))
+        assert numbers.random() == (first >> 5 << 26 | second >> 6) / (1 << 53)
+
+
+@pytest.mark.parametrize("servers", [1, 2, 3, 5, 7, 100, 256])
+def test_many_choices_at_once_are_those_of_one_by_one(servers):
+    together, alone = Choices(7, 2, servers), Choices(7, 2, servers)
+    for count in (1, 31, 0, 5_000, 257, 999):
+        assert list(together.many(count)) == [alone.one() for _ in range(count)]
+        assert together.one() == alone.one()
+
+
+@pytest.mark.parametrize("servers", [2, 3, 5, 7])
+def test_each_server_is_as_likely(servers):
+    chosen = Choices(1, 1, servers).many(20_000)
+    assert all(abs(chosen.count(server) * servers / 20_000 - 1) < 0.04 for server in range(servers))
+
+
+@pytest.mark.parametrize("servers", [0, 257])
+def test_a_host_chooses_among_what_a_byte_can_name(servers):
+    with pytest.raises(ValueError, match=f"among {servers} servers"):
+        Choices(1, 1, servers)
 
 
 def test_a_copy_goes_on_in_one_stream():
     """The world before a request is copied so (`simulator/study.py`)."""
-    chance = Chance(7, "timers")
-    copied = pickle.loads(pickle.dumps(chance))
-    assert copied.many_below(40, 3) == chance.many_below(40, 3)
+    chance, choices = Chance(7, "timers"), Choices(7, 1, 3)
+    assert choices.one() == FIRST_CHOICES[0]
+    copied, chosen = pickle.loads(pickle.dumps((chance, choices)))
     assert copied.fraction() == chance.fraction()
+    assert chosen.many(400) == choices.many(400)
+
+
+def test_hosts_and_seeds_do_not_share_a_stream():
+    assert len({Choices(seed, host, 256).many(8) for seed in range(3) for host in range(3)}) == 9
 
 
 def test_purposes_do_not_share_a_stream():

@@ -12,10 +12,10 @@ from tests.simulator.ledger import CELLS, quorum_for
 @pytest.mark.parametrize(
     ("case", "seconds", "seed", "invariant", "fault"),
     [
-        (("voter-change", "3.9", 3), 60, 185, "leader-completeness", UNREAD_VOTERS),
-        (("voter-change", "3.9", 5), 5, 775, "voter-sets-overlap", UNREAD_VOTERS),
-        (("chaos", "3.9", 4), 60, 201, "majority-has-committed", UNSYNCED_START),
-        (("chaos", "4.4", 5), 10, 48, "majority-has-committed", UNSYNCED_START),
+        (("voter-change", "3.9", 5), 5, 1491, "voter-sets-overlap", UNREAD_VOTERS),
+        (("voter-change", "3.9", 5), 10, 247, "voter-sets-overlap", UNREAD_VOTERS),
+        (("chaos", "3.9", 4), 5, 12, "majority-has-committed", UNSYNCED_START),
+        (("chaos", "4.4", 3), 5, 397, "majority-has-committed", UNSYNCED_START),
     ],
 )
 def test_a_run_breaks_by_what_kafka_does(
