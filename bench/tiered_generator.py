@@ -346,19 +346,19 @@ def found_by(answer: Audit) -> Expected:
         found[finding.id] += finding.evidence.get("segments_total", 1)
     rows = (
         (
-            row["topic"], row["partition"], row["segments"], sorted(row["by_state"].items()), row["bytes"],
-            row["remote_start_offset"], row["remote_end_offset"],
-            sorted((held["leader_epoch"], held["highest_offset"]) for held in row["highest_offsets"]),
+            row.topic, row.partition, row.segments, sorted(row.by_state.items()), row.bytes,
+            row.remote_start_offset, row.remote_end_offset,
+            sorted((held.leader_epoch, held.highest_offset) for held in row.highest_offsets),
         )
         for row in answer.partitions
     )  # fmt: skip
     return Expected(
-        records=totals["records"],
+        records=totals.records,
         bytes=0,
-        segments=totals["segments"],
-        partitions=totals["partitions"],
-        living_bytes=totals["bytes"],
-        by_state=totals["by_state"],
+        segments=totals.segments,
+        partitions=totals.partitions,
+        living_bytes=totals.bytes,
+        by_state=dict(totals.by_state),
         status=digest_of(rows),
         found={id: found[id] for id in found if found[id]},
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit, say
 from kafkactl.commands.tiered.options import (
@@ -21,10 +19,7 @@ from kafkactl.commands.tiered.options import (
     stored_audit,
     written_details,
 )
-from kafkactl.commands.tiered.shown import audit_page
-
-if TYPE_CHECKING:
-    from kafkactl.operations.tiered import AuditDict
+from kafkactl.commands.tiered.shown import WithFiles, audit_page
 
 
 @leaf_command(
@@ -56,15 +51,22 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
     check_html(html)
     kept = None if html is not None or inputs.details is not None or any(wanted) else stored_audit(inputs)
     if kept is not None:
-        code = code_of(kept["findings"], fail_on=fail_on, is_empty=says_empty(kept["findings"]))
-        emit("tiered.audit", kept, render=audit_page, exit_code=code, listing="findings")
+        saved, answer_saved = kept
+        code = code_of(saved.findings, fail_on=fail_on, is_empty=says_empty(saved.findings))
+        emit(
+            "tiered.audit",
+            answer_saved,
+            render=lambda page, _: audit_page(page, saved),
+            exit_code=code,
+            listing="findings",
+        )
     everything = loaded(inputs)
     filters = filters_of(wanted)
     found = audit(everything, filters)
     details = written_details(inputs, everything, filters)
-    answer: AuditDict = {"html": html, **found.to_dict(), "details": details}
+    answer = WithFiles(html=html, answer=found, details=details)
     if html is not None:
         write_html(html, report(everything, filters))
         say(f"The report is in {html}.")
     code = code_of(found.findings, fail_on=fail_on, is_empty=everything.is_empty)
-    emit("tiered.audit", answer, render=audit_page, exit_code=code, listing="findings")
+    emit("tiered.audit", answer, render=lambda page, _: audit_page(page, found), exit_code=code, listing="findings")

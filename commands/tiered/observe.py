@@ -14,8 +14,8 @@ from kafkactl.commands.tiered.options import CODES, Inputs, code_of, loaded, sav
 from kafkactl.wording import counted, size_text
 
 if TYPE_CHECKING:
-    from kafkactl.operations.tiered import MetadataPartitionDict, Saved
-    from kafkactl.tiered.bucket import BucketDict
+    from kafkactl.operations.tiered import MetadataPartition, Saved
+    from kafkactl.tiered.bucket import BucketRead
 
 
 @leaf_command(
@@ -50,18 +50,18 @@ def _show(page: Page, saved: Saved) -> None:
             ("saved to", saved.folder),
             ("cluster", saved.cluster_id),
             ("topics", saved.topics),
-            ("metadata partitions", _read(saved.source["metadata_partitions"])),
-            ("objects", _listed(saved.source["bucket"])),
+            ("metadata partitions", _read(saved.source.metadata_partitions)),
+            ("objects", _listed(saved.source.bucket)),
         ]
     )
     page.findings(saved.findings)
 
 
-def _read(partitions: Sequence[MetadataPartitionDict]) -> str:
-    whole = sum(bool(found["complete"]) for found in partitions)
-    records = sum(found["records"] for found in partitions)
+def _read(partitions: Sequence[MetadataPartition]) -> str:
+    whole = sum(found.complete for found in partitions)
+    records = sum(found.records for found in partitions)
     return f"{len(partitions)}, {whole} of them whole, {counted(records, 'record')}"
 
 
-def _listed(bucket: BucketDict | None) -> str:
-    return "no listing was given" if bucket is None else f"{bucket['objects']}, {size_text(bucket['bytes'])}"
+def _listed(bucket: BucketRead | None) -> str:
+    return "no listing was given" if bucket is None else f"{bucket.objects}, {size_text(bucket.bytes)}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.bundles import bundle_option, stored, until_the_end
+from kafkactl.commands.framework.bundles import bundle_option, stored_as, until_the_end
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master, leave_no_files
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, Moment
@@ -18,7 +19,8 @@ from kafkactl.commands.rendering.output import detail, say
 from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
-    from kafkactl.operations.tiered import AuditDict, Filters, LiveObservation, Loaded
+    from kafkactl.findings import Finding
+    from kafkactl.operations.tiered import Audit, Filters, LiveObservation, Loaded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CODES = exit_codes.READING
@@ -195,20 +197,28 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     return found
 
 
-def stored_audit(inputs: Inputs) -> AuditDict | None:
-    """The audit in a bundle that does not contain what it was made from; None where it does, or none is named."""
+def stored_audit(inputs: Inputs) -> tuple[Audit, Mapping[str, Any]] | None:
+    """The audit in a bundle that does not contain what it was made from, as a value and as it was saved.
+
+    None where the bundle does, or none is named. Raises as `stored_as`.
+    """
     if inputs.bundle is None or inputs.sources or inputs.observation is not None or inputs.from_cluster:
         return None
+    from kafkactl.answers import read_fields
     from kafkactl.operations.bundle.reading import has_tiered_records
+    from kafkactl.operations.tiered import Audit
 
-    return None if has_tiered_records(inputs.bundle) else cast("AuditDict", stored(inputs.bundle, "tiered.audit")[0])
+    if has_tiered_records(inputs.bundle):
+        return None
+    audit, answer, _ = stored_as(partial(read_fields, Audit), inputs.bundle, "tiered.audit")
+    return audit, answer
 
 
-def says_empty(findings: Iterable[Mapping[str, Any]]) -> bool:
+def says_empty(findings: Iterable[Finding]) -> bool:
     """Whether there was no record to judge when an audit was made."""
     from kafkactl.operations.tiered import EMPTY
 
-    return any(finding["id"] == EMPTY for finding in findings)
+    return any(finding.id == EMPTY for finding in findings)
 
 
 def _context_master(inputs: Inputs) -> str | None:
@@ -246,11 +256,9 @@ def filters_of(wanted: Wanted) -> Filters:
     return Filters(topics=wanted.topic, partitions=wanted.partition, segments=wanted.segment, states=wanted.state)
 
 
-def code_of(findings: Iterable[Any], *, fail_on: str = "blocker", is_empty: bool = False) -> int:
+def code_of(findings: Iterable[Finding], *, fail_on: str = "blocker", is_empty: bool = False) -> int:
     """7 where a finding weighs enough, 6 where there was nothing to judge."""
-    severities = {
-        finding["severity"] if isinstance(finding, Mapping) else finding.severity.value for finding in findings
-    }
+    severities = {finding.severity.value for finding in findings}
     if severities & set(_FAILING[fail_on]) and not (is_empty and "blocker" not in severities):
         return exit_codes.PROBLEMS_FOUND
     return exit_codes.UNKNOWN if is_empty else exit_codes.DONE

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.rendering.output import emit, say
 from kafkactl.commands.rendering.page import Page, Word
@@ -20,10 +18,7 @@ from kafkactl.commands.tiered.options import (
     partition_options,
     written_details,
 )
-from kafkactl.commands.tiered.shown import audit_page
-
-if TYPE_CHECKING:
-    from kafkactl.operations.tiered.pages import ReportDict
+from kafkactl.commands.tiered.shown import WithFiles, report_page
 
 
 @leaf_command(
@@ -58,11 +53,11 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
         say(f"The report is in {html}.")
     code = code_of(found.findings, fail_on=fail_on, is_empty=everything.is_empty)
     details = written_details(inputs, everything, filters)
-    answer: ReportDict = {"html": html, **found.to_dict(), "details": details}
-    emit("tiered.report", answer, render=_show, exit_code=code, listing="findings")
 
+    def show(page: Page, _: object) -> None:
+        report_page(page, found, (("page", html), ("tables", details)))
+        if html is None:
+            page.line(Word("--html FILE writes it as one page with pictures", "dim"))
 
-def _show(page: Page, answer: ReportDict) -> None:
-    audit_page(page, answer, (("page", answer["html"]), ("tables", answer["details"])))
-    if answer["html"] is None:
-        page.line(Word("--html FILE writes it as one page with pictures", "dim"))
+    answer = WithFiles(html=html, answer=found, details=details)
+    emit("tiered.report", answer, render=show, exit_code=code, listing="findings")

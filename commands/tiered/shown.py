@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.answers import json_of
 from kafkactl.commands.rendering.page import Cell, Page, Word
+from kafkactl.findings import Severity
+from kafkactl.frozen import frozen
 from kafkactl.report.tiered.verdict import PROBLEMS, SOUND, WARNINGS, meaning_of, verdict_of
 from kafkactl.wording import counted, size_text
 
 if TYPE_CHECKING:
-    from kafkactl.operations.tiered import AuditDict, Forecast
+    from kafkactl.findings import Finding
+    from kafkactl.operations.tiered import Audit, Forecast
+    from kafkactl.operations.tiered.pages import TieredReport
     from kafkactl.tiered.answers import SegmentDict
-    from kafkactl.tiered.audit.run import StatusDict, TotalsDict
+    from kafkactl.tiered.audit.run import AuditTotals, PartitionStatus
     from kafkactl.tiered.forecast import Candidate, PartitionForecast
 
 MOST_SHOWN = 50  # partitions
@@ -21,14 +26,35 @@ MOST_ALIKE = 20  # findings of one id
 _HOLES = 3
 
 
-def audit_page(page: Page, answer: AuditDict, written: Iterable[tuple[str, Cell]] = ()) -> None:
-    """An audit, alone or in a report, which has `written` files."""
-    _heading(page, answer["findings"])
-    page.line(_totals_line(answer["totals"]))
+@frozen
+class WithFiles:
+    """An answer with what the command wrote of it: the page `html`, and the folder of the tables `details`."""
+
+    html: str | None
+    answer: Audit | TieredReport
+    details: str | None
+
+    to_dict = json_of("html", "**answer", "details")
+
+
+def audit_page(page: Page, audit: Audit) -> None:
+    """An audit alone."""
+    _audit(page, audit, audit.findings)
+    assumed(page, audit.assumptions)
+
+
+def report_page(page: Page, report: TieredReport, written: Iterable[tuple[str, Cell]]) -> None:
+    """The audit of a report with the findings of its forecast, and the files that were `written`."""
+    _audit(page, report.audit, report.findings, written)
+    assumed(page, report.assumptions)
+
+
+def _audit(page: Page, audit: Audit, findings: Sequence[Finding], written: Iterable[tuple[str, Cell]] = ()) -> None:
+    _heading(page, findings)
+    page.line(_totals_line(audit.totals))
     page.fields(written)
-    _findings(page, answer["findings"])
-    _partition_groups(page, answer["partitions"], answer["findings"])
-    assumed(page, answer["assumptions"])
+    _findings(page, findings)
+    _partition_groups(page, audit.partitions, findings)
 
 
 def assumed(page: Page, assumptions: Iterable[str]) -> None:
@@ -37,14 +63,14 @@ def assumed(page: Page, assumptions: Iterable[str]) -> None:
         page.line(f"Assumed: {assumption}")
 
 
-def _heading(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
+def _heading(page: Page, findings: Sequence[Finding]) -> None:
     """What the findings come to, never better than what was read allows."""
     verdict = verdict_of(findings)
     if verdict == PROBLEMS:
-        count = sum(finding["severity"] == "blocker" for finding in findings)
+        count = sum(finding.severity is Severity.BLOCKER for finding in findings)
         page.heading(f"The remote log has {counted(count, 'problem')}", "bad")
     elif verdict == WARNINGS:
-        count = sum(finding["severity"] == "warning" for finding in findings)
+        count = sum(finding.severity is Severity.WARNING for finding in findings)
         page.heading(f"Nothing is lost; {counted(count, 'warning')}", "warn")
     elif verdict == SOUND:
         page.heading("The remote log is sound", "good")
@@ -52,41 +78,40 @@ def _heading(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
         page.heading(meaning_of(findings).removesuffix("."), "warn")
 
 
-def _findings(page: Page, findings: Sequence[Mapping[str, Any]]) -> None:
+def _findings(page: Page, findings: Sequence[Finding]) -> None:
     """The first findings of each kind, and how many more there are."""
-    met: Counter[tuple[str, str]] = Counter()
+    met: Counter[tuple[str, Severity]] = Counter()
     kept, left = [], Counter[str]()
     for finding in findings:
-        kind = finding["id"], finding["severity"]
+        kind = finding.id, finding.severity
         met[kind] += 1
         if met[kind] <= MOST_ALIKE:
             kept.append(finding)
         else:
-            left[finding["id"]] += 1
+            left[finding.id] += 1
     page.findings(kept)
     if left:
         by_id = ", ".join(f"{count} {id}" for id, count in left.items())
         page.line(Word(f"Not shown: {counted(left.total(), 'finding')}: {by_id} (-o json has all)", "dim"))
 
 
-def _totals_line(sums: TotalsDict) -> str:
+def _totals_line(sums: AuditTotals) -> str:
     """The sums of an audit."""
     return (
-        f"{counted(sums['topics'], 'topic')}, {counted(sums['partitions'], 'partition')}, "
-        f"{counted(sums['segments'], 'segment')}, {size_text(sums['bytes'])} complete, "
-        f"{counted(sums['records'], 'record')}"
+        f"{counted(sums.topics, 'topic')}, {counted(sums.partitions, 'partition')}, "
+        f"{counted(sums.segments, 'segment')}, {size_text(sums.bytes)} complete, {counted(sums.records, 'record')}"
     )
 
 
-def _partition_groups(page: Page, partitions: Sequence[StatusDict], findings: Iterable[Mapping[str, Any]]) -> None:
+def _partition_groups(page: Page, partitions: Sequence[PartitionStatus], findings: Iterable[Finding]) -> None:
     """Where the remote logs of partitions stand that have a finding or a hole; how many have none."""
     ranks: dict[tuple[Any, Any], int] = {}
     for rank, finding in enumerate(findings):
-        evidence = finding["evidence"]
+        evidence = finding.evidence
         ranks.setdefault((evidence.get("topic_id"), evidence.get("partition")), rank)
-    places = [(ranks.get((found["topic_id"], found["partition"])), found) for found in partitions]
+    places = [(ranks.get((found.topic_id, found.partition)), found) for found in partitions]
     groups = [
-        (len(ranks) if rank is None else rank, found) for rank, found in places if rank is not None or found["holes"]
+        (len(ranks) if rank is None else rank, found) for rank, found in places if rank is not None or found.holes
     ]
     groups.sort(key=lambda entry: entry[0])
     page.groups((_partition_title(found), [_partition_row(found)]) for _, found in groups[:MOST_SHOWN])
@@ -97,23 +122,23 @@ def _partition_groups(page: Page, partitions: Sequence[StatusDict], findings: It
         page.line(Word(f"Not shown: {', '.join(rest)} (-o json has all)", "dim"))
 
 
-def _partition_title(found: StatusDict) -> Word:
-    deleted = ", topic deleted" if found["exists"] is False else ""
-    sums = f"{counted(found['segments'], 'segment')}, {size_text(found['bytes'])} complete{deleted}"
-    return Word(f"{found['topic']}-{found['partition']}: {sums}", "strong")
+def _partition_title(found: PartitionStatus) -> Word:
+    deleted = ", topic deleted" if found.exists is False else ""
+    sums = f"{counted(found.segments, 'segment')}, {size_text(found.bytes)} complete{deleted}"
+    return Word(f"{found.topic}-{found.partition}: {sums}", "strong")
 
 
-def _partition_row(found: StatusDict) -> tuple[Cell, ...]:
-    start, end = found["remote_start_offset"], found["remote_end_offset"]
-    holes = found["holes"]
-    shown = ", ".join(f"{hole['from_offset']}-{hole['to_offset']}" for hole in holes[:_HOLES])
+def _partition_row(found: PartitionStatus) -> tuple[Cell, ...]:
+    start, end = found.remote_start_offset, found.remote_end_offset
+    holes = found.holes
+    shown = ", ".join(f"{hole.from_offset}-{hole.to_offset}" for hole in holes[:_HOLES])
     more = f" and {len(holes) - _HOLES} more" if len(holes) > _HOLES else ""
     return (
-        _value("log start", found["log_start_offset"]),
+        _value("log start", found.log_start_offset),
         "remote none" if start is None else f"remote {start}-{end}",
-        _value("local from", found["local_log_start_offset"]),
-        _value("next upload", found["next_upload_offset"]),
-        Word(f"holes {shown}{more}", "bad") if holes else "no holes" if found["log_start_offset"] is not None else "",
+        _value("local from", found.local_log_start_offset),
+        _value("next upload", found.next_upload_offset),
+        Word(f"holes {shown}{more}", "bad") if holes else "no holes" if found.log_start_offset is not None else "",
     )
 
 

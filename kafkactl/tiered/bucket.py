@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
+from kafkactl.answers import by_fields
 from kafkactl.frozen import frozen
 from kafkactl.tiered.layouts import Layout, ObjectName, guessed
 
@@ -31,14 +32,17 @@ class Listing:
     ends_whole: bool = True  # False where the text ends without a line end
 
 
-class BucketDict(TypedDict):
-    """A listing in an answer; `layout` None where no key names a segment."""
+@frozen
+class BucketRead:
+    """What an answer says of a listing; `layout` None where no key names a segment."""
 
     path: str
     format: str
     layout: str | None
     objects: int
     bytes: int
+
+    to_dict = by_fields
 
 
 class Bucket:
@@ -83,12 +87,12 @@ class Bucket:
             for _, found in self.segments.get(segment_id, ()):
                 yield segment_id, found
 
-    def to_dict(self) -> BucketDict:
+    def summary(self) -> BucketRead:
         """What an answer says about it."""
-        return {
-            "path": self.listing.path,
-            "format": self.listing.format,
-            "layout": None if self.layout is None else self.layout.name,
-            "objects": len(self.listing.objects),
-            "bytes": sum(found.size for found in self.listing.objects),
-        }
+        return BucketRead(
+            path=self.listing.path,
+            format=self.listing.format,
+            layout=None if self.layout is None else self.layout.name,
+            objects=len(self.listing.objects),
+            bytes=sum(found.size for found in self.listing.objects),
+        )

@@ -1,4 +1,4 @@
-"""What a report draws of the remote log, as plain values: where each offset is, and how old orphaned copies are.
+"""What a report draws of the remote log, as values: where each offset is, and how old orphaned copies are.
 
 Lists are bounded whatever the number of segments; the sums next to them count every segment.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, TypedDict
+from typing import Final, NamedTuple
 
+from kafkactl.answers import by_fields, json_of
 from kafkactl.findings import Finding
+from kafkactl.frozen import frozen
 from kafkactl.tiered.audit.case import PartitionCase
-from kafkactl.tiered.audit.coverage import HoleDict, covered, joined
-from kafkactl.tiered.audit.findings import PlaceDict, place_of
-from kafkactl.tiered.audit.run import StatusDict
+from kafkactl.tiered.audit.coverage import Hole, covered, joined
+from kafkactl.tiered.audit.run import PartitionStatus
 from kafkactl.tiered.audit.segment_findings import orphan_reason
 from kafkactl.tiered.epoch_index import Segment
 from kafkactl.tiered.partition_log import FORGOTTEN_BY_DELETE, FORGOTTEN_BY_LOG_START
@@ -29,50 +30,75 @@ AGES_MS: Final = (10 * _MINUTE_MS, _HOUR_MS, _DAY_MS, 7 * _DAY_MS, 30 * _DAY_MS)
 Ranges = list[tuple[int, int]]
 
 
-class LaneDict(TypedDict):
-    """Offsets as ranges [first, last], the nearest joined where there are many."""
+@frozen
+class Lane:
+    """Offsets as ranges (first, last), the nearest joined where there are many."""
 
     offsets: int
     ranges_total: int
-    ranges: list[list[int]]
+    ranges: tuple[tuple[int, int], ...]
+
+    to_dict = by_fields
 
 
-class OthersDict(LaneDict):
+NO_OFFSETS: Final = Lane(offsets=0, ranges_total=0, ranges=())
+
+
+@frozen
+class OtherSegments:
     """Segments that no reader is served from; `what` is the id of the finding about them."""
 
     what: str
     segments: int
     bytes: int
+    lane: Lane
+
+    to_dict = json_of("what", "segments", "bytes", "**lane")
 
 
-class LocalDict(TypedDict):
+@frozen
+class LocalLog:
     """The local log; a disk does not show where it ends."""
 
     from_offset: int
     to_offset: int | None
     offsets: int | None
 
+    to_dict = by_fields
 
-class PictureDict(PlaceDict):
+
+@frozen
+class Picture:
     """The offsets of a partition, as they are drawn; commands/models/tiered.py describes the fields."""
 
+    topic: str
+    topic_id: str
+    partition: int
     exists: bool | None
     whole: bool
     from_offset: int
     to_offset: int
-    remote: LaneDict
-    local: LocalDict | None
-    both: LaneDict | None
-    holes: LaneDict
-    others: list[OthersDict]
+    remote: Lane
+    local: LocalLog | None
+    both: Lane | None
+    holes: Lane
+    others: tuple[OtherSegments, ...]
     log_start_offset: int | None
     local_log_start_offset: int | None
     log_end_offset: int | None
     highest_offset: int | None
     next_upload_offset: int | None
 
+    @property
+    def in_both(self) -> Lane:
+        """What is remote and local; nothing where the local log is not known."""
+        return self.both or NO_OFFSETS
 
-class AgeDict(TypedDict):
+    to_dict = by_fields
+
+
+@frozen
+class OrphansOfAge:
     """Orphaned copies from one age to another; None for no limit."""
 
     from_ms: int
@@ -80,8 +106,11 @@ class AgeDict(TypedDict):
     segments: int
     bytes: int
 
+    to_dict = by_fields
 
-class OrphanAgesDict(TypedDict):
+
+@frozen
+class OrphanAges:
     """The orphaned copies of a topic."""
 
     topic: str
@@ -89,56 +118,58 @@ class OrphanAgesDict(TypedDict):
     segments: int
     bytes: int
     oldest_ms: int | None
-    by_age: list[AgeDict]
+    by_age: tuple[OrphansOfAge, ...]
+
+    to_dict = by_fields
 
 
-def picture_of(partition: PartitionCase, holes: Sequence[HoleDict]) -> PictureDict:
+def picture_of(partition: PartitionCase, holes: Sequence[Hole]) -> Picture:
     """Where the offsets of a partition are. `holes` are those of its status in the audit.
 
-    Ranges are [first offset, last offset]. `local` and `both` are null where the local log start is not known;
+    Ranges are (first offset, last offset). `local` and `both` are None where the local log start is not known;
     `others` are segments that no reader is served from, by the id of the finding about them.
     """
     remote = covered(partition)
     local = _local(partition)
-    lost = [(hole["from_offset"], hole["to_offset"]) for hole in holes]
+    lost = [(hole.from_offset, hole.to_offset) for hole in holes]
     others = _others(partition)
     every = [*remote, *lost, *(part for found in others.values() for part in _ranges(found))]
     edges = (partition.log_start, partition.local_start, partition.highest, partition.next_upload)
     known = [offset for offset in edges if offset is not None and offset >= 0]
     ends = [*known, *(last for _, last in every), *([] if partition.log_end is None else [partition.log_end - 1])]
-    return {
-        **place_of(partition),
-        "exists": partition.exists,
-        "whole": partition.is_whole,
-        "from_offset": min([*known, *(first for first, _ in every)], default=0),
-        "to_offset": max(ends, default=0),
-        "remote": _lane(remote),
-        "local": local,
-        "both": None if local is None else _lane(_common(remote, local)),
-        "holes": _lane(lost),
-        "others": [
-            {
-                "what": what,
-                "segments": len(found),
-                "bytes": sum(segment.size for segment in found),
-                **_lane(joined(_ranges(found))),
-            }
-            for what, found in others.items()
-        ],
-        "log_start_offset": partition.log_start,
-        "local_log_start_offset": partition.local_start,
-        "log_end_offset": partition.log_end,
-        "highest_offset": partition.highest,
-        "next_upload_offset": partition.next_upload,
-    }
+    return Picture(
+        topic=partition.topic,
+        topic_id=partition.topic_id,
+        partition=partition.key.partition,
+        exists=partition.exists,
+        whole=partition.is_whole,
+        from_offset=min([*known, *(first for first, _ in every)], default=0),
+        to_offset=max(ends, default=0),
+        remote=_lane(remote),
+        local=local,
+        both=None if local is None else _lane(_common(remote, local)),
+        holes=_lane(lost),
+        others=tuple(_other(what, found) for what, found in others.items()),
+        log_start_offset=partition.log_start,
+        local_log_start_offset=partition.local_start,
+        log_end_offset=partition.log_end,
+        highest_offset=partition.highest,
+        next_upload_offset=partition.next_upload,
+    )
 
 
-def _lane(ranges: Ranges) -> LaneDict:
-    return {
-        "offsets": sum(last - first + 1 for first, last in ranges),
-        "ranges_total": len(ranges),
-        "ranges": [list(found) for found in few(ranges)],
-    }
+def _lane(ranges: Ranges) -> Lane:
+    offsets = sum(last - first + 1 for first, last in ranges)
+    return Lane(offsets=offsets, ranges_total=len(ranges), ranges=tuple(few(ranges)))
+
+
+def _other(what: str, segments: Sequence[Segment]) -> OtherSegments:
+    return OtherSegments(
+        what=what,
+        segments=len(segments),
+        bytes=sum(segment.size for segment in segments),
+        lane=_lane(joined(_ranges(segments))),
+    )
 
 
 def few(ranges: Ranges, most: int = MOST_RANGES) -> Ranges:
@@ -161,20 +192,20 @@ def few(ranges: Ranges, most: int = MOST_RANGES) -> Ranges:
     return found
 
 
-def _local(partition: PartitionCase) -> LocalDict | None:
+def _local(partition: PartitionCase) -> LocalLog | None:
     """The local log; None where its start is not known. A disk does not show where a log ends."""
     start, end = partition.local_start, partition.log_end
     if start is None:
         return None
-    return {
-        "from_offset": start,
-        "to_offset": None if end is None else end - 1,
-        "offsets": None if end is None else max(end - start, 0),
-    }
+    return LocalLog(
+        from_offset=start,
+        to_offset=None if end is None else end - 1,
+        offsets=None if end is None else max(end - start, 0),
+    )
 
 
-def _common(remote: Ranges, local: LocalDict) -> Ranges:
-    start, end = local["from_offset"], local["to_offset"]
+def _common(remote: Ranges, local: LocalLog) -> Ranges:
+    start, end = local.from_offset, local.to_offset
     cut = ((max(first, start), last if end is None else min(last, end)) for first, last in remote)
     return [(first, last) for first, last in cut if first <= last]
 
@@ -219,7 +250,7 @@ def _ranges(segments: Iterable[Segment]) -> Ranges:
 # --- how old orphans are --------------------------------------------------------------------------------------------
 
 
-def orphan_ages(partitions: Iterable[PartitionCase]) -> list[OrphanAgesDict]:
+def orphan_ages(partitions: Iterable[PartitionCase]) -> list[OrphanAges]:
     """The orphaned copies of each topic by age, topics in the order of their partitions."""
     found: dict[tuple[str, str], list[tuple[int | None, Segment]]] = {}
     for partition in partitions:
@@ -233,31 +264,31 @@ def orphan_ages(partitions: Iterable[PartitionCase]) -> list[OrphanAgesDict]:
             age = None if now is None else max(now - segment.event_timestamp_ms, 0)
             found.setdefault((partition.topic, partition.topic_id), []).append((age, segment))
     return [
-        {
-            "topic": topic,
-            "topic_id": topic_id,
-            "segments": len(orphans),
-            "bytes": sum(segment.size for _, segment in orphans),
-            "oldest_ms": max((age for age, _ in orphans if age is not None), default=None),
-            "by_age": list(_by_age(orphans)),
-        }
+        OrphanAges(
+            topic=topic,
+            topic_id=topic_id,
+            segments=len(orphans),
+            bytes=sum(segment.size for _, segment in orphans),
+            oldest_ms=max((age for age, _ in orphans if age is not None), default=None),
+            by_age=tuple(_by_age(orphans)),
+        )
         for (topic, topic_id), orphans in found.items()
     ]
 
 
-def _by_age(orphans: Sequence[tuple[int | None, Segment]]) -> Iterator[AgeDict]:
+def _by_age(orphans: Sequence[tuple[int | None, Segment]]) -> Iterator[OrphansOfAge]:
     """Counts up to each age; the last has no limit."""
     least = 0
     for limit in (*AGES_MS, None):
         inside = [
             segment for age, segment in orphans if age is not None and least <= age and (limit is None or age < limit)
         ]
-        yield {
-            "from_ms": least,
-            "below_ms": limit,
-            "segments": len(inside),
-            "bytes": sum(segment.size for segment in inside),
-        }
+        yield OrphansOfAge(
+            from_ms=least,
+            below_ms=limit,
+            segments=len(inside),
+            bytes=sum(segment.size for segment in inside),
+        )
         least = limit or least
 
 
@@ -268,7 +299,7 @@ MOST_PARTITIONS: Final = 6  # of one topic
 MOST_QUIET: Final = 2  # of a topic without findings
 
 
-def worth_drawing(statuses: Iterable[StatusDict], findings: Iterable[Finding]) -> list[StatusDict]:
+def worth_drawing(statuses: Iterable[PartitionStatus], findings: Iterable[Finding]) -> list[PartitionStatus]:
     """The partitions of a report: those with the worst findings, then the largest; a few topics and a few of each.
 
     `statuses` are the partitions of an audit, `findings` its findings, the worst first.
@@ -281,8 +312,8 @@ def worth_drawing(statuses: Iterable[StatusDict], findings: Iterable[Finding]) -
     last = max(ranks.values(), default=-1) + 1
     topics: dict[str, list[_Ranked]] = {}
     for status in statuses:
-        rank = ranks.get((status["topic_id"], status["partition"]), last)
-        topics.setdefault(status["topic_id"], []).append(_Ranked(rank, -status["bytes"], status["partition"], status))
+        rank = ranks.get((status.topic_id, status.partition), last)
+        topics.setdefault(status.topic_id, []).append(_Ranked(rank, -status.bytes, status.partition, status))
     ordered = sorted(topics.values(), key=_topic_rank)
     chosen = []
     for partitions in ordered[:MOST_TOPICS]:
@@ -298,12 +329,12 @@ class _Ranked(NamedTuple):
     rank: int
     less_bytes: int
     partition: int
-    status: StatusDict
+    status: PartitionStatus
 
 
 def _topic_rank(partitions: Sequence[_Ranked]) -> tuple[int, int, str]:
     return (
         min(ranked.rank for ranked in partitions),
         sum(ranked.less_bytes for ranked in partitions),
-        str(partitions[0].status["topic"]),
+        partitions[0].status.topic,
     )

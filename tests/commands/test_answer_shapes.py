@@ -26,6 +26,7 @@ from kafkactl.commands.models import (
     storage_reading,
     tiered,
 )  # fmt: skip
+from kafkactl.commands.tiered.shown import WithFiles
 from kafkactl.dryrun import answer as dryrun_answer
 from kafkactl.dryrun import prediction
 from kafkactl.dryrun.brokers import worst
@@ -101,22 +102,6 @@ PAIRS: list[tuple[Any, Any]] = [
     (losses.OtherDict, recover.RecoverOther),
     (tiered_answers.SegmentDict, tiered.RemoteSegment),
     (tiered_answers.EpochStartDict, tiered.EpochStart),
-    (bucket.BucketDict, tiered.BucketRead),
-    (tiered_operations.SourceDict, tiered.AuditSource),
-    (tiered_operations.MetadataPartitionDict, tiered.MetadataPartition),
-    (tiered_operations.AuditDict, tiered.TieredAudit),
-    (tiered_audit.TotalsDict, tiered.AuditTotals),
-    (tiered_audit.StatusDict, tiered.RemotePartition),
-    (tiered_audit.HighestDict, tiered.HighestOffset),
-    (tiered_audit.OrphansDict, tiered.Orphans),
-    (coverage.HoleDict, tiered.Hole),
-    (tiered_pages.ReportDict, tiered.TieredReport),
-    (pictures.PictureDict, tiered.Picture),
-    (pictures.LaneDict, tiered.Lane),
-    (pictures.OthersDict, tiered.OtherSegments),
-    (pictures.LocalDict, tiered.LocalLog),
-    (pictures.AgeDict, tiered.OrphansOfAge),
-    (pictures.OrphanAgesDict, tiered.OrphanAges),
 ]
 
 
@@ -188,11 +173,27 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (storage_reading.Loss, (Loss,)),
     (storage_reading.StorageDump, (DumpResult,)),
     (storage_reading.StorageInfo, (InfoResult,)),
+    (tiered.AuditSource, (tiered_operations.AuditSource,)),
+    (tiered.AuditTotals, (tiered_audit.AuditTotals,)),
+    (tiered.BucketRead, (bucket.BucketRead,)),
     (tiered.Candidate, (forecast.Candidate,)),
     (tiered.ForecastPartition, (forecast.PartitionForecast,)),
+    (tiered.HighestOffset, (tiered_audit.HighestOffset,)),
+    (tiered.Hole, (coverage.Hole,)),
+    (tiered.Lane, (pictures.Lane,)),
+    (tiered.LocalLog, (pictures.LocalLog,)),
+    (tiered.MetadataPartition, (tiered_operations.MetadataPartition,)),
+    (tiered.OrphanAges, (pictures.OrphanAges,)),
+    (tiered.Orphans, (tiered_audit.Orphans,)),
+    (tiered.OrphansOfAge, (pictures.OrphansOfAge,)),
+    (tiered.OtherSegments, (pictures.OtherSegments, pictures.Lane)),
+    (tiered.Picture, (pictures.Picture,)),
+    (tiered.RemotePartition, (tiered_audit.PartitionStatus,)),
     (tiered.StoppedBy, (forecast.StoppedBy,)),
+    (tiered.TieredAudit, (WithFiles, tiered_operations.Audit)),
     (tiered.TieredForecast, (Forecasts,)),
     (tiered.TieredObserve, (Saved,)),
+    (tiered.TieredReport, (WithFiles, tiered_pages.TieredReport)),
     (tiered.Unreachable, (forecast.Unreachable,)),
 ]
 

@@ -20,6 +20,8 @@ from kafkactl.operations.tiered import (
     load,
     segments,
 )
+from kafkactl.tiered.audit.coverage import Hole
+from kafkactl.tiered.audit.run import Orphans
 from tests.tiered.logs import (
     BEGIN_MS,
     DELETED,
@@ -69,10 +71,10 @@ def test_a_healthy_cluster(tmp_path: Path):
     answer = audited(tmp_path, document, three())
     assert not answer.findings
     (partition,) = answer.partitions
-    assert partition["by_state"] == {"COPY_SEGMENT_FINISHED": 3}
-    assert (partition["remote_start_offset"], partition["remote_end_offset"]) == (0, 29)
-    assert (partition["highest_offset"], partition["next_upload_offset"], partition["holes"]) == (29, 30, [])
-    assert answer.totals["bytes"] == 3 * SIZE
+    assert partition.by_state == {"COPY_SEGMENT_FINISHED": 3}
+    assert (partition.remote_start_offset, partition.remote_end_offset) == (0, 29)
+    assert (partition.highest_offset, partition.next_upload_offset, partition.holes) == (29, 30, ())
+    assert answer.totals.bytes == 3 * SIZE
 
 
 def test_a_gap_in_the_middle_and_at_the_front(tmp_path: Path):
@@ -96,7 +98,7 @@ def test_a_hole_below_the_highest_offset(tmp_path: Path):
     assert ids(answer) == ["hole-below-highest"]
     evidence = only(answer, "hole-below-highest")["evidence"]
     assert (evidence["from_offset"], evidence["to_offset"], evidence["local"]) == (10, 29, True)
-    assert answer.partitions[0]["holes"] == [{"from_offset": 10, "to_offset": 29, "local": True}]
+    assert answer.partitions[0].holes == (Hole(10, 29, True),)
 
 
 def test_a_next_segment_that_begins_below_the_highest_offset_leaves_no_hole(tmp_path: Path):
@@ -104,7 +106,7 @@ def test_a_next_segment_that_begins_below_the_highest_offset_leaves_no_hole(tmp_
     seen = partition_seen(epochs=((0, 0), (2, 25)), earliest=0, local=20, latest=60, bases=(20, 40))
     log = LogOf(0).add(TOPIC.copied(0, "a", 0, 19), TOPIC.copied(0, "old", 20, 39, broker=2))
     answer = audited(tmp_path, cluster(seen), log)
-    assert answer.partitions[0]["highest_offset"] == 24
+    assert answer.partitions[0].highest_offset == 24
     assert ids(answer) == ["out-of-lineage"]
 
 
@@ -165,7 +167,7 @@ def test_orphans_are_certain_by_each_proof(tmp_path: Path):
 
     again = answered(cluster(), TOPIC.started(0, "x", 30, 39), TOPIC.started(0, "y", 30, 39))
     assert ids(again) == ["orphan-copy", "copy-in-progress"]
-    assert again.partitions[0]["orphans"] == {"segments": 1, "bytes": SIZE}
+    assert again.partitions[0].orphans == Orphans(segments=1, bytes=SIZE)
     down = cluster(brokers=[{"id": 1, "alive": True}, {"id": 2, "alive": False}])
     for document, broker, why in ((down, 2, "copier-down"), (cluster(), 3, "copier-not-leader")):
         found = answered(document, TOPIC.started(0, "x", 30, 39, broker=broker))
@@ -181,15 +183,15 @@ def test_leftovers_of_a_deleted_topic_are_reported_once(tmp_path: Path):
     answer = audited(tmp_path, cluster(), log)
     assert ids(answer) == ["leftover-of-deleted-topic"]
     assert only(answer, "leftover-of-deleted-topic")["evidence"]["segments_total"] == 2
-    assert [partition["exists"] for partition in answer.partitions] == [False, True]
+    assert [partition.exists for partition in answer.partitions] == [False, True]
 
 
 def test_what_is_not_given_is_unknown(tmp_path: Path):
     place = three().add(GONE.copied(0, "x", 5, 9), GONE.copied(0, "y", 10, 19)).save(tmp_path)
     answer = audit(load(Request(sources=(str(place),))))
     assert not answer.findings
-    assert {partition["exists"] for partition in answer.partitions} == {None}
-    assert {partition["highest_offset"] for partition in answer.partitions} == {None}
+    assert {partition.exists for partition in answer.partitions} == {None}
+    assert {partition.highest_offset for partition in answer.partitions} == {None}
 
 
 def test_a_broker_directory_has_the_lineage(tmp_path: Path):
@@ -197,8 +199,8 @@ def test_a_broker_directory_has_the_lineage(tmp_path: Path):
     three().save(folder)
     save_replica(folder, TOPIC, 0, epochs=((0, 5), (3, 25)), bases=(20, 40))
     (partition,) = audit(load(Request(sources=(str(folder),)))).partitions
-    assert (partition["log_start_offset"], partition["local_log_start_offset"]) == (5, 20)
-    assert (partition["highest_offset"], partition["log_end_offset"]) == (24, None)
+    assert (partition.log_start_offset, partition.local_log_start_offset) == (5, 20)
+    assert (partition.highest_offset, partition.log_end_offset) == (24, None)
 
 
 def test_a_log_start_inside_the_first_local_segment(tmp_path: Path):
@@ -207,7 +209,7 @@ def test_a_log_start_inside_the_first_local_segment(tmp_path: Path):
     three().save(tmp_path)
     save_replica(tmp_path, TOPIC, 0, epochs=((0, 35),), bases=(30, 40))
     (partition,) = audit(load(Request(sources=(str(tmp_path),)))).partitions
-    assert (partition["log_start_offset"], partition["local_log_start_offset"]) == (35, 35)
+    assert (partition.log_start_offset, partition.local_log_start_offset) == (35, 35)
 
 
 def test_poison_and_who_reads_it(tmp_path: Path):
@@ -226,8 +228,8 @@ def test_a_partition_delete_record_for_a_living_partition(tmp_path: Path):
     answer = audited(tmp_path, cluster(partition_seen(earliest=0, latest=50)), log)
     evidence = only(answer, "partition-delete-record")["evidence"]
     assert (evidence["brokers"], evidence["segments_total"]) == ([1, 2, 3], 3)
-    assert answer.partitions[0]["highest_offset"] == -1
-    assert answer.partitions[0]["segments"] == 0
+    assert answer.partitions[0].highest_offset == -1
+    assert answer.partitions[0].segments == 0
 
 
 def test_the_head_of_a_metadata_partition_is_gone(tmp_path: Path):
@@ -275,7 +277,7 @@ def test_a_view_that_ends_early_accuses_nothing(tmp_path: Path):
     forecast = foresee(load(Request(observation=str(tmp_path)))).to_dict()
     assert [found["id"] for found in forecast["findings"]] == ["metadata-view-incomplete"]
     assert {candidate["log_start_offset"] for candidate in forecast["partitions"][0]["candidates"]} == {None}
-    assert not answer.source["metadata_partitions"][0]["complete"]
+    assert not answer.source.metadata_partitions[0].complete
     missing = cluster()
     missing["metadata_topic"]["partitions"] = 2
     assert "metadata-view-incomplete" in ids(audited(tmp_path, missing, three()))
@@ -286,7 +288,7 @@ def test_replicas_are_compared_and_the_longest_counts(tmp_path: Path):
     paths = [str(log.save(tmp_path / name)) for name, log in (("1", short), ("2", long), ("3", other))]
     answer = audit(load(Request(sources=tuple(paths))))
     assert ids(answer) == ["diverged-metadata-replicas", "stale-metadata-replica", "stale-metadata-replica"]
-    assert answer.totals["segments"] == 3
+    assert answer.totals.segments == 3
 
 
 # --- objects --------------------------------------------------------------------------------------------------------
@@ -330,7 +332,7 @@ def test_objects_of_each_kind(tmp_path: Path):
         "unknown-object",
     ]
     assert only(answer, "unknown-object")["evidence"]["objects_total"] == 6
-    assert answer.source["bucket"]["layout"] == "local"
+    assert answer.source.bucket is not None and answer.source.bucket.layout == "local"
     found = left_over(load(Request(observation=str(tmp_path), bucket=bucket)), older_than_ms=0, include_orphans=False)
     assert not found.refused
     reasons = {(str(leftover.segment_id, "latin-1")[0], leftover.reason) for leftover in found.objects}

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import kafkactl as library
+from kafkactl.answers import read_fields
 from kafkactl.operations.tiered import api
 from tests.conftest import Run
+from tests.report.tiered_answers import tiered_audit
 from tests.repository.tree import ROOT
 from tests.tiered.logs import TIERED, LogOf, Topic, observed, partition_seen, save_observation
 
@@ -53,9 +55,14 @@ def test_a_report_from_a_saved_observation(saved: str, tmp_path: Path, kafkactl:
     assert (tmp_path / "page.html").read_bytes() == (tmp_path / "other.html").read_bytes()
 
 
+def test_a_saved_audit_is_read_as_the_value_that_was_saved():
+    found = tiered_audit("orders")
+    assert read_fields(library.tiered.Audit, json.loads(json.dumps(found.to_dict()))) == found
+
+
 def test_the_other_verbs(saved: str):
     loaded = library.tiered.load_remote_log(library.tiered.Request(observation=saved))
-    assert library.tiered.audit_remote_log(loaded).partitions[0]["next_upload_offset"] == 30
+    assert library.tiered.audit_remote_log(loaded).partitions[0].next_upload_offset == 30
     assert len(library.tiered.segments(loaded, library.tiered.Filters(topics=("orders",)))) == 3
     assert len(list(library.tiered.history(loaded))) == 5
     assert library.tiered.foresee(loaded).partitions[0].case.topic == "orders"

@@ -180,7 +180,7 @@ def test_an_empty_metadata_partition_of_unknown_end_accuses_nothing(tmp_path: Pa
         answer = audited(tmp_path, log)
         assert ids(answer, "blocker") == []
         assert "no record of partition orders-0" in only(answer, "metadata-view-incomplete")["message"]
-        assert answer.partitions[0]["holes"] == []
+        assert answer.partitions[0].holes == ()
         assert "log-start-would-jump" not in ids(foresee(load(Request(observation=str(tmp_path)))))
 
 
@@ -204,7 +204,7 @@ def test_what_may_be_in_a_batch_that_is_cut_is_not_a_gap(tmp_path: Path):
     log.data = log.data[:-7]
     answer = audited(tmp_path, log)
     assert ids(answer) == ["copy-in-progress", "metadata-log-cut-at-end"]
-    assert answer.partitions[0]["holes"] == []
+    assert answer.partitions[0].holes == ()
     log = three()
     log.data += bytes(4096)  # reserved space holds no batch
     assert ids(audited(tmp_path, log)) == []

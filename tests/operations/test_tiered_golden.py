@@ -31,15 +31,15 @@ def test_there_are_captures():
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_offsets_are_those_that_the_broker_answered(release: str):
-    partitions = {found["topic"]: found for found in audit(loaded(release)).partitions}
+    partitions = {found.topic: found for found in audit(loaded(release)).partitions}
     for topic, said in answered(release).items():
         found = partitions[topic]
-        assert found["log_start_offset"] == said["earliest"]
-        assert found["local_log_start_offset"] == said["earliest_local"]
-        assert found["highest_offset"] == said["latest_tiered"]
-        assert found["next_upload_offset"] == said["latest_tiered"] + 1
-        assert found["exists"] is True
-    assert partitions["gone"]["exists"] is False
+        assert found.log_start_offset == said["earliest"]
+        assert found.local_log_start_offset == said["earliest_local"]
+        assert found.highest_offset == said["latest_tiered"]
+        assert found.next_upload_offset == said["latest_tiered"] + 1
+        assert found.exists is True
+    assert partitions["gone"].exists is False
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -25,7 +25,7 @@ from tests.conftest import Run
 from tests.dryrun.clusters import cluster
 from tests.report.answers import HOSTILE, answer, finding
 from tests.report.browser import Tab, find_browser, opened
-from tests.report.tiered_answers import tiered_answer
+from tests.report.tiered_answers import tiered_report
 
 BROWSER = find_browser()
 PICTURES = os.environ.get("KAFKACTL_REPORT_PICTURES")
@@ -74,10 +74,8 @@ def pages(kafkactl: Callable[..., Run], tmp_path: Path) -> dict[str, Path]:
         for words in HOSTILE
     ]
     (tmp_path / "hostile.html").write_bytes(render_html(report_of(hostile, cluster_of(image))))
-    tiered = tiered_answer("orders", *HOSTILE)
-    (tmp_path / "tiered.html").write_bytes(
-        render_html(tiered_report_of(tiered, forecast=tiered["forecast"]), TIERED_MARK)
-    )
+    tiered = tiered_report_of(tiered_report("orders", *HOSTILE))
+    (tmp_path / "tiered.html").write_bytes(render_html(tiered, TIERED_MARK))
     return {name: tmp_path / f"{name}.html" for name in ("report", "hostile", "tiered")}
 
 

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
+from kafkactl.frozen import changed
+from kafkactl.operations.tiered.pages import TieredReport
 from kafkactl.report.html import TIERED_MARK, render_html
 from kafkactl.report.tiered.build import SHOWN_FINDINGS, tiered_report_of
 from kafkactl.report.tiered.strips import LANES, metadata_strip, strip_of
 from kafkactl.report.tiered.verdict import meaning_of, verdict_of
 from kafkactl.shown import is_unsafe
+from kafkactl.tiered.pictures import LocalLog
 from tests.report.answers import HOSTILE
 from tests.report.page_reader import assert_nothing_runs_or_loads, read
-from tests.report.tiered_answers import lane, picture, status, tiered_answer, tiered_finding
+from tests.report.tiered_answers import (
+    lane,
+    metadata_partition,
+    picture,
+    status,
+    tiered_audit,
+    tiered_finding,
+    tiered_report,
+)
 from tests.sampling import one_in
 
 
-def page_of(answer: dict[str, Any]) -> bytes:
-    return render_html(tiered_report_of(answer, forecast=answer["forecast"]), TIERED_MARK)
+def page_of(report: TieredReport) -> bytes:
+    return render_html(tiered_report_of(report), TIERED_MARK)
 
 
-def words_of(answer: dict[str, Any]) -> str:
-    return " ".join("".join(read(page_of(answer)).text).split())
+def words_of(report: TieredReport) -> str:
+    return " ".join("".join(read(page_of(report)).text).split())
 
 
 def test_the_verdict_then_the_topics_then_what_was_found():
-    text = words_of(tiered_answer("orders", "payments"))
+    text = words_of(tiered_report("orders", "payments"))
     places = [
         text.index(words) for words in ("problems", "Topics, the worst first", "/orders", "Findings by kind", "Age of")
     ]
@@ -35,7 +45,7 @@ def test_the_verdict_then_the_topics_then_what_was_found():
 
 
 def test_every_picture_has_its_numbers_as_text():
-    text = words_of(tiered_answer("orders"))
+    text = words_of(tiered_report("orders"))
     for words in (
         "Offsets 0 to 99: 40 only remote, 10 remote and local, 40 only local. The local log begins at 50.",
         "10 offsets in 1 hole: 20 to 29.",
@@ -55,7 +65,7 @@ def test_every_picture_has_its_numbers_as_text():
 
 @pytest.mark.parametrize("words", one_in(4, HOSTILE))
 def test_names_from_the_cluster_stay_text(words: str):
-    page = page_of(tiered_answer(words))
+    page = page_of(tiered_report(words))
     reader = read(page)
     assert_nothing_runs_or_loads(page, reader)
     assert not [sign for sign in page.decode().replace("\n", "") if is_unsafe(sign)]
@@ -67,18 +77,18 @@ def test_names_from_the_cluster_stay_text(words: str):
 @pytest.mark.slow
 def test_a_huge_cluster_makes_a_small_page():
     topics = [f"topic-{number}" for number in range(20)]
-    answer = tiered_answer(*topics)
-    answer["partitions"] = [status(f"topic-{number % 5000}", number // 5000) for number in range(20_000)]
-    answer["findings"] = [tiered_finding(f"topic-{number % 5000}", bytes=1) for number in range(20_000)]
-    answer["pictures"] = [
-        picture(topic, number, remote=lane(*((at * 4, at * 4) for at in range(200))))
-        for topic in topics
-        for number in range(6)
-    ]
-    answer["source"]["metadata_partitions"] = [
-        {**answer["source"]["metadata_partitions"][0], "partition": at} for at in range(1000)
-    ]
-    page = page_of(answer)
+    report = tiered_report(
+        *topics,
+        partitions=tuple(status(f"topic-{number % 5000}", number // 5000) for number in range(20_000)),
+        findings=tuple(tiered_finding(f"topic-{number % 5000}", bytes=1) for number in range(20_000)),
+        pictures=tuple(
+            picture(topic, number, remote=lane(*((at * 4, at * 4) for at in range(200))))
+            for topic in topics
+            for number in range(6)
+        ),
+        metadata_partitions=tuple(changed(metadata_partition(0), partition=at) for at in range(1000)),
+    )
+    page = page_of(report)
     assert len(page) < 6_000_000
     assert b"and 4,980 more that are not listed here" in page
     assert f"{20_000 - 3:,} more findings".encode() in page
@@ -87,21 +97,21 @@ def test_a_huge_cluster_makes_a_small_page():
 
 
 def test_what_is_not_known_is_said():
-    unknown = picture("a", local=None, both=None, whole=False, holes=lane(), others=[], log_start_offset=None,
+    unknown = picture("a", local=None, both=None, whole=False, holes=lane(), others=(), log_start_offset=None,
                       highest_offset=None, next_upload_offset=None)  # fmt: skip
     strip = strip_of(unknown)
     assert "50 remote; the local log is not known." in strip.text
     assert "which holes and orphans there are is not known" in strip.text and "No holes" not in strip.text
     assert (strip.marks, [lane.name for lane in strip.lanes]) == ((), ["remote"])
-    open_end = picture("a", local={"from_offset": 50, "to_offset": None, "offsets": None})
+    open_end = picture("a", local=LocalLog(from_offset=50, to_offset=None, offsets=None))
     assert "whose end is not known" in strip_of(open_end).text
-    gone = picture("a", exists=False, local=None, both=None, holes=lane(), others=[])
+    gone = picture("a", exists=False, local=None, both=None, holes=lane(), others=())
     assert "no broker deletes these segments" in strip_of(gone).text
 
 
 def test_the_metadata_topic_is_drawn_with_what_is_missing_and_what_harms():
-    answer = tiered_answer("a")
-    strip = metadata_strip(answer["source"]["metadata_partitions"], answer["findings"])
+    audit = tiered_audit("a")
+    strip = metadata_strip(audit.source.metadata_partitions, audit.findings)
     assert strip is not None
     harmed, other = strip.lanes
     assert (harmed.name, harmed.value) == ("partition 1", "90 records")
@@ -110,21 +120,20 @@ def test_the_metadata_topic_is_drawn_with_what_is_missing_and_what_harms():
     ]  # fmt: skip
     assert [span.form for span in other.spans] == ["plain", "gone"]
     absent = tiered_finding("x", id="metadata-view-incomplete", metadata_partition=7, offset=0, expected_end_offset=500)
-    with_absent = metadata_strip(answer["source"]["metadata_partitions"], [absent])
+    with_absent = metadata_strip(audit.source.metadata_partitions, [absent])
     assert with_absent is not None and with_absent.last == 499
     assert (with_absent.lanes[0].name, with_absent.lanes[0].value) == ("partition 7", "not read")
     assert metadata_strip([], []) is None
 
 
 def test_a_sound_and_an_empty_answer():
-    sound = tiered_answer("a", findings=[], findings_total=0, orphan_ages=[], forecast=None)
+    sound = tiered_report("a", findings=(), orphan_ages=(), forecast=None)
     text = words_of(sound)
     assert "sound" in text and "What was found" in text and "would do harm" not in text
-    nothing = tiered_answer("a", partitions=[], pictures=[], orphan_ages=[], forecast=None)
-    nothing["findings"] = [
-        {**tiered_finding("a", id="no-remote-log-metadata-records", severity="warning"), "evidence": {}}
-    ]
-    nothing["source"]["metadata_partitions"] = []
+    empty = changed(tiered_finding("a", id="no-remote-log-metadata-records", severity="warning"), evidence={})
+    nothing = tiered_report(
+        "a", partitions=(), pictures=(), orphan_ages=(), forecast=None, findings=(empty,), metadata_partitions=()
+    )
     assert "unknown There was no record to judge." in words_of(nothing)
 
 
@@ -140,6 +149,6 @@ def test_a_sound_and_an_empty_answer():
     ],
 )
 def test_verdicts(found: list[tuple[str, str]], verdict: str):
-    findings = [{"id": id, "severity": severity} for id, severity in found]
+    findings = [tiered_finding("a", id=id, severity=severity) for id, severity in found]
     assert verdict_of(findings) == verdict
     assert re.fullmatch(r"[A-Z].*\.", meaning_of(findings))

@@ -1,26 +1,30 @@
-"""Answers of `kafkactl tiered report` in a few words: a name in every place that a cluster fills."""
+"""What `kafkactl tiered report` finds, in a few words: a name in every place that a cluster fills."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
 
+from kafkactl.findings import Finding, Severity
+from kafkactl.operations.tiered import Audit, AuditSource, MetadataPartition
+from kafkactl.operations.tiered.pages import TieredReport
+from kafkactl.tiered.audit.coverage import Hole
+from kafkactl.tiered.audit.run import AuditTotals, HighestOffset, Orphans, PartitionStatus
+from kafkactl.tiered.bucket import BucketRead
 from kafkactl.tiered.forecast import Candidate, PartitionForecast, Unreachable
+from kafkactl.tiered.pictures import Lane, LocalLog, OrphanAges, OrphansOfAge, OtherSegments, Picture
 from kafkactl.tiered.records import PartitionKey
 
 HOUR_MS = 3_600_000
 
 
-def lane(*ranges: tuple[int, int]) -> dict[str, Any]:
-    return {
-        "offsets": sum(last - first + 1 for first, last in ranges),
-        "ranges_total": len(ranges),
-        "ranges": [list(part) for part in ranges],
-    }
+def lane(*ranges: tuple[int, int]) -> Lane:
+    offsets = sum(last - first + 1 for first, last in ranges)
+    return Lane(offsets=offsets, ranges_total=len(ranges), ranges=ranges)
 
 
-def picture(topic: str, partition: int = 0, **more: Any) -> dict[str, Any]:
-    return {
+def picture(topic: str, partition: int = 0, **more: Any) -> Picture:
+    fields = {
         "topic": topic,
         "topic_id": f"id of {topic}",
         "partition": partition,
@@ -29,58 +33,68 @@ def picture(topic: str, partition: int = 0, **more: Any) -> dict[str, Any]:
         "from_offset": 0,
         "to_offset": 99,
         "remote": lane((0, 19), (30, 59)),
-        "local": {"from_offset": 50, "to_offset": 99, "offsets": 50},
+        "local": LocalLog(from_offset=50, to_offset=99, offsets=50),
         "both": lane((50, 59)),
         "holes": lane((20, 29)),
-        "others": [{"what": "orphan-copy", "segments": 2, "bytes": 2000, **lane((60, 79))}],
+        "others": (OtherSegments(what="orphan-copy", segments=2, bytes=2000, lane=lane((60, 79))),),
         "log_start_offset": 0,
         "local_log_start_offset": 50,
         "log_end_offset": 100,
         "highest_offset": 59,
         "next_upload_offset": 60,
-        **more,
     }
+    return Picture(**fields | more)
 
 
-def status(topic: str, partition: int = 0, **more: Any) -> dict[str, Any]:
-    return {
+def status(topic: str, partition: int = 0, **more: Any) -> PartitionStatus:
+    fields = {
         "topic": topic,
         "topic_id": f"id of {topic}",
         "partition": partition,
         "exists": True,
+        "metadata_partition": 0,
+        "leader": 1,
         "segments": 4,
         "by_state": {"COPY_SEGMENT_STARTED": 2, "COPY_SEGMENT_FINISHED": 2},
         "bytes": 5_000_000,
-        "holes": [{"from_offset": 20, "to_offset": 29, "local": False}],
-        "orphans": {"segments": 2, "bytes": 2000},
-        **more,
+        "remote_start_offset": 0,
+        "remote_end_offset": 59,
+        "highest_offsets": (HighestOffset(leader_epoch=3, highest_offset=59),),
+        "highest_offset": 59,
+        "next_upload_offset": 60,
+        "log_start_offset": 0,
+        "local_log_start_offset": 50,
+        "log_end_offset": 100,
+        "holes": (Hole(20, 29, False),),
+        "orphans": Orphans(segments=2, bytes=2000),
     }
+    return PartitionStatus(**fields | more)
 
 
-def tiered_finding(topic: str, id: str = "gap", severity: str = "blocker", **evidence: Any) -> dict[str, Any]:
-    return {
-        "id": id,
-        "severity": severity,
-        "subject": f"partition {topic}-0",
-        "message": f"what {topic} lacks",
-        "evidence": {"topic": topic, "topic_id": f"id of {topic}", "partition": 0, **evidence},
-        "next_step": f"see to {topic}",
-    }
+def tiered_finding(topic: str, id: str = "gap", severity: str = "blocker", **evidence: Any) -> Finding:
+    return Finding(
+        id=id,
+        severity=Severity(severity),
+        subject=f"partition {topic}-0",
+        message=f"what {topic} lacks",
+        evidence={"topic": topic, "topic_id": f"id of {topic}", "partition": 0, **evidence},
+        next_step=f"see to {topic}",
+    )
 
 
-def ages(topic: str) -> dict[str, Any]:
-    limits = [0, HOUR_MS, 24 * HOUR_MS, None]
-    return {
-        "topic": topic,
-        "topic_id": f"id of {topic}",
-        "segments": 2,
-        "bytes": 2000,
-        "oldest_ms": 5 * HOUR_MS,
-        "by_age": [
-            {"from_ms": limits[at], "below_ms": limits[at + 1], "segments": 2 * (at == 1), "bytes": 2000 * (at == 1)}
-            for at in range(3)
-        ],
-    }
+def ages(topic: str) -> OrphanAges:
+    limits = [HOUR_MS, 24 * HOUR_MS, None]
+    return OrphanAges(
+        topic=topic,
+        topic_id=f"id of {topic}",
+        segments=2,
+        bytes=2000,
+        oldest_ms=5 * HOUR_MS,
+        by_age=tuple(
+            OrphansOfAge(from_ms=least, below_ms=limit, segments=2 * (at == 1), bytes=2000 * (at == 1))
+            for at, (least, limit) in enumerate(zip((0, HOUR_MS, 24 * HOUR_MS), limits, strict=True))
+        ),
+    )
 
 
 def forecast_of(topic: str) -> PartitionForecast:
@@ -93,45 +107,55 @@ def forecast_of(topic: str) -> PartitionForecast:
     return PartitionForecast(case=case, candidates=(candidate,))
 
 
-def tiered_answer(*topics: str, **more: Any) -> dict[str, Any]:
-    return {
+def metadata_partition(at: int) -> MetadataPartition:
+    return MetadataPartition(
+        partition=at,
+        paths=("/m",),
+        log_start_offset=10 * at,
+        end_offset=100,
+        expected_end_offset=120,
+        records=100 - 10 * at,
+        complete=False,
+    )
+
+
+def tiered_audit(*topics: str, **more: Any) -> Audit:
+    """`more` replaces fields of the audit, or of its source."""
+    bucket = BucketRead(path=topics[0], format="lines", layout=topics[-1], objects=12, bytes=3000)
+    source = AuditSource(
+        paths=tuple(f"/{topic}" for topic in topics),
+        cluster=False,
+        observed_at_ms=1_700_000_000_000,
+        bucket=bucket,
+        metadata_partitions=more.pop("metadata_partitions", tuple(metadata_partition(at) for at in range(2))),
+        configured_partitions=2,
+    )
+    poison = Finding(
+        id="poison-record",
+        severity=Severity.BLOCKER,
+        subject="metadata partition 1",
+        message=f"a record of {topics[0]}",
+        evidence={"metadata_partition": 1, "offset": 50},
+        next_step="start again",
+    )
+    fields = {
         "engine": "local",
-        "source": {
-            "paths": [f"/{topic}" for topic in topics],
-            "cluster": False,
-            "observed_at_ms": 1_700_000_000_000,
-            "bucket": {"path": topics[0], "format": "lines", "layout": topics[-1], "objects": 12, "bytes": 3000},
-            "metadata_partitions": [
-                {
-                    "partition": at,
-                    "paths": ["/m"],
-                    "log_start_offset": 10 * at,
-                    "end_offset": 100,
-                    "expected_end_offset": 120,
-                    "records": 100 - 10 * at,
-                    "complete": False,
-                }
-                for at in range(2)
-            ],
-            "configured_partitions": 2,
-        },
-        "totals": {"topics": 1, "partitions": 1, "segments": 4, "bytes": 5_000_000, "records": 190, "by_state": {}},
-        "partitions": [status(topic) for topic in topics],
-        "findings": [tiered_finding(topic, bytes=10, segments_total=1) for topic in topics]
-        + [
-            {
-                "id": "poison-record",
-                "severity": "blocker",
-                "subject": "metadata partition 1",
-                "message": f"a record of {topics[0]}",
-                "evidence": {"metadata_partition": 1, "offset": 50},
-                "next_step": "",
-            }
-        ],
-        "findings_total": len(topics) + 1,
-        "assumptions": [f"assumed of {topic}" for topic in topics],
-        "forecast": [forecast_of(topic) for topic in topics],
-        "pictures": [picture(topic) for topic in topics],
-        "orphan_ages": [ages(topic) for topic in topics],
-        **more,
+        "source": source,
+        "totals": AuditTotals(topics=1, partitions=1, segments=4, bytes=5_000_000, records=190, by_state={}),
+        "partitions": tuple(status(topic) for topic in topics),
+        "findings": (*(tiered_finding(topic, bytes=10, segments_total=1) for topic in topics), poison),
+        "assumptions": tuple(f"assumed of {topic}" for topic in topics),
     }
+    return Audit(**fields | more)
+
+
+def tiered_report(*topics: str, **more: Any) -> TieredReport:
+    """`more` replaces fields of the report; those that it has not, of its audit."""
+    drawn = {
+        "forecast": tuple(forecast_of(topic) for topic in topics),
+        "pictures": tuple(picture(topic) for topic in topics),
+        "orphan_ages": tuple(ages(topic) for topic in topics),
+    }
+    own = {name: more.pop(name) for name in drawn if name in more}
+    audit = tiered_audit(*topics, **more)
+    return TieredReport(audit=audit, findings=audit.findings, assumptions=audit.assumptions, **drawn | own)

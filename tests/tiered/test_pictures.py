@@ -9,7 +9,8 @@ from typing import Any
 from kafkactl.findings import blocker, note
 from kafkactl.operations.tiered import Request, load
 from kafkactl.operations.tiered.pages import TieredReport, report
-from kafkactl.tiered.pictures import MOST_PARTITIONS, MOST_QUIET, MOST_TOPICS, few, worth_drawing
+from kafkactl.tiered.pictures import MOST_PARTITIONS, MOST_QUIET, MOST_TOPICS, Lane, LocalLog, few, worth_drawing
+from tests.report.tiered_answers import status
 from tests.tiered.logs import (
     BEGIN_MS,
     DELETING,
@@ -37,12 +38,19 @@ def test_offsets_are_remote_local_both_or_in_a_hole(tmp_path: Path):
     )
     seen = partition_seen(earliest=0, local=25, latest=60, bases=(25, 40))
     (picture,) = reported(tmp_path, observed([(TOPIC, TIERED, [seen])]), log).pictures
-    assert picture["remote"] == {"offsets": 20, "ranges_total": 2, "ranges": [[0, 9], [20, 29]]}
-    assert picture["local"] == {"from_offset": 25, "to_offset": 59, "offsets": 35}
-    assert picture["both"] == {"offsets": 5, "ranges_total": 1, "ranges": [[25, 29]]}
-    assert picture["holes"] == {"offsets": 10, "ranges_total": 1, "ranges": [[10, 19]]}
-    assert (picture["from_offset"], picture["to_offset"], picture["others"]) == (0, 59, [])
-    assert (picture["log_start_offset"], picture["highest_offset"], picture["next_upload_offset"]) == (0, 29, 30)
+    assert picture.remote == Lane(
+        offsets=20,
+        ranges_total=2,
+        ranges=(
+            (0, 9),
+            (20, 29),
+        ),
+    )
+    assert picture.local == LocalLog(from_offset=25, to_offset=59, offsets=35)
+    assert picture.both == Lane(offsets=5, ranges_total=1, ranges=((25, 29),))
+    assert picture.holes == Lane(offsets=10, ranges_total=1, ranges=((10, 19),))
+    assert (picture.from_offset, picture.to_offset, picture.others) == (0, 59, ())
+    assert (picture.log_start_offset, picture.highest_offset, picture.next_upload_offset) == (0, 29, 30)
 
 
 def test_segments_that_serve_no_reader_are_drawn_by_the_id_of_their_finding(tmp_path: Path):
@@ -58,14 +66,14 @@ def test_segments_that_serve_no_reader_are_drawn_by_the_id_of_their_finding(tmp_
     )
     seen = partition_seen(earliest=10, local=30, latest=60, bases=(30,), epochs=((0, 10),))
     found = reported(tmp_path, observed([(TOPIC, TIERED, [seen])]), log)
-    others = {other["what"]: (other["segments"], other["ranges"]) for other in found.pictures[0]["others"]}
+    others = {other.what: (other.segments, other.lane.ranges) for other in found.pictures[0].others}
     assert others == {
-        "below-log-start": (1, [[0, 9]]),
-        "dangling-delete": (1, [[10, 19]]),
-        "superseded": (1, [[20, 24]]),
-        "out-of-lineage": (1, [[30, 99]]),
-        "orphan-copy": (1, [[30, 39]]),
-        "copy-in-progress": (1, [[30, 39]]),
+        "below-log-start": (1, ((0, 9),)),
+        "dangling-delete": (1, ((10, 19),)),
+        "superseded": (1, ((20, 24),)),
+        "out-of-lineage": (1, ((30, 99),)),
+        "orphan-copy": (1, ((30, 39),)),
+        "copy-in-progress": (1, ((30, 39),)),
     }
     ids = {finding.id for finding in found.findings}
     assert set(others) <= ids
@@ -76,10 +84,10 @@ def test_a_disk_does_not_show_where_the_local_log_ends(tmp_path: Path):
     LogOf(0).add(TOPIC.copied(0, "a", 0, 29)).save(folder)
     save_replica(folder, TOPIC, 0, epochs=((0, 0),), bases=(20, 40))
     (picture,) = report(load(Request(sources=(str(folder),)))).pictures
-    assert picture["local"] == {"from_offset": 20, "to_offset": None, "offsets": None}
-    assert picture["both"]["ranges"] == [[20, 29]]
+    assert picture.local == LocalLog(from_offset=20, to_offset=None, offsets=None)
+    assert picture.in_both.ranges == ((20, 29),)
     (alone,) = report(load(Request(sources=(str(folder / "__remote_log_metadata-0"),)))).pictures
-    assert (alone["local"], alone["both"]) == (None, None)
+    assert (alone.local, alone.both) == (None, None)
 
 
 def test_the_ages_of_orphans(tmp_path: Path):
@@ -93,10 +101,10 @@ def test_the_ages_of_orphans(tmp_path: Path):
     seen = partition_seen(earliest=0, latest=60)
     found = reported(tmp_path, observed([(TOPIC, TIERED, [seen])]), log, now_ms=BEGIN_MS)
     (ages,) = found.orphan_ages
-    assert (ages["topic"], ages["segments"], ages["bytes"]) == ("orders", 3, 3 * SIZE)
-    assert ages["oldest_ms"] == 40 * 24 * HOUR_MS
-    assert [part["segments"] for part in ages["by_age"]] == [1, 0, 1, 0, 0, 1]
-    assert [part["from_ms"] for part in ages["by_age"]][1:] == [part["below_ms"] for part in ages["by_age"]][:-1]
+    assert (ages.topic, ages.segments, ages.bytes) == ("orders", 3, 3 * SIZE)
+    assert ages.oldest_ms == 40 * 24 * HOUR_MS
+    assert [part.segments for part in ages.by_age] == [1, 0, 1, 0, 0, 1]
+    assert [part.from_ms for part in ages.by_age][1:] == [part.below_ms for part in ages.by_age][:-1]
 
 
 def test_near_ranges_are_joined_and_far_ones_kept():
@@ -110,7 +118,7 @@ def test_near_ranges_are_joined_and_far_ones_kept():
 
 def test_the_worst_partitions_are_drawn_then_the_largest():
     statuses = [
-        {"topic": f"t{topic}", "topic_id": f"id{topic}", "partition": partition, "bytes": topic * 100 + partition}
+        status(f"t{topic}", partition, topic_id=f"id{topic}", bytes=topic * 100 + partition)
         for topic in range(MOST_TOPICS + 10)
         for partition in range(MOST_PARTITIONS + 10)
     ]
@@ -119,11 +127,11 @@ def test_the_worst_partitions_are_drawn_then_the_largest():
         note("superseded", "partition", "words", topic_id="id1", partition=0),
         blocker("poison-record", "metadata partition 1", "words", metadata_partition=1),
     ]
-    chosen = [(status["topic"], status["partition"]) for status in worth_drawing(statuses, findings)]
+    chosen = [(found.topic, found.partition) for found in worth_drawing(statuses, findings)]
     assert len(chosen) == MOST_TOPICS * MOST_QUIET
     assert chosen[:2] == [("t3", 4), ("t3", MOST_PARTITIONS + 9)]
     every = [blocker("gap", "partition", "words", topic_id="id3", partition=number) for number in range(9)]
-    of_topic = [status["partition"] for status in worth_drawing(statuses, every) if status["topic"] == "t3"]
+    of_topic = [found.partition for found in worth_drawing(statuses, every) if found.topic == "t3"]
     assert of_topic == list(range(MOST_PARTITIONS))
     assert list(dict.fromkeys(topic for topic, _ in chosen))[:3] == ["t3", "t1", f"t{MOST_TOPICS + 9}"]
 
@@ -145,4 +153,4 @@ def test_findings_of_the_forecast_are_among_those_of_the_report(tmp_path: Path):
     ids = [finding.id for finding in found.findings]
     assert ids[:3] == ["metadata-log-start-moved", "lost-with-metadata", "log-start-would-jump"]
     assert len(ids) == len(set(ids))
-    assert [other["what"] for other in found.pictures[0]["others"]] == ["lost-with-metadata"]
+    assert [other.what for other in found.pictures[0].others] == ["lost-with-metadata"]

@@ -8,13 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NotRequired, TypedDict
+from typing import Any, Final
 
 from kafkactl.adapters.files.whole_file import write_whole
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.tiered.live import LiveObservation, observe_cluster
 from kafkactl.adapters.tiered.observation import write_observation
-from kafkactl.answers import json_of
+from kafkactl.answers import by_fields, json_of
 from kafkactl.errors import FailedError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
@@ -24,8 +24,8 @@ from kafkactl.tiered.answers import SegmentDict, record_answer, segment_answer
 from kafkactl.tiered.audit.case import PartitionCase, by_offset
 from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
-from kafkactl.tiered.audit.run import StatusDict, TotalsDict, audit_findings, partition_status, totals
-from kafkactl.tiered.bucket import BucketDict
+from kafkactl.tiered.audit.run import AuditTotals, PartitionStatus, audit_findings, partition_status, totals
+from kafkactl.tiered.bucket import BucketRead
 from kafkactl.tiered.forecast import LOG_START_JUMPS, UPLOADS_STOP, PartitionForecast, forecast, forecast_findings
 from kafkactl.tiered.ledger import Ledger, LogFacts, is_record, merged
 from kafkactl.tiered.leftovers import Leftovers, leftovers
@@ -109,18 +109,33 @@ def check_filters(loaded: Loaded, filters: Filters) -> None:
         )
 
 
-class AuditDict(TypedDict):
-    """`tiered.audit`; commands add the page `html` and the folder of the tables `details` that they wrote."""
+@frozen
+class MetadataPartition:
+    """A partition of the metadata topic, as it was read; `expected_end_offset` None where its end is not known."""
 
-    html: NotRequired[str | None]
-    engine: str
-    source: SourceDict
-    totals: TotalsDict
-    partitions: list[StatusDict]
-    findings: list[dict[str, Any]]
-    findings_total: int
-    assumptions: list[str]
-    details: NotRequired[str | None]
+    partition: int
+    paths: tuple[str, ...]
+    log_start_offset: int
+    end_offset: int
+    expected_end_offset: int | None
+    records: int
+    complete: bool
+
+    to_dict = by_fields
+
+
+@frozen
+class AuditSource:
+    """What was read. `bucket` is None without a listing of the store."""
+
+    paths: tuple[str, ...]
+    cluster: bool
+    observed_at_ms: int | None
+    bucket: BucketRead | None
+    metadata_partitions: tuple[MetadataPartition, ...]
+    configured_partitions: int | None
+
+    to_dict = by_fields
 
 
 @frozen
@@ -128,23 +143,20 @@ class Audit:
     """What is wrong with the remote log, the worst first, and where each partition stands."""
 
     engine: str
-    source: SourceDict
-    totals: TotalsDict
-    partitions: list[StatusDict]
+    source: AuditSource
+    totals: AuditTotals
+    partitions: tuple[PartitionStatus, ...]
     findings: tuple[Finding, ...]
     assumptions: tuple[str, ...]
 
-    def to_dict(self) -> AuditDict:
-        """The answer `tiered.audit`."""
-        return {
-            "engine": self.engine,
-            "source": self.source,
-            "totals": self.totals,
-            "partitions": self.partitions,
-            "findings": [finding.to_dict() for finding in self.findings],
-            "findings_total": len(self.findings),
-            "assumptions": list(self.assumptions),
-        }
+    @property
+    def findings_total(self) -> int:
+        """How many findings there are."""
+        return len(self.findings)
+
+    to_dict = json_of(
+        "engine", "source", "totals", "partitions", "findings", "findings_total", "assumptions", kind="tiered.audit"
+    )
 
 
 def audit(loaded: Loaded, filters: Filters = ALL) -> Audit:
@@ -152,7 +164,7 @@ def audit(loaded: Loaded, filters: Filters = ALL) -> Audit:
     check_filters(loaded, filters)
     case = loaded.case
     with no_collection():
-        partitions = [partition_status(partition) for partition in case.partitions if filters.has(partition)]
+        partitions = tuple(partition_status(partition) for partition in case.partitions if filters.has(partition))
         found = [*loaded.findings, *(each for each in audit_findings(case) if filters.has_finding(each))]
     return Audit(
         engine=loaded.engine.name,
@@ -164,51 +176,28 @@ def audit(loaded: Loaded, filters: Filters = ALL) -> Audit:
     )
 
 
-class MetadataPartitionDict(TypedDict):
-    """A partition of the metadata topic in an answer, as it was read."""
-
-    partition: int
-    paths: list[str]
-    log_start_offset: int
-    end_offset: int
-    expected_end_offset: int | None
-    records: int
-    complete: bool
-
-
-class SourceDict(TypedDict):
-    """The sources of an answer."""
-
-    paths: list[str]
-    cluster: bool
-    observed_at_ms: int | None
-    bucket: BucketDict | None
-    metadata_partitions: list[MetadataPartitionDict]
-    configured_partitions: int | None
-
-
-def source(loaded: Loaded) -> SourceDict:
+def source(loaded: Loaded) -> AuditSource:
     """The sources of an answer."""
     case = loaded.case
-    return {
-        "paths": list(loaded.paths),
-        "cluster": loaded.cluster,
-        "observed_at_ms": case.view.time_ms if loaded.request.observation or loaded.cluster else None,
-        "bucket": None if case.bucket is None else case.bucket.to_dict(),
-        "metadata_partitions": [
-            {
-                "partition": at,
-                "paths": list(facts.log.paths),
-                "log_start_offset": facts.log.log_start,
-                "end_offset": facts.end_offset,
-                "expected_end_offset": facts.log.expected_end,
-                "records": facts.records,
-                "complete": facts.is_complete,
-            }
+    return AuditSource(
+        paths=tuple(loaded.paths),
+        cluster=loaded.cluster,
+        observed_at_ms=case.view.time_ms if loaded.request.observation or loaded.cluster else None,
+        bucket=None if case.bucket is None else case.bucket.summary(),
+        metadata_partitions=tuple(
+            MetadataPartition(
+                partition=at,
+                paths=tuple(facts.log.paths),
+                log_start_offset=facts.log.log_start,
+                end_offset=facts.end_offset,
+                expected_end_offset=facts.log.expected_end,
+                records=facts.records,
+                complete=facts.is_complete,
+            )
             for at, facts in sorted(case.ledger.logs.items())
-        ],
-        "configured_partitions": case.configured,
-    }
+        ),
+        configured_partitions=case.configured,
+    )
 
 
 def empty_findings(loaded: Loaded) -> list[Finding]:
@@ -334,7 +323,7 @@ class Saved:
     time_ms: int | None
     cluster_id: str | None
     topics: int | None
-    source: SourceDict
+    source: AuditSource
     findings: tuple[Finding, ...]
     assumptions: tuple[str, ...]
 

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from kafkactl.answers import json_of
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.operations.tiered import ALL, Audit, AuditDict, Filters, Forecast, audit, foresee
+from kafkactl.operations.tiered import ALL, Audit, Filters, Forecast, audit, foresee
 from kafkactl.operations.tiered.load import Loaded
 from kafkactl.tiered.forecast import PartitionForecast
-from kafkactl.tiered.pictures import OrphanAgesDict, PictureDict, orphan_ages, picture_of, worth_drawing
+from kafkactl.tiered.pictures import OrphanAges, Picture, orphan_ages, picture_of, worth_drawing
 
 NO_FORECAST: Final = "replicas-unknown"
 _WEIGHTS: Final = (Severity.BLOCKER, Severity.WARNING, Severity.INFO)
-
-
-class ReportDict(AuditDict):
-    """`tiered.report`: an audit with a forecast and what is drawn; `findings` are of both."""
-
-    forecast: list[dict[str, Any]] | None
-    pictures: list[PictureDict]
-    orphan_ages: list[OrphanAgesDict]
 
 
 @frozen
@@ -37,21 +30,19 @@ class TieredReport:
     audit: Audit
     findings: tuple[Finding, ...]
     forecast: tuple[PartitionForecast, ...] | None
-    pictures: tuple[PictureDict, ...]
-    orphan_ages: tuple[OrphanAgesDict, ...]
+    pictures: tuple[Picture, ...]
+    orphan_ages: tuple[OrphanAges, ...]
     assumptions: tuple[str, ...]
 
-    def to_dict(self) -> ReportDict:
-        """The answer `tiered.report`, in JSON's types."""
-        return {
-            **self.audit.to_dict(),
-            "findings": [finding.to_dict() for finding in self.findings],
-            "findings_total": len(self.findings),
-            "forecast": None if self.forecast is None else [partition.to_dict() for partition in self.forecast],
-            "pictures": list(self.pictures),
-            "orphan_ages": list(self.orphan_ages),
-            "assumptions": list(self.assumptions),
-        }
+    @property
+    def findings_total(self) -> int:
+        """How many findings there are."""
+        return len(self.findings)
+
+    to_dict = json_of(
+        "engine=audit.engine", "source=audit.source", "totals=audit.totals", "partitions=audit.partitions", "findings",
+        "findings_total", "assumptions", "forecast", "pictures", "orphan_ages", kind="tiered.report",
+    )  # fmt: skip
 
 
 def report(loaded: Loaded, filters: Filters = ALL) -> TieredReport:
@@ -76,7 +67,7 @@ def report(loaded: Loaded, filters: Filters = ALL) -> TieredReport:
         findings=tuple(findings),
         forecast=None if foreseen is None else foreseen.partitions,
         pictures=tuple(
-            picture_of(by_name[status["topic_id"], status["partition"]], status["holes"])
+            picture_of(by_name[status.topic_id, status.partition], status.holes)
             for status in worth_drawing(found.partitions, findings)
         ),
         orphan_ages=tuple(orphan_ages(wanted.values())),
@@ -105,5 +96,5 @@ def write_html(path: str, found: TieredReport) -> None:
     from kafkactl.report.html import TIERED_MARK, render_html
     from kafkactl.report.tiered.build import tiered_report_of
 
-    report = tiered_report_of(found.to_dict(), forecast=found.forecast, written_by=f"kafkactl {__version__}")
+    report = tiered_report_of(found, written_by=f"kafkactl {__version__}")
     write_report(Path(path), render_html(report, TIERED_MARK), TIERED_MARK)

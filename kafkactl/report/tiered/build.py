@@ -1,4 +1,4 @@
-"""From an answer of `kafkactl tiered report` to a report: findings and what they cost, then the topics, worst first."""
+"""From what `kafkactl tiered report` found to a report: findings and what they cost, then the topics, worst first."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from kafkactl.report.timeline import clock
 from kafkactl.wording import counted, plural, size_text
 
 if TYPE_CHECKING:
-    from kafkactl.operations.tiered.pages import ReportDict
-    from kafkactl.tiered.audit.run import StatusDict, TotalsDict
-    from kafkactl.tiered.bucket import BucketDict
+    from kafkactl.findings import Finding
+    from kafkactl.operations.tiered.pages import TieredReport
+    from kafkactl.tiered.audit.run import AuditTotals, PartitionStatus
+    from kafkactl.tiered.bucket import BucketRead
     from kafkactl.tiered.forecast import Candidate, PartitionForecast
-    from kafkactl.tiered.pictures import OrphanAgesDict, PictureDict
+    from kafkactl.tiered.pictures import OrphanAges, Picture
 
 SHOWN_FINDINGS: Final = 40
 SHOWN_ALIKE: Final = 3  # of one id
@@ -25,106 +26,102 @@ ROWS: Final = 100
 TOPIC_BARS: Final = 20
 _TONES: Final = {"blocker": "bad", "warning": "warn", "info": "plain"}
 
-Findings = Sequence[Mapping[str, Any]]
 
-
-def tiered_report_of(
-    answer: ReportDict, *, forecast: Sequence[PartitionForecast] | None, written_by: str = "kafkactl"
-) -> Report:
+def tiered_report_of(report: TieredReport, *, written_by: str = "kafkactl") -> Report:
     """The page of an audit and a forecast."""
-    findings = answer["findings"]
-    topics = _topics(answer)
+    findings = report.findings
+    topics = _topics(report)
     sections = tuple(_section(number, topic) for number, topic in enumerate(topics.values()))
     return Report(
         title="Tiered storage report",
         verdict=verdict_of(findings),
         meaning=meaning_of(findings),
-        source=_source(answer),
+        source=_source(report),
         sections=sections,
-        cluster=tuple(_metadata(answer, forecast)),
-        assumptions=tuple(answer["assumptions"]),
+        cluster=tuple(_metadata(report)),
+        assumptions=report.assumptions,
         written_by=written_by,
-        overview=_overview(sections, topics.values(), answer),
+        overview=_overview(sections, topics.values(), report),
         closing="Read from what is listed under sources. Nothing was written to a cluster or a store.",
         cluster_title="The metadata topic, and what the next leaders would do",
         findings=tuple(_shown(findings)),
-        summary=tuple(_summary(answer)),
+        summary=tuple(_summary(report)),
     )
 
 
 class _Topic:
-    """What the answer has of one topic that is drawn."""
+    """What was found of one topic that is drawn."""
 
     def __init__(self, name: str, topic_id: str) -> None:
         self.name, self.topic_id = name, topic_id
-        self.pictures: list[PictureDict] = []
-        self.partitions: list[StatusDict] = []
-        self.findings: list[Mapping[str, Any]] = []
-        self.ages: OrphanAgesDict | None = None
+        self.pictures: list[Picture] = []
+        self.partitions: list[PartitionStatus] = []
+        self.findings: list[Finding] = []
+        self.ages: OrphanAges | None = None
 
 
-def _topics(answer: ReportDict) -> dict[str, _Topic]:
+def _topics(report: TieredReport) -> dict[str, _Topic]:
     """In the order of the pictures, which is the worst first."""
     found: dict[str, _Topic] = {}
-    for picture in answer["pictures"]:
-        topic = found.setdefault(picture["topic_id"], _Topic(picture["topic"], picture["topic_id"]))
+    for picture in report.pictures:
+        topic = found.setdefault(picture.topic_id, _Topic(picture.topic, picture.topic_id))
         topic.pictures.append(picture)
-    for partition in answer["partitions"]:
-        if partition["topic_id"] in found:
-            found[partition["topic_id"]].partitions.append(partition)
-    for finding in answer["findings"]:
-        topic_id = finding["evidence"].get("topic_id")
+    for partition in report.audit.partitions:
+        if partition.topic_id in found:
+            found[partition.topic_id].partitions.append(partition)
+    for finding in report.findings:
+        topic_id = finding.evidence.get("topic_id")
         if topic_id in found:
             found[topic_id].findings.append(finding)
-    for ages in answer["orphan_ages"]:
-        if ages["topic_id"] in found:
-            found[ages["topic_id"]].ages = ages
+    for ages in report.orphan_ages:
+        if ages.topic_id in found:
+            found[ages.topic_id].ages = ages
     return found
 
 
 # --- the first screen -----------------------------------------------------------------------------------------------
 
 
-def _source(answer: ReportDict) -> Facts:
-    source, totals = answer["source"], answer["totals"]
-    read = source["metadata_partitions"]
-    bucket = source["bucket"]
-    whole = sum(bool(found["complete"]) for found in read)
+def _source(report: TieredReport) -> Facts:
+    source, totals = report.audit.source, report.audit.totals
+    read = source.metadata_partitions
+    bucket = source.bucket
+    whole = sum(found.complete for found in read)
     rows = [
-        ("sources", ", ".join([*source["paths"], *(["the live cluster"] if source["cluster"] else [])])),
-        ("observed at", None if source["observed_at_ms"] is None else f"{clock(source['observed_at_ms'])} UTC"),
-        ("remote log", f"{', '.join(_counted(totals))}; {size_text(totals['bytes'])} complete"),
-        ("metadata topic", f"{totals['records']:,} records, {whole} of {len(read)} partitions whole"),
+        ("sources", ", ".join([*source.paths, *(["the live cluster"] if source.cluster else [])])),
+        ("observed at", None if source.observed_at_ms is None else f"{clock(source.observed_at_ms)} UTC"),
+        ("remote log", f"{', '.join(_counted(totals))}; {size_text(totals.bytes)} complete"),
+        ("metadata topic", f"{totals.records:,} records, {whole} of {len(read)} partitions whole"),
         ("listing of the store", "none: objects were not judged" if bucket is None else _bucket(bucket)),
-        ("engine", answer["engine"]),
+        ("engine", report.audit.engine),
     ]
     return Facts(rows=tuple((name, Cell(text)) for name, text in rows if text is not None))
 
 
-def _counted(totals: TotalsDict) -> Iterator[str]:
-    sums = totals["topics"], totals["partitions"], totals["segments"]
+def _counted(totals: AuditTotals) -> Iterator[str]:
+    sums = totals.topics, totals.partitions, totals.segments
     for count, noun in zip(sums, ("topic", "partition", "segment"), strict=True):
         yield f"{count:,} {plural(noun, count)}"
 
 
-def _bucket(bucket: BucketDict) -> str:
-    layout = f", layout {bucket['layout']}" if bucket["layout"] else ", no key names a segment"
-    return f"{bucket['path']}: {bucket['objects']:,} objects, {size_text(bucket['bytes'])}{layout}"
+def _bucket(bucket: BucketRead) -> str:
+    layout = f", layout {bucket.layout}" if bucket.layout else ", no key names a segment"
+    return f"{bucket.path}: {bucket.objects:,} objects, {size_text(bucket.bytes)}{layout}"
 
 
-def _overview(sections: Iterable[Section], topics: Iterable[_Topic], answer: ReportDict) -> Table:
+def _overview(sections: Iterable[Section], topics: Iterable[_Topic], report: TieredReport) -> Table:
     rows = tuple(
         (
             Cell(section.title),
             Cell(section.verdict, TONES[section.verdict]),
             Cell(f"{len(topic.partitions):,}"),
-            Cell(f"{sum(partition['segments'] for partition in topic.partitions):,}"),
-            Cell(size_text(sum(partition["bytes"] for partition in topic.partitions))),
-            Cell(topic.findings[0]["id"] if topic.findings else "none"),
+            Cell(f"{sum(partition.segments for partition in topic.partitions):,}"),
+            Cell(size_text(sum(partition.bytes for partition in topic.partitions))),
+            Cell(topic.findings[0].id if topic.findings else "none"),
         )
         for section, topic in zip(sections, topics, strict=True)
     )
-    every = {partition["topic_id"] for partition in answer["partitions"]}
+    every = {partition.topic_id for partition in report.audit.partitions}
     return Table(
         title="Topics, the worst first",
         columns=("topic", "verdict", "partitions", "segments", "complete", "first finding"),
@@ -136,22 +133,22 @@ def _overview(sections: Iterable[Section], topics: Iterable[_Topic], answer: Rep
 # --- findings and what they cost ------------------------------------------------------------------------------------
 
 
-def _summary(answer: ReportDict) -> Iterator[Block]:
-    findings = answer["findings"]
+def _summary(report: TieredReport) -> Iterator[Block]:
+    findings = report.findings
     if findings:
         yield _by_kind(findings)
     yield from _bytes_by_finding(findings)
-    yield from _bytes_by_topic(answer)
+    yield from _bytes_by_topic(report)
 
 
-def _by_kind(findings: Findings) -> Table:
+def _by_kind(findings: Sequence[Finding]) -> Table:
     rows = []
-    for id, severity in dict.fromkeys((finding["id"], finding["severity"]) for finding in findings):
-        those = [finding["evidence"] for finding in findings if (finding["id"], finding["severity"]) == (id, severity)]
+    for id, severity in dict.fromkeys((finding.id, finding.severity) for finding in findings):
+        those = [finding.evidence for finding in findings if (finding.id, finding.severity) == (id, severity)]
         rows.append(
             (
                 Cell(id),
-                Cell(severity, _TONES[severity]),
+                Cell(severity.value, _TONES[severity]),
                 Cell(f"{len(those):,}"),
                 _sum(those, "segments_total"),
                 _sum(those, "objects_total"),
@@ -169,11 +166,11 @@ def _sum(those: Iterable[Mapping[str, Any]], name: str) -> Cell:
     return Cell(f"{sum(known):,}" if known else "-")
 
 
-def _bytes_by_finding(findings: Findings) -> Iterator[Bars]:
+def _bytes_by_finding(findings: Sequence[Finding]) -> Iterator[Bars]:
     """What each reason costs. A segment may be in several findings, so that the bars do not add up."""
     costs: Counter[str] = Counter()
     for finding in findings:
-        costs[finding["id"]] += finding["evidence"].get("bytes", 0)
+        costs[finding.id] += finding.evidence.get("bytes", 0)
     rows = [(id, (count,)) for id, count in costs.most_common() if count]
     if rows:
         by_id = ", ".join(f"{id} {size_text(values[0])}" for id, values in rows)
@@ -186,13 +183,13 @@ def _bytes_by_finding(findings: Findings) -> Iterator[Bars]:
         )
 
 
-def _bytes_by_topic(answer: ReportDict) -> Iterator[Bars]:
+def _bytes_by_topic(report: TieredReport) -> Iterator[Bars]:
     sums: dict[tuple[str, str], list[int]] = {}
-    for partition in answer["partitions"]:
-        found = sums.setdefault((partition["topic"], partition["topic_id"]), [0, 0, 0])
-        gone = partition["exists"] is False
-        found[2 if gone else 0] += partition["bytes"]
-        found[1] += partition["orphans"]["bytes"]
+    for partition in report.audit.partitions:
+        found = sums.setdefault((partition.topic, partition.topic_id), [0, 0, 0])
+        gone = partition.exists is False
+        found[2 if gone else 0] += partition.bytes
+        found[1] += partition.orphans.bytes
     ordered = sorted(sums.items(), key=lambda entry: (-sum(entry[1]), entry[0]))
     rows = [(name, tuple(values)) for (name, _), values in ordered[:TOPIC_BARS] if sum(values)]
     rest = ordered[TOPIC_BARS:]
@@ -213,21 +210,21 @@ def _bytes_by_topic(answer: ReportDict) -> Iterator[Bars]:
         )
 
 
-def _shown(findings: Findings) -> Iterator[Mapping[str, Any]]:
+def _shown(findings: Sequence[Finding]) -> Iterator[Mapping[str, Any]]:
     """The first few of each kind, and a line that counts the others."""
     met: Counter[str] = Counter()
     left: Counter[str] = Counter()
     shown = 0
     severity = "info"
     for finding in findings:
-        met[finding["id"]] += 1
-        if met[finding["id"]] <= SHOWN_ALIKE and shown < SHOWN_FINDINGS:
+        met[finding.id] += 1
+        if met[finding.id] <= SHOWN_ALIKE and shown < SHOWN_FINDINGS:
             shown += 1
-            yield finding
+            yield finding.to_dict()
         else:
             if not left:
-                severity = finding["severity"]
-            left[finding["id"]] += 1
+                severity = finding.severity.value
+            left[finding.id] += 1
     if left:
         total = sum(left.values())
         by_id = ", ".join(f"{count:,} {id}" for id, count in left.most_common(10))
@@ -246,7 +243,7 @@ def _section(number: int, topic: _Topic) -> Section:
     if topic.ages is not None:
         blocks.append(orphan_bars(topic.ages))
     verdict = verdict_of(topic.findings)
-    if verdict == "sound" and not all(picture["whole"] for picture in topic.pictures):
+    if verdict == "sound" and not all(picture.whole for picture in topic.pictures):
         verdict = "unknown"
     return Section(
         anchor=f"topic-{number + 1}", title=topic.name, about="", verdict=verdict, findings=(), blocks=tuple(blocks)
@@ -256,12 +253,10 @@ def _section(number: int, topic: _Topic) -> Section:
 def _topic_facts(topic: _Topic) -> Facts:
     states: Counter[str] = Counter()
     for partition in topic.partitions:
-        states.update(partition["by_state"])
-    exists = topic.partitions[0]["exists"] if topic.partitions else None
+        states.update(partition.by_state)
+    exists = topic.partitions[0].exists if topic.partitions else None
     drawn, every = len(topic.pictures), len(topic.partitions)
-    holes = sum(
-        hole["to_offset"] - hole["from_offset"] + 1 for partition in topic.partitions for hole in partition["holes"]
-    )
+    holes = sum(hole.to_offset - hole.from_offset + 1 for partition in topic.partitions for hole in partition.holes)
     rows = [
         ("topic id", Cell(topic.topic_id)),
         ("exists", Cell({True: "yes", False: "no, it was deleted", None: "not known"}[exists])),
@@ -270,19 +265,19 @@ def _topic_facts(topic: _Topic) -> Facts:
             Cell(f"{every:,}" + (f", of which {drawn} are drawn, the worst first" if drawn < every else "")),
         ),
         ("segments", Cell(", ".join(f"{count:,} {state}" for state, count in sorted(states.items())) or "none")),
-        ("bytes, complete", Cell(size_text(sum(partition["bytes"] for partition in topic.partitions)))),
+        ("bytes, complete", Cell(size_text(sum(partition.bytes for partition in topic.partitions)))),
         ("offsets in holes", Cell(f"{holes:,}", "bad" if holes else "plain")),
     ]
     return Facts(rows=tuple(rows))
 
 
-def _topic_findings(findings: Findings) -> Table:
+def _topic_findings(findings: Sequence[Finding]) -> Table:
     rows = tuple(
         (
-            Cell(finding["id"]),
-            Cell(finding["severity"], _TONES[finding["severity"]]),
-            Cell(str(finding["evidence"].get("partition", "-"))),
-            Cell(finding["message"]),
+            Cell(finding.id),
+            Cell(finding.severity.value, _TONES[finding.severity]),
+            Cell(str(finding.evidence.get("partition", "-"))),
+            Cell(finding.message),
         )
         for finding in findings[:ROWS]
     )
@@ -293,12 +288,12 @@ def _topic_findings(findings: Findings) -> Table:
 # --- the metadata topic and the forecast ----------------------------------------------------------------------------
 
 
-def _metadata(answer: ReportDict, forecast: Sequence[PartitionForecast] | None) -> Iterator[Block]:
-    strip = metadata_strip(answer["source"]["metadata_partitions"], answer["findings"])
+def _metadata(report: TieredReport) -> Iterator[Block]:
+    strip = metadata_strip(report.audit.source.metadata_partitions, report.findings)
     if strip is not None:
         yield strip
-    if forecast is not None:
-        yield from _forecast(forecast)
+    if report.forecast is not None:
+        yield from _forecast(report.forecast)
 
 
 def _forecast(partitions: Sequence[PartitionForecast]) -> Iterator[Block]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
+
+from kafkactl.findings import Finding, Severity
 
 PROBLEMS: Final = "problems"
 UNKNOWN: Final = "unknown"
@@ -22,21 +24,21 @@ MEANINGS: Final[Mapping[str, str]] = {
 NOTHING: Final = "There was no record to judge."
 
 
-def verdict_of(findings: Iterable[Mapping[str, Any]]) -> str:
+def verdict_of(findings: Iterable[Finding]) -> str:
     """`problems` with a blocker, `unknown` where not everything was read, `warnings`, or `sound`."""
     found = list(findings)
-    severities = {finding["severity"] for finding in found}
-    if "blocker" in severities:
+    severities = {finding.severity for finding in found}
+    if Severity.BLOCKER in severities:
         return PROBLEMS
-    if any(finding["id"] in _PARTIAL for finding in found):
+    if any(finding.id in _PARTIAL for finding in found):
         return UNKNOWN
-    return WARNINGS if "warning" in severities else SOUND
+    return WARNINGS if Severity.WARNING in severities else SOUND
 
 
-def meaning_of(findings: Iterable[Mapping[str, Any]]) -> str:
+def meaning_of(findings: Iterable[Finding]) -> str:
     """The same in a sentence."""
     found = list(findings)
     verdict = verdict_of(found)
-    if verdict == UNKNOWN and any(finding["id"] == EMPTY for finding in found):
+    if verdict == UNKNOWN and any(finding.id == EMPTY for finding in found):
         return NOTHING
     return MEANINGS[verdict]

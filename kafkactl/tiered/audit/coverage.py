@@ -9,32 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
-from typing import NamedTuple, TypedDict, TypeVar
+from typing import TypeVar
 
+from kafkactl.answers import by_fields
+from kafkactl.frozen import frozen
 from kafkactl.tiered.audit.case import PartitionCase
 from kafkactl.tiered.states import COPIED, COPYING
 
 Found = TypeVar("Found")
 
 
-class HoleDict(TypedDict):
-    """A `Hole` in an answer."""
+@frozen(kw_only=False)
+class Hole:
+    """Offsets that no reader finds remotely, ends included. `local`: the local log still has them; None: unknown."""
 
     from_offset: int
     to_offset: int
     local: bool | None
 
-
-class Hole(NamedTuple):
-    """Offsets that no reader finds remotely, ends included. `local`: the local log still has them; None: unknown."""
-
-    first: int
-    last: int
-    local: bool | None
-
-    def to_dict(self) -> HoleDict:
-        """As in an answer."""
-        return {"from_offset": self.first, "to_offset": self.last, "local": self.local}
+    to_dict = by_fields
 
 
 def _once(function: Callable[[PartitionCase], Found]) -> Callable[[PartitionCase], Found]:

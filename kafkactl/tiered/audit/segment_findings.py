@@ -140,7 +140,7 @@ def _holes(partition: PartitionCase) -> Iterator[Finding]:
     found = gaps(partition)
     if found:
         first = found[0]
-        lost = sum(hole.last - hole.first + 1 for hole in found)
+        lost = sum(hole.to_offset - hole.from_offset + 1 for hole in found)
         local = all(hole.local is True for hole in found)
         ends = "until local retention passes they can still be read locally" if local else "they cannot be read"
         if not local and partition.lost_head:
@@ -149,7 +149,7 @@ def _holes(partition: PartitionCase) -> Iterator[Finding]:
         yield blocker(
             "gap",
             subject_of(partition),
-            f"{counted(lost, 'offset')} from {first.first} on are in no segment that a reader finds: {ends}",
+            f"{counted(lost, 'offset')} from {first.from_offset} on are in no segment that a reader finds: {ends}",
             "Consume what is still local. Nothing copies these offsets again.",
             **place_of(partition),
             **first.to_dict(),
@@ -160,8 +160,8 @@ def _holes(partition: PartitionCase) -> Iterator[Finding]:
         yield blocker(
             "hole-below-highest",
             subject_of(partition),
-            f"the remote log ends at {hole.first - 1}, and the highest offset that was ever copied is "
-            f"{partition.highest}: offsets {hole.first} to {hole.last} are never copied again",
+            f"the remote log ends at {hole.from_offset - 1}, and the highest offset that was ever copied is "
+            f"{partition.highest}: offsets {hole.from_offset} to {hole.to_offset} are never copied again",
             **place_of(partition),
             **hole.to_dict(),
         )

@@ -14,6 +14,7 @@ from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.findings import Severity
 from kafkactl.operations.tiered import Audit, Request, audit, left_over, load, save, segments
 from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
+from kafkactl.tiered.audit.run import PartitionStatus
 from tests.conftest import Run
 from tests.fakes.tiered_cluster import METADATA, NOT_AUTHORIZED, NOT_LEADER, TieredBrokers
 from tests.tiered.logs import LogOf, Topic
@@ -32,7 +33,7 @@ def ids(answer: Audit) -> list[str]:
     return [finding.id for finding in answer.findings]
 
 
-def status(answer: Audit) -> dict[str, Any]:
+def status(answer: Audit) -> PartitionStatus:
     (found,) = answer.partitions
     return found
 
@@ -40,7 +41,11 @@ def status(answer: Audit) -> dict[str, Any]:
 def test_everything_answers() -> None:
     answer = audited(observed(TieredBrokers()))
     assert ids(answer) == []
-    assert [status(answer)[name] for name in ("highest_offset", "log_start_offset", "log_end_offset")] == [99, 0, 120]
+    assert [getattr(status(answer), name) for name in ("highest_offset", "log_start_offset", "log_end_offset")] == [
+        99,
+        0,
+        120,
+    ]
 
 
 def test_the_leader_epochs_of_offsets_are_saved(tmp_path: Path) -> None:
@@ -84,7 +89,7 @@ def test_the_leader_of_a_metadata_partition_moves_while_it_is_fetched() -> None:
     cluster.override = moves
     answer = audited(observed(cluster))
     assert ids(answer) == []
-    assert status(answer)["segments"] == 1
+    assert status(answer).segments == 1
     assert cluster.asked(2, "Fetch")
 
 
@@ -115,7 +120,11 @@ def test_the_leader_of_a_user_partition_moves_meanwhile() -> None:
     (finding,) = answer.findings
     assert finding.severity is Severity.WARNING
     assert finding.evidence["partitions"] == [{"topic": "orders", "partition": 0, "why": "leader-moved"}]
-    assert [status(answer)[name] for name in ("leader", "highest_offset", "log_start_offset")] == [2, None, None]
+    assert [getattr(status(answer), name) for name in ("leader", "highest_offset", "log_start_offset")] == [
+        2,
+        None,
+        None,
+    ]
 
 
 def test_partitions_without_a_leader() -> None:
@@ -125,7 +134,7 @@ def test_partitions_without_a_leader() -> None:
     assert ids(answer) == ["metadata-view-incomplete", "partitions-not-answered"]
     assert answer.findings[0].evidence["metadata_partition"] == 1
     assert answer.findings[1].evidence["partitions"][0]["why"] == "no-leader"
-    assert status(answer)["leader"] == -1
+    assert status(answer).leader == -1
 
 
 @pytest.mark.parametrize("lost", [CLOSE, Reply(body={"Topics": []})], ids=["hangs up", "leaves partitions out"])
@@ -137,7 +146,7 @@ def test_one_broker_gives_no_answers(lost: Action) -> None:
     answer = audited(observed(cluster))
     assert ids(answer) == ["metadata-view-incomplete", "partitions-not-answered"]
     assert answer.findings[1].evidence["partitions"] == [{"topic": "orders", "partition": 0, "why": "not-answered"}]
-    assert [status(answer)[name] for name in ("segments", "log_start_offset")] == [0, None]
+    assert [getattr(status(answer), name) for name in ("segments", "log_start_offset")] == [0, None]
 
 
 def test_a_fetch_that_gives_nothing_is_an_error() -> None:
@@ -162,7 +171,7 @@ def test_a_topic_that_may_not_be_described_is_not_deleted(tmp_path: Path) -> Non
     assert ids(answer) == ["topics-not-described", "leftover-of-deleted-topic"]
     assert answer.findings[0].evidence["topics"] == [{"topic": "secret", "topic_id": str(secret.id)}]
     assert answer.findings[1].evidence["topic"] == "gone"
-    assert {each["topic"]: each["exists"] for each in answer.partitions} == {
+    assert {each.topic: each.exists for each in answer.partitions} == {
         "gone": False, "orders": True, "secret": True,
     }  # fmt: skip
     listing = [
@@ -191,7 +200,7 @@ def test_settings_that_may_not_be_read() -> None:
     cluster.override = lambda broker, asked: Reply(body=refused) if asked.name == "DescribeConfigs" else None
     answer = audited(observed(cluster))
     assert ids(answer) == []
-    assert [status(answer)[name] for name in ("segments", "highest_offset", "log_start_offset")] == [1, 99, 0]
+    assert [getattr(status(answer), name) for name in ("segments", "highest_offset", "log_start_offset")] == [1, 99, 0]
 
 
 @pytest.mark.parametrize("own, start", [("remote.storage.enable", 0), ("cleanup.policy", None)])
@@ -205,7 +214,7 @@ def test_which_topics_are_asked_about(own: str, start: int | None) -> None:
     cluster.override = lambda broker, asked: (
         Reply(body={"Results": results}) if asked.name == "DescribeConfigs" else None
     )
-    assert status(audited(observed(cluster)))["log_start_offset"] == start
+    assert status(audited(observed(cluster))).log_start_offset == start
 
 
 @pytest.mark.parametrize("how", ["not shown", "not authorized"])

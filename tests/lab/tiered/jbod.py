@@ -58,7 +58,7 @@ def _outcome_of(stage: Stage) -> tuple[str, str, str]:
     if audited.findings:
         wrong.append(str([finding.id for finding in audited.findings]))
     two = audit(load(both))
-    if [each["by_state"] for each in two.partitions] != [each["by_state"] for each in audited.partitions]:
+    if [each.by_state for each in two.partitions] != [each.by_state for each in audited.partitions]:
         wrong.append(f"by its two directories {two.partitions}")
     places = sum(any(Path(folder).glob(f"{TOPIC}-*")) for folder in folders)
     return "nothing", f"{words}; metadata partitions in {places} of its directories", "; ".join(wrong)

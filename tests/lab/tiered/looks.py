@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kafkactl.errors import KafkactlError
 from kafkactl.findings import Finding
 from kafkactl.operations.tiered import Audit, audit, foresee, load, observe, save
-from kafkactl.tiered.audit.run import StatusDict
+from kafkactl.tiered.audit.run import PartitionStatus
 from tests.lab.tiered.leaders import Leaders
 from tests.lab.tiered.stage import COPIED, Hand, Stage
 
@@ -65,10 +65,10 @@ def _is_about(found: Finding, topic: str) -> bool:
     return evidence.get("topic") == topic
 
 
-def status_of(answer: Audit, topic: str, topic_id: str) -> StatusDict | None:
+def status_of(answer: Audit, topic: str, topic_id: str) -> PartitionStatus | None:
     """The status of partition 0 of a living topic."""
-    found = [each for each in answer.partitions if each["topic_id"] == topic_id and each["partition"] == 0]
-    assert all(each["topic"] == topic for each in found)
+    found = [each for each in answer.partitions if each.topic_id == topic_id and each.partition == 0]
+    assert all(each.topic == topic for each in found)
     return found[0] if found else None
 
 
@@ -126,7 +126,7 @@ def _compared(
 
 
 def _same_offsets(
-    hand: Hand, number: tuple[int, ...], source: str, status: StatusDict | None, offsets: Mapping[str, int]
+    hand: Hand, number: tuple[int, ...], source: str, status: PartitionStatus | None, offsets: Mapping[str, int]
 ) -> Iterator[str]:
     if status is None:
         if hand.scene.answers_latest_tiered:
@@ -135,8 +135,8 @@ def _same_offsets(
     for field, name in FIELDS.items():
         if name == "latest_tiered" and (number < LATEST_TIERED_SINCE or not hand.scene.answers_latest_tiered):
             continue
-        if status[field] != offsets.get(name):
-            yield f"{source}: {field} {status[field]}, Kafka answers {name} {offsets.get(name)}"
+        if getattr(status, field) != offsets.get(name):
+            yield f"{source}: {field} {getattr(status, field)}, Kafka answers {name} {offsets.get(name)}"
 
 
 # --- which offsets can be read --------------------------------------------------------------------------------------
@@ -165,17 +165,17 @@ def readable_wrong(stage: Stage) -> dict[str, str]:
     return wrong
 
 
-def _lost(hand: Hand, answer: Audit, status: StatusDict, reasons: frozenset[str]) -> set[int]:
+def _lost(hand: Hand, answer: Audit, status: PartitionStatus, reasons: frozenset[str]) -> set[int]:
     """Offsets that are in a hole, or in a segment with such a finding, and not in the local log."""
-    local = status["local_log_start_offset"]
+    local = status.local_log_start_offset
     lost: set[int] = set()
-    for hole in status["holes"]:
-        lost.update(range(hole["from_offset"], hole["to_offset"] + 1))
+    for hole in status.holes:
+        lost.update(range(hole.from_offset, hole.to_offset + 1))
     for found in answer.findings:
         if found.id in reasons and found.evidence.get("topic") == hand.topic:
             for segment in found.evidence["segments"]:
                 lost.update(range(segment["start_offset"], segment["end_offset"] + 1))
-    return {offset for offset in lost if offset < local and offset >= (status["log_start_offset"] or 0)}
+    return {offset for offset in lost if offset < local and offset >= (status.log_start_offset or 0)}
 
 
 def spans(offsets: Iterable[int]) -> str:
