@@ -53,8 +53,8 @@ def open_client(
 ) -> Client:
     """A client of the cluster that is meant; use it as a context manager. Nothing is asked yet.
 
-    One call of it may take `timeout_ms`; without, all calls together a little less than the command's --timeout. What
-    the client's file says and kafkactl does not do is reported on stderr, and so is what the connection exposes
+    All calls together may take a little less than the command's --timeout, one of them at most `timeout_ms`. What the
+    client's file says and kafkactl does not do is reported on stderr, and so is what the connection exposes
     (refused where --strict-security is given); keys that are not a client's are not where it is a node's own file
     (`is_node_config`, as add-controller takes it). Raises InputError (`bootstrap-missing`, `bootstrap-twice`,
     `unknown-context`, and those of the files).
@@ -71,11 +71,13 @@ def open_client(
                 output.say(f"{finding.severity.value}: {finding.message}", "warn")
 
     limit_ms = current_settings().timeout_ms
+    # A command of an hour whose calls are short needs no minutes to say who did not answer.
+    kept_ms = (1 - _SHARE_OF_TIME) * min(limit_ms, timeout_ms or limit_ms)
     return connect(
         **connection._asdict(),
         timeout_ms=timeout_ms,
         most_ms=_SHARE_OF_TIME * limit_ms,
-        time_left=None if timeout_ms else lambda: max(0.0, left_ms() - (1 - _SHARE_OF_TIME) * limit_ms),
+        time_left=lambda: max(0.0, left_ms() - kept_ms),
         on_exposure=tell_exposure,
         on_warning=warn,
         on_note=output.detail,

@@ -54,7 +54,7 @@ def connect(
 
     Name brokers (`bootstrap_server`) or controllers (`bootstrap_controller`) as HOST:PORT,…; without either the
     context of `kafkactl config` takes effect. `command_config` is a file of client properties as Kafka's tools read
-    it. One call may take `timeout_ms`; without, what the client's file says, and at most `most_ms`. All calls
+    it. One call may take `timeout_ms`; without, what the client's file says; and at most `most_ms`. All calls
     together may take as many milliseconds as `time_left` says, at any time.
 
     `on_exposure` gets findings on what the connection exposes, `on_warning` those on the file of client properties.
@@ -71,7 +71,7 @@ def connect(
     on_exposure((*client_exposure(config), *_contexts_exposure(target)))
     if target.context is not None:
         on_note(f"context {target.context}")
-    limit_ms = min(most_ms, config.limits().timeout_ms) if timeout_ms is None else timeout_ms
+    limit_ms = min(most_ms, config.limits().timeout_ms if timeout_ms is None else timeout_ms)
     return client_of(
         config,
         brokers=target.bootstrap_server,

@@ -142,6 +142,11 @@ class Client(Closing):
         """The clock that its time limits are measured by."""
         return self._clock
 
+    @property
+    def left_ms(self) -> float:
+        """How long a question that is asked now may take."""
+        return self._deadline().left_ms
+
     # --- who is there ---
 
     def cluster(self) -> ClusterView:

@@ -37,6 +37,7 @@ from kafkactl.values import Endpoint
 FORWARDED_MS = 65_000
 REQUEST_MS = 20_000.0
 _SOON_MS = 1_000.0
+_LOOKS = 6  # at nodes that may be silent, one after the other, before it is known what the cluster is like
 _NOT_LEADER = 6
 _NOT_REPORTED = frozenset({"request-not-supported", "cluster-not-described"})
 
@@ -45,8 +46,9 @@ class LiveQuorum(Closing):
     """The quorum of a client's cluster; a context manager, which does not close the client.
 
     `endpoints` are those of a node to be added, by its id, where the operator named them: they are probed, too.
-    `with_brokers`: brokers are asked for their features, as well as controllers. Making one raises UnreachableError,
-    and RefusedError where the bootstrap nodes belong to several clusters.
+    `with_brokers`: brokers are asked for their features, as well as controllers. Nodes that do not answer cost one
+    look `patience_ms`, or a share of a short time that the client has. Making one raises UnreachableError, and
+    RefusedError where the bootstrap nodes belong to several clusters.
     """
 
     def __init__(
@@ -61,9 +63,9 @@ class LiveQuorum(Closing):
         self._client = client
         self._endpoints = dict(endpoints or {})
         self._with_brokers = with_brokers
-        self._patience_ms = patience_ms
-        self._watcher = QuorumObserver(client, identify=False, patience_ms=patience_ms)
-        self._observer = QuorumObserver(client, patience_ms=patience_ms)
+        self._patience_ms = min(patience_ms, client.left_ms / _LOOKS)
+        self._watcher = QuorumObserver(client, identify=False, patience_ms=self._patience_ms)
+        self._observer = QuorumObserver(client, patience_ms=self._patience_ms)
         self._log = _RegistrationReader()
         self._near: Client | None = None
         client.check_one_cluster()
@@ -75,7 +77,8 @@ class LiveQuorum(Closing):
         """The cluster's id from any node that answers soon; None otherwise. The time is short because a node that
         hangs delays the observation that follows as well."""
         try:
-            with QuorumObserver(self._client, identify=False, patience_ms=_SOON_MS) as observer:
+            soon_ms = min(_SOON_MS, self._patience_ms)
+            with QuorumObserver(self._client, identify=False, patience_ms=soon_ms) as observer:
                 return observer.observe().cluster_id
         except UnreachableError:
             self._watcher.close()

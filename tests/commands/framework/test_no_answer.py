@@ -122,3 +122,14 @@ def test_brokers_that_wait_for_a_leader_are_named_before_the_time_is_over(
         run = kafkactl(*words, "--bootstrap-server", address, "--timeout", "2s", "-o", "json")
     assert (run.code, run.error["id"]) == (4, "connection-timed-out")
     assert address in run.error["message"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [words for words in COMMANDS if words[0] == "quorum"], ids=" ".join)
+def test_an_address_that_used_up_a_short_time_is_named(kafkactl: Kafkactl, words: tuple[str, ...]) -> None:
+    """A paused node accepts connections and does not answer."""
+    with FakeBroker(lambda _: SILENCE) as paused:
+        address = str(paused.address)
+        run = kafkactl(*words, "--bootstrap-controller", address, "--timeout", "2s", "-o", "json")
+    assert (run.code, run.stdout, run.error["id"]) == (4, "", "connection-timed-out")
+    assert address in run.error["message"]
