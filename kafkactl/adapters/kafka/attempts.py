@@ -58,35 +58,51 @@ def one_after_another(
 
 
 def all_at_once(
-    addresses: Sequence[Address], ask: Ask[T], deadline: Deadline, *, meanwhile: Callable[[], object] | None = None
+    addresses: Sequence[Address],
+    ask: Ask[T],
+    deadline: Deadline,
+    *,
+    meanwhile: Callable[[], object] | None = None,
+    soon: Deadline | None = None,
 ) -> dict[Address, T | KafkactlError]:
     """Every node's answer, or error, in the order of `addresses`; one thread per node.
 
-    `meanwhile` is called once all are asked: what the caller has to do anyhow costs no time then.
-    A thread that is stuck in a call without a deadline (resolving a name) is left running; its node has timed out.
+    `meanwhile` is called once all are asked: what the caller has to do anyhow costs no time then. From `soon` on one
+    answer is enough, and nodes that have not answered are not waited for. Their threads go on to the deadline, as does
+    one that is stuck in a call without a deadline (resolving a name); their nodes have timed out.
     """
     found: dict[Address, T | KafkactlError] = {}
     bugs: list[BaseException] = []
+    news = threading.Condition()
 
     def work(address: Address) -> None:
         try:
-            found[address] = ask(address, deadline)
+            answer: T | KafkactlError = ask(address, deadline)
         except KafkactlError as error:
-            found[address] = error
+            answer = error
         except BaseException as error:  # raised again below: an exception of a thread does not reach the caller
-            bugs.append(error)
+            with news:
+                bugs.append(error)
+                news.notify()
+            return
+        with news:
+            found[address] = answer
+            news.notify()
 
     distinct = tuple(dict.fromkeys(addresses))
-    threads = [threading.Thread(target=work, args=(address,), daemon=True) for address in distinct]
-    for thread in threads:
-        thread.start()
+    for address in distinct:
+        threading.Thread(target=work, args=(address,), daemon=True).start()
     if meanwhile is not None:
         meanwhile()
-    for thread in threads:
-        thread.join((deadline.left_ms + _GRACE_MS) / 1000)
+    with news:
+        while len(found) + len(bugs) < len(distinct):
+            is_enough = soon is not None and not all(isinstance(answer, KafkactlError) for answer in found.values())
+            left_ms = soon.left_ms if soon is not None and is_enough else deadline.left_ms + _GRACE_MS
+            if left_ms <= 0 or not news.wait(left_ms / 1000):
+                break
+        answers = dict(found)  # what comes later than this comes too late
     if bugs:
         raise bugs[0]
-    answers = dict(found)  # what comes later than this comes too late
     return {address: answers[address] if address in answers else _too_late(address) for address in distinct}
 
 

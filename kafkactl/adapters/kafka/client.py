@@ -16,7 +16,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from kafkactl.adapters.closing import Closing
@@ -33,6 +33,7 @@ from kafkactl.adapters.kafka.cluster_view import (
     is_not_the_leader,
 )
 from kafkactl.adapters.kafka.connection import Access, Connection, connect
+from kafkactl.adapters.kafka.line import TIMED_OUT, Line
 from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address, NotSentError
@@ -46,7 +47,6 @@ from kafkactl.schema.error_codes import error_code
 
 DEFAULT_TIMEOUT_MS = 60_000.0  # default.api.timeout.ms
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000.0  # request.timeout.ms
-_TIMED_OUT = "connection-timed-out"
 _FORWARDED = "DescribeQuorum"  # the one question that a broker does not answer on its own (KafkaApis)
 _SOON_MS = 1_000.0
 # A paused node accepts a connection and does not answer. Where others can be asked, it is waited for so long at first,
@@ -64,15 +64,6 @@ class Limits:
     timeout_ms: float = DEFAULT_TIMEOUT_MS
     request_timeout_ms: float = DEFAULT_REQUEST_TIMEOUT_MS
     backoff: Backoff = field(default_factory=Backoff)
-
-
-@dataclass(slots=True)
-class _Line:
-    """The kept connection to one address. A thread uses it only while it holds `lock`."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    connection: Connection | None = None
-    silences: int = 0  # attempts in a row in which the node did not answer in time
 
 
 class Client(Closing):
@@ -100,7 +91,7 @@ class Client(Closing):
         self._time_left = time_left
         self._clock = clock or SystemClock()
         self._randomness = randomness or _random
-        self._lines: dict[Address, _Line] = {}
+        self._lines: dict[Address, Line] = {}
         self._lines_lock = threading.Lock()
         self._leader: Address | None = None
         self._silent: set[Address] = set()
@@ -134,8 +125,7 @@ class Client(Closing):
         with self._lines_lock:
             lines, self._lines = list(self._lines.values()), {}
         for line in lines:
-            if line.connection is not None:
-                line.connection.close()
+            line.hang_up()
 
     @property
     def clock(self) -> Clock:
@@ -180,13 +170,24 @@ class Client(Closing):
             )
 
     def versions(
-        self, addresses: Sequence[Address], *, meanwhile: Callable[[], object] | None = None
+        self,
+        addresses: Sequence[Address],
+        *,
+        meanwhile: Callable[[], object] | None = None,
+        soon_ms: float | None = None,
     ) -> dict[Address, NodeVersions | KafkactlError]:
         """What each of these nodes says of itself now, features and finalized levels included, asked at once.
 
-        `meanwhile` is called while they are waited for.
+        `meanwhile` is called while they are waited for. With `soon_ms` nodes that have not answered by then are not
+        waited for once one has. They are asked last until they answer; this contact with them goes on, and the next
+        question to them waits for it.
         """
-        return all_at_once(addresses, self._fresh_versions, self._deadline(), meanwhile=meanwhile)
+        deadline = self._deadline()
+        soon = None if soon_ms is None else deadline.at_most(soon_ms)
+        found = all_at_once(addresses, self._fresh_versions, deadline, meanwhile=meanwhile, soon=soon)
+        late = (at for at, answer in found.items() if isinstance(answer, KafkactlError) and answer.id == TIMED_OUT)
+        self._silent.update(late)
+        return found
 
     def find_leader(self) -> Address:
         """The address of the controller that leads the quorum now, found by asking controllers for the quorum.
@@ -215,7 +216,7 @@ class Client(Closing):
         What the node said of itself may be as old as the client. Raises UnreachableError.
         """
         line = self._line(address)
-        with line.lock:
+        with line.held(address, deadline):
             yield self._connected(line, address, deadline)
 
     # --- asking ---
@@ -300,7 +301,7 @@ class Client(Closing):
         cluster_id: str | None = None,
     ) -> Response:
         line = self._line(address)
-        with self._heard(address), line.lock:
+        with self._heard(address), line.held(address, deadline):
             connection = self._connected(line, address, deadline)
             check_role(address, connection.versions, self.role)
             if cluster_id is not None:
@@ -309,13 +310,13 @@ class Client(Closing):
                 return connection.ask(name, body, deadline=self._request(answer_by), changes=changes)
             except UnreachableError as error:
                 is_sent = not isinstance(error, NotSentError)
-                if self.role is Role.BROKER and name == _FORWARDED and error.id == _TIMED_OUT and is_sent:
+                if self.role is Role.BROKER and name == _FORWARDED and error.id == TIMED_OUT and is_sent:
                     raise _forwarded_in_vain(address) from error
                 raise
 
     def _describe_cluster(self, address: Address, deadline: Deadline) -> ClusterView:
         line = self._line(address)
-        with self._heard(address), line.lock:
+        with self._heard(address), line.held(address, deadline):
             connection = self._connected(line, address, deadline)
             check_role(address, connection.versions, self.role)
             version = usable_version(message("DescribeClusterRequest"), connection.versions, peer=str(address))
@@ -327,7 +328,7 @@ class Client(Closing):
 
     def _fresh_versions(self, address: Address, deadline: Deadline) -> NodeVersions:
         line = self._line(address)
-        with self._heard(address), line.lock:
+        with self._heard(address), line.held(address, deadline):
             known = line.connection
             connection = self._connected(line, address, deadline)
             return connection.versions if connection is not known else connection.refresh_versions(deadline)
@@ -338,7 +339,7 @@ class Client(Closing):
         try:
             yield
         except UnreachableError as error:
-            (self._silent.add if error.id == _TIMED_OUT else self._silent.discard)(address)
+            (self._silent.add if error.id == TIMED_OUT else self._silent.discard)(address)
             raise
         self._silent.discard(address)
 
@@ -380,11 +381,11 @@ class Client(Closing):
 
     # --- connections ---
 
-    def _line(self, address: Address) -> _Line:
+    def _line(self, address: Address) -> Line:
         with self._lines_lock:
-            return self._lines.setdefault(address, _Line())
+            return self._lines.setdefault(address, Line())
 
-    def _connected(self, line: _Line, address: Address, deadline: Deadline) -> Connection:
+    def _connected(self, line: Line, address: Address, deadline: Deadline) -> Connection:
         """The line's connection; a new one if there is none or it is stale."""
         if line.connection is not None and line.connection.is_stale(self._clock.now_ms()):
             line.connection.close()
@@ -395,6 +396,8 @@ class Client(Closing):
             line.silences += 1
             line.connection = connect(address, self._access, self._request(deadline))
             line.silences = 0
+            if line.is_closed:  # while this thread waited for the node
+                line.connection.close()
         return line.connection
 
     def _deadline(self, *, changes: bool = False) -> Deadline:
@@ -417,7 +420,7 @@ def _forwarded_in_vain(address: Address) -> UnreachableError:
     """The broker has answered ApiVersions: the node that does not answer is another one."""
     return UnreachableError(
         f"the broker {address} answers, but not {_FORWARDED}, which it forwards to the active controller",
-        id=_TIMED_OUT,
+        id=TIMED_OUT,
         next_step="Ask the controllers themselves: `kafkactl quorum describe --bootstrap-controller HOST:PORT`.",
     )
 
@@ -425,9 +428,9 @@ def _forwarded_in_vain(address: Address) -> UnreachableError:
 def _no_time_left(silent: Collection[Address]) -> UnreachableError:
     """The time was used up by questions before, most often by nodes that did not answer them."""
     if not silent:
-        return UnreachableError("no node was asked: the time was over before", id=_TIMED_OUT)
+        return UnreachableError("no node was asked: the time was over before", id=TIMED_OUT)
     names = ", ".join(sorted(map(str, silent)))
-    return UnreachableError(f"{names} did not answer, and no time was left to ask again", id=_TIMED_OUT)
+    return UnreachableError(f"{names} did not answer, and no time was left to ask again", id=TIMED_OUT)
 
 
 def _not_described(address: Address, code: int, text: str | None) -> UnreachableError:

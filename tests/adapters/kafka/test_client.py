@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -318,6 +319,53 @@ class TestAllAtOnce:
                 answer.id if isinstance(answer, KafkactlError) else type(answer).__name__ for answer in found.values()
             ]
             assert ids == [Response.__name__, "connection-timed-out", "connection-refused"]
+
+    def test_one_answer_is_enough_after_a_while(self) -> None:
+        first, second = Address("a", 1), Address("b", 1)
+        is_over = threading.Event()
+
+        def ask(address: Address, _: Deadline) -> str:
+            return "late" if address == second and is_over.wait(10) else "at once"
+
+        found = all_at_once([second, first], ask, minute(), soon=Deadline.after(1, SystemClock()))
+        is_over.set()
+        assert found[first] == "at once"
+        assert isinstance(late := found[second], UnreachableError) and late.id == "connection-timed-out"
+
+    def test_a_contact_that_takes_longer_goes_on_and_is_used(self) -> None:
+        is_asked = threading.Event()
+
+        def slowly(asked: Asked) -> Action | None:
+            return None if asked.name != "ApiVersions" or is_asked.wait(10) else CLOSE
+
+        slow, well = FakeBroker(slowly), FakeBroker()
+        with running(slow, well), client_of(slow, well, role=Role.BROKER, limits=Limits()) as client:
+            found = client.versions(client.bootstrap, soon_ms=1)
+            assert isinstance(found[slow.address], UnreachableError)
+            assert client.cluster() and well.names() == ["DescribeCluster"], "the slow one is asked last"
+            is_asked.set()
+            client.ask_node(slow.address, "DescribeCluster", {})
+            assert (slow.connections, slow.names()) == (1, ["DescribeCluster"])
+
+    def test_a_contact_that_goes_on_ends_with_the_client(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        is_closed, made = threading.Event(), threading.Event()
+        opened: list[Connection] = []
+        connect = clients.connect
+
+        def connected(address: Address, access: Access, deadline: Deadline) -> Connection:
+            connection = connect(address, access, deadline)
+            if address == slow.address and is_closed.wait(10):
+                opened.append(connection)
+                monkeypatch.setattr(connection, "close", lambda close=connection.close: (close(), made.set()))
+            return connection
+
+        monkeypatch.setattr(clients, "connect", connected)
+        slow, well = FakeBroker(), FakeBroker()
+        with running(slow, well):
+            with client_of(slow, well, role=Role.BROKER, limits=Limits()) as client:
+                client.versions(client.bootstrap, soon_ms=1)
+            is_closed.set()
+            assert made.wait(10) and opened
 
     def test_versions_are_those_of_now(self) -> None:
         with Controller(finalized={"metadata.version": 7}) as node, client_of(node) as client:

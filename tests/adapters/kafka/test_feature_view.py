@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
-from kafkactl.adapters.kafka.client import Client
+from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
+from kafkactl.adapters.kafka.features import view as views
 from kafkactl.adapters.kafka.features.view import FeatureView, observe_features, observe_levels
 from kafkactl.errors import UnreachableError
 from kafkactl.features.cluster.state import Role
@@ -55,6 +57,30 @@ def test_a_node_that_hangs_costs_its_own_answer_only() -> None:
     assert {member.name: member.answers for member in view.state.members if member.answers is not True} == {
         "broker 12": False
     }
+
+
+@pytest.mark.parametrize("with_log", [True, False])
+def test_a_node_that_is_slow_delays_no_question_to_others_and_counts(
+    monkeypatch: pytest.MonkeyPatch, with_log: bool
+) -> None:
+    """Each paused node was waited for twice: 5 s before anything was asked, and 5 s again at its own address."""
+    monkeypatch.setattr(views, "_SOON_MS", 1.0)
+    cluster = FakeCluster()
+    cluster.limits = Limits()
+    answer, others_are_asked = cluster.answer, threading.Event()
+
+    def slowly(asked: Asked, node: FakeNode) -> Action | None:
+        if asked.name == "DescribeQuorum":
+            others_are_asked.set()
+        if asked.name == "ApiVersions" and node.node_id == 12 and not others_are_asked.wait(10):
+            return CLOSE
+        return answer(asked, node)
+
+    cluster.answer = slowly  # type: ignore[method-assign]
+    with cluster.client(Listener.BROKER) as client:
+        view = observe_features(client, with_log=with_log, patience_ms=60_000)
+    assert {member.name: member.answers for member in view.state.members if not member.answers} == {}
+    assert cluster.nodes[12].connections == (2 if with_log else 1)
 
 
 def test_a_listener_that_refuses_this_client_leaves_its_node_unknown() -> None:

@@ -29,6 +29,7 @@ from kafkactl.quorum.observation import QuorumAnswer, quorum_state
 from kafkactl.quorum.state import Replica
 
 PATIENCE_MS = 5_000.0
+_SOON_MS = 500.0  # after which a node named at the start is waited for while the others are asked
 _LEADER_MAY_BE_THERE = frozenset({"not-authorised", "quorum-not-described", "request-not-supported"})
 _MENDABLE = ("sasl-login-expected", "authentication-failed", "not-authorised")
 
@@ -181,7 +182,7 @@ class _FeatureObserver:
 
     def _check_any_node_answers(self) -> None:
         """Raise UnreachableError if no node named at the start answers, or if one is of the other kind."""
-        answers = self._client.versions(self._client.bootstrap, meanwhile=self._get_ready)
+        answers = self._client.versions(self._client.bootstrap, meanwhile=self._get_ready, soon_ms=_SOON_MS)
         for address, answer in answers.items():
             if isinstance(answer, NodeVersions):
                 check_role(address, answer, self._client.role)
