@@ -11,6 +11,7 @@ from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.adapters.kafka.features import view as views
 from kafkactl.adapters.kafka.features.view import FeatureView, observe_features, observe_levels
+from kafkactl.adapters.kafka.fetched_registrations import fetch_registrations
 from kafkactl.errors import UnreachableError
 from kafkactl.features.cluster.state import Role
 from kafkactl.playground.broker import CLOSE, SILENCE, Action, Asked, FakeBroker, Raw, Reply
@@ -81,6 +82,15 @@ def test_a_node_that_is_slow_delays_no_question_to_others_and_counts(
         view = observe_features(client, with_log=with_log, patience_ms=60_000)
     assert {member.name: member.answers for member in view.state.members if not member.answers} == {}
     assert cluster.nodes[12].connections == (2 if with_log else 1)
+
+
+def test_the_log_is_asked_of_the_leader_first() -> None:
+    """A paused controller that brokers name before it took half of the time of a call."""
+    cluster = FakeCluster()
+    cluster.leader_id, cluster.nodes[1].greeting = 2, SILENCE
+    with cluster.client(Listener.BROKER) as client:
+        assert set(fetch_registrations(client).brokers) == {11, 12}
+    assert cluster.nodes[1].connections == 0
 
 
 def test_a_listener_that_refuses_this_client_leaves_its_node_unknown() -> None:
