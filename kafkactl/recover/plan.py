@@ -179,7 +179,7 @@ def _planned(case: Case, repairs: Repairs, endpoints: tuple[Endpoint, ...]) -> R
     """What the checks say of a case, and where nothing refuses, what is written."""
     request, read, source = case.request, case.read, case.source
     committed = committed_offset(read.disks)
-    findings = [*check(case), *remarks(case, repairs, committed)]
+    findings = [*check(case), *remarks(case, repairs, committed), *read.findings]
     refused = bool(blockers(findings))
     return RecoveryPlan(
         request=request,

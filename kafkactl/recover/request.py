@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
+from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.lineage import Divergence
 from kafkactl.recover.losses import Compared
@@ -63,6 +64,7 @@ class Tail:
 class Read:
     """Everything that was read: all disks, the images of the source and of the best disk, tails that diverge.
 
+    `findings` are what there is to say of the directories, whatever they are read for.
     `target_entries` are the names in the new directory, None where it does not exist; `answering` are old voters'
     addresses at which a controller answers. `target_inside` is the source directory that the new one would lie in.
     """
@@ -73,3 +75,4 @@ class Read:
     answering: tuple[Answering, ...] = ()
     target_entries: tuple[str, ...] | None = None
     target_inside: str | None = None
+    findings: tuple[Finding, ...] = ()

@@ -497,3 +497,23 @@ def test_a_folder_whose_files_are_hostile(recover: Recovery, tmp_path: Path):
     losses = recover.plan(*LOST, disks=disks, code=3)["losses"]
     (stray,) = losses["partitions_stray"]
     assert (stray["folder"], stray["topic_id"], stray["log_end_offset"]) == ("pay-7", None, 0)
+
+
+def test_a_directory_that_is_named_twice_counts_once(recover: Recovery, tmp_path: Path):
+    disks = survivors(tmp_path)
+    link = tmp_path / "link"
+    link.symlink_to(disks[0])
+    found = recover.plan(*LOST, "--from", link, disks=[*disks, link, disks[0] / LOG])
+    assert [disk["path"] for disk in found["disks"]] == [str(path) for path in disks]
+    assert found["source"]["path"] == str(disks[0])
+    (named,) = [finding for finding in found["findings"] if finding["id"] == "named-twice"]
+    assert named["message"] == f"{disks[0]} and {link} and {disks[0]}/{LOG} are one directory: it counts once"
+    assert named["severity"] == "info"
+
+
+def test_what_cannot_be_read_of_a_disk_is_said(recover: Recovery, tmp_path: Path):
+    disks = survivors(tmp_path)
+    (disks[1] / "meta.properties").unlink()
+    found = recover.plan(*LOST, disks=disks, code=3)
+    (unread,) = [finding for finding in found["findings"] if finding["id"] == "disk-not-read"]
+    assert unread["subject"] == f"{disks[1]}/meta.properties" and "who this disk belongs to" in unread["message"]

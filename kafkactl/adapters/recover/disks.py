@@ -39,7 +39,7 @@ def read_disk(path: str) -> DiskSeen:
 
     Raises InputError `log-dir-unreadable` for a path that is not a directory, or one without any file of Kafka.
     """
-    directory = str(Path(path).parent) if Path(path).name == METADATA_LOG else path
+    directory = _directory(path)
     observed = observe_directory(directory)
     if observed.state is not DirectoryState.DIRECTORY:
         raise _unreadable(path, observed.error or "there is nothing at this path")
@@ -67,6 +67,15 @@ def read_disk(path: str) -> DiskSeen:
         files=tuple(_files(directory)) if log is not None else (),
         findings=tuple(findings),
     )
+
+
+def disk_place(path: str) -> str:
+    """Where the log directory that a path means lies, without links: equal for all paths to one."""
+    return os.path.realpath(_directory(path))
+
+
+def _directory(path: str) -> str:
+    return str(Path(path).parent) if Path(path).name == METADATA_LOG else path
 
 
 def _unreadable(path: str, why: str) -> InputError:

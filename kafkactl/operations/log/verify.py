@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from kafkactl.adapters.files.named import each_once, named_twice
 from kafkactl.adapters.logs.check import read_node_log
 from kafkactl.adapters.logs.source import log_place
 from kafkactl.answers import by_fields
@@ -78,26 +79,20 @@ def verify_logs(
 ) -> LogVerification:
     """Read every byte of the logs of one or several nodes of a cluster, and compare them batch by batch.
 
+    A log that several paths lead to (a link, the log directory around it) is read once: compared with itself it agrees.
     `client` adds the log of the active controller of a live cluster, which is shown under `client_name`; it is kept
     in a temporary folder while it is read. Raises InputError for a path that is not a metadata log, UnreachableError
     for a cluster that does not answer, FailedError where the temporary folder is full.
     """
-    logs = [read_node_log(path) for path in _each_once(paths)]
+    names = each_once([os.fspath(path) for path in paths], log_place)
+    logs = [read_node_log(path) for path in names]
     if client is not None:
         from kafkactl.adapters.logs.live import saved_log
 
         with saved_log(client) as folder:
             logs.append(changed(read_node_log(folder), path=client_name))
-    return compare_logs(logs)
-
-
-def _each_once(paths: Iterable[FilePath]) -> list[str]:
-    """The paths without those to a log that one before them leads to (a link, the log directory around it, a slash at
-    the end): a log that is compared with itself agrees. Raises InputError as `open_source`."""
-    found: dict[str, str] = {}
-    for path in [os.fspath(path) for path in paths]:
-        found.setdefault(log_place(path), path)
-    return list(found.values())
+    found = compare_logs(logs)
+    return changed(found, findings=(*found.findings, *named_twice(names, "log")))
 
 
 def compare_logs(logs: Sequence[NodeLog]) -> LogVerification:

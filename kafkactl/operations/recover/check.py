@@ -8,11 +8,12 @@ from typing import Any
 
 from kafkactl.adapters.disks.directories import observe_directory
 from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.adapters.files.named import each_once, named_twice
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.adapters.logs.image import Point, replay_files
 from kafkactl.adapters.logs.source import cluster_files
-from kafkactl.adapters.recover.disks import checksum, read_disk, read_image
+from kafkactl.adapters.recover.disks import checksum, disk_place, read_disk, read_image
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
@@ -89,7 +90,9 @@ def verify_recovery(plan_file: str, log_dirs: Sequence[str] = (), client: Client
         findings += check_live(kept, live)
         checked.append("cluster")
     if log_dirs:
-        findings += check_strays([folder for path in log_dirs for folder in read_disk(path).folders])
+        names = each_once(log_dirs, disk_place)
+        findings += check_strays([folder for path in names for folder in read_disk(path).folders])
+        findings += named_twice(names, "directory")
         checked.append("folders")
     return RecoveryCheck(
         plan_file=plan_file,

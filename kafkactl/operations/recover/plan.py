@@ -17,9 +17,10 @@ from typing import Any
 from kafkactl.adapters.files.entropy import random_uuid
 from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.adapters.files.named import each_once, named_twice
 from kafkactl.adapters.recover import apply as writing
 from kafkactl.adapters.recover.apply import Place, WrittenRecovery, entries_of, is_leftover, is_written
-from kafkactl.adapters.recover.disks import read_disk, read_image, read_images
+from kafkactl.adapters.recover.disks import disk_place, read_disk, read_image, read_images
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import EMPTY
@@ -85,7 +86,9 @@ def plan_recovery(
     A plan that is kept next to the new directory gives its ids and times, so that the same disks and arguments give the
     same bytes again. Raises InputError for directories that cannot be read, and as `choose_source`.
     """
-    disks = tuple(read_disk(path) for path in dict.fromkeys(request.log_dirs))
+    names = each_once(request.log_dirs, disk_place)
+    request = changed(request, source=next((path for path in names if request.source in names[path]), request.source))
+    disks = tuple(read_disk(path) for path in names)
     source = choose_source(disks, request.source)
     images = read_images(list({disk.path: disk for disk in (source, ranked(disks)[0])}.values()))
     newest = images[ranked(disks)[0].path].image
@@ -100,6 +103,7 @@ def plan_recovery(
         answering=(probe or recovery_probe())(places),
         target_entries=entries_of(request.target.directory),
         target_inside=_inside(request.target.directory, disks),
+        findings=(*(found for disk in disks for found in disk.findings), *named_twice(names, "directory")),
     )
     kept = _kept(request.target.directory)
     if kept is not None:

@@ -60,8 +60,12 @@ def test_a_sound_log(kafkactl, node):
 def test_a_log_is_not_compared_with_itself(kafkactl, node, tmp_path: Path):
     log = node("a", {FIRST: SEGMENT})
     (tmp_path / "link").symlink_to(log.parent)
-    code, answer, _ = verified(kafkactl, log, f"{log}/", log.parent, tmp_path / "link")
+    code, answer, found = verified(kafkactl, log, log, f"{log}/", log.parent, tmp_path / "link")
     assert (code, [source["path"] for source in answer["sources"]]) == (0, [str(log)])
+    assert found == {"named-twice": "info"}
+    assert f"{log} and {log}/ and {log.parent} and {tmp_path}/link are one log" in answer["findings"][0]["message"]
+    _, _, found = verified(kafkactl, log, log)
+    assert found == {}
     assert (answer["ranking"], answer["reference"]) == ([], None)
 
 
