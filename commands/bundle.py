@@ -93,7 +93,6 @@ def command(*, out: str, force: bool, include_log: bool, connection: ConnectionA
 @contextmanager
 def _sources(connection: ConnectionArguments, named: Mapping[str, Any]) -> Iterator[Sources]:
     """What is named; a cluster where an address or a context is, or nothing else."""
-    from kafkactl.commands.framework.deadline import ends_clean
     from kafkactl.frozen import changed
     from kafkactl.operations.bundle.sources import Sources
 
@@ -108,7 +107,7 @@ def _sources(connection: ConnectionArguments, named: Mapping[str, Any]) -> Itera
     if not (any(connection[:2]) or connection.context or sources.wanted.is_nothing):
         yield sources
         return
-    with ends_clean(), open_client(connection) as client:
+    with open_client(connection) as client:
         yield changed(sources, client=client, client_name=title_of_cluster(connection))
 
 

@@ -56,7 +56,6 @@ def command(
 
     With --kafka six Java processes of released Kafka are the cluster instead.
     """
-    from kafkactl.commands.framework.deadline import ends_clean
     from kafkactl.playground.demo import DemoRequest, run_demo
 
     chosen = tuple(name for name in SCENES if name in (scenes or SCENES))
@@ -73,8 +72,7 @@ def command(
         report=None if out is None else str(Path.cwd() / out),
         color=settings.color,
     )
-    with ends_clean():
-        demo = run_demo(request, audience)
+    demo = run_demo(request, audience)
     scenes_shown = [{**scene, "left_out": demo.left_out.get(scene["name"])} for scene in audience.scenes]
     answer = {**demo.to_dict(), "scenes": scenes_shown, "findings": []}
     output.emit("demo", answer, render=lambda page, _: _show_end(page, demo), listing="scenes")

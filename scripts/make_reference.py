@@ -112,7 +112,9 @@ def _exit_codes_page() -> str:
     rows = [(str(code), meaning) for code, meaning in MEANINGS.items()]
     text = (
         "One table for all commands. A refusal (3) and a check that found problems (7) are answers: the command's own\n"
-        "object is on stdout. Where there is no answer, stderr has one error object under `-o json`.\n"
+        "object is on stdout. Where there is no answer, stderr has one error object under `-o json`.\n\n"
+        "A command is interrupted (130) by Ctrl-C, by SIGTERM, and by SIGHUP of a terminal that is closed; a SIGHUP\n"
+        "that is ignored (`nohup`) stays ignored.\n"
     )
     return "\n".join([GENERATED, "# Exit codes\n", text, *_table(("code", "meaning"), rows), ""])
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, cast
 from kafkactl.commands.dryrun.options import engine_of
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import until_the_end
-from kafkactl.commands.framework.engine_options import leave_no_files
 from kafkactl.commands.framework.log_memory import read_by_columns
 from kafkactl.commands.framework.settings import SCHEMA_VERSION
 from kafkactl.commands.rendering.output import detail, emit, say
@@ -86,7 +85,6 @@ def open_contexts(common: Common, *, at: int | None = None, restarts: bool = Fal
     from kafkactl.operations.dryrun.outputs import check_details, check_html
 
     engine_of(common)
-    leave_no_files()
     events = [event for path in common.after for event in read_events(path)]
     release = None if common.kafka_version is None else find_release(common.kafka_version)
     static = read_static(common.config)

@@ -11,7 +11,6 @@ from kafkactl.answers import plain_values
 from kafkactl.commands.dryrun.options import CODES, Common, engine_of, saved_options
 from kafkactl.commands.dryrun.page import show_prediction
 from kafkactl.commands.framework.bundles import until_the_end
-from kafkactl.commands.framework.engine_options import leave_no_files
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.output import emit, say
@@ -49,7 +48,6 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     if common.after:
         raise click.UsageError("--after simulates scenarios on a metadata log; there is none before the migration.")
     engine = engine_of(common)
-    leave_no_files()
     check_html(common.html)
     check_details(common.details, [""])
     copy = predict_copy(

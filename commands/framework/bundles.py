@@ -31,11 +31,7 @@ def bundle_option(function: Function) -> Function:
 
 def until_the_end(context: AbstractContextManager[Held]) -> Held:
     """What a context gives, kept until the command ends; what it left on this machine then goes."""
-    from kafkactl.commands.framework.deadline import ends_clean
-
-    scope = click.get_current_context()
-    scope.with_resource(ends_clean())
-    return scope.with_resource(context)
+    return click.get_current_context().with_resource(context)
 
 
 def stored(path: str, part: str) -> tuple[dict[str, Any], int]:

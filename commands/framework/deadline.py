@@ -59,8 +59,8 @@ def paused() -> Iterator[None]:
 
 @contextmanager
 def ends_clean() -> Iterator[None]:
-    """Let SIGTERM, and SIGHUP of a terminal that is closed, end the body as Ctrl-C does, so that what it keeps on this
-    machine goes with it. A SIGHUP that is ignored (`nohup`) stays ignored.
+    """Let SIGTERM, and SIGHUP of a terminal that is closed, end the body as Ctrl-C does: what it keeps on this machine
+    goes with it, and a change says how far it came. A SIGHUP that is ignored (`nohup`) stays ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

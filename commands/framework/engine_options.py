@@ -21,17 +21,6 @@ ENGINE_OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
-def leave_no_files() -> None:
-    """Until the command ends, SIGTERM and SIGHUP end it as Ctrl-C does.
-
-    The Spark engine has folders for temporary files, in which records of the metadata log may contain credentials. A
-    command that a signal ends at once would leave them.
-    """
-    from kafkactl.commands.framework.deadline import ends_clean
-
-    click.get_current_context().with_resource(ends_clean())
-
-
 def check_master(engine: str, master: str | None) -> None:
     """Raises UsageError where a master is named for an engine that has none."""
     if engine == "local" and master is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kafkactl.commands.framework import exit_codes
-from kafkactl.commands.framework.deadline import deadline
+from kafkactl.commands.framework.deadline import deadline, ends_clean
 from kafkactl.commands.framework.help_text import HelpContext, option_record
 from kafkactl.commands.framework.lazy_group import write_examples
 from kafkactl.commands.framework.options import COMMON_NAMES, CommonOption, ConnectionOption, common_options
@@ -36,10 +36,11 @@ class LeafCommand(click.Command):
         return super().parse_args(ctx, _kafka_words(self, ctx, args))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Take the common options out, then run the function within the time limit."""
+        """Take the common options out, then run the function within the time limit; signals end it as Ctrl-C does."""
         common = {name: ctx.params.pop(name) for name in COMMON_NAMES if name in ctx.params}
         settings = Settings(**common, command=ctx.command_path.partition(" ")[2])
         ctx.ensure_object(Invocation).settings = settings
+        ctx.with_resource(ends_clean())  # the first: it ends after everything that the function leaves to the context
         with deadline(settings.timeout_ms):
             return super().invoke(ctx)
 

@@ -84,12 +84,11 @@ def command(
 
 
 def _verified(sources: tuple[str, ...], connection: ConnectionArguments, from_cluster: bool) -> LogVerification:
-    from kafkactl.commands.framework.deadline import ends_clean
     from kafkactl.operations.log.verify import verify_logs
 
     if not from_cluster:
         return verify_logs(sources)
-    with ends_clean(), open_client(connection) as client:
+    with open_client(connection) as client:
         return verify_logs(sources, client=client, client_name=title_of_cluster(connection))
 
 

@@ -11,7 +11,7 @@ import click
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.bundles import bundle_option, stored_as, until_the_end
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
-from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master, leave_no_files
+from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, Moment
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Choice, Duration
@@ -171,7 +171,6 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     if [inputs.observation is not None, inputs.from_cluster, inputs.bundle is not None].count(True) > 1:
         raise click.UsageError(f"Give --observation, {FROM_CLUSTER} or --bundle, not several of them.")
     check_master(inputs.engine, inputs.master)
-    leave_no_files()
     check_details(inputs.details)
     request = Request(
         sources=inputs.sources,

@@ -25,7 +25,7 @@ Work = Callable[[Piece], "Iterable[bytes] | None"]
 MOST_PROCESSES: Final = 4
 _SIZE: Final = struct.Struct(">Q")
 _READ_BYTES: Final = 256 * 1024
-_HANDLED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+_HANDLED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 class LeftToParentError(Exception):
@@ -176,7 +176,8 @@ def _be_child(pipe: int, memory: int, work: Work[Piece], piece: Piece) -> None:
     """Do the work, report its size, and end. After an error nothing is reported: the parent then does the piece."""
     try:
         for number in _HANDLED:
-            signal.signal(number, signal.SIG_DFL)
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
         parts, size = work(piece), 0
         if parts is not None:

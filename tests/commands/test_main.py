@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import json
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 import kafkactl as package
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.failure import redacted
+from kafkactl.playground.broker import SILENCE, FakeBroker
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -111,6 +115,24 @@ def test_interrupted_is_130(sample):
     run = sample("-q", "--do", "interrupt", "-o", "json")
     assert run.code == 130
     assert run.error["id"] == "interrupted"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_each_signal_that_asks_a_command_to_end_is_130(number):
+    """Only commands that keep files ended so; the others by the signal, a change of voters without an answer."""
+    is_asked = threading.Event()
+    with FakeBroker(lambda _: is_asked.set() or SILENCE) as paused:
+        words = ["quorum", "describe", "--bootstrap-server", str(paused.address), "--timeout", "5m", "-o", "json"]
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests themselves may run under nohup
+        try:
+            process = subprocess.Popen([sys.executable, "-m", "kafkactl", *words], stderr=subprocess.PIPE, cwd=ROOT)
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        with process:
+            assert is_asked.wait(20)
+            process.send_signal(number)
+            _, said = process.communicate(timeout=20)
+    assert (process.returncode, json.loads(said)["id"]) == (130, "interrupted")
 
 
 def test_interrupted_while_modules_are_loaded_is_130():
