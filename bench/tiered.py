@@ -183,10 +183,10 @@ def _listing(segments: int) -> None:
 
 def _keys(loaded: Loaded) -> Iterator[str]:
     for segment in each_segment(loaded):
-        place = f"tiered/{segment['topic']}-{segment['partition']}-{segment['topic_id']}"
+        place = f"tiered/{segment.topic}-{segment.partition}-{segment.topic_id}"
         for suffix in _LOCAL_SUFFIXES:
-            size = segment["bytes"] if suffix == "log" else 100
-            yield f"{place}/{segment['start_offset']:020}-{segment['segment_id']}.{suffix} {size} 1700000000000\n"
+            size = segment.bytes if suffix == "log" else 100
+            yield f"{place}/{segment.start_offset:020}-{segment.segment_id}.{suffix} {size} 1700000000000\n"
 
 
 def _joined(loaded: Loaded, listing: Path) -> tuple[float, float, int]:

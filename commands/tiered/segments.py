@@ -26,7 +26,7 @@ from kafkactl.commands.tiered.shown import segment_groups
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.tiered.answers import SegmentDict
+    from kafkactl.tiered.answers import RemoteSegment
 
 
 @leaf_command(
@@ -71,6 +71,6 @@ def command(*, inputs: Inputs, wanted: Wanted, with_deleted: bool) -> None:
     )
 
 
-def _show(page: Page, found: Sequence[SegmentDict], findings: Sequence[Finding]) -> None:
+def _show(page: Page, found: Sequence[RemoteSegment], findings: Sequence[Finding]) -> None:
     segment_groups(page, found)
     page.findings(findings)

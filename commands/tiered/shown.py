@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkactl.findings import Finding
     from kafkactl.operations.tiered import Audit, Forecast
     from kafkactl.operations.tiered.pages import TieredReport
-    from kafkactl.tiered.answers import SegmentDict
+    from kafkactl.tiered.answers import RemoteSegment
     from kafkactl.tiered.audit.run import AuditTotals, PartitionStatus
     from kafkactl.tiered.forecast import Candidate, PartitionForecast
 
@@ -146,11 +146,11 @@ def _value(name: str, value: int | None) -> str:
     return f"{name} {'?' if value is None else value}"
 
 
-def segment_groups(page: Page, segments: Sequence[SegmentDict]) -> None:
+def segment_groups(page: Page, segments: Sequence[RemoteSegment]) -> None:
     """Segments by partition, a line each; the id stays in one piece."""
-    grouped: dict[tuple[str, str, int], list[SegmentDict]] = {}
+    grouped: dict[tuple[str, str, int], list[RemoteSegment]] = {}
     for segment in segments:
-        grouped.setdefault((segment["topic"], segment["topic_id"], segment["partition"]), []).append(segment)
+        grouped.setdefault((segment.topic, segment.topic_id, segment.partition), []).append(segment)
     ids: dict[tuple[str, int], set[str]] = {}
     for topic, topic_id, partition in grouped:
         ids.setdefault((topic, partition), set()).add(topic_id)
@@ -164,9 +164,9 @@ def segment_groups(page: Page, segments: Sequence[SegmentDict]) -> None:
     )
 
 
-def _segment_row(segment: SegmentDict) -> tuple[Cell, ...]:
-    index, forgotten = segment["epoch_index"], segment["forgotten_by"]
-    finished = segment["state"] == "COPY_SEGMENT_FINISHED"
+def _segment_row(segment: RemoteSegment) -> tuple[Cell, ...]:
+    index, forgotten = segment.epoch_index, segment.forgotten_by
+    finished = segment.state == "COPY_SEGMENT_FINISHED"
     notes = (
         [f"forgotten by {forgotten}"]
         if forgotten
@@ -175,10 +175,10 @@ def _segment_row(segment: SegmentDict) -> tuple[Cell, ...]:
         else []
     )
     return (
-        segment["segment_id"],
-        f"{segment['start_offset']}-{segment['end_offset']}",
-        size_text(segment["bytes"]),
-        Word(segment["state"], "plain" if finished else "warn"),
+        segment.segment_id,
+        f"{segment.start_offset}-{segment.end_offset}",
+        size_text(segment.bytes),
+        Word(segment.state, "plain" if finished else "warn"),
         Word(", ".join(notes), "warn"),
     )
 

@@ -1,35 +1,43 @@
-"""What the commands print: segments and records as plain values."""
+"""What the commands print: segments, and records as plain values."""
 
 from __future__ import annotations
 
 import base64
-from typing import Any, TypedDict
+from typing import Any
 
+from kafkactl.answers import by_fields
+from kafkactl.frozen import frozen
 from kafkactl.protocol.json_form import to_json
 from kafkactl.schema.definitions import remote_log_record
 from kafkactl.tiered.audit.case import PartitionCase
-from kafkactl.tiered.audit.findings import PlaceDict
 from kafkactl.tiered.epoch_index import Segment
 from kafkactl.tiered.reading import PlacedRecord
 from kafkactl.values import Uuid
 
 
-class EpochStartDict(TypedDict):
+@frozen(kw_only=False)
+class EpochStart:
     """A leader epoch and its first offset in a segment."""
 
     leader_epoch: int
     start_offset: int
 
+    to_dict = by_fields
 
-class SegmentDict(PlaceDict):
+
+@frozen
+class RemoteSegment:
     """A segment by its records in the metadata topic; commands/models/tiered.py describes the fields."""
 
+    topic: str
+    topic_id: str
+    partition: int
     segment_id: str
     state: str
     start_offset: int
     end_offset: int
     bytes: int
-    leader_epochs: list[EpochStartDict]
+    leader_epochs: tuple[EpochStart, ...]
     broker_id: int
     event_timestamp_ms: int
     max_timestamp_ms: int
@@ -42,32 +50,34 @@ class SegmentDict(PlaceDict):
     epoch_index: str
     forgotten_by: str | None
 
+    to_dict = by_fields
 
-def segment_answer(partition: PartitionCase, segment: Segment) -> SegmentDict:
+
+def segment_answer(partition: PartitionCase, segment: Segment) -> RemoteSegment:
     """A segment with everything that its records say."""
     custom = segment.custom_metadata
-    return {
-        "topic": partition.topic,
-        "topic_id": partition.topic_id,
-        "partition": partition.key.partition,
-        "segment_id": str(Uuid(segment.segment_id)),
-        "state": segment.state.name,
-        "start_offset": segment.start_offset,
-        "end_offset": segment.end_offset,
-        "bytes": segment.size,
-        "leader_epochs": [{"leader_epoch": epoch, "start_offset": start} for epoch, start in segment.leader_epochs],
-        "broker_id": segment.broker_id,
-        "event_timestamp_ms": segment.event_timestamp_ms,
-        "max_timestamp_ms": segment.max_timestamp_ms,
-        "custom_metadata": None if custom is None else base64.b64encode(custom).decode("ascii"),
-        "txn_index_empty": segment.txn_index_empty,
-        "metadata_partition": segment.metadata_partition,
-        "first_offset": segment.first_record,
-        "last_offset": segment.last_record,
-        "records": segment.records,
-        "epoch_index": segment.epoch_index,
-        "forgotten_by": segment.forgotten_by,
-    }
+    return RemoteSegment(
+        topic=partition.topic,
+        topic_id=partition.topic_id,
+        partition=partition.key.partition,
+        segment_id=str(Uuid(segment.segment_id)),
+        state=segment.state.name,
+        start_offset=segment.start_offset,
+        end_offset=segment.end_offset,
+        bytes=segment.size,
+        leader_epochs=tuple(EpochStart(epoch, start) for epoch, start in segment.leader_epochs),
+        broker_id=segment.broker_id,
+        event_timestamp_ms=segment.event_timestamp_ms,
+        max_timestamp_ms=segment.max_timestamp_ms,
+        custom_metadata=None if custom is None else base64.b64encode(custom).decode("ascii"),
+        txn_index_empty=segment.txn_index_empty,
+        metadata_partition=segment.metadata_partition,
+        first_offset=segment.first_record,
+        last_offset=segment.last_record,
+        records=segment.records,
+        epoch_index=segment.epoch_index,
+        forgotten_by=segment.forgotten_by,
+    )
 
 
 def record_answer(metadata_partition: int, placed: PlacedRecord, why: str | None) -> dict[str, Any]:

@@ -100,8 +100,6 @@ PAIRS: list[tuple[Any, Any]] = [
     (losses.SettingDict, recover.RecoverSetting),
     (losses.EntityDict, recover.RecoverEntity),
     (losses.OtherDict, recover.RecoverOther),
-    (tiered_answers.SegmentDict, tiered.RemoteSegment),
-    (tiered_answers.EpochStartDict, tiered.EpochStart),
 ]
 
 
@@ -177,6 +175,7 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (tiered.AuditTotals, (tiered_audit.AuditTotals,)),
     (tiered.BucketRead, (bucket.BucketRead,)),
     (tiered.Candidate, (forecast.Candidate,)),
+    (tiered.EpochStart, (tiered_answers.EpochStart,)),
     (tiered.ForecastPartition, (forecast.PartitionForecast,)),
     (tiered.HighestOffset, (tiered_audit.HighestOffset,)),
     (tiered.Hole, (coverage.Hole,)),
@@ -189,6 +188,7 @@ CLASSES: list[tuple[Any, tuple[Any, ...]]] = [
     (tiered.OtherSegments, (pictures.OtherSegments, pictures.Lane)),
     (tiered.Picture, (pictures.Picture,)),
     (tiered.RemotePartition, (tiered_audit.PartitionStatus,)),
+    (tiered.RemoteSegment, (tiered_answers.RemoteSegment,)),
     (tiered.StoppedBy, (forecast.StoppedBy,)),
     (tiered.TieredAudit, (WithFiles, tiered_operations.Audit)),
     (tiered.TieredForecast, (Forecasts,)),

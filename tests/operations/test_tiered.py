@@ -389,13 +389,13 @@ def test_a_listing_of_another_store_is_not_judged(tmp_path: Path):
 def test_segments_and_filters(tmp_path: Path):
     place = str(three().add(TOPIC.deleted(0, "a"), GONE.copied(1, "x", 0, 9)).save(tmp_path))
     found = segments(load(Request(sources=(place,))))
-    assert [(part["topic"], part["start_offset"]) for part in found] == [("gone", 0), ("orders", 10), ("orders", 20)]
+    assert [(part.topic, part.start_offset) for part in found] == [("gone", 0), ("orders", 10), ("orders", 20)]
     every = segments(load(Request(sources=(place,)), keep_deleted=True), Filters(topics=("orders",)))
-    assert [part["state"] for part in every] == ["DELETE_SEGMENT_FINISHED"] + ["COPY_SEGMENT_FINISHED"] * 2
+    assert [part.state for part in every] == ["DELETE_SEGMENT_FINISHED"] + ["COPY_SEGMENT_FINISHED"] * 2
     by_id = segments(
         load(Request(sources=(place,))), Filters(topics=(str(TOPIC.id),), segments=(str(segment_uuid("b")),))
     )
-    assert [part["first_offset"] for part in by_id] == [2]
+    assert [part.first_offset for part in by_id] == [2]
 
 
 def test_history_says_why_a_record_is_ignored(tmp_path: Path):

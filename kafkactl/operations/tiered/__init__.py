@@ -20,7 +20,7 @@ from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.operations.tiered.load import Loaded, Request, load
-from kafkactl.tiered.answers import SegmentDict, record_answer, segment_answer
+from kafkactl.tiered.answers import RemoteSegment, record_answer, segment_answer
 from kafkactl.tiered.audit.case import PartitionCase, by_offset
 from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
@@ -214,12 +214,12 @@ def empty_findings(loaded: Loaded) -> list[Finding]:
     ]
 
 
-def segments(loaded: Loaded, filters: Filters = ALL) -> list[SegmentDict]:
+def segments(loaded: Loaded, filters: Filters = ALL) -> list[RemoteSegment]:
     """The segments of `tiered segments`; those that are DELETE_SEGMENT_FINISHED where `load` kept them."""
     return list(each_segment(loaded, filters))
 
 
-def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[SegmentDict]:
+def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[RemoteSegment]:
     """The same one by one, in their order."""
     check_filters(loaded, filters)
     for partition in loaded.case.partitions:
@@ -228,9 +228,9 @@ def each_segment(loaded: Loaded, filters: Filters = ALL) -> Iterator[SegmentDict
         log: PartitionLog = partition.log
         for segment in sorted((*log.segments(), *(log.deleted or {}).values()), key=by_offset):
             answer = segment_answer(partition, segment)
-            if filters.states and answer["state"] not in filters.states:
+            if filters.states and answer.state not in filters.states:
                 continue
-            if not filters.segments or answer["segment_id"] in filters.segments:
+            if not filters.segments or answer.segment_id in filters.segments:
                 yield answer
 
 

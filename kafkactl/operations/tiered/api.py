@@ -32,6 +32,7 @@ from kafkactl.operations.tiered import (
 from kafkactl.operations.tiered import audit as audit_remote_log
 from kafkactl.operations.tiered import load as load_remote_log
 from kafkactl.operations.tiered.pages import TieredReport, report, write_html
+from kafkactl.tiered.answers import RemoteSegment
 from kafkactl.tiered.forecast import Candidate, PartitionForecast
 from kafkactl.tiered.leftovers import Leftover, Leftovers
 
@@ -46,6 +47,7 @@ __all__ = [
     "LiveObservation",
     "Loaded",
     "PartitionForecast",
+    "RemoteSegment",
     "Request",
     "Saved",
     "TieredReport",

@@ -57,7 +57,7 @@ def write_details(path: str, loaded: Loaded, filters: Filters) -> str:
 def tables(loaded: Loaded, filters: Filters) -> Iterator[Table]:
     """All of them; that of objects is empty without a listing of the store."""
     found = audit(loaded, filters)
-    yield _table("segments", SEGMENTS, each_segment(loaded, filters))
+    yield _table("segments", SEGMENTS, (segment.to_dict() for segment in each_segment(loaded, filters)))
     yield _table("partitions", PARTITIONS, (status.to_dict() for status in found.partitions))
     yield _table("findings", FINDINGS, (_finding(finding.to_dict()) for finding in found.findings))
     yield _table("objects", OBJECTS, _objects(loaded))

@@ -184,7 +184,7 @@ def test_a_topic_that_may_not_be_described_is_not_deleted(tmp_path: Path) -> Non
 
 
 def _segment_id(loaded: Any, topic: str) -> str:
-    (found,) = [segment["segment_id"] for segment in segments(loaded) if segment["topic"] == topic]
+    (found,) = [segment.segment_id for segment in segments(loaded) if segment.topic == topic]
     return str(found)
 
 

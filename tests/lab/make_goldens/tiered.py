@@ -24,7 +24,7 @@ RELEASES = ("3.9.2", "4.3.1")
 
 def states(broker: TieredBroker, topic: str) -> list[str]:
     found = segments(load(Request(sources=(str(broker.data),))))
-    return [segment["state"] for segment in found if segment["topic"] == topic]
+    return [segment.state for segment in found if segment.topic == topic]
 
 
 def written(broker: TieredBroker) -> dict[str, dict[str, int]]:

@@ -33,7 +33,7 @@ def unclean(together: int, alone: int, afterwards: int) -> Callable[[Hand], Step
 
 
 def _end(hand: Hand) -> int:
-    return max((segment["end_offset"] for segment in hand.segments(COPIED)), default=-1)
+    return max((segment.end_offset for segment in hand.segments(COPIED)), default=-1)
 
 
 def unclean_in_copy(hand: Hand) -> Steps:
@@ -118,7 +118,7 @@ def paused(hand: Hand) -> Steps:
     hand.fault("hold-after-copy", on=False)
     yield hand.stage.reached("12 leads")
     hand.produce(40)
-    yield lambda: any(s["broker_id"] == 12 for s in hand.segments(COPIED))
+    yield lambda: any(s.broker_id == 12 for s in hand.segments(COPIED))
     yield hand.stage.reached("11 goes on")
 
 
@@ -134,7 +134,7 @@ def paused_before(hand: Hand) -> Steps:
     hand.fault("hold-before-copy", on=False)
     yield hand.stage.reached("12 leads")
     hand.produce(40)
-    yield lambda: any(s["broker_id"] == 12 for s in hand.segments(COPIED))
+    yield lambda: any(s.broker_id == 12 for s in hand.segments(COPIED))
     yield hand.stage.reached("11 goes on")
 
 

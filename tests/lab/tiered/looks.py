@@ -212,7 +212,7 @@ def forecasts(stage: Stage, broker: int, **more: Any) -> dict[str, Forecast]:
             continue
         for candidate in each["candidates"]:
             if candidate["broker_id"] == broker and (not candidate["leads_now"] or more.get("restart")):
-                known = frozenset(segment["segment_id"] for segment in stage.segments.get(each["topic"], []))
+                known = frozenset(segment.segment_id for segment in stage.segments.get(each["topic"], []))
                 found[each["topic"]] = Forecast(broker, candidate, known)
     return found
 
@@ -222,10 +222,10 @@ def first_upload(stage: Stage, topic: str, forecast: Forecast) -> int | None:
     new = [
         segment
         for segment in stage.segments.get(topic, [])
-        if segment["segment_id"] not in forecast.known and segment["broker_id"] == forecast.broker
+        if segment.segment_id not in forecast.known and segment.broker_id == forecast.broker
     ]
-    done = [segment for segment in new if segment["state"] == COPIED]
-    return min((segment["start_offset"] for segment in new), default=None) if done else None
+    done = [segment for segment in new if segment.state == COPIED]
+    return min((segment.start_offset for segment in new), default=None) if done else None
 
 
 def forecast_wrong(

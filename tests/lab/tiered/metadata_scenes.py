@@ -91,8 +91,8 @@ def head_cut(hand: Hand) -> None:
     Brokers write down where their logs start once a minute, as CHECKPOINTED says; one that is killed before starts
     with all records again.
     """
-    second = sorted(hand.segments(COPIED), key=lambda segment: segment["start_offset"])[1]
-    hand.cluster.chore("cut", TOPIC, second["first_offset"], hand.home)
+    second = sorted(hand.segments(COPIED), key=lambda segment: segment.start_offset)[1]
+    hand.cluster.chore("cut", TOPIC, second.first_offset, hand.home)
     line = f"{TOPIC} {hand.home} {second['first_offset']}"
     disks = hand.cluster.disks
     files = [disks.log_dir(broker) / "log-start-offset-checkpoint" for broker in sorted(disks.broker_ports)]
@@ -244,7 +244,7 @@ def _forecasts(stage: Stage, harm: Harm) -> dict[str, dict[int, Forecast]]:
         request = changed(request, sources=(), metadata=None, live=observe(stage.client))
     found: dict[str, dict[int, Forecast]] = {}
     for each in foresee(load(request)).to_dict()["partitions"]:
-        known = frozenset(segment["segment_id"] for segment in stage.segments.get(each["topic"], []))
+        known = frozenset(segment.segment_id for segment in stage.segments.get(each["topic"], []))
         for candidate in each["candidates"]:
             broker = candidate["broker_id"]
             found.setdefault(each["topic"], {})[broker] = Forecast(broker, candidate, known)

@@ -19,6 +19,7 @@ from kafkactl.errors import KafkactlError
 from kafkactl.metadata.log.frame import encode_record
 from kafkactl.operations.tiered import load, segments
 from kafkactl.schema.definitions import message
+from kafkactl.tiered.answers import RemoteSegment
 from kafkactl.tiered.partitioner import metadata_partition_of
 from kafkactl.tiered.records import PartitionKey
 from kafkactl.values import Uuid
@@ -115,10 +116,10 @@ class Hand:
 
     # --- what there is ---
 
-    def segments(self, *states: str) -> list[dict[str, Any]]:
+    def segments(self, *states: str) -> list[RemoteSegment]:
         """Its segments in some states, of all ids of the topic, in order."""
         found = self.stage.segments.get(self.topic, [])
-        return [segment for segment in found if not states or segment["state"] in states]
+        return [segment for segment in found if not states or segment.state in states]
 
     def has(self, count: int, *states: str) -> Callable[[], bool]:
         """Whether that many segments are in these states."""
@@ -131,7 +132,7 @@ class Hand:
             done = self.segments(COPIED)
             if len(done) != count or len(self.segments(COPYING, DELETING)) > 0:
                 return False
-            return self.offsets().get("earliest_local") == max(segment["end_offset"] for segment in done) + 1
+            return self.offsets().get("earliest_local") == max(segment.end_offset for segment in done) + 1
 
         return holds
 
@@ -188,9 +189,9 @@ class Hand:
 
     def remove(self, start: int) -> None:
         """A segment is deleted out of order: both records, and its objects."""
-        (found,) = [segment for segment in self.segments(COPIED) if segment["start_offset"] == start]
-        self.update(Uuid.parse(found["segment_id"]), DELETING)
-        self.update(Uuid.parse(found["segment_id"]), DELETED)
+        (found,) = [segment for segment in self.segments(COPIED) if segment.start_offset == start]
+        self.update(Uuid.parse(found.segment_id), DELETING)
+        self.update(Uuid.parse(found.segment_id), DELETED)
         for file in self.objects(start):
             file.unlink()
 
@@ -216,7 +217,7 @@ class Stage:
     def __init__(self, cluster: TieredCluster, client: Client) -> None:
         self.cluster = cluster
         self.client = client
-        self.segments: dict[str, list[dict[str, Any]]] = {}
+        self.segments: dict[str, list[RemoteSegment]] = {}
         self.failed: dict[str, str] = {}
         self.hands: list[Hand] = []
         self.looks: dict[str, dict[str, Any]] = {}  # of `looks.Look`, by phase and topic
@@ -243,9 +244,9 @@ class Stage:
     def refresh(self) -> None:
         """Look at the disks again."""
         self._leaders = None
-        found: dict[str, list[dict[str, Any]]] = {}
+        found: dict[str, list[RemoteSegment]] = {}
         for segment in segments(load(self.cluster.request(bucket=False), keep_deleted=True)):
-            found.setdefault(segment["topic"], []).append(segment)
+            found.setdefault(segment.topic, []).append(segment)
         self.segments = found
 
     def run_scenes(self, scenes: Iterable[Scene]) -> None:
@@ -292,7 +293,7 @@ class Stage:
     def _give_up(self) -> None:
         for topic, (hand, _, holds) in list(self._running.items()):
             if not isinstance(holds, _Reached):
-                seen = [(segment["start_offset"], segment["state"]) for segment in hand.segments()][-12:]
+                seen = [(segment.start_offset, segment.state) for segment in hand.segments()][-12:]
                 self.failed[topic] = f"what it waits for did not come: {seen}, {hand.offsets()}"
                 del self._running[topic]
 

@@ -93,7 +93,7 @@ def clean_up_refused(hand: Hand) -> Steps:
     yield hand.copied(1)
     hand.fault("refuse-after-copy", "refuse-delete")
     hand.produce(30)
-    yield lambda: len([segment for segment in hand.segments() if segment["start_offset"] == 18]) >= 3
+    yield lambda: len([segment for segment in hand.segments() if segment.start_offset == 18]) >= 3
     hand.fault("refuse-after-copy", "refuse-delete", on=False)
     yield lambda: len(hand.segments(COPIED)) == 2 and hand.offsets().get("earliest_local") == 36
 
@@ -103,8 +103,8 @@ def delete_begun(start: int) -> Callable[[Hand], Steps]:
 
     def steps(hand: Hand) -> Steps:
         yield from healthy(hand)
-        (found,) = [segment for segment in hand.segments(COPIED) if segment["start_offset"] == start]
-        hand.update(Uuid.parse(found["segment_id"]), DELETING)
+        (found,) = [segment for segment in hand.segments(COPIED) if segment.start_offset == start]
+        hand.update(Uuid.parse(found.segment_id), DELETING)
         yield hand.has(4, COPIED)
 
     return steps
@@ -115,7 +115,7 @@ def refused_by_size(hand: Hand) -> Steps:
     yield from healthy(hand)
     hand.fault("refuse-delete")
     hand.configure(retention__bytes=KEEP_THREE)
-    yield lambda: any(segment["records"] > 3 for segment in hand.segments(DELETING))
+    yield lambda: any(segment.records > 3 for segment in hand.segments(DELETING))
     passed = 90 if _runs_away(hand) else 36
     yield lambda: hand.offsets().get("earliest", 0) >= passed
 
@@ -138,7 +138,7 @@ def refused_by_cut(hand: Hand) -> Steps:
     yield from healthy(hand)
     hand.fault("refuse-delete")
     hand.cut(36)
-    yield lambda: any(segment["records"] > 3 for segment in hand.segments(DELETING))
+    yield lambda: any(segment.records > 3 for segment in hand.segments(DELETING))
 
 
 def refused_one(hand: Hand) -> Steps:
@@ -146,7 +146,7 @@ def refused_one(hand: Hand) -> Steps:
     yield from healthy(hand)
     hand.fault("refuse-delete")
     hand.cut(18)
-    yield lambda: any(segment["records"] > 3 for segment in hand.segments(DELETING))
+    yield lambda: any(segment.records > 3 for segment in hand.segments(DELETING))
 
 
 def lost_deletes(hand: Hand) -> Steps:
@@ -207,7 +207,7 @@ def removed(*starts: int) -> Callable[[Hand], Steps]:
 def illegal(hand: Hand) -> Steps:
     """An update from COPY_SEGMENT_FINISHED to DELETE_SEGMENT_FINISHED."""
     yield from healthy(hand)
-    hand.update(Uuid.parse(hand.segments(COPIED)[1]["segment_id"]), DELETED)
+    hand.update(Uuid.parse(hand.segments(COPIED)[1].segment_id), DELETED)
 
 
 def without_base(hand: Hand) -> Steps:
@@ -227,11 +227,11 @@ def delete_marked(hand: Hand) -> Steps:
 def superseded(hand: Hand) -> Steps:
     """Another program copied a range again, and more of it."""
     yield from healthy(hand)
-    (found,) = [segment for segment in hand.segments(COPIED) if segment["start_offset"] == 72]
-    hand.base(hand.other, 72, 89, size=found["bytes"])
+    (found,) = [segment for segment in hand.segments(COPIED) if segment.start_offset == 72]
+    hand.base(hand.other, 72, 89, size=found.bytes)
     hand.update(hand.other, COPIED)
     for file in hand.objects(72):
-        copy = file.name.replace(found["segment_id"], str(hand.other))
+        copy = file.name.replace(found.segment_id, str(hand.other))
         (file.parent / copy).write_bytes(file.read_bytes())
     yield hand.has(6, COPIED)
 
@@ -345,7 +345,7 @@ def moved_in_copy(hand: Hand) -> Steps:
     hand.move_leader("12,11")
     yield hand.leads(12)
     hand.fault("hold-after-copy", on=False)
-    yield lambda: any(s["start_offset"] == 90 and s["broker_id"] == 12 for s in hand.segments(COPIED))
+    yield lambda: any(s.start_offset == 90 and s.broker_id == 12 for s in hand.segments(COPIED))
 
 
 def empty(hand: Hand) -> Steps:
