@@ -41,8 +41,7 @@ MANY = 5_000_000
 def pieces(file: Path) -> Iterator[bytes]:
     """A file as the commands read it from a disk."""
     with file.open("rb") as source:
-        while piece := source.read(piece_bytes(source.tell())):
-            yield piece
+        yield from iter(lambda: source.read(piece_bytes(source.tell())), b"")
 
 
 def _timed(work: Callable[[], object]) -> float:

@@ -50,10 +50,12 @@ def expect(amount: int) -> None:
 def counted(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The same pieces; the bytes of each count as done when the next is asked for, or no other is asked for."""
     for piece in pieces:
+        held, size = [piece], len(piece)
+        del piece  # it may be large: it is its user's alone
         try:
-            yield piece
+            yield held.pop()
         finally:
-            advance(len(piece))
+            advance(size)
 
 
 def advance(amount: int) -> None:

@@ -256,6 +256,7 @@ class _Loading:
                     break
             else:
                 self._replaying.take_run(found.data, found.positions, found.base)
+            del found  # its bytes are not needed while the next ones are read
         epoch = -1 if self._replaying.position is None else self._replaying.position[1]
         counts = self._close(file.base_offset or 0)
         if not is_damaged and ControlType.SNAPSHOT_FOOTER.record_name not in counts:
@@ -291,6 +292,7 @@ class _Loading:
             if self._end.cut is not None:
                 if isinstance(found, BatchRun):
                     self._end.pass_run(found, found.positions)
+                del found
                 continue
             if isinstance(found, BatchRun):
                 self._tell_covered(found)
@@ -299,6 +301,7 @@ class _Loading:
                 self._torn = found
             else:
                 self._take_damage(found, file)
+            del found
             if self._is_over:
                 return
 

@@ -191,6 +191,7 @@ class SegmentReplay:
                 torn = found
             else:
                 self.take(found)
+            del found  # its bytes are not needed while the next ones are read
         if torn is not None:
             self.damaged(torn, is_tail=is_last and torn.may_be_tail)
 

@@ -70,6 +70,7 @@ def replay_with(replaying: BatchReplaying, runs: Iterable[BatchRun | Damage]) ->
                 replaying.take_damage(run)
             else:
                 replaying.take_run(run.data, run.positions, run.base)
+            del run  # its bytes are not needed while the next ones are read
         return replaying.result()
 
 
