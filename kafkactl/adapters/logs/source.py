@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 6 * 1024 * 1024
 # What is made of a piece takes several times its size, so that for a short log, whose state is small, it is most of
-# the memory: pieces are short at first, and grow with what was read before.
-SHORT_PIECE_BYTES = 2 * 1024 * 1024
+# the memory: pieces are short at first, and grow with what was read before. The first one says what the log is like,
+# and whether it is worth to be read by columns.
+FIRST_PIECE_BYTES = 2 * 1024 * 1024
+_SHORT_PIECE_BYTES = 1024 * 1024
 _PIECES_BEFORE = 8
 SEGMENT, CHECKPOINT = "segment", "checkpoint"
 BOOTSTRAP = "bootstrap.checkpoint"
@@ -280,16 +282,15 @@ def read_pieces(path: str) -> Iterator[bytes]:
 
 def piece_bytes(at: int) -> int:
     """How many bytes of a file to read at once, where so many were read before."""
-    return min(PIECE_BYTES, max(SHORT_PIECE_BYTES, at // _PIECES_BEFORE))
+    return min(PIECE_BYTES, max(_SHORT_PIECE_BYTES, at // _PIECES_BEFORE) if at else FIRST_PIECE_BYTES)
 
 
 def _read_pieces(path: str) -> Iterator[bytes]:
     try:
         with os.fdopen(open_of_log(path), "rb", buffering=0) as file:
-            size = left = os.fstat(file.fileno()).st_size
-            while left > 0 and (piece := file.read(min(piece_bytes(size - left), left))):
-                left -= len(piece)
-                yield piece
+            size = os.fstat(file.fileno()).st_size
+            # No name is given to a piece: it would stay in memory while the next one is read.
+            yield from iter(lambda: file.read(min(piece_bytes(file.tell()), max(0, size - file.tell()))), b"")
     except FileNotFoundError as error:
         raise InputError(
             f"{path} was removed after the folder was listed",

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.errors import DecodeError
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import EMPTY, Image, Topic
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.frame import MetadataRecord
@@ -26,7 +27,7 @@ from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, Replay
 from kafkactl.metadata.replay.topics import CHANGE, PARTITION
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.control_records import ControlRecord
-from kafkactl.protocol.record_batch import HEADER_BYTES
+from kafkactl.protocol.record_batch import HEADER_BYTES, LENGTH_END
 from kafkactl.values import Uuid
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from kafkactl.metadata.replay.columns.fold import ColumnFold, Stretch
     from kafkactl.metadata.replay.columns.frame import Batches, Records
 
-WORTH_FOLDING_BYTES: Final = 2 << 20  # a piece that takes as long by the word as numpy takes to be loaded
+WORTH_FOLDING_BYTES: Final = 2 << 20  # of log, which take as long by the word as numpy takes to be loaded
+_PIECES_OF_WORTH: Final = 2  # a piece is not less than this part of it, so that numpy is not loaded for an end
 _FEW_RECORDS: Final = 500  # fewer are not worth to begin with columns
 # Of a stretch: what is made of its records at once takes some hundred bytes each, which of a small state is the most.
 _LEAST_RECORDS: Final = 8_192
@@ -54,7 +56,7 @@ _BY_THE_WORD: Final = frozenset({-1, BEGIN, END, ABORT})  # as ever: -1 is a rec
 class FastReplaying(BatchReplaying):
     """A replay that takes large pieces by columns; in all else a `BatchReplaying`.
 
-    `worth_bytes` is the size from which a piece is taken by columns; None for never.
+    `worth_bytes` is the size from which a log is taken by columns; None for never.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class FastReplaying(BatchReplaying):
         self._worth_bytes = worth_bytes if has_numpy() else None
         self._columns: ColumnFold | None = None
         self._window: Window | None = None
+        self._seen_bytes, self._looks_from = 0, self._worth_bytes or 0
         self._odd = self._plain_left = 0  # odd stretches in a row, and how many are then taken plainly
 
     # --- what goes the plain way --------------------------------------------------------------------------------
@@ -87,13 +90,25 @@ class FastReplaying(BatchReplaying):
         self, offset: int, epoch: int, timestamp_ms: int, record: MetadataRecord | ControlRecord | DecodeError
     ) -> None:
         """Take in the next record."""
-        if isinstance(record, MetadataRecord):
+        if self._columns is not None and isinstance(record, MetadataRecord) and self._takes_effect(offset, record):
+            if self.transaction is not None and self._end_by_columns(offset, epoch):
+                self.position = offset, epoch, timestamp_ms
+                self.state.offset = offset
+                self.counts[record.type] += 1
+                return
             self._settle()
         super().take(offset, epoch, timestamp_ms, record)
+
+    def _takes_effect(self, offset: int, record: MetadataRecord) -> bool:
+        """Whether a record changes the state, or what a transaction has withheld so far does with it."""
+        if self.transaction is None:
+            return record.api_key not in (BEGIN, END, ABORT)
+        return record.api_key == END or (record.api_key == ABORT and offset in self.kept_aborts)
 
     def _topics(self) -> Mapping[Uuid, Topic] | None:
         if self._columns is None:
             return None
+        self._window = None
         topics = self._columns.table.topics_of_state()
         if topics is None:
             self._columns.table.flush()
@@ -107,27 +122,37 @@ class FastReplaying(BatchReplaying):
 
     def take_run(self, data: bytes, positions: Sequence[int], base: int = 0) -> None:
         """As `BatchReplaying.take_run`."""
-        worth_bytes = self._worth_bytes if self._columns is None else 0
-        is_worth = worth_bytes is not None and len(data) >= worth_bytes and bool(positions)
-        if is_worth and self._columns is None:
-            is_worth = not _is_cut_up(data, positions) and not (worth_bytes and _is_else(data, positions))
-        if not is_worth:
+        self._seen_bytes += len(data)
+        if not positions or not (self._columns is not None or self._is_worth(data, positions)):
             self._take_plainly(data, positions, base)
             return
-        from kafkactl.metadata.replay.columns.bytes import Window
-        from kafkactl.metadata.replay.columns.frame import batches, heads
+        from kafkactl.metadata.replay.columns.bytes import BEYOND, Window
 
         window = self._window = self._window or Window()
-        window.show(data)
-        taken = heads(window, positions)
-        skipped = int((taken.last < self._first).sum())  # the plain way passes over them, wherever they stand
-        is_sorted = not skipped or int(taken.last[:skipped].max()) < self._first
-        if not is_sorted or int(taken.offset.min()) < 0:
-            self._take_plainly(data, positions, base)
-            return
-        found = batches(window, taken.since(skipped), first=self._first, end=self._end_offset)
-        self._take_batches(window, found, base)
-        window.data = b""  # the next piece is read while this one is kept in memory elsewhere
+        # The last batches of a piece may be too close to its end to be read where they are.
+        inside = _ending_before(data, positions, len(data) - BEYOND)
+        taken, is_over = 0, False
+        if inside:
+            window.show(data, _end(data, positions[inside - 1]))
+            taken, is_over = self._take_shown(window, positions[:inside], base)
+        if taken < len(positions) and not is_over:
+            begin = positions[taken]
+            window.show(data[begin:])
+            more, _ = self._take_shown(window, [at - begin for at in positions[taken:]], base + begin)
+            taken += more
+        window.leave()
+        if taken < len(positions):
+            self._take_plainly(data, positions[taken:], base)
+
+    def _is_worth(self, data: bytes, positions: Sequence[int]) -> bool:
+        """Whether to begin with columns. Of a file the first piece is the largest for long."""
+        worth = self._worth_bytes
+        if worth is None or self._seen_bytes < self._looks_from or len(data) < worth // _PIECES_OF_WORTH:
+            return False
+        is_worth = not _is_cut_up(data, positions) and not (worth and _is_else(data, positions))
+        if not is_worth:  # to look at every piece of such a log would take a twentieth of its time
+            self._looks_from = 2 * self._seen_bytes
+        return is_worth
 
     def _take_plainly(self, data: bytes, positions: Sequence[int], base: int) -> None:
         self._settle()
@@ -135,8 +160,21 @@ class FastReplaying(BatchReplaying):
 
     # --- by columns ---------------------------------------------------------------------------------------------
 
-    def _take_batches(self, window: Window, found: Batches, base: int) -> None:
-        """Batches, cut where the plain way has to look at one."""
+    def _take_shown(self, window: Window, positions: Sequence[int], base: int) -> tuple[int, bool]:
+        """Batches of a piece; returns how many were taken, and whether all others are for the plain way."""
+        from kafkactl.metadata.replay.columns.frame import batches, heads
+
+        taken = heads(window, positions)
+        skipped = int((taken.last < self._first).sum())  # the plain way passes over them, wherever they stand
+        is_sorted = not skipped or int(taken.last[:skipped].max()) < self._first
+        if not is_sorted or int(taken.offset.min()) < 0:
+            return 0, True
+        found = batches(window, taken.since(skipped), first=self._first, end=self._end_offset)
+        done, is_over = self._take_batches(window, found, base)
+        return skipped + done, is_over
+
+    def _take_batches(self, window: Window, found: Batches, base: int) -> tuple[int, bool]:
+        """Batches, cut where the plain way has to look at one; returns as `_take_shown`."""
         heads, breaks, at = found.heads, found.breaks, 0
         while at < len(heads.at):
             if found.is_usual[at]:
@@ -145,13 +183,13 @@ class FastReplaying(BatchReplaying):
                 behind = found.cut(at, behind, self._most_records())
                 at = self._take_stretch(window, found, at, behind, base)
             elif heads.last[at] >= self._end_offset:
-                self._take_plainly(window.data, heads.at[at:].tolist(), base)
-                return
+                return at, True
             else:
                 if not heads.is_control[at]:
                     self._settle()
                 super().take_run(window.data, heads.at[at : at + 1].tolist(), base)
                 at += 1
+        return at, False
 
     def _most_records(self) -> int:
         rows = 0 if self._columns is None else self._columns.table.used
@@ -166,17 +204,22 @@ class FastReplaying(BatchReplaying):
         """
         heads = found.heads
         if not self._is_plain():
-            begun = self._take_until_plain(window, found, first)
+            self._begin_batch(found, first)
+            begun = self._take_by_word(window, found, first, until_plain=True)
             if begun == int(heads.counts[first]):
                 return first + 1
         records = found.between(first, behind).since(begun)
         stretch = self._read(window, records, int(heads.offset[first]) + begun)
-        if stretch is None or stretch.open_at >= 0:
-            # A transaction that does not end here: the batches before the one in which it begins go by columns.
-            whole = 0 if stretch is None else int(records.first.searchsorted(stretch.open_at, "right")) - 1
+        if stretch is not None and stretch.open_at >= 0:
+            # A transaction that does not end here: what lies before it goes by columns.
+            whole = int(records.first.searchsorted(stretch.open_at, "right")) - 1
             if whole:
                 return self._take_stretch(window, found, first, first + whole, base, begun=begun)
-            behind = behind if stretch is None else first + 1
+            behind = first + 1
+            if self._take_beginning(window, found, first, begun, stretch.open_at):
+                return behind
+            stretch = None
+        if stretch is None:
             if begun:
                 self._take_rest(window, found, first, begun)
             self._take_plainly(window.data, heads.at[first + (begun > 0) : behind].tolist(), base)
@@ -194,16 +237,35 @@ class FastReplaying(BatchReplaying):
             self._note_place(offset, epoch)
         self._next_offset, self._epoch = int(found.heads.last[at]) + 1, epoch
 
-    def _take_until_plain(self, window: Window, found: Batches, at: int) -> int:
-        """Records of a batch by the word, until the others can be taken as they come; returns how many they were.
+    def _take_beginning(self, window: Window, found: Batches, at: int, begun: int, before: int) -> bool:
+        """A batch in which a transaction begins, behind so many of the records that are left of it, and does not end.
 
-        A snapshot begins with metadata.version, in a batch that may hold a third of it.
+        False where nothing was done, because the records before are odd.
         """
-        self._begin_batch(found, at)
+        records, offset = found.between(at, at + 1).since(begun), int(found.heads.offset[at]) + begun
+        own = records.until(before)
+        stretch = self._read(window, own, offset) if before else None
+        if before and stretch is None:
+            return False
+        if not begun:
+            self._begin_batch(found, at)
+        if stretch is not None:
+            self._commit(window, stretch, own, offset, int(found.heads.epoch[at]))
+        self._take_by_word(window, found, at, begun + before)
+        return True
+
+    def _take_by_word(
+        self, window: Window, found: Batches, at: int, taken: int = 0, *, until_plain: bool = False
+    ) -> int:
+        """Records of a batch by the word from one on; returns the place of the first one that was not taken.
+
+        `until_plain`: until the others can be taken as they come. A snapshot begins with metadata.version, in a batch
+        that may hold a third of it.
+        """
         heads, records = found.heads, found.between(at, at + 1)
         offset, epoch, timestamp = int(heads.offset[at]), int(heads.epoch[at]), int(heads.timestamp[at])
-        taken, count = 0, len(records.start)
-        while taken < count and not self._is_plain():
+        count = len(records.start)
+        while taken < count and not (until_plain and self._is_plain()):
             value = window.data[int(records.start[taken]) : int(records.end[taken])]
             self._take_value(value, offset + taken, epoch, timestamp)
             taken += 1
@@ -237,16 +299,53 @@ class FastReplaying(BatchReplaying):
             self._plain_left = min(1 << self._odd, _MOST_LEFT) - 1
         return stretch
 
-    def _commit(self, window: Window, stretch: Stretch, records: Records, offset: int, epoch: int) -> None:
+    def _end_by_columns(self, offset: int, epoch: int) -> bool:
+        """Let what the open transaction withheld take effect; False where nothing was done, because it is odd.
+
+        Such a transaction did not end in the stretch in which it began: to put the columns back for it would take as
+        long as many pieces.
+        """
+        from kafkactl.metadata.replay.columns.bytes import Window
+        from kafkactl.metadata.replay.columns.frame import side_by_side
+
+        columns, transaction = self._columns, self.transaction
+        assert columns is not None
+        assert transaction is not None
+        first = offset - len(transaction.records)
+        values = [value for at, (place, value) in enumerate(transaction.records, first) if place == at]
+        data = [value for value in values if isinstance(value, bytes)]
+        if len(data) < len(transaction.records) or METADATA_VERSION not in self.state.features:
+            return False
+        window, records = Window(), side_by_side(data)
+        window.show(b"".join(data))
+        stretch = columns.read(window, records)
+        if stretch is None:
+            return False
+        self.transaction = None
+        self._commit(window, stretch, records, first, epoch, were_counted=True)
+        return True
+
+    def _commit(
+        self,
+        window: Window,
+        stretch: Stretch,
+        records: Records,
+        offset: int,
+        epoch: int,
+        *,
+        were_counted: bool = False,
+    ) -> None:
         """Partition records by columns, the others in their order; a ClearElrRecord divides the former.
 
-        `offset` is that of the first of the records, `epoch` that of its batch.
+        `offset` is that of the first of the records, `epoch` that of its batch; `were_counted`: when they were
+        withheld.
         """
         from kafkactl.metadata.replay.columns.fold import CLEAR_ELR, FOLLOWED, NEVER
 
         columns, others = self._columns, stretch.others
         assert columns is not None
-        self.counts.update(stretch.counts())
+        if not were_counted:
+            self.counts.update(stretch.counts())
         bounds = iter([*stretch.clears(), NEVER])
         columns.fold(window, stretch, -1, next(bounds))
         item: Any
@@ -259,12 +358,26 @@ class FastReplaying(BatchReplaying):
                 super().take(offset + at, epoch, 0, item)
                 continue
             # Those of a transaction that ends take effect where they stand: nothing lies between them and its end.
-            self.counts[item.type] += 1
+            self.counts[item.type] += not were_counted
             self._apply(offset + at, item)
             if key in FOLLOWED:
                 columns.followed(item)
             if key == CLEAR_ELR:
                 columns.fold(window, stretch, at, next(bounds))
+
+
+def _end(data: bytes, position: int) -> int:
+    """The place behind the batch at a position."""
+    length_at = position + LENGTH_END - 4
+    return position + LENGTH_END + int.from_bytes(data[length_at : position + LENGTH_END], "big")
+
+
+def _ending_before(data: bytes, positions: Sequence[int], place: int) -> int:
+    """How many of these batches, which follow on each other, do not reach beyond a place."""
+    inside = len(positions)
+    while inside and _end(data, positions[inside - 1]) > place:
+        inside -= 1
+    return inside
 
 
 def _is_cut_up(data: bytes, positions: Sequence[int]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from kafkactl.adapters.logs.image import without_needless
 from kafkactl.adapters.logs.metadata_log import scan_log_folder
 from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, open_source, read_pieces
 from kafkactl.errors import KafkactlError
+from kafkactl.metadata.replay import fast as replay_fast
 from kafkactl.protocol.record_batch import encode_batch
 from tests.metadata.goldens import GOLDEN, golden
 
@@ -162,6 +165,28 @@ def test_reading_ends_at_the_size_that_was_seen(tmp_path: Path, monkeypatch: pyt
     with path.open("ab") as file:
         file.write(b"b" * 100)
     assert first + b"".join(pieces) == b"a" * 25
+
+
+def test_pieces_are_short_at_first_and_grow_with_what_was_read():
+    at, sizes = 0, []
+    while at < 64 << 20:
+        sizes.append(log_source.piece_bytes(at))
+        at += sizes[-1]
+    assert sizes[0] == replay_fast.WORTH_FOLDING_BYTES  # enough to see that the log is worth to be read by columns
+    assert sizes[1] >= replay_fast.WORTH_FOLDING_BYTES // replay_fast._PIECES_OF_WORTH
+    assert sizes[1:] == sorted(sizes[1:])
+    assert all(size <= max(sizes[1], at // 8) for at, size in zip(itertools.accumulate(sizes), sizes[1:], strict=False))
+    assert sizes[-1] == log_source.PIECE_BYTES
+
+
+def test_a_piece_is_its_readers_alone(tmp_path: Path):
+    """Or else it would stay in memory while the next one is read."""
+    path = tmp_path / "log"
+    path.write_bytes(bytes(5 << 20))
+    pieces = read_pieces(str(path))
+    piece = next(pieces)
+    assert sys.getrefcount(piece) == 2  # the name here, and the argument
+    pieces.close()
 
 
 def test_a_file_that_a_running_node_takes_out_of_its_log(folder: Path):

@@ -23,7 +23,7 @@ from kafkactl.schema.definitions import message
 from kafkactl.values import Uuid
 from tests.dryrun import odd_logs
 
-pytest.importorskip("numpy")
+np = pytest.importorskip("numpy")
 
 SHAPE = Shape(records=6_000, partitions=1_500, brokers=9, seed=5)
 
@@ -90,6 +90,18 @@ def test_what_follows_does_not_change_it():
 
     assert before == _plain(first)
     assert replaying.image() == _plain(first + rest)
+
+
+def test_it_has_the_columns_of_the_replay_and_no_copy():
+    replaying = _by_columns(b"".join(_batches()))
+    topics, table = replaying.image().topics, replaying._columns.table
+
+    assert np.shares_memory(topics._rows.columns["replicas"], table.replicas)
+    assert len(table.present) == table.used == topics.partition_count()
+    with pytest.raises(ValueError, match="read-only"):
+        table.replicas[0] = 0
+    table.own()
+    assert not np.shares_memory(topics._rows.columns["replicas"], table.replicas)
 
 
 def test_partitions_that_no_record_of_the_log_touched_are_there_too():

@@ -18,8 +18,9 @@ from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay import fast as replay_fast
 from kafkactl.metadata.replay.batches import BatchReplaying, replay_runs, replay_with
 from kafkactl.metadata.replay.columns import frame as columns_frame
+from kafkactl.metadata.replay.columns import lists as columns_lists
 from kafkactl.metadata.replay.columns import table as columns_table
-from kafkactl.metadata.replay.columns.bytes import IdNumbers, Window
+from kafkactl.metadata.replay.columns.bytes import BEYOND, IdNumbers, Window
 from kafkactl.metadata.replay.columns.lists import DIRECTORIES, IDS, Lists, Tuples
 from kafkactl.metadata.replay.fast import FastReplaying
 from kafkactl.metadata.replay.reference import Replay
@@ -47,6 +48,8 @@ def by_columns_at_any_size() -> Iterator[None]:
         patched.setattr(columns_frame, "_steps", lambda counts: int(counts[1]) if len(counts) > 1 else 0)
         patched.setattr(columns_table, "_FLUSHED_AT_ONCE", 7)
         patched.setattr(columns_table, "_LEAST_WORDS", 1)  # replaced lists are left behind again and again
+        patched.setattr(columns_lists, "_RECENT_BITS", 2)  # most lists have the hash of another one
+        patched.setattr(columns_lists, "_FIRST_ROOM", columns_lists._PINNED + 50)
         yield
 
 
@@ -225,6 +228,34 @@ def test_what_takes_effect_in_order_needs_no_plain_way(case, monkeypatch):
     assert passes(monkeypatch, data) == (0, 0)
 
 
+@pytest.mark.parametrize("last", [odd_logs.END, odd_logs.ABORT])
+@pytest.mark.parametrize("kept", [frozenset(), frozenset(range(20))])
+def test_a_transaction_that_ends_in_another_piece_needs_no_plain_way(last, kept, monkeypatch):
+    """The records before it in its batch, those that it withheld, and those behind its end in the same batch."""
+    batches = [
+        [LEVEL, topic(1), partition(1)],
+        [change(1, Leader=2), odd_logs.BEGIN, topic(2), partition(2), change(1, Isr=[2])],
+        [change(2, Leader=3), odd_logs.NO_OP],
+        [change(2, Isr=[3]), last, change(1, Isr=[1, 2])],
+    ]
+    data = encoded(batches)
+    for piece in (len(data), 400, 200, 1):
+        found = fast(data, piece=piece, kept_aborts=kept)
+        expected = replay_with(BatchReplaying(kept_aborts=kept), walk_runs([data]))
+        assert found == expected
+        assert [topic.name for topic in found.image.topics.values()] == (
+            ["t1", "t2"] if last == odd_logs.END or kept else ["t1"]
+        )
+        assert passes(monkeypatch, data, piece=piece, kept_aborts=kept) == (0, 0)
+
+
+def test_a_transaction_that_ends_in_another_piece_and_is_odd_goes_the_plain_way(monkeypatch):
+    """It changes a partition that is not there."""
+    data = encoded([[LEVEL, topic(1), partition(1), odd_logs.BEGIN, change(1, 7, Leader=2)], [odd_logs.END]])
+    assert assert_same(data, piece=200).findings
+    assert passes(monkeypatch, data, piece=200)[1] == 1
+
+
 def test_a_log_that_is_odd_throughout_is_not_read_twice_throughout(monkeypatch):
     """Every batch changes a partition that is not there; stretches are cut by missing batches."""
     batches = [
@@ -315,6 +346,58 @@ def test_many_ids_are_kept_apart():
     found = numbers.numbers(first, first % 7)
     assert found.tolist() == numbers.numbers(first, first % 7).tolist()
     assert len(made) == len(set(made)) == len(set(found.tolist())) == 5_000
+
+
+def shown(values: list[bytes]) -> tuple[Window, np.ndarray]:
+    window, sizes = Window(), [len(value) for value in values]
+    window.show(b"".join(values))
+    return window, np.cumsum(sizes) - sizes
+
+
+def ids_as_in_records(ids: tuple[int, ...]) -> bytes:
+    return bytes([len(ids) + 1]) + b"".join(id.to_bytes(4, "big", signed=True) for id in ids)
+
+
+@given(held=st.lists(st.lists(st.integers(-3, 3), max_size=4).map(tuple), min_size=1), times=st.integers(1, 3))
+def test_lists_that_are_looked_for_are_what_was_added(held, times):
+    lists = Lists()
+    window, at = shown([ids_as_in_records(ids) for ids in held])
+    for _ in range(times):
+        places = lists.add(window, at, IDS, is_likely=True)
+        assert Tuples(lists.words).ids(places) == held
+
+
+def test_equal_lists_are_one_as_long_as_most_are(monkeypatch):
+    monkeypatch.setattr(columns_lists, "_RECENT_BITS", 14)
+    directories = [bytes([5]) + bytes([number]) * 64 for number in range(20)]
+    window, at = shown(directories * 50)
+    lists, other = Lists(), Lists()
+    places = lists.add(window, at, DIRECTORIES, is_likely=True)
+    assert len(set(places.tolist())) == len(directories)
+    assert len(set(lists.moved(other, places, DIRECTORIES).tolist())) == len(directories)
+    assert other.used == lists.used
+
+    many = [ids_as_in_records((number, number)) for number in range(5_000)]
+    window, at = shown(many)
+    lists.add(window, at, IDS, is_likely=True)
+    again = lists.add(window, at, IDS, is_likely=True)  # they were all different: nothing is looked for any more
+    used = lists.used
+    lists.add(window, at, IDS, is_likely=True)
+    assert lists.used == used + 3 * len(many)
+    assert Tuples(lists.words).ids(again) == [(number, number) for number in range(5_000)]
+
+
+@pytest.mark.parametrize(("bytes_behind", "is_copied"), [(BEYOND, False), (BEYOND - 1, True)])
+def test_a_window_reads_the_piece_itself_where_enough_follows(bytes_behind, is_copied):
+    data = bytes(range(100)) + bytes(bytes_behind)
+    window = Window()
+    window.show(data, 100)
+    assert np.shares_memory(window.u1, np.frombuffer(data, np.uint8)) is not is_copied
+    assert int(window.u8[99]) == 99
+    assert int(window.i4[92]) == int.from_bytes(data[92:96], "big")
+    window.leave()
+    assert window.data == b""
+    assert not np.shares_memory(window.u1, np.frombuffer(data, np.uint8))
 
 
 @given(

@@ -5,6 +5,7 @@ Loaded by `replay_fast` where numpy is there and a log is large enough.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -12,37 +13,61 @@ import numpy as np
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
-_BEYOND: Final = 64  # readable bytes behind the end, so that no place has to be checked before it is read
+BEYOND: Final = 64  # readable bytes behind the end, so that no place has to be checked before it is read
+_LEAST_FRESH_BYTES: Final = 1 << 16
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def fresh(size: int, form: type[Any]) -> Array:
+    """So many zeros that stay for long, in memory of their own: what is not written of it takes none, and it is given
+    back when it is freed. Memory that was in use before would be written with zeros as a whole."""
+    form_bytes = np.dtype(form).itemsize
+    if size * form_bytes < _LEAST_FRESH_BYTES:
+        return np.zeros(size, form)
+    own = mmap.mmap(-1, size * form_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    found: Array = np.frombuffer(own, form)
+    return found
 
 
 class Window:
     """A piece and views of it that begin at every byte: `u1[p]`, `u4[p]` and `u8[p]` are the little-endian numbers of
-    1, 4 and 8 bytes at place p, `i4[p]` and `i8[p]` the big-endian ones with a sign. The views reach beyond the end,
-    where zeros stand."""
+    1, 4 and 8 bytes at place p, `i4[p]` and `i8[p]` the big-endian ones with a sign. They can be read up to some bytes
+    behind the end of what the piece was shown for."""
 
     def __init__(self) -> None:
-        self.data = b""
-        self._hold(_BEYOND)
+        self._own: Array = np.zeros(BEYOND, np.uint8)
+        self.leave()
 
-    def _hold(self, size: int) -> None:
-        self.u1: Array = np.zeros(size, np.uint8)
+    def leave(self) -> None:
+        """Let go of the piece."""
+        self.data = b""
+        self._stand(self._own)
+
+    def _stand(self, u1: Array) -> None:
+        self.u1 = u1
         self.u4, self.u8, self.i4, self.i8 = (
-            np.ndarray((size - 8,), form, buffer=self.u1.data, strides=(1,)) for form in ("<u4", "<u8", ">i4", ">i8")
+            np.ndarray((len(u1) - 7,), form, buffer=u1.data, strides=(1,)) for form in ("<u4", "<u8", ">i4", ">i8")
         )
 
     def of(self, size: int) -> Array:
         """The same of so many bytes at each place, unchanged; no place may be less than that before the end."""
         return np.ndarray((len(self.u1) - size + 1,), f"V{size}", buffer=self.u1.data, strides=(1,))
 
-    def show(self, data: bytes) -> None:
-        """Stand on another piece: fresh memory for each would cost more than all that is read from it."""
-        size = len(data)
-        if size + _BEYOND > len(self.u1):
-            self._hold(size + size // 8 + _BEYOND)
-        self.u1[:size] = np.frombuffer(data, np.uint8)
-        self.u1[size : size + _BEYOND] = 0
-        self.data = data
+    def show(self, data: bytes, end: int | None = None) -> None:
+        """Stand on another piece, up to `end` (default: all of it).
+
+        Where enough bytes follow, the views are of the piece itself, else of a copy with zeros behind it, in memory
+        that stays: fresh memory for each would cost more than all that is read from it.
+        """
+        self.data, size = data, len(data)
+        if end is not None and end + BEYOND <= size:
+            self._stand(np.frombuffer(data, np.uint8))
+            return
+        if size + BEYOND > len(self._own):
+            self._own = np.zeros(size + size // 8 + BEYOND, np.uint8)
+        self._own[:size] = np.frombuffer(data, np.uint8)
+        self._own[size : size + BEYOND] = 0
+        self._stand(self._own)
 
 
 class IdNumbers:

@@ -110,6 +110,7 @@ class ColumnFold:
 
     def read(self, window: Window, found: Records, kept_aborts: Set[int] = frozenset()) -> Stretch | None:
         """What these records do, or None. `kept_aborts` are the places of aborts whose transactions take effect."""
+        self.table.own()
         self.table.tidy()
         try:
             return self._read(window, found, kept_aborts)
@@ -130,6 +131,7 @@ class ColumnFold:
             others.aborted[begin:end] = [True] * (end - begin)
         stretch = Stretch(others, aborted, open_at, no_ops=int(is_no_op.sum()))
         place = np.flatnonzero(is_row)
+        del kind, is_row, is_no_op  # what is made of the partition records takes the most memory
         if open_at >= 0:
             return stretch
         lives = self._lives(others)
@@ -137,6 +139,7 @@ class ColumnFold:
             return stretch
         if bool((((head[place] >> 16) & 0xFF) > NEWEST).any()) or bool((size[place] < _HEAD_END).any()):
             raise _OddError
+        del head, size
         is_change = is_change[place]
         heads = tagged.heads(window, found.start[place], found.end[place])
         rows = self._rows(heads, place, lives, aborted)

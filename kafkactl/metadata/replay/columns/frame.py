@@ -82,6 +82,17 @@ class Records(NamedTuple):
         """From a row of the first batch on."""
         return Records(self.start[row:], self.end[row:], np.maximum(self.first - row, 0)) if row else self
 
+    def until(self, row: int) -> Records:
+        """Of a single batch those before a row."""
+        return Records(self.start[:row], self.end[:row], self.first)
+
+
+def side_by_side(values: Sequence[bytes]) -> Records:
+    """Values one behind the other, as of a single batch."""
+    sizes = np.fromiter(map(len, values), np.int64, len(values))
+    ends = np.cumsum(sizes)
+    return Records(ends - sizes, ends, np.zeros(1, np.int64))
+
 
 class Batches(NamedTuple):
     """Batches with what is in them. `row` is that of a batch's first record in `records`, `is_usual` marks which have
@@ -211,7 +222,7 @@ def _step(window: Window, place: Array, number: int) -> tuple[Array, Array, Arra
     inner += length >> 1
     wrong = (head != _U8(expected)) | (((length | size) & _NOT_USUAL) != 0) | (size < SHORTEST)
     wrong |= value_end + 1 != inner
-    np.minimum(value_end, len(window.data), out=value_end)
+    np.minimum(value_end, len(window.u1) - 1, out=value_end)
     wrong |= window.u1[value_end] != 0
     return value, value_end, wrong
 

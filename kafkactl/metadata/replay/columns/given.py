@@ -101,8 +101,10 @@ def _are_unknown(window: Window, recovery: Array) -> Array:
 def make(table: PartitionTable, window: Window, made: Made) -> None:
     """PartitionRecords, of which a partition has no more than one here."""
     row = made.row
-    for name, field in LISTS.items():
-        getattr(table, name)[row] = _places(table, window, made.at[field])
+    replicas, isr = _replicas_and_isr(table, window, made)
+    table.replicas[row], table.isr[row] = replicas, isr
+    for name in ("removing", "adding", "elr", "last_known"):
+        getattr(table, name)[row] = _places(table, window, made.at[LISTS[name]])
     table.directories[row] = _directories(table, window, made)
     recovery = made.at[tagged.RECOVERY]
     table.recovery[row] = np.where(recovery > 0, window.u1[recovery], 0)
@@ -111,19 +113,36 @@ def make(table: PartitionTable, window: Window, made: Made) -> None:
     table.present[row] = True
 
 
-def _places(table: PartitionTable, window: Window, at: Array, width: int = lists.IDS) -> Array:
-    """The places of lists in the table; EMPTY where a record gives none."""
+def _replicas_and_isr(table: PartitionTable, window: Window, made: Made) -> tuple[Array, Array]:
+    """The places of both lists, which are one where a partition has all of its replicas in sync, as it begins."""
+    at, isr_at = made.at[tagged.REPLICAS], made.at[tagged.ISR]
+    count = window.u1[at]
+    differs = count != window.u1[isr_at]
+    for element in range(int(count.max(initial=1)) - 1):
+        own = np.flatnonzero(~differs & (count > element + 1))
+        word = 1 + 4 * element
+        differs[own] = window.u4[at[own] + word] != window.u4[isr_at[own] + word]
+    replicas = _places(table, window, at, is_likely=True)
+    isr, other = replicas.copy(), np.flatnonzero(differs)
+    isr[other] = _places(table, window, isr_at[other])
+    return replicas, isr
+
+
+def _places(
+    table: PartitionTable, window: Window, at: Array, width: int = lists.IDS, *, is_likely: bool = False
+) -> Array:
+    """The places of lists in the table; EMPTY where a record gives none. `is_likely`: many are equal."""
     given = _given(at)
     if len(given) == len(at):
-        return table.lists.add(window, at, width)
+        return table.lists.add(window, at, width, is_likely=is_likely)
     places = np.full(len(at), lists.EMPTY, np.int32)
-    places[given] = table.lists.add(window, at[given], width)
+    places[given] = table.lists.add(window, at[given], width, is_likely=is_likely)
     return places
 
 
 def _directories(table: PartitionTable, window: Window, given: Made | Changed) -> Array:
     """Lists of directory ids; where none are given, as many unknown ones as there are replicas."""
-    places = _places(table, window, given.at[tagged.DIRECTORIES], lists.DIRECTORIES)
+    places = _places(table, window, given.at[tagged.DIRECTORIES], lists.DIRECTORIES, is_likely=True)
     nothing = np.flatnonzero(places == lists.EMPTY)
     places[nothing] = lists.UNKNOWN[window.u1[given.at[tagged.REPLICAS, nothing]].astype(np.int64) - 1]
     return places

@@ -1,7 +1,8 @@
 """Lists of node ids and of directory ids side by side in one array of numbers, each found by the place of its length.
 
-No list is looked up: a cluster of 60 brokers has 205,320 ordered lists of three, so that most that a log gives may be
-new. A list that is replaced stays where it is until the live ones are copied to another array.
+Lists are not numbered: a cluster of 60 brokers has 205,320 ordered lists of three, so that most that a log gives may be
+new. But where partitions are made alike, what they begin with was often added shortly before; that is looked for as
+long as most of it is found. A list that is replaced stays where it is until the live ones are copied to another array.
 """
 
 from __future__ import annotations
@@ -12,13 +13,20 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.metadata.replay.columns.bytes import Array, Window
+from kafkactl.metadata.replay.columns.bytes import Array, Window, fresh
 
 IDS, DIRECTORIES = 1, 4  # words that an element takes: a node id, and the 16 bytes of a directory id
 EMPTY: Final = 0  # the place of the list without elements
 _MOST_UNKNOWN: Final = 127
-_LEAST_ROOM: Final = 8 << 20  # what is not used of it takes no memory
+# Words. What is not used of the first takes no memory; of the larger one the system gives pages of 2 MiB, and it grows
+# where it stays.
+_FIRST_ROOM: Final = 1 << 20
+_LARGE_ROOM: Final = 8 << 20
 _MOVED_AT_ONCE: Final = 10_000
+_RECENT_BITS: Final = 14
+_MANY_EQUAL: Final = 2  # times as many as there are different ones
+_TRIED_FIRST: Final = 4_096  # lists, before it is known how many are found
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 def _unknown_places() -> Array:
@@ -35,23 +43,65 @@ class Lists:
     """The array: `words` up to `used`. Its words do not change, so that another may keep it."""
 
     def __init__(self) -> None:
-        self.words: Array = np.zeros(_LEAST_ROOM, np.int32)
+        self.words = fresh(_FIRST_ROOM, np.int32)
         self.words[UNKNOWN] = np.arange(len(UNKNOWN))
         self.used = _PINNED
+        self._recent = {width: _Recent() for width in (IDS, DIRECTORIES)}
 
-    def add(self, window: Window, at: Array, width: int = IDS) -> Array:
-        """Lists as they are in records, each with the byte of its count (plus 1) at these places; returns theirs."""
+    def add(self, window: Window, at: Array, width: int = IDS, *, is_likely: bool = False) -> Array:
+        """Lists as they are in records, each with the byte of its count (plus 1) at these places; returns theirs.
+
+        `is_likely`: many are equal, so that they are looked for.
+        """
         counts = window.u1[at]
         places = np.zeros(len(at), np.int32)
         for count in np.flatnonzero(np.bincount(counts, minlength=2)[2:]).tolist():
             held, words = np.flatnonzero(counts == count + 2), (count + 1) * width
             raw = window.of(4 * words)[at[held] + 1]
-            first = self._make_room(len(held) * (1 + words))
-            taken = self.words[first : self.used].reshape(-1, 1 + words)
-            taken[:, 0] = count + 1
-            taken[:, 1:] = raw.view(">i4" if width == IDS else np.int32).reshape(-1, words)
-            places[held] = np.arange(first, self.used, 1 + words)
+            rows = raw.view(">i4" if width == IDS else np.int32).reshape(-1, words)
+            recent = self._recent[width]
+            if is_likely and recent.is_worth:
+                places[held] = self._looked_for(np.ascontiguousarray(rows, np.int32), count + 1, recent)
+            else:
+                places[held] = self._added(rows, count + 1)
         return places
+
+    def _added(self, rows: Array, count: int) -> Array:
+        """Lists of so many elements, a row of words for each."""
+        words = rows.shape[1]
+        first = self._make_room(len(rows) * (1 + words))
+        taken = self.words[first : self.used].reshape(-1, 1 + words)
+        taken[:, 0] = count
+        taken[:, 1:] = rows
+        return np.arange(first, self.used, 1 + words)
+
+    def _looked_for(self, rows: Array, count: int, recent: _Recent) -> Array:
+        """As `_added`, of those that were not added before."""
+        slots, used = recent.slots(rows), self.used
+        places = recent.places[slots]
+        missing = np.flatnonzero(~self._are(places, rows, count))
+        if len(missing):
+            # Of each slot one is added, and all that are equal to it take its place.
+            own, numbers = slots[missing], np.arange(len(missing))
+            recent.places[own] = numbers
+            first = missing[np.flatnonzero(recent.places[own] == numbers)]
+            recent.places[slots[first]] = self._added(rows[first], count)
+            places[missing] = recent.places[own]
+            others = missing[np.flatnonzero(~self._are(places[missing], rows[missing], count))]
+            places[others] = self._added(rows[others], count)
+        recent.tried += len(rows)
+        recent.added += (self.used - used) // (1 + rows.shape[1])
+        return places
+
+    def _are(self, places: Array, rows: Array, count: int) -> Array:
+        """Whether these lists are at these places."""
+        words = rows.shape[1]
+        places = np.where(places < self.used - words, places, EMPTY)
+        held = np.ndarray((len(self.words) - words,), f"V{4 * words}", buffer=self.words.data, offset=4, strides=(4,))
+        found: Array = self.words[places] == count
+        for held_part, own_part in zip(_parts(held[places], words), _parts(rows, words), strict=True):
+            found &= held_part == own_part
+        return found
 
     def put(self, lists: Sequence[Sequence[int]]) -> Array:
         """Lists of node ids; returns their places."""
@@ -86,8 +136,15 @@ class Lists:
 
     def _make_room(self, size: int) -> int:
         first, self.used = self.used, self.used + size
-        if self.used > len(self.words):
-            self.words.resize(self.used + self.used // 4, refcheck=False)  # in place: its holders see no change
+        if self.used <= len(self.words):
+            return first
+        room = self.used + self.used // 4
+        if self.words.flags.owndata:
+            self.words.resize(room, refcheck=False)  # in place: its holders see no change
+        else:
+            larger = np.zeros(max(_LARGE_ROOM, room), np.int32)
+            larger[:first] = self.words[:first]
+            self.words = larger
         return first
 
     def counts(self, places: Array) -> Array:
@@ -113,12 +170,50 @@ class Lists:
     def moved(self, other: Lists, places: Array, width: int) -> Array:
         """Copies these to another array; returns their places there."""
         held = np.flatnonzero(places >= _PINNED)
-        moved = places.copy()
-        for first in range(0, len(held), _MOVED_AT_ONCE):
-            own = held[first : first + _MOVED_AT_ONCE]
-            begins, source = _spread(places[own], self.words[places[own]].astype(np.int64) * width + 1)
-            moved[own] = begins + other._append(self.words[source])
+        moved, own = places.copy(), places[held]
+        is_there = np.zeros(self.used, bool)
+        is_there[own] = True
+        distinct = np.flatnonzero(is_there)
+        if _MANY_EQUAL * len(distinct) <= len(own):
+            moved[held] = self._copied(other, distinct, width)[distinct.searchsorted(own)]
+        else:
+            moved[held] = self._copied(other, own, width)
         return moved
+
+    def _copied(self, other: Lists, places: Array, width: int) -> Array:
+        copied = np.empty(len(places), np.int32)
+        for first in range(0, len(places), _MOVED_AT_ONCE):
+            part = slice(first, first + _MOVED_AT_ONCE)
+            begins, source = _spread(places[part], self.words[places[part]].astype(np.int64) * width + 1)
+            copied[part] = begins + other._append(self.words[source])
+        return copied
+
+
+class _Recent:
+    """Where lists were added: by hash the last place, EMPTY for none; and how many were tried, and how many added."""
+
+    def __init__(self) -> None:
+        self.places = np.zeros(1 << _RECENT_BITS, np.int32)
+        self.tried = self.added = 0
+
+    @property
+    def is_worth(self) -> bool:
+        """Whether so many are found that it takes less to look for them than to have them twice."""
+        return self.tried < _TRIED_FIRST or _MANY_EQUAL * self.added <= self.tried
+
+    def slots(self, rows: Array) -> Array:
+        """The hashes of lists, a row of words for each."""
+        hashed = np.zeros(len(rows), np.uint64)
+        for part in _parts(rows, rows.shape[1]):
+            hashed += part
+            hashed *= _MIX
+        return (hashed >> np.uint64(64 - _RECENT_BITS)).astype(np.int64)
+
+
+def _parts(rows: Array, words: int) -> Array:
+    """Rows of words as columns of the largest numbers that they consist of."""
+    form = np.uint32 if words % 2 else np.uint64
+    return rows.view(form).reshape(len(rows), -1).T
 
 
 class Joined(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkactl.metadata.image.model import DIRECTORIES_AT, PartitionState
 from kafkactl.metadata.replay.columns import lists as placed
-from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers
+from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers, fresh
 from kafkactl.metadata.replay.columns.topics import DIRECTORIES, LISTS, PLAIN, ColumnTopics, Rows
 from kafkactl.metadata.replay.state import State
 
@@ -64,6 +64,7 @@ class PartitionTable:
         self._base, self._room = np.zeros(256, np.int64), np.zeros(256, np.int64)
         self.is_live = np.zeros(256, bool)  # topics that the state has
         self._is_sparse: set[int] = set()
+        self._is_shared = False  # an image has the columns, too
 
     # --- topics ---------------------------------------------------------------------------------------------------
 
@@ -104,6 +105,7 @@ class PartitionTable:
     def topic_gone(self, raw: bytes) -> None:
         """The state does not have it any more; nor does the table."""
         number = self.topics.number(raw)
+        self.own()
         self.is_live[number] = False
         self.present[self._rows_of(number)] = False
 
@@ -175,7 +177,7 @@ class PartitionTable:
         if self.used > len(self.present):
             held, size = len(self.present), 1 << self.used.bit_length()
             for name, form in self.FORMS.items():
-                column = np.zeros(size, form)  # what is not written of it takes no memory
+                column = fresh(size, form)
                 column[:held] = getattr(self, name)
                 setattr(self, name, column)
 
@@ -193,15 +195,26 @@ class PartitionTable:
         if self.lists.used < self._most_words:
             return
         rows, lists = np.flatnonzero(self.present[: self.used]), placed.Lists()
+        is_one = self.isr[rows] == self.replicas[rows]  # then it stays one
         for name in (*LISTS, DIRECTORIES):
             column, width = getattr(self, name), placed.DIRECTORIES if name == DIRECTORIES else placed.IDS
-            column[rows] = self.lists.moved(lists, column[rows], width)
+            own = rows[~is_one] if name == "isr" else rows
+            column[own] = self.lists.moved(lists, column[own], width)
+        self.isr[rows[is_one]] = self.replicas[rows[is_one]]
         self.lists, self._most_words = lists, max(_LEAST_WORDS, 2 * lists.used)
+
+    def own(self) -> None:
+        """Have columns that may be changed."""
+        if self._is_shared:
+            self._is_shared = False
+            for name in self.FORMS:
+                setattr(self, name, getattr(self, name).copy())
 
     # --- to and from the state ------------------------------------------------------------------------------------
 
     def put(self, rows: Array, states: Iterable[PartitionState]) -> None:
         """These partitions into these rows."""
+        self.own()
         fields = list(zip(*states, strict=True))
         for name, at in LISTS.items():
             getattr(self, name)[rows] = self.lists.put(fields[at])
@@ -236,12 +249,32 @@ class PartitionTable:
             if self._state.topics[heads[topic][1]].partitions:
                 return None
         bases = np.append(self._base[: len(known)], 0)[topics]
-        behind = np.cumsum(rooms)
-        number = np.arange(int(rooms.sum())) - np.repeat(behind - rooms, rooms)
-        rows = number + np.repeat(bases, rooms)
+        ends = np.cumsum(rooms)
+        numbers = np.arange(int(rooms.sum()))
+        numbers -= np.repeat(ends - rooms, rooms)
+        rows = np.repeat(bases, rooms)
+        rows += numbers
         there = self.present[rows]
-        ends = np.append(0, np.cumsum(there))[behind]
-        return ColumnTopics(heads, ends, number[there], self._taken(rows[there]))
+        if not bool(there.all()):
+            ends = np.append(0, np.cumsum(there))[ends]
+            numbers, rows = numbers[there], rows[there]
+        counts = np.diff(ends, prepend=0)
+        if bool((numbers == np.arange(len(numbers)) - np.repeat(ends - counts, counts)).all()):
+            self._order(rows)
+            self._base[: len(known)] = self._room[: len(known)] = 0
+            named = topics >= 0
+            self._base[topics[named]], self._room[topics[named]] = (ends - counts)[named], counts[named]
+            return ColumnTopics(heads, ends, numbers.astype(np.int32), self._taken(slice(None)))
+        return ColumnTopics(heads, ends, numbers.astype(np.int32), self._taken(rows))
+
+    def _order(self, rows: Array) -> None:
+        """Have nothing but these rows, in this order. An image takes the columns as they are then: another copy of them
+        would be most of what it takes."""
+        for name in self.FORMS:
+            column = getattr(self, name)[rows]
+            column.flags.writeable = False
+            setattr(self, name, column)
+        self.used, self._scratch, self._is_shared = len(rows), np.zeros(0, np.int32), True
 
     def flush(self) -> None:
         """Put everything into the state. The table stays as it is."""
@@ -269,6 +302,7 @@ class PartitionTable:
 
     def clear_elr(self, raw: bytes | None) -> None:
         """A ClearElrRecord, of one topic or of all (`apply_topics.clear_elr`)."""
+        self.own()
         rows = slice(0, self.used) if raw is None else self._rows_of(self.topics.number(raw))
         held = self.present[rows] & ((self.elr[rows] != placed.EMPTY) | (self.last_known[rows] != placed.EMPTY))
         self.epoch[rows] += held
