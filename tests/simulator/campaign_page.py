@@ -31,7 +31,7 @@ A run is broken by Kafka if it breaks an invariant, and does not with a known fa
 A million runs were made before: up to 2026-11-27, when all nodes chose the servers that they ask from one stream of
 random numbers, 1,000,048 runs of the same cells (3,848 simulated hours, 46,170,423 faults and requests). 0 of them
 broke an invariant by the nodes, 169 by what Kafka does. Each host has a stream of its own since, so a seed gives
-another run, and the figures here begin anew.
+another run, and the figures here start from zero.
 """
 
 
