@@ -15,7 +15,7 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 
 BEYOND: Final = 64  # readable bytes behind the end, so that no place has to be checked before it is read
 _LEAST_FRESH_BYTES: Final = 1 << 16
-_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+MIX: Final = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio: products spread over all high bits
 
 
 def fresh(size: int, form: type[Any]) -> Array:
@@ -122,7 +122,7 @@ class IdNumbers:
         return entry - 1, wrong[entry[wrong] == 0]
 
     def _hashed(self, first: Array, second: Array) -> Array:
-        found: Array = (((first ^ second) * _MIX) >> np.uint64(64 - self._bits)).astype(np.int64)
+        found: Array = (((first ^ second) * MIX) >> np.uint64(64 - self._bits)).astype(np.int64)
         return found
 
     def _enter(self, ids: list[bytes]) -> None:

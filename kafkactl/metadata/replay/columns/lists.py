@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.metadata.replay.columns.bytes import Array, Window, fresh
+from kafkactl.metadata.replay.columns.bytes import MIX, Array, Window, fresh
 
 IDS, DIRECTORIES = 1, 4  # words that an element takes: a node id, and the 16 bytes of a directory id
 EMPTY: Final = 0  # the place of the list without elements
@@ -26,7 +26,6 @@ _MOVED_AT_ONCE: Final = 10_000
 _RECENT_BITS: Final = 14
 _MANY_EQUAL: Final = 2  # times as many as there are different ones
 _TRIED_FIRST: Final = 4_096  # lists, before it is known how many are found
-_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
 def _unknown_places() -> Array:
@@ -206,7 +205,7 @@ class _Recent:
         hashed = np.zeros(len(rows), np.uint64)
         for part in _parts(rows, rows.shape[1]):
             hashed += part
-            hashed *= _MIX
+            hashed *= MIX
         return (hashed >> np.uint64(64 - _RECENT_BITS)).astype(np.int64)
 
 
