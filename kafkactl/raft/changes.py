@@ -159,7 +159,7 @@ def handle_api_versions_response(node: Node, now: int, peer: int, response: ApiV
         return True
     added = node.voters.adding(_voter(request, low, high))
     assert added is not None
-    pending.offset = leader.append_control((Voters(added.voters),))
+    pending.offset = leader.append_control((Voters(added),))
     if not request.ack_when_committed:
         pending.answer(node, errors.NONE)
     return True
@@ -201,7 +201,7 @@ def handle_remove_request(node: Node, now: int, request: RemoveRaftVoterRequest)
         node.out.append(RemoveRaftVoterResponse(node.id, request.source, request.correlation_id, *refusal))
         return
     pending = PendingChange(request, now + node.us.request_timeout)
-    pending.offset = node.leader.append_control((Voters(removed.voters),))
+    pending.offset = node.leader.append_control((Voters(removed),))
     node.leader.removing = pending
 
 
@@ -268,7 +268,7 @@ def _updated(node: Node, now: int, request: UpdateRaftVoterRequest) -> int:
         updated = node.voters.updating(_voter(request, low, high))
         if updated is None:
             return errors.VOTER_NOT_FOUND
-        node.leader.append_control((Voters(updated.voters),))
+        node.leader.append_control((Voters(updated),))
     if node.profile.update_proves_life:
         replica = node.leader.replicas.get(request.voter_id)
         is_voter = replica is not None and replica.matches(request.voter_directory_id)
@@ -301,7 +301,7 @@ def upgrade(node: Node) -> None:
     assert node.leader is not None
     entries = node.leader.shown_entries
     voters = VoterSet(entries[voter] for voter in node.voters.by_id)
-    node.leader.append_control((KRaftVersion(1), Voters(voters.voters)))
+    node.leader.append_control((KRaftVersion(1), Voters(voters)))
 
 
 def _voter(request: AddRaftVoterRequest | UpdateRaftVoterRequest, low: int, high: int) -> Voter:

@@ -112,14 +112,19 @@ class Connections:
 
     def has_any_in_flight(self, now: int) -> bool:
         """Whether any request waits for its response. Forgets, as Kafka does, what timed out or has paused enough."""
-        for peer, connection in list(self.by_peer.items()):
+        is_any = False
+        over: list[int] = []
+        for connection in self.by_peer.values():
             if connection.state == AWAITING_RESPONSE:
                 if now < connection.last_send + self.request_timeout:
-                    return True
-                self.reset(peer)
+                    is_any = True
+                    break
+                over.append(connection.peer)
             elif connection.state == BACKING_OFF and now >= connection.last_fail + self.retry_backoff:
-                self.reset(peer)
-        return False
+                over.append(connection.peer)
+        for peer in over:
+            self.reset(peer)
+        return is_any
 
     def wait_for_bootstrap(self, servers: list[int], now: int) -> int:
         """How long until a bootstrap server may be asked (`backoffBeforeAvailableBootstrapServer`)."""

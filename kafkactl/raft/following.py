@@ -325,7 +325,7 @@ def _fetch_as_observer(node: Node, now: int) -> int:
         return fetch_from_any(node, now)
     if not connections.has_any_in_flight(now):
         return _fetch_from_leader(node, now)
-    return connections.wait_for_bootstrap([peer for peer, _server in node.bootstrap], now)
+    return connections.wait_for_bootstrap(node.bootstrap_ids, now)
 
 
 def _fetch_from_leader(node: Node, now: int) -> int:
@@ -385,22 +385,22 @@ def _fetch_snapshot_request(node: Node, correlation_id: int, address: Endpoint) 
 def fetch_from_any(node: Node, now: int) -> int:
     """Ask a bootstrap server who leads, the first one by chance (`maybeSendFetchToAnyBootstrap`)."""
     connections = node.connections
-    peers = [peer for peer, _server in node.bootstrap]
     if node.bootstrap_pick < 0:
         if connections.has_any_in_flight(now):
-            return connections.wait_for_bootstrap(peers, now)
+            return connections.wait_for_bootstrap(node.bootstrap_ids, now)
         if node.state is State.UNATTACHED and node.bootstrap_after > now:
             return node.bootstrap_after - now
         if not node.bootstrap_asked:
             node.bootstrap_asked = True
-            node.out.append(Draw(Purpose.BOOTSTRAP, len(peers)))
+            node.out.append(Draw(Purpose.BOOTSTRAP, len(node.bootstrap)))
         return NEVER
     first, node.bootstrap_pick = node.bootstrap_pick, -1
-    for place in range(len(peers)):
-        peer, server = node.bootstrap[(first + place) % len(peers)]
+    servers = node.bootstrap
+    for place in range(first, first + len(servers)):
+        peer, server = servers[place % len(servers)]
         if connections.is_ready(peer, now):
             return send(node, now, peer, server, partial(fetch_request, node, peer))
-    return connections.wait_for_bootstrap(peers, now)
+    return connections.wait_for_bootstrap(node.bootstrap_ids, now)
 
 
 def _send_update(node: Node, now: int) -> tuple[bool, int]:

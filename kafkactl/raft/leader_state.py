@@ -175,7 +175,7 @@ class Leader:
                 updated = voters.updating(node.own_voter)
                 if updated is None:
                     raise RaftThreadError(f"Update expected for leader node {node.id} and voter set {voters}")
-                records += [KRaftVersion(node.log.kraft_version), Voters(updated.voters)]
+                records += [KRaftVersion(node.log.kraft_version), Voters(updated)]
         self.append_control(tuple(records))
 
     def time_until_drain(self, now: int, linger: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-from kafkactl.metadata.log.voters import Voter
+from kafkactl.raft.voters import NO_VOTERS, VoterSet
 
 
 class RecordKind(IntEnum):
@@ -33,9 +33,9 @@ class KRaftVersion(NamedTuple):
 
 
 class Voters(NamedTuple):
-    """The voter set from this record on (VotersRecord), by ascending id."""
+    """The voter set from this record on (VotersRecord)."""
 
-    voters: tuple[Voter, ...]
+    voters: VoterSet
 
 
 ControlRecord = LeaderChange | KRaftVersion | Voters
@@ -69,7 +69,7 @@ class Snapshot(NamedTuple):
     id: SnapshotId
     size: int
     kraft_version: int = 0
-    voters: tuple[Voter, ...] = ()
+    voters: VoterSet = NO_VOTERS
 
 
 BOOTSTRAP_SNAPSHOT_ID: Final = SnapshotId(0, 0)  # written by `kafka-storage format`, never sent to others

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from kafkactl.kafka_names import NO_LEADER
-from kafkactl.metadata.log.voters import Voter
 from kafkactl.raft.effects import SEND
 from kafkactl.raft.log import Batch
 from kafkactl.raft.profiles import FETCH_MAX_BYTES
+from kafkactl.raft.voters import VoterSet
 from kafkactl.values import Endpoint, ReplicaKey, Uuid
 
 CLIENT: Final = -1_000  # the `source` of a request that is an operator's, and no replica's
@@ -213,7 +213,7 @@ class FetchSnapshotResponse:
     position: int
     unaligned_bytes: int
     kraft_version: int
-    voters: tuple[Voter, ...]
+    voters: VoterSet
     node_endpoints: tuple[Endpoint, ...]
     effect: ClassVar[int] = SEND
     is_request: ClassVar[bool] = False

@@ -49,6 +49,7 @@ class Node:
         "bootstrap",
         "bootstrap_after",
         "bootstrap_asked",
+        "bootstrap_ids",
         "bootstrap_pick",
         "can_become_voter",
         "cluster_id",
@@ -132,6 +133,7 @@ class Node:
         self.connections = Connections(self.us.retry_backoff, self.us.request_timeout)
         self.log = ReplicaLog(disk, static_voters)
         self.bootstrap = _bootstrap_nodes(static_voters, bootstrap_servers)
+        self.bootstrap_ids = [peer for peer, _server in self.bootstrap]
         self.next_correlation_id = first_correlation_id
         self.update_correlation_id = -1
         self.out: list[Effect] = []

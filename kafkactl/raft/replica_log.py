@@ -93,7 +93,7 @@ class ReplicaLog:
             if snapshot.kraft_version:
                 self.kraft_versions.append((begin - 1, snapshot.kraft_version))
             if snapshot.voters:
-                self.voter_sets.append((begin - 1, VoterSet(snapshot.voters)))
+                self.voter_sets.append((begin - 1, snapshot.voters))
         for batch in self.batches:
             if batch.base >= begin:
                 self._note_control(batch)
@@ -104,7 +104,7 @@ class ReplicaLog:
             return
         for offset, record in enumerate(batch.content, batch.base):
             if isinstance(record, Voters):
-                self.voter_sets.append((offset, VoterSet(record.voters)))
+                self.voter_sets.append((offset, record.voters))
             elif isinstance(record, KRaftVersion):
                 self.kraft_versions.append((offset, record.level))
 

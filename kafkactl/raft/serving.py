@@ -24,6 +24,7 @@ from kafkactl.raft.messages import (
 from kafkactl.raft.profiles import US_PER_MS
 from kafkactl.raft.replica_log import DIVERGING, SNAPSHOT, VALID
 from kafkactl.raft.sending import leader_error
+from kafkactl.raft.voters import NO_VOTERS
 
 if TYPE_CHECKING:
     from kafkactl.raft.node import Node
@@ -231,7 +232,7 @@ def _snapshot_response(
         request.position if snapshot is not None else 0,
         min(request.max_bytes, size - request.position) if snapshot is not None else 0,
         0 if snapshot is None else snapshot.kraft_version,
-        () if snapshot is None else snapshot.voters,
+        NO_VOTERS if snapshot is None else snapshot.voters,
         node.reply_endpoints,
     )
 
@@ -239,7 +240,7 @@ def _snapshot_response(
 def write_snapshot(node: Node, snapshot_id: SnapshotId, size: int) -> None:
     """Write a snapshot of the own state, and forget what it makes needless (`createSnapshot`, the cleaner)."""
     level, voters = node.log.history_at(snapshot_id.end_offset - 1)
-    snapshot = Snapshot(snapshot_id, size, level, () if voters is None else voters.voters)
+    snapshot = Snapshot(snapshot_id, size, level, voters or NO_VOTERS)
     node.log.add_snapshot(snapshot)
     node.log.clean(snapshot_id)
     node.out.append(WriteSnapshot(snapshot))

@@ -20,21 +20,28 @@ class VoterSet:
     A voter of a static quorum has the directory id zero, which means that it is not known.
     """
 
-    __slots__ = ("_keys", "by_id", "majority", "voters")
+    __slots__ = ("_hash", "_keys", "by_id", "majority", "voters")
 
     def __init__(self, voters: Iterable[Voter]) -> None:
         self.voters = tuple(sorted(voters, key=attrgetter("node_id")))
         self.by_id = {voter.node_id: voter for voter in self.voters}
-        self._keys: tuple[ReplicaKey, ...] | None = None  # made when they are asked for: half of what a set costs
+        # Made when they are asked for: most of what a set costs.
+        self._keys: tuple[ReplicaKey, ...] | None = None
+        self._hash: int | None = None
         self.majority = len(self.voters) // 2 + 1
         if len(self.by_id) != len(self.voters):
             raise ValueError(f"a voter set names an id twice: {self}")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, VoterSet) and self.voters == other.voters
+        return self is other or (isinstance(other, VoterSet) and self.voters == other.voters)
 
     def __hash__(self) -> int:
-        return hash(self.voters)
+        if self._hash is None:
+            self._hash = hash(self.voters)
+        return self._hash
+
+    def __bool__(self) -> bool:
+        return bool(self.voters)
 
     def __str__(self) -> str:
         """As Kafka prints a set of keys, without directories: `{1,2,3}`."""

@@ -15,7 +15,9 @@ from kafkactl.raft.messages import (
     Disconnected,
     RemoveRaftVoterRequest,
 )
+from kafkactl.raft.voters import VoterSet
 from kafkactl.schema.error_codes import error_code
+from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.machine import Machine
 from kafkactl.simulator.quorum import CLUSTER_ID, Appended
 from kafkactl.simulator.script import Step
@@ -49,6 +51,13 @@ class Operator:
         self._appends = 0
         self._asked: dict[int, str] = {}
         world.on_answer = self._answered
+
+    def kept_of(self, unsynced: int) -> int:
+        """How many of the batches that were not synced a crash of their host leaves."""
+        world = self.world
+        if world.disks is None:
+            world.disks = Chance(world.seed, "disks")
+        return world.disks.below(unsynced + 1)
 
     # --- nodes -----------------------------------------------------------------------------------------------------
 
@@ -159,7 +168,7 @@ def _crash(operator: Operator, machine: Machine) -> None:
     if machine.runs:
         world.note(machine.id, "fault", "the host crashes", "bad")
         world.end(machine, refuses=False)
-    machine.lose_unsynced(world.chance["disks"].below(machine.unsynced + 1))
+    machine.lose_unsynced(operator.kept_of(machine.unsynced))
 
 
 def _stop(operator: Operator, machine: Machine) -> None:
@@ -208,9 +217,9 @@ def _recover(operator: Operator, ref: Ref, raised: int) -> None:
         world.lost += (not is_kept) * taken.records
     world.appended = []
     machine.new_disk()
-    alone = Voter(node_id=machine.id, directory_id=machine.directory, endpoints=(machine.endpoint,))
+    alone = VoterSet([Voter(node_id=machine.id, directory_id=machine.directory, endpoints=(machine.endpoint,))])
     size = end * RECORD_BYTES
-    machine.format(Snapshot(snapshot_id, size) if world.quorum.is_static else Snapshot(snapshot_id, size, 1, (alone,)))
+    machine.format(Snapshot(snapshot_id, size) if world.quorum.is_static else Snapshot(snapshot_id, size, 1, alone))
     world.note(machine.id, "fault", f"recovered: offset {snapshot_id.end_offset}, epoch {snapshot_id.epoch}", "warn")
 
 

@@ -73,11 +73,17 @@ class Choices:
 
     def many(self, count: int) -> bytes:
         """The next choices that `one` would give."""
+        chosen = self.ahead(count)
+        self._place += count
+        return chosen
+
+    def ahead(self, count: int) -> bytes:
+        """The same, and they are given again."""
         ready, place = self._ready, self._place
-        while len(ready) - place < count:
-            drawn = self._generator.getrandbits(8 * _BLOCK).to_bytes(_BLOCK, "little")
-            ready, place = ready[place:] + drawn.translate(self._servers, self._refused), 0
-        self._ready, self._place = ready, place + count
+        while (missing := count - len(ready) + place) > 0:
+            size = -(-missing // _BLOCK) * _BLOCK
+            drawn = self._generator.getrandbits(8 * size).to_bytes(size, "little")
+            self._ready, self._place = ready, place = ready[place:] + drawn.translate(self._servers, self._refused), 0
         return ready[place : place + count]
 
 

@@ -257,4 +257,4 @@ def voters_in(batch: Batch) -> VoterSet | None:
     if batch.kind is not RecordKind.CONTROL:
         return None
     sets = [record for record in batch.content if isinstance(record, Voters)]
-    return VoterSet(sets[-1].voters) if sets else None
+    return sets[-1].voters if sets else None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 from kafkactl.raft.disk import Disk
@@ -23,6 +24,7 @@ PER_THOUSAND: Final = 1_000
 REQUESTS_BITS: Final = 32  # of a correlation id; the bits above it number the processes of a host
 
 
+@cache
 def directory_id(node: int, disk: int) -> Uuid:
     """The directory id of the n-th disk of a node: the same in every run.
 
@@ -32,6 +34,7 @@ def directory_id(node: int, disk: int) -> Uuid:
     return Uuid(b"disk" + node.to_bytes(4, "big") + disk.to_bytes(8, "big"))
 
 
+@cache
 def endpoint_of(node: int) -> Endpoint:
     """Where a node answers."""
     return Endpoint(listener="CONTROLLER", host=f"controller-{node}", port=PORT)
@@ -63,7 +66,7 @@ class Machine:
         self.is_paused = False
         self.is_reachable = True  # False: the host is down, and connections are not refused but time out
         self.busy = False
-        self.rest: deque[Effect] = deque()  # effects behind a sync that is under way
+        self.rest: list[Effect] = []  # effects behind a sync that is under way
         self.queue: deque[Any] = deque()  # messages that wait for the raft thread
         self.open: dict[tuple[int, int], int] = {}
         self.ballots: dict[tuple[int, int], int] = {}  # the epochs of requests for votes that are open
@@ -142,7 +145,7 @@ class Machine:
                 return found
         for snapshot in self.disk.snapshots[::-1]:
             if snapshot.voters and snapshot.id != SnapshotId(0, 0):
-                return VoterSet(snapshot.voters)
+                return snapshot.voters
         return None
 
     def voter_changes(self, batches: Sequence[Batch]) -> Iterator[tuple[VoterSet, VoterSet]]:
@@ -192,6 +195,11 @@ _ROLES: Final = {
     State.FOLLOWER: "follower",
     State.STOPPED: "down",
 }
+
+
+def disks_of(machines: Mapping[int, Machine]) -> Iterator[tuple[int, Uuid, Shadow]]:
+    """The disks that there are now, as `Monitor` compares them."""
+    return ((machine.id, machine.directory, machine.shadow) for machine in machines.values())
 
 
 def shown_role(machine: Machine, process: Replica) -> tuple[str, str]:

@@ -19,10 +19,10 @@ LATE_COPY_US: Final = 50_000  # a duplicate arrives at most this long behind the
 class Network:
     """All links; nodes are ids. A node that reaches itself needs no link."""
 
-    __slots__ = ("_chance", "_delays", "_high", "_low", "cuts", "duplicates", "is_steady", "loss")
+    __slots__ = ("_delays", "_high", "_low", "chance", "cuts", "duplicates", "is_steady", "loss")
 
     def __init__(self, chance: Chance, nodes: Iterable[int]) -> None:
-        self._chance = chance
+        self.chance = chance
         self.cuts: set[tuple[int, int]] = set()
         self.loss = self.duplicates = 0  # parts per thousand
         self._low = self._high = 0
@@ -40,7 +40,7 @@ class Network:
             return ()
         if self.is_steady:
             return (self._delays[sender, receiver],)
-        chance = self._chance
+        chance = self.chance
         if self.loss and chance.happens(self.loss):
             return ()
         delay = chance.between(self._low, self._high) if self._high else self._delays[sender, receiver]

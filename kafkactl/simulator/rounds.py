@@ -23,7 +23,7 @@ from kafkactl.raft.node import Node
 from kafkactl.raft.vain import LEADER
 from kafkactl.simulator.knocks import Knock, knocks_of
 from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, WAKE, Machine
-from kafkactl.simulator.plain_rounds import passed_over
+from kafkactl.simulator.plain_rounds import history, passed_over
 from kafkactl.values import Endpoint
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FIRST_PATIENCE: Final = 3
 LAST_PATIENCE: Final = 32
 WORTH_US: Final = 8_000  # a shorter stretch is stepped through
-_COMPARED: Final = 64  # how many events of two histories are compared; two that meet so often were never seen
+_ANSWERS: Final = (FetchResponse, VoteResponse)
 _Way = tuple[int, int, bool, Machine]  # microseconds there and back, whether the connection is refused, who is asked
 
 
@@ -87,7 +87,7 @@ class Rounds:
 
 def skip_rounds(world: World, until: int) -> bool:
     """The same, now."""
-    if not world.network.is_steady:
+    if not world.network.is_steady or _has_news(world):
         return False
     active = {machine.id for machine in world.machines.values() if _is_active(machine)}
     knocks = [
@@ -103,6 +103,15 @@ def skip_rounds(world: World, until: int) -> bool:
     if not found.heap or found.limit - world.now < WORTH_US:
         return False
     return _run(world, found)
+
+
+def _has_news(world: World) -> bool:
+    """Whether a vote that is granted, or what a leader answers, arrives before a stretch is worth it."""
+    soon = world.now + WORTH_US
+    for at, _sequence, _kind, _machine, message, _life in world.queue:
+        if type(message) in _ANSWERS and not message.error_code and at < soon:
+            return True
+    return False
 
 
 def _is_active(machine: Machine) -> bool:
@@ -366,7 +375,7 @@ def _as_sent(under_way: list[tuple[int, bool, Any]]) -> list[tuple[int, bool, An
     """Messages (when each was sent, whether it is an answer, its entry) in the order in which they were sent."""
     if len({sent for sent, *_ in under_way}) == len(under_way):
         return sorted(under_way, key=itemgetter(0))
-    return sorted(under_way, key=lambda message: _chain(message[2])[1 if message[1] else 2 :])
+    return sorted(under_way, key=lambda message: history(message[2])[1 if message[1] else 2 :])
 
 
 def _moved(found: _Found, landing: int) -> set[int]:
@@ -386,18 +395,6 @@ def _wake_knocking(world: World, found: _Found) -> None:
             raise RuntimeError(f"node {machine.id} was taken for a candidate that is only refused")
         machine.wake_at = -1
         world.watch(machine, node.wake_at)
-
-
-def _chain(entry: Any) -> list[int]:
-    """The times of the events that led to an answer, the latest first: it comes, it was sent, it was asked for, …"""
-    times: list[int] = []
-    while len(times) < _COMPARED:
-        if len(entry) == 2:
-            times += entry
-            break
-        times += entry[:2]
-        entry = entry[2]
-    return times
 
 
 def _take_out(world: World, sequences: set[int], wakes: list[int]) -> None:

@@ -7,7 +7,6 @@ from typing import Final
 
 from kafkactl.answers import json_of
 from kafkactl.frozen import frozen
-from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.actions import NotPossibleError, Operator, carry_out
 from kafkactl.simulator.conditions import found_instead, holds
 from kafkactl.simulator.invariants import Violation, voters_in
@@ -189,7 +188,7 @@ def is_lost(world: World) -> bool:
     machines = list(world.machines.values())
     sets = [machine.process.voters for machine in machines if machine.process is not None]
     for machine in machines:
-        sets += [VoterSet(snapshot.voters) for snapshot in machine.disk.snapshots]
+        sets += [snapshot.voters for snapshot in machine.disk.snapshots]
         sets += [voters for batch in machine.disk.batches if (voters := voters_in(batch)) is not None]
     return all(
         sum(voters.is_voter(machine.id, machine.directory) for machine in machines) < voters.majority

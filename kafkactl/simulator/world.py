@@ -7,8 +7,8 @@ run on every machine and Python: nothing depends on hashes, sets are not iterate
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
+from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
@@ -21,28 +21,28 @@ from kafkactl.raft.node import Node
 from kafkactl.raft.ports import Effect, Replica
 from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.chance import Chance, Choices
-from kafkactl.simulator.invariants import Monitor, Shadow
-from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, SYNCED, WAKE, Machine, shown_role
+from kafkactl.simulator.invariants import Monitor
+from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, SYNCED, WAKE, Machine, disks_of, shown_role
 from kafkactl.simulator.network import Network
 from kafkactl.simulator.quorum import Appended, Quorum
 from kafkactl.simulator.refusals import hand_over, is_refusal
 from kafkactl.simulator.rounds import Rounds
 from kafkactl.simulator.skip import skip_calm
 from kafkactl.simulator.timeline import Happening, Timeline
-from kafkactl.values import ZERO_UUID, Uuid
+from kafkactl.values import ZERO_UUID
 
 
 class World:
     """One run. `now` is in microseconds since it began; `events` counts what was handed to nodes, `ended` processes."""
 
     def __init__(self, quorum: Quorum, seed: int, *, traced: bool = True) -> None:
-        self.quorum = quorum
+        self.quorum, self.seed = quorum, seed
         self.now = self.events = self.ended = 0
-        self.chance = {purpose: Chance(seed, purpose) for purpose in ("network", "disks", "timers")}
-        self.timers = self.chance["timers"]
-        self.network = Network(self.chance["network"], quorum.nodes)
+        self.timers = Chance(seed, "timers")
+        self.disks: Chance | None = None  # made by the first crash: most runs need none, and to seed one takes time
+        self.network = Network(Chance(seed, "network"), quorum.nodes)
         self.machines = {node: Machine(node, Choices(seed, node, len(quorum.nodes))) for node in quorum.nodes}
-        self.monitor = Monitor(self._disks)
+        self.monitor = Monitor(partial(disks_of, self.machines))
         self.timeline = Timeline() if traced else None
         self.answers: list[tuple[int, str]] = []  # time and answer of each change of the voters
         self.elections: list[tuple[int, int, int]] = []  # time, node, epoch of each leader
@@ -68,9 +68,9 @@ class World:
 
     def _format(self) -> None:
         if not self.quorum.is_static:
-            voters = self._voters()
+            snapshot = Snapshot(BOOTSTRAP_SNAPSHOT_ID, 100, 1, self._voters())
             for node in self.quorum.voters:
-                self.machines[node].format(Snapshot(BOOTSTRAP_SNAPSHOT_ID, 100, 1, voters.voters))
+                self.machines[node].format(snapshot)
 
     # --- processes -------------------------------------------------------------------------------------------------
 
@@ -225,8 +225,8 @@ class World:
     def _go_on(self, machine: Machine) -> None:
         """A sync ended: the effects behind it, and then what waited."""
         machine.busy = False
-        rest, machine.rest = machine.rest, deque()
-        self._write(machine, rest.popleft())
+        (first, *rest), machine.rest = machine.rest, []
+        self._write(machine, first)
         self.perform(machine, rest)
         if not machine.busy and not machine.is_paused and machine.process is not None:
             self.perform(machine, machine.process.wake(machine.local(self.now)))
@@ -242,22 +242,22 @@ class World:
 
     # --- effects ---------------------------------------------------------------------------------------------------
 
-    def perform(self, machine: Machine, effects: Iterable[Effect]) -> None:
+    def perform(self, machine: Machine, effects: list[Effect]) -> None:
         """Carry out, in order, what a call of a process returned; what follows a sync waits for its end."""
-        waiting = deque(effects)
+        waiting = effects[::-1]  # the next one last
         while waiting:
-            effect: Any = waiting.popleft()
+            effect: Any = waiting.pop()
             kind = effect.effect
             if kind == SEND:
                 self.send(machine, effect)
             elif kind == WRITE:
                 if effect.synced and machine.sync_us:
-                    waiting.appendleft(effect)
+                    waiting.append(effect)
                     self._sync(machine, waiting)
                     return
                 self._write(machine, effect)
             elif kind == DRAW:
-                waiting.extendleft(reversed(self._drawn(machine, effect)))
+                waiting += self._drawn(machine, effect)[::-1]
             elif kind == FAULT:
                 machine.fault = effect.reason
                 self.note(machine.id, "fault", f"the process ends: {effect.reason}", "bad")
@@ -267,18 +267,21 @@ class World:
                 raise TypeError(f"a node returned {effect!r}")
         self._observe(machine)
 
-    def _drawn(self, machine: Machine, draw: Any) -> Sequence[Effect]:
+    def _drawn(self, machine: Machine, draw: Any) -> list[Effect]:
         is_choice, process = draw.purpose is Purpose.BOOTSTRAP, machine.process
         number = machine.choices.one() if is_choice else self.timers.below(draw.bound)
         return [] if process is None else process.drawn(machine.local(self.now), draw.purpose, number)
 
-    def _sync(self, machine: Machine, waiting: deque[Effect]) -> None:
-        """The disk works; draws behind it belong to the call that was made now, and are answered now."""
-        rest: deque[Effect] = deque()
+    def _sync(self, machine: Machine, waiting: list[Effect]) -> None:
+        """The disk works; draws behind it belong to the call that was made now, and are answered now.
+
+        Of the effects that wait the next one is the last.
+        """
+        rest: list[Effect] = []
         while waiting:
-            effect: Any = waiting.popleft()
+            effect: Any = waiting.pop()
             if effect.effect == DRAW:
-                waiting.extendleft(reversed(self._drawn(machine, effect)))
+                waiting += self._drawn(machine, effect)[::-1]
             else:
                 rest.append(effect)
         machine.rest, machine.busy = rest, True
@@ -417,9 +420,6 @@ class World:
             else:
                 self.lost += taken.records
         self.appended = waiting
-
-    def _disks(self) -> Iterable[tuple[int, Uuid, Shadow]]:
-        return ((machine.id, machine.directory, machine.shadow) for machine in self.machines.values())
 
     def go_to(self, now: int) -> None:
         """It is later, and every node has been brought there: only wake-ups were in the queue."""

@@ -47,7 +47,7 @@ def voters(*ids: int) -> VoterSet:
 
 def bootstrap_disk(ids: Iterable[int]) -> Disk:
     """As `kafka-storage format --initial-controllers` leaves it."""
-    return Disk(snapshots=[Snapshot(BOOTSTRAP_SNAPSHOT_ID, 200, 1, voters(*ids).voters)])
+    return Disk(snapshots=[Snapshot(BOOTSTRAP_SNAPSHOT_ID, 200, 1, voters(*ids))])
 
 
 class Quorum:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from kafkactl.raft import errors
 from kafkactl.raft import messages as wire
 from kafkactl.raft.log import Batch, LeaderChange, RecordKind, Voters
+from kafkactl.raft.voters import NO_VOTERS
 from kafkactl.schema.error_codes import error_codes
 from kafkactl.values import ZERO_UUID, ReplicaKey
 from tests.raft.quorum import directory, endpoint, voters
@@ -142,7 +143,7 @@ def _records(stage, given) -> tuple[Batch, ...]:
         if what.startswith("leader"):
             content, count = (LeaderChange(int(what[6:]), (), ()),), 1
         elif what.startswith("voters"):
-            content, count = (Voters(voters(*map(int, what[6:].split("+"))).voters),), 1
+            content, count = (Voters(voters(*map(int, what[6:].split("+")))),), 1
         else:
             content, count = (what,), int(what)
         batches.append(Batch(base, base + count, int(epoch), kind, content, 100))
@@ -163,7 +164,7 @@ def _snapshot_piece(stage, head, given):
     leader, epoch, where = _leads(stage, {"leader": str(stage.node.leader_id), **given})
     end, of = (int(part) for part in given["snapshot"].split("-")) if "snapshot" in given else (-1, -1)
     piece = (int(given.get("size", "0")), int(given.get("position", "0")), int(given.get("bytes", "0")))
-    held = voters(*map(int, given["voters"].split(","))).voters if "voters" in given else ()
+    held = voters(*map(int, given["voters"].split(","))) if "voters" in given else NO_VOTERS
     return wire.FetchSnapshotResponse(*head, 0, _code(given), leader, epoch, end, of, *piece, 1, held, where)
 
 

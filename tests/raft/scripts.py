@@ -227,7 +227,7 @@ def _content_text(batch: Batch) -> str:
         elif isinstance(record, KRaftVersion):
             names.append(f"KRaftVersion {record.level}")
         elif isinstance(record, Voters):
-            names.append(f"Voters {VoterSet(record.voters)}")
+            names.append(f"Voters {record.voters}")
     return ", ".join(names)
 
 

@@ -43,7 +43,7 @@ def test_what_is_a_prefix(offset, epoch, verdict):
 
 def test_control_records_in_the_place_of_truncated_ones_are_not_read_before_the_next_start():
     """As Kafka, whose reader of control records does not go back with a truncation: found by tests/lab/judge."""
-    three, two = Voters(voters(1, 2, 3).voters), Voters(voters(1, 2).voters)
+    three, two = Voters(voters(1, 2, 3)), Voters(voters(1, 2))
     log = log_of(control(0, 1, KRaftVersion(1), three))
     log.append((control(2, 1, two), data(3, 5, 1)))
     log.truncate(2)
@@ -87,10 +87,10 @@ def test_reading_stops_at_the_limit_but_gives_one_batch():
 
 
 def test_voters_and_kraft_version_follow_the_log():
-    bootstrap = Snapshot(SnapshotId(0, 0), 5, 1, voters(1, 2).voters)
+    bootstrap = Snapshot(SnapshotId(0, 0), 5, 1, voters(1, 2))
     log = log_of(data(0, 2, 1), snapshots=[bootstrap])
     assert (log.voters, log.voters_offset, log.kraft_version) == (voters(1, 2), -1, 1)
-    log.append((control(2, 1, KRaftVersion(1), Voters(voters(1, 2, 3).voters)), data(4, 6, 1)))
+    log.append((control(2, 1, KRaftVersion(1), Voters(voters(1, 2, 3))), data(4, 6, 1)))
     assert (log.voters, log.voters_offset) == (voters(1, 2, 3), 3)
     assert log.history_at(2) == (1, voters(1, 2)) and log.history_at(3) == (1, voters(1, 2, 3))
     log.truncate(2)
@@ -98,8 +98,8 @@ def test_voters_and_kraft_version_follow_the_log():
 
 
 def test_a_clean_up_keeps_the_voters_that_still_hold():
-    log = log_of(control(0, 1, Voters(voters(1).voters)), data(1, 5, 1), data(5, 8, 2))
-    snapshot = Snapshot(SnapshotId(5, 1), 9, 1, voters(1).voters)
+    log = log_of(control(0, 1, Voters(voters(1))), data(1, 5, 1), data(5, 8, 2))
+    snapshot = Snapshot(SnapshotId(5, 1), 9, 1, voters(1))
     log.add_snapshot(snapshot)
     log.clean(snapshot.id)
     assert (log.start, log.end, log.epochs, log.epoch_starts) == (5, 8, [2], [5])
@@ -152,9 +152,9 @@ def test_a_crash_loses_what_was_not_synced():
 
 
 def test_a_log_begins_again_behind_a_snapshot():
-    disk = Disk(batches=[data(0, 3, 1)], snapshots=[Snapshot(SnapshotId(0, 0), 5, 1, voters(1, 2).voters)])
+    disk = Disk(batches=[data(0, 3, 1)], snapshots=[Snapshot(SnapshotId(0, 0), 5, 1, voters(1, 2))])
     log = ReplicaLog(disk, None)
-    snapshot = Snapshot(SnapshotId(9, 2), 8, 1, voters(1, 2, 3).voters)
+    snapshot = Snapshot(SnapshotId(9, 2), 8, 1, voters(1, 2, 3))
     assert log.is_beyond_end(snapshot.id)
     log.add_snapshot(snapshot)
     log.start_at(snapshot.id)

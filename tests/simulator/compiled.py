@@ -165,7 +165,7 @@ def history(run: tuple[Cell, int]) -> str:
         (at, sequence, kind, to.id, None if callable(thing) else thing, life)
         for at, sequence, kind, to, thing, life in entries
     ]
-    drawn = {purpose: chance.fraction() for purpose, chance in world.chance.items()}
+    drawn = [stream and stream.fraction() for stream in (world.timers, world.network.chance, world.disks)]
     seen = (outcome, world.answers, world.elections, machines, waiting, world.now, world.under_way, drawn)
     return hashlib.sha256(repr(seen).encode()).hexdigest()
 

@@ -204,6 +204,6 @@ def test_a_log_is_cleaned_up_to_what_is_committed(quorum):
 
 
 def test_a_batch_names_its_voters():
-    control = Batch(0, 1, 1, RecordKind.CONTROL, (Voters(voters(1, 2).voters),), 100)
+    control = Batch(0, 1, 1, RecordKind.CONTROL, (Voters(voters(1, 2)),), 100)
     assert voters_in(control) == voters(1, 2)
-    assert voters_in(batch(0, 1, (Voters(voters(1, 2).voters),))) is None
+    assert voters_in(batch(0, 1, (Voters(voters(1, 2)),))) is None

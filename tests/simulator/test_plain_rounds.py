@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafkactl.simulator import rounds
 from kafkactl.simulator.chance import Choices
-from kafkactl.simulator.plain_rounds import pass_over, passed_over
+from kafkactl.simulator.plain_rounds import history, pass_over, passed_over
 from kafkactl.simulator.quorum import Quorum
 from kafkactl.simulator.world import World
 from tests.simulator.test_skip import SECOND, _of_machine, _sent
@@ -66,7 +66,7 @@ def test_they_end_with_the_entry_of_one_by_one(ways: list[tuple[int, int]], sent
     quick, slow = Choices(seed, 1, len(ways)), Choices(seed, 1, len(ways))
     found, stepped = pass_over(entry, 500 + length, quick), _one_by_one(entry, 500 + length, slow)
     assert (*found[:2], *found[4:]) == (*stepped[:2], *stepped[4:])
-    assert rounds._chain(found)[:-2] == rounds._chain(stepped)[:-2]
+    assert history(found)[:-2] == history(stepped)[:-2]
     assert quick.many(300) == slow.many(300)
 
 
