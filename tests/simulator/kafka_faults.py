@@ -9,7 +9,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+from kafkactl.raft import elections
+from kafkactl.raft.connections import NEVER
 from kafkactl.raft.disk import FlushLog
+from kafkactl.raft.effects import Purpose
+from kafkactl.raft.node import Node
+from kafkactl.raft.profiles import US_PER_MS
 from kafkactl.raft.replica_log import ReplicaLog
 from kafkactl.simulator.campaign import Asked, outcome_of
 from kafkactl.simulator.quorum import Quorum
@@ -42,11 +47,24 @@ def _syncs_at_start(original: Any) -> Any:
     return begin
 
 
+def _pauses_apart(original: Any) -> Any:
+    def drawn(node: Node, purpose: Purpose, number: int) -> None:
+        original(node, purpose, number)
+        if node.backoff_deadline < NEVER:
+            pause = node.backoff_ms % node.timeouts.election_backoff_max_ms
+            node.backoff_deadline = node.backoff_asked + pause * US_PER_MS
+
+    return drawn
+
+
 # docs/decisions/0024-raft.md: voters that a new leader writes below `nextOffset` are not read after a truncation.
 UNREAD_VOTERS = KafkaFault("voters not read after a truncation", ReplicaLog, "truncate", _reads_again)
 # docs/decisions/0025-simulator.md: a log that is loaded after a kill is not synced before its end is fetched from.
 UNSYNCED_START = KafkaFault("a log not synced at the start", World, "begin", _syncs_at_start)
-KAFKA_FAULTS = (UNREAD_VOTERS, UNSYNCED_START)
+# docs/decisions/0025-simulator.md: up to 3.9, candidates that lost often all pause for the configured maximum, so one
+# that cannot win may begin each epoch before the one that can.
+EQUAL_PAUSES = KafkaFault("candidates that pause alike", elections, "backoff_drawn", _pauses_apart)
+KAFKA_FAULTS = (UNREAD_VOTERS, UNSYNCED_START, EQUAL_PAUSES)
 
 
 def passes_without(fault: KafkaFault, asked: Asked, quorum: Quorum, seed: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.simulator.campaign import outcome_of, quorum_of
-from tests.simulator.kafka_faults import UNREAD_VOTERS, UNSYNCED_START, KafkaFault, causes_of
+from tests.simulator.kafka_faults import EQUAL_PAUSES, UNREAD_VOTERS, UNSYNCED_START, KafkaFault, causes_of
 from tests.simulator.ledger import CELLS, quorum_for
 
 
@@ -16,6 +16,8 @@ from tests.simulator.ledger import CELLS, quorum_for
         (("voter-change", "3.9", 5), 10, 247, "voter-sets-overlap", UNREAD_VOTERS),
         (("chaos", "3.9", 4), 5, 12, "majority-has-committed", UNSYNCED_START),
         (("chaos", "4.4", 3), 5, 397, "majority-has-committed", UNSYNCED_START),
+        (("voter-change", "3.9", 4), 5, 14519, "liveness", EQUAL_PAUSES),
+        (("voter-change", "3.9", 3), 5, 18128, "liveness", EQUAL_PAUSES),
     ],
 )
 def test_a_run_breaks_by_what_kafka_does(
