@@ -78,4 +78,7 @@ class State(IntEnum):
         >>> State.PROSPECTIVE.shown
         'Prospective'
         """
-        return self.name.capitalize()
+        return _SHOWN[self]
+
+
+_SHOWN: Final = tuple(state.name.capitalize() for state in State)
