@@ -202,7 +202,8 @@ class SegmentReplay:
         self.begin(base, timestamp)
         _, length, *_ = BATCH_HEAD.unpack_from(data, run.positions[-1])
         self.bytes += run.positions[-1] + LENGTH_END + length - run.positions[0]  # they stand side by side
-        for at in [at for at in run.positions if _OFFSET.unpack_from(data, at)[0] <= end]:
+        is_before = run.least_offset <= end
+        for at in [at for at in run.positions if _OFFSET.unpack_from(data, at)[0] <= end] if is_before else ():
             base, _, _, _, delta, *_ = BATCH_HEAD.unpack_from(data, at)
             if base < end:
                 self.before.take(data, at, run.base)

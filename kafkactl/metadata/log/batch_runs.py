@@ -17,20 +17,24 @@ from kafkactl.protocol.batch_scan import Damage, scan_batches
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.record_batch import CRC_END, HEADER_BYTES, LENGTH_END, MAGIC
 
-_HEAD = struct.Struct(">8xi4xBI36xi")  # length, magic, CRC, record count
+_HEAD = struct.Struct(">qi4xBI36xi")  # base offset, length, magic, CRC, record count
 _OFFSETS = struct.Struct(">q15xi")  # base offset, last offset delta
-_FIRST_OFFSET = -(2**63)
+_FIRST_OFFSET, _LAST_OFFSET = -(2**63), 2**63 - 1
 _LEAST = HEADER_BYTES - LENGTH_END
 # Damage longer than this cannot be a batch of Kafka's whose end has not been read yet (KafkaRaftClient, 8 MiB).
 _SEARCHED_BYTES = 9 * 1024 * 1024
 
 
 class BatchRun(NamedTuple):
-    """Batches whose CRC is right, at `positions` in `data`; `base` is where `data` begins in the file."""
+    """Batches whose CRC is right, at `positions` in `data`; `base` is where `data` begins in the file.
+
+    None of them has a base offset below `least_offset`.
+    """
 
     data: bytes
     base: int
     positions: list[int]
+    least_offset: int = _FIRST_OFFSET
 
 
 def walk_runs(pieces: Iterable[bytes], *, file: str | None = None) -> Iterator[BatchRun | Damage]:
@@ -57,16 +61,19 @@ def sound_run(data: bytes, base: int) -> tuple[BatchRun, int]:
     """The whole and sound batches of `data` from its beginning on, and where they end in it."""
     positions: list[int] = []
     at, size, unpack = 0, len(data), _HEAD.unpack_from
+    least = _LAST_OFFSET
     while at + HEADER_BYTES <= size:
-        length, magic, crc, count = unpack(data, at)
+        offset, length, magic, crc, count = unpack(data, at)
         end = at + LENGTH_END + length
         if end > size or not _LEAST <= length <= MOST_BATCH_BYTES or magic != MAGIC or count < 0:
             break
         if crc32c(data[at + CRC_END : end]) != crc:
             break
         positions.append(at)
+        if offset < least:  # noqa: PLR1730  # a call of `min` would be a tenth of the checksum
+            least = offset
         at = end
-    return BatchRun(data, base, positions), at
+    return BatchRun(data, base, positions, least), at
 
 
 def is_wrong(data: bytes, at: int) -> bool:

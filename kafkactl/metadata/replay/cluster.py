@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from kafkactl.findings import Severity
+from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Broker
 from kafkactl.metadata.image.nodes import broker_of, controller_of
 from kafkactl.metadata.replay.state import ContradictionError, State
@@ -47,14 +47,14 @@ def fence_broker(state: State, data: Message) -> None:
     """FenceBrokerRecord."""
     held = _registered(state, data["Id"], data["Epoch"], "FenceBrokerRecord")
     state.starting.discard(held.id)
-    state.brokers[held.id] = replace(held, fenced=True)
+    state.brokers[held.id] = changed(held, fenced=True)
 
 
 def unfence_broker(state: State, data: Message) -> None:
     """UnfenceBrokerRecord."""
     held = _registered(state, data["Id"], data["Epoch"], "UnfenceBrokerRecord")
     state.starting.discard(held.id)
-    state.brokers[held.id] = replace(held, fenced=False)
+    state.brokers[held.id] = changed(held, fenced=False)
 
 
 def change_broker(state: State, data: Message) -> None:
@@ -71,7 +71,7 @@ def change_broker(state: State, data: Message) -> None:
     cordoned = data["CordonedLogDirs"]
     if fenced:
         state.starting.discard(held.id)
-    state.brokers[held.id] = replace(
+    state.brokers[held.id] = changed(
         held,
         fenced=fenced > 0 if fenced else held.fenced,
         in_controlled_shutdown=held.in_controlled_shutdown or leaving == 1,

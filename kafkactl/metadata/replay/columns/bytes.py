@@ -29,6 +29,12 @@ def fresh(size: int, form: type[Any]) -> Array:
     return found
 
 
+def places_of(flags: Array) -> Array:
+    """Where flags of one dimension are set: as `numpy.flatnonzero`, which takes three calls of Python for it."""
+    found: Array = flags.nonzero()[0]
+    return found
+
+
 class Window:
     """A piece and views of it that begin at every byte: `u1[p]`, `u4[p]` and `u8[p]` are the little-endian numbers of
     1, 4 and 8 bytes at place p, `i4[p]` and `i8[p]` the big-endian ones with a sign. They can be read up to some bytes
@@ -101,7 +107,7 @@ class IdNumbers:
             place = self._hashed(first[missing], second[missing])
             chosen = np.zeros(len(self._places), np.int32)
             chosen[place] = np.arange(len(missing))
-            rows = missing[np.flatnonzero(chosen[place] == np.arange(len(missing)))]
+            rows = missing[places_of(chosen[place] == np.arange(len(missing)))]
             raw = np.stack([first[rows], second[rows]], axis=1).astype("<u8").tobytes()
             self._enter([raw[at : at + 16] for at in range(0, len(raw), 16)])
             found[missing], still = self.find(first[missing], second[missing])
@@ -112,7 +118,7 @@ class IdNumbers:
         """The numbers, -1 where there is none, and the rows that have none."""
         place = self._hashed(first, second)
         entry = self._places[place]
-        wrong = np.flatnonzero((self._words[0][entry] != first) | (self._words[1][entry] != second) | (entry == 0))
+        wrong = places_of((self._words[0][entry] != first) | (self._words[1][entry] != second) | (entry == 0))
         rows = wrong[entry[wrong] != 0]
         while len(rows):  # another id at its place: look at the next one
             place[rows] = (place[rows] + 1) & (len(self._places) - 1)
@@ -145,7 +151,7 @@ class IdNumbers:
         """Each at the first free place from its own on."""
         place = self._hashed(self._words[0][entries], self._words[1][entries])
         while len(entries):
-            free = np.flatnonzero(self._places[place] == 0)
+            free = places_of(self._places[place] == 0)
             self._places[place[free]] = entries[free]
-            left = np.flatnonzero(self._places[place] != entries)
+            left = places_of(self._places[place] != entries)
             entries, place = entries[left], (place[left] + 1) & (len(self._places) - 1)

@@ -18,7 +18,7 @@ from kafkactl.errors import DecodeError
 from kafkactl.metadata.image.model import PartitionState
 from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record, expect
 from kafkactl.metadata.replay.columns import tagged
-from kafkactl.metadata.replay.columns.bytes import Array, Window
+from kafkactl.metadata.replay.columns.bytes import Array, Window, places_of
 from kafkactl.metadata.replay.columns.frame import Records
 from kafkactl.metadata.replay.columns.given import Changed, Made, change, changes_of, make, partitions_of
 from kafkactl.metadata.replay.columns.table import PartitionTable
@@ -124,13 +124,13 @@ class ColumnFold:
         is_change = kind == FRAME_VERSION | CHANGE << 8
         is_row = is_change | (kind == FRAME_VERSION | PARTITION << 8)
         is_no_op = (head == NO_OP) & (size == NO_OP_BYTES)
-        others = _others(window, found, np.flatnonzero(~(is_row | is_no_op)).tolist())
+        others = _others(window, found, places_of(~(is_row | is_no_op)).tolist())
         aborted, open_at = _transactions(others, kept_aborts)
         for first, last in aborted:
             begin, end = bisect_right(others.places, first), bisect_left(others.places, last)
             others.aborted[begin:end] = [True] * (end - begin)
         stretch = Stretch(others, aborted, open_at, no_ops=int(is_no_op.sum()))
-        place = np.flatnonzero(is_row)
+        place = places_of(is_row)
         del kind, is_row, is_no_op  # what is made of the partition records takes the most memory
         if open_at >= 0:
             return stretch
@@ -143,15 +143,15 @@ class ColumnFold:
         is_change = is_change[place]
         heads = tagged.heads(window, found.start[place], found.end[place])
         rows = self._rows(heads, place, lives, aborted)
-        changed, irregular = changes_of(window, heads, place, rows, np.flatnonzero(is_change))
-        made, also = partitions_of(window, heads, place, rows, np.flatnonzero(~is_change))
+        changed, irregular = changes_of(window, heads, place, rows, places_of(is_change))
+        made, also = partitions_of(window, heads, place, rows, places_of(~is_change))
         stretch = stretch._replace(
             changes=len(changed.place),
             partitions=len(made.place),
             made=_kept(made, aborted),
             changed=_kept(changed, aborted),
         )
-        alone = np.concatenate([changed.row[np.flatnonzero(irregular)], made.row[np.flatnonzero(also)]])
+        alone = np.concatenate([changed.row[places_of(irregular)], made.row[places_of(also)]])
         if bool((alone < 0).any()):  # of an aborted transaction, and perhaps wrong
             raise _OddError
         return self._sorted_out(window, found, stretch, alone)
@@ -181,7 +181,7 @@ class ColumnFold:
         withheld = np.zeros(len(place) if aborted else 0, bool)
         for first, last in aborted:
             withheld[slice(*np.searchsorted(place, (first, last)).tolist())] = True
-        kept = np.flatnonzero(~withheld) if aborted else slice(None)
+        kept = places_of(~withheld) if aborted else slice(None)
         topics = self.table.topics.numbers(heads.first[kept], heads.second[kept])
         self._check_lives(place[kept], topics, lives)
         rows = self.table.rows(topics, heads.number[kept])
@@ -214,7 +214,7 @@ class ColumnFold:
         careful[made.row[self.table.present[made.row]]] = True
         ordered = np.sort(made.row)
         careful[ordered[1:][ordered[1:] == ordered[:-1]]] = True
-        fresh = np.flatnonzero(~self.table.present[changed.row])
+        fresh = places_of(~self.table.present[changed.row])
         if len(fresh):
             begins = np.full(self.table.used, NEVER)
             begins[made.row[::-1]] = made.place[::-1]
@@ -230,8 +230,8 @@ class ColumnFold:
         order = np.argsort(places)
         values = [window.data[found.start[at] : found.end[at]] for at in places[order].tolist()]
         return stretch._replace(
-            made=made.only(np.flatnonzero(~apart_made)),
-            changed=changed.only(np.flatnonzero(~apart_changed)),
+            made=made.only(places_of(~apart_made)),
+            changed=changed.only(places_of(~apart_changed)),
             careful=self._replayed(rows[order], values),
         )
 
@@ -239,7 +239,7 @@ class ColumnFold:
         """Partitions by the words of their records."""
         is_known = np.zeros(self.table.used, bool)
         is_known[rows] = self.table.present[rows]
-        known = np.flatnonzero(is_known)
+        known = places_of(is_known)
         found = dict(zip(known.tolist(), self.table.states(known), strict=True))
         for row, value in zip(rows.tolist(), values, strict=True):
             old = found.get(row)
@@ -282,7 +282,7 @@ class ColumnFold:
 
 
 def _kept(rows: Any, aborted: Sequence[tuple[int, int]]) -> Any:
-    kept = np.flatnonzero(rows.row >= 0) if aborted else ()
+    kept = places_of(rows.row >= 0) if aborted else ()
     return rows.only(kept) if aborted and len(kept) < len(rows.row) else rows
 
 

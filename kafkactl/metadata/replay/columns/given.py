@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from kafkactl.metadata.replay.columns import lists, tagged
-from kafkactl.metadata.replay.columns.bytes import Array, Window
+from kafkactl.metadata.replay.columns.bytes import Array, Window, places_of
 from kafkactl.metadata.replay.columns.table import PartitionTable
 from kafkactl.metadata.replay.topics import LEADER_STAYS
 
@@ -80,7 +80,7 @@ def partitions_of(window: Window, heads: tagged.Heads, place: Array, rows: Array
 
 def _given(at: Array) -> Array:
     """Which records give a field. numpy counts what is true several times faster than what is not 0."""
-    found: Array = np.flatnonzero(at != 0)
+    found: Array = places_of(at != 0)
     return found
 
 
@@ -119,11 +119,11 @@ def _replicas_and_isr(table: PartitionTable, window: Window, made: Made) -> tupl
     count = window.u1[at]
     differs = count != window.u1[isr_at]
     for element in range(int(count.max(initial=1)) - 1):
-        own = np.flatnonzero(~differs & (count > element + 1))
+        own = places_of(~differs & (count > element + 1))
         word = 1 + 4 * element
         differs[own] = window.u4[at[own] + word] != window.u4[isr_at[own] + word]
     replicas = _places(table, window, at, is_likely=True)
-    isr, other = replicas.copy(), np.flatnonzero(differs)
+    isr, other = replicas.copy(), places_of(differs)
     isr[other] = _places(table, window, isr_at[other])
     return replicas, isr
 
@@ -143,7 +143,7 @@ def _places(
 def _directories(table: PartitionTable, window: Window, given: Made | Changed) -> Array:
     """Lists of directory ids; where none are given, as many unknown ones as there are replicas."""
     places = _places(table, window, given.at[tagged.DIRECTORIES], lists.DIRECTORIES, is_likely=True)
-    nothing = np.flatnonzero(places == lists.EMPTY)
+    nothing = places_of(places == lists.EMPTY)
     places[nothing] = lists.UNKNOWN[window.u1[given.at[tagged.REPLICAS, nothing]].astype(np.int64) - 1]
     return places
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.metadata.replay.columns.bytes import MIX, Array, Window, fresh
+from kafkactl.metadata.replay.columns.bytes import MIX, Array, Window, fresh, places_of
 
 IDS, DIRECTORIES = 1, 4  # words that an element takes: a node id, and the 16 bytes of a directory id
 EMPTY: Final = 0  # the place of the list without elements
@@ -54,8 +54,8 @@ class Lists:
         """
         counts = window.u1[at]
         places = np.zeros(len(at), np.int32)
-        for count in np.flatnonzero(np.bincount(counts, minlength=2)[2:]).tolist():
-            held, words = np.flatnonzero(counts == count + 2), (count + 1) * width
+        for count in places_of(np.bincount(counts, minlength=2)[2:]).tolist():
+            held, words = places_of(counts == count + 2), (count + 1) * width
             raw = window.of(4 * words)[at[held] + 1]
             rows = raw.view(">i4" if width == IDS else np.int32).reshape(-1, words)
             recent = self._recent[width]
@@ -78,15 +78,15 @@ class Lists:
         """As `_added`, of those that were not added before."""
         slots, used = recent.slots(rows), self.used
         places = recent.places[slots]
-        missing = np.flatnonzero(~self._are(places, rows, count))
+        missing = places_of(~self._are(places, rows, count))
         if len(missing):
             # Of each slot one is added, and all that are equal to it take its place.
             own, numbers = slots[missing], np.arange(len(missing))
             recent.places[own] = numbers
-            first = missing[np.flatnonzero(recent.places[own] == numbers)]
+            first = missing[places_of(recent.places[own] == numbers)]
             recent.places[slots[first]] = self._added(rows[first], count)
             places[missing] = recent.places[own]
-            others = missing[np.flatnonzero(~self._are(places[missing], rows[missing], count))]
+            others = missing[places_of(~self._are(places[missing], rows[missing], count))]
             places[others] = self._added(rows[others], count)
         recent.tried += len(rows)
         recent.added += (self.used - used) // (1 + rows.shape[1])
@@ -113,7 +113,7 @@ class Lists:
         sizes = np.fromiter(map(len, joined), np.int64, len(joined)) >> 2
         elements = np.frombuffer(b"".join(joined), np.int32)
         places = self._put(sizes // DIRECTORIES, sizes, elements)
-        short = np.flatnonzero(sizes <= DIRECTORIES * _MOST_UNKNOWN)
+        short = places_of(sizes <= DIRECTORIES * _MOST_UNKNOWN)
         unknown = short[[not any(joined[at]) for at in short.tolist()]]
         places[unknown] = UNKNOWN[sizes[unknown] // DIRECTORIES]
         return places
@@ -168,11 +168,11 @@ class Lists:
 
     def moved(self, other: Lists, places: Array, width: int) -> Array:
         """Copies these to another array; returns their places there."""
-        held = np.flatnonzero(places >= _PINNED)
+        held = places_of(places >= _PINNED)
         moved, own = places.copy(), places[held]
         is_there = np.zeros(self.used, bool)
         is_there[own] = True
-        distinct = np.flatnonzero(is_there)
+        distinct = places_of(is_there)
         if _MANY_EQUAL * len(distinct) <= len(own):
             moved[held] = self._copied(other, distinct, width)[distinct.searchsorted(own)]
         else:
@@ -258,8 +258,8 @@ class Tuples:
     def _made(self, places: Array, width: int, make: Any, nothing: Any) -> list[Any]:
         counts = self._words[places]
         found = np.full(len(places), None, object)
-        for count in np.flatnonzero(np.bincount(counts)).tolist():
-            at = np.flatnonzero(counts == count)
+        for count in places_of(np.bincount(counts)).tolist():
+            at = places_of(counts == count)
             if not count:
                 found[at] = [nothing]
                 continue

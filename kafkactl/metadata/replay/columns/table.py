@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkactl.metadata.image.model import DIRECTORIES_AT, PartitionState
 from kafkactl.metadata.replay.columns import lists as placed
-from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers, fresh
+from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers, fresh, places_of
 from kafkactl.metadata.replay.columns.topics import DIRECTORIES, LISTS, PLAIN, ColumnTopics, Rows
 from kafkactl.metadata.replay.state import State
 
@@ -118,7 +118,7 @@ class PartitionTable:
         """The rows of these partitions, with room made for new ones; None where numbers are too far apart."""
         if self._is_sparse or int(numbers.min(initial=0)) < 0:
             return None
-        over = np.flatnonzero(numbers >= self._room[topics])
+        over = places_of(numbers >= self._room[topics])
         if len(over) and not self._make_room(topics[over], numbers[over]):
             return None
         found: Array = self._base[topics] + numbers
@@ -126,10 +126,10 @@ class PartitionTable:
 
     def room_for(self, topics: Array, numbers: Array) -> Array:
         """The rows of these partitions, however far apart; no topic may be sparse that the state has."""
-        over = np.flatnonzero(numbers >= self._room[topics])
+        over = places_of(numbers >= self._room[topics])
         greatest = np.full(len(self._raws), -1)
         np.maximum.at(greatest, topics[over], numbers[over])
-        self._widen_all(np.flatnonzero(greatest >= 0), greatest + 1)
+        self._widen_all(places_of(greatest >= 0), greatest + 1)
         found: Array = self._base[topics] + numbers
         return found
 
@@ -137,7 +137,7 @@ class PartitionTable:
         greatest = np.full(len(self._raws), -1)
         np.maximum.at(greatest, topics, numbers)
         met = np.bincount(topics, minlength=len(self._raws))
-        widened = np.flatnonzero(met)
+        widened = places_of(met)
         for topic in widened[greatest[widened] >= 2 * met[widened] + 64].tolist():
             old, wanted = self._rows_of(topic), int(greatest[topic]) + 1
             if wanted > 2 * (int(met[topic]) + int(self.present[old].sum())) + 64:
@@ -148,11 +148,11 @@ class PartitionTable:
     def _widen_all(self, topics: Array, wanted: Array) -> None:
         """As `_widen`; `wanted` is by topic. Most have had no room so far."""
         has_room = self._room[topics] > 0
-        new = topics[np.flatnonzero(~has_room)]
+        new = topics[places_of(~has_room)]
         ends = self.used + np.cumsum(wanted[new])
         self._base[new], self._room[new] = ends - wanted[new], wanted[new]
         self._use(int(ends[-1]) if len(new) else self.used)
-        for topic in topics[np.flatnonzero(has_room)].tolist():
+        for topic in topics[places_of(has_room)].tolist():
             self._widen(topic, int(wanted[topic]))
 
     def _widen(self, topic: int, wanted: int) -> None:
@@ -187,14 +187,14 @@ class PartitionTable:
             self._scratch = np.zeros(len(self.present), np.int32)
         own = rows[which]
         self._scratch[own] = which
-        found: Array = which[np.flatnonzero(self._scratch[own] == which)]
+        found: Array = which[places_of(self._scratch[own] == which)]
         return found
 
     def tidy(self) -> None:
         """Leave behind the lists that were replaced, where there are many."""
         if self.lists.used < self._most_words:
             return
-        rows, lists = np.flatnonzero(self.present[: self.used]), placed.Lists()
+        rows, lists = places_of(self.present[: self.used]), placed.Lists()
         is_one = self.isr[rows] == self.replicas[rows]  # then it stays one
         for name in (*LISTS, DIRECTORIES):
             column, width = getattr(self, name), placed.DIRECTORIES if name == DIRECTORIES else placed.IDS
@@ -245,7 +245,7 @@ class PartitionTable:
         known = {raw: number for number, raw in enumerate(self._raws)}
         topics = np.array([known.get(raw, -1) for _, raw in heads], np.int64)
         rooms = np.where(topics >= 0, np.append(self._room[: len(known)], 0)[topics], 0)
-        for topic in np.flatnonzero(rooms == 0).tolist():
+        for topic in places_of(rooms == 0).tolist():
             if self._state.topics[heads[topic][1]].partitions:
                 return None
         bases = np.append(self._base[: len(known)], 0)[topics]
@@ -278,10 +278,10 @@ class PartitionTable:
 
     def flush(self) -> None:
         """Put everything into the state. The table stays as it is."""
-        live = np.flatnonzero(self.is_live[: len(self._raws)] & (self._room[: len(self._raws)] > 0))
+        live = places_of(self.is_live[: len(self._raws)] & (self._room[: len(self._raws)] > 0))
         live = live[np.argsort(self._base[live])]
         base = self._base[live]
-        rows = np.flatnonzero(self.present[: self.used])  # only rows of live topics are present
+        rows = places_of(self.present[: self.used])  # only rows of live topics are present
         ends = np.searchsorted(rows, base + self._room[live])
         first = begin = 0
         while first < len(live):

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.metadata.replay.columns.bytes import Array, Window
+from kafkactl.metadata.replay.columns.bytes import Array, Window, places_of
 from kafkactl.metadata.replay.topics import NEWEST
 
 IDS_BYTES: Final = 20  # partition number and topic id
@@ -129,7 +129,7 @@ def partitions(window: Window, heads: Heads) -> tuple[Given, Array]:
         at[DIRECTORIES] = place
         place = _behind_list(window, place, end, _DIRECTORY_BYTES, irregular)
     elif bool(has_directories.any()):
-        own, wrong = np.flatnonzero(has_directories), np.zeros(int(has_directories.sum()), bool)
+        own, wrong = places_of(has_directories), np.zeros(int(has_directories.sum()), bool)
         at[DIRECTORIES, own] = place[own]
         place[own] = _behind_list(window, place[own], end[own], _DIRECTORY_BYTES, wrong)
         irregular[own] |= wrong
@@ -166,15 +166,15 @@ def _read(window: Window, tags: _Tags, word: Array | None, form: _Form, at: Arra
     irregular: Array = count > form.most
     before, flat = np.full(total, -1), at.reshape(-1)
     has_versions = bool((version < NEWEST).any())
-    active = np.flatnonzero(count)
+    active = places_of(count)
     for number in range(min(int(count.max(initial=0)), form.most)):
         if number:
-            active, word = active[np.flatnonzero(count[active] > number)], None
+            active, word = active[places_of(count[active] > number)], None
         here, limit = place[active], end[active]
         word = window.u4[here].astype(np.int64) if word is None else word[active]
         tag, size, elements = word & 0xFF, (word >> 8) & 0xFF, (word >> 16) & 0xFF
         content = here + 2
-        wide = np.flatnonzero(size >= _TWO_BYTES)
+        wide = places_of(size >= _TWO_BYTES)
         if len(wide):
             size[wide] += (elements[wide] - 1) << 7
             content[wide] += 1
