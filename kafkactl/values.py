@@ -85,7 +85,21 @@ class Endpoint:
     host: str
     port: int
 
+    def __str__(self) -> str:
+        """`CONTROLLER://host:9093`, as kafka-metadata-quorum prints it; without the listener where it has no name."""
+        address = host_port(self.host, self.port)
+        return f"{self.listener}://{address}" if self.listener else address
+
     to_dict = by_fields
+
+
+def host_port(host: str, port: int) -> str:
+    """`host:9093` as settings and addresses are written: numbers of IPv6 in brackets.
+
+    >>> host_port("::1", 9093)
+    '[::1]:9093'
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @frozen(order=True)

@@ -67,8 +67,7 @@ def _show(page: Page, answer: NodeList) -> None:
                 _yes(node.registered),
                 _state(node),
                 _yes(node.answers),
-                " ".join(f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in node.endpoints)
-                or None,
+                " ".join(map(str, node.endpoints)) or None,
             )
             for node in answer.nodes
         ],

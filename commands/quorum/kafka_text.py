@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kafkactl.quorum.state import QuorumState, Replica
-    from kafkactl.values import Endpoint
 
 COLUMNS = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
 _LABEL_WIDTH = 24
@@ -88,16 +87,9 @@ def _entry(replica: Replica) -> str:
     if replica.directory_id is not None:
         parts.append(f'"directoryId": "{replica.directory_id}"')
     if replica.endpoints:
-        texts = ", ".join(f'"{endpoint_words(endpoint)}"' for endpoint in replica.endpoints)
+        texts = ", ".join(f'"{endpoint}"' for endpoint in replica.endpoints)
         parts.append(f'"endpoints": [{texts}]')
     return "{" + ", ".join(parts) + "}"
-
-
-def endpoint_words(endpoint: Endpoint) -> str:
-    """`CONTROLLER://host:9093`, IPv6 in brackets; without the listener where it has no name."""
-    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-    listener = f"{endpoint.listener}://" if endpoint.listener else ""
-    return f"{listener}{host}:{endpoint.port}"
 
 
 def _number(value: int | None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kafkactl.commands.quorum.kafka_text import endpoint_words, replication_lines, status_lines
+from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
 from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.wording import counted
@@ -106,7 +106,7 @@ def _roles(state: QuorumState) -> Iterator[tuple[Replica, Cell]]:
 
 def _places(state: QuorumState) -> Iterator[Sequence[Cell]]:
     for replica, _ in _roles(state):
-        endpoints = ", ".join(endpoint_words(endpoint) for endpoint in replica.endpoints)
+        endpoints = ", ".join(map(str, replica.endpoints))
         if endpoints or replica.directory_id:
             yield replica.id, None if replica.directory_id is None else str(replica.directory_id), endpoints or None
 

@@ -93,7 +93,7 @@ def _show_checkpoint(page: Page, snapshot: Snapshot) -> None:
 
 
 def _endpoints(endpoints: Sequence[Endpoint]) -> str:
-    return ", ".join(f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in endpoints)
+    return ", ".join(map(str, endpoints))
 
 
 def _content(record: Record) -> str:

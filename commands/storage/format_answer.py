@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
+from kafkactl.values import host_port
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
@@ -80,7 +81,7 @@ def show_format(page: Page, result: FormatResult) -> None:
 
 
 def _voter(voter: Voter) -> str:
-    where = ", ".join(f"{endpoint.host}:{endpoint.port}" for endpoint in voter.endpoints)
+    where = ", ".join(host_port(endpoint.host, endpoint.port) for endpoint in voter.endpoints)
     return f"{voter.node_id}@{where}:{voter.directory_id}"
 
 

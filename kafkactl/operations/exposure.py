@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkactl.findings import Finding, each_once, warning
 from kafkactl.protocol.text.client_properties import client_keys
+from kafkactl.values import host_port
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client_config import ClientConfig
@@ -266,7 +267,7 @@ def _proxy(host: str) -> str | None:
         return None
     try:
         parts = urlsplit(given if "://" in given else f"http://{given}")
-        return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+        return host_port(str(parts.hostname), parts.port) if parts.port else str(parts.hostname)
     except ValueError:
         return "of the variable http_proxy"
 

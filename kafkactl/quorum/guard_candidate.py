@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkactl.findings import Finding, blocker, warning
-from kafkactl.quorum.state import NodeFacts, Probe, QuorumState, Replica, endpoint_text
+from kafkactl.quorum.state import NodeFacts, Probe, QuorumState, Replica
 from kafkactl.values import Endpoint, ReplicaKey
 
 # Requests that voters send each other; a listener that takes all of them is a controller's.
@@ -98,11 +98,11 @@ def _endpoints_of_candidate(state: QuorumState, node: NodeFacts, endpoints: Sequ
     for endpoint in endpoints:
         listed = [entry for entry in registered or () if entry.listener == endpoint.listener]
         if registered is not None and endpoint not in listed:
-            where = ", ".join(endpoint_text(entry) for entry in listed) or "no such listener"
+            where = ", ".join(map(str, listed)) or "no such listener"
             yield blocker(
                 "candidate-endpoint-differs",
                 f"node {node.id}",
-                f"{endpoint_text(endpoint)} would be written into the voter set, node {node.id} registered {where}",
+                f"{endpoint} would be written into the voter set, node {node.id} registered {where}",
             )
         for finding in _probed(state, node.id, endpoint, alive=True):
             yield blocker(finding.id, finding.subject, finding.message, finding.next_step, **finding.evidence)
@@ -118,15 +118,14 @@ def _unlike_registration(state: QuorumState, voter: Replica) -> Iterator[Finding
             yield warning(
                 "voter-endpoint-not-registered",
                 f"controller {voter.id}",
-                f"the voter set has {endpoint_text(endpoint)}, controller {voter.id} registered "
-                f"{', '.join(endpoint_text(entry) for entry in listed)}",
-                voter_set=endpoint_text(endpoint),
-                registration=[endpoint_text(entry) for entry in listed],
+                f"the voter set has {endpoint}, controller {voter.id} registered {', '.join(map(str, listed))}",
+                voter_set=str(endpoint),
+                registration=list(map(str, listed)),
             )
 
 
 def _probed(state: QuorumState, node_id: int, endpoint: Endpoint, *, alive: bool | None) -> Iterator[Finding]:
-    where = endpoint_text(endpoint)
+    where = str(endpoint)
     for probe in state.probes:
         if probe.endpoint != endpoint:
             continue

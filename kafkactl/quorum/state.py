@@ -188,12 +188,6 @@ class QuorumState:
     )  # fmt: skip
 
 
-def endpoint_text(endpoint: Endpoint) -> str:
-    """`CONTROLLER://host:9093`, IPv6 in brackets, as kafka-metadata-quorum prints endpoints."""
-    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-    return f"{endpoint.listener}://{host}:{endpoint.port}"
-
-
 def key_text(key: ReplicaKey) -> str:
     """A voter in words: `3`, with the directory where it is known: `3 (directory ...)`."""
     return str(key.node_id) if key.directory_id == ZERO_UUID else f"{key.node_id} (directory {key.directory_id})"

@@ -14,7 +14,7 @@ from typing import NoReturn
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.protocol.text.java_text import hash_map_order, parse_int, split_at, trim
-from kafkactl.values import Uuid
+from kafkactl.values import Uuid, host_port
 
 GRAMMAR = "id@host:port:directory-id"
 LOCALHOST = "localhost"
@@ -38,8 +38,7 @@ class DynamicVoter:
     directory_id: Uuid
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.node_id}@{host}:{self.port}:{self.directory_id}"
+        return f"{self.node_id}@{host_port(self.host, self.port)}:{self.directory_id}"
 
     @property
     def stored_host(self) -> str:
@@ -107,7 +106,8 @@ def standalone_voter(*, node_id: int, host: str | None, port: int, directory_id:
         return parse_voter(f"{node_id}@{shown}:{port}:{directory_id}")
     except InputError as error:
         raise InputError(
-            f"the controller listener {shown}:{port} cannot be the voter of --standalone: {error.message.strip()}",
+            f"the controller listener {host_port(shown, port)} cannot be the voter of --standalone:"
+            f" {error.message.strip()}",
             id="standalone-ipv6-listener",
             cause="Kafka puts the listener's host into a voter string without brackets, so an IPv6 address breaks it.",
             next_step=f"Use -I '{node_id}@[{shown}]:{port}:DIRECTORY_ID' or a host name in the controller listener.",

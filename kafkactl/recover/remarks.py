@@ -12,6 +12,7 @@ from kafkactl.recover.repairs import Repairs
 from kafkactl.recover.seen import MOST_NAMED
 from kafkactl.recover.steps import combined_nodes
 from kafkactl.recover.stranded import without_in_sync_disk
+from kafkactl.values import host_port
 from kafkactl.wording import counted, first_few
 
 
@@ -133,6 +134,6 @@ def _afterwards(case: Case) -> Iterator[Finding]:
 
 
 def _identity(voter: OldVoter) -> str:
-    at = ", ".join(f"{endpoint.host}:{endpoint.port}" for endpoint in voter.endpoints)
+    at = ", ".join(host_port(endpoint.host, endpoint.port) for endpoint in voter.endpoints)
     directory = "" if voter.directory_id is None else f" directory {voter.directory_id}"
     return f"{voter.id}{directory}" + (f" at {at}" if at else "")

@@ -11,7 +11,7 @@ from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.recover.folders import Adoptable
 from kafkactl.recover.rank import LOST, OldVoter
 from kafkactl.recover.request import Read
-from kafkactl.values import Endpoint
+from kafkactl.values import Endpoint, host_port
 
 
 @frozen
@@ -200,5 +200,4 @@ def _brokers(ids: Sequence[int]) -> str:
 def _address(endpoints: Sequence[Endpoint]) -> str:
     if not endpoints:
         return "HOST:PORT"
-    host = f"[{endpoints[0].host}]" if ":" in endpoints[0].host else endpoints[0].host or "localhost"
-    return f"{host}:{endpoints[0].port}"
+    return host_port(endpoints[0].host or "localhost", endpoints[0].port)

@@ -23,7 +23,7 @@ from kafkactl.quorum.plan import plan_conversion, plan_reassignment, plan_remova
 from kafkactl.quorum.step import Step
 from kafkactl.quorum.target import parse_target
 from kafkactl.quorum.voters import socket_host
-from kafkactl.values import Uuid
+from kafkactl.values import Endpoint, Uuid
 from tests.quorum.worlds import CLUSTER_ID, directory, endpoint, key, world
 
 HEALTHY = world("1 2 3", observers="4 5").observe()
@@ -125,9 +125,17 @@ def test_a_result_names_the_cluster_that_was_seen_first():
     assert replace(result, before=None).to_dict()["cluster_id"] is None
 
 
-@pytest.mark.parametrize(("endpoints", "servers"), [(True, "c1:9093,c2:9093,c3:9093"), (False, "HOST:PORT,…")])
-def test_after_a_conversion_the_line_to_write_is_spelled_out(endpoints, servers):
-    voters = HEALTHY.voters if endpoints else tuple(replace(voter, endpoints=()) for voter in HEALTHY.voters)
+@pytest.mark.parametrize(
+    ("hosts", "servers"),
+    [
+        (("c1", "c2", "c3"), "c1:9093,c2:9093,c3:9093"),
+        (("2001:db8::1", "::1", "c3"), "[2001:db8::1]:9093,[::1]:9093,c3:9093"),
+        ((), "HOST:PORT,…"),
+    ],
+)
+def test_after_a_conversion_the_line_to_write_is_spelled_out(hosts, servers):
+    endpoints = [(Endpoint(listener="CONTROLLER", host=host, port=9093),) for host in hosts] or [()] * 3
+    voters = tuple(replace(voter, endpoints=at) for voter, at in zip(HEALTHY.voters, endpoints, strict=True))
     finding = _edit_configs(replace(HEALTHY, voters=voters))
     assert f"controller.quorum.bootstrap.servers={servers} in its place" in str(finding.next_step)
 

@@ -15,7 +15,7 @@ from kafkactl.quorum.voters import (
     socket_host,
     standalone_voter,
 )
-from kafkactl.values import Uuid
+from kafkactl.values import Endpoint, Uuid
 
 ID = "JEXY6aqzQY-32P5TStzaFg"
 OTHER = "MvDxzVmcRsaTz33bUuRU6A"
@@ -156,6 +156,11 @@ def test_text_before_the_host_was_overlooked_once():
 )
 def test_hosts_as_java_keeps_them(host: str, stored: str):
     assert socket_host(host) == stored
+
+
+def test_an_endpoint_is_written_with_ipv6_in_brackets():
+    assert str(Endpoint(listener="CONTROLLER", host="::1", port=9093)) == "CONTROLLER://[::1]:9093"
+    assert str(Endpoint(listener="", host="c1", port=9093)) == "c1:9093"
 
 
 def test_order_on_disk():

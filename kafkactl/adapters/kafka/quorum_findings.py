@@ -9,7 +9,7 @@ from kafkactl.adapters.kafka.quorum_visit import STATIC_VOTERS, Visit, are_out_o
 from kafkactl.adapters.net.transport import Address
 from kafkactl.findings import Finding, Severity, warning
 from kafkactl.quorum.observation import DiskSeen
-from kafkactl.quorum.state import Mode, QuorumState, endpoint_text
+from kafkactl.quorum.state import Mode, QuorumState
 
 # What is not known where a request is refused, and the right that is needed.
 _RIGHTS: Mapping[str, tuple[str, str]] = {
@@ -139,8 +139,8 @@ def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterato
             yield warning(
                 "voter-endpoint-not-registered",
                 f"controller {voter.id}",
-                f"the voter set has {endpoint_text(endpoint)}, controller {voter.id} registered {address}",
-                voter_set=endpoint_text(endpoint),
+                f"the voter set has {endpoint}, controller {voter.id} registered {address}",
+                voter_set=str(endpoint),
                 registration=[str(address)],
             )
 

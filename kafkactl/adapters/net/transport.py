@@ -13,6 +13,7 @@ from typing import Any, NoReturn, Protocol
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.frozen import frozen
+from kafkactl.values import host_port
 
 _RECEIVE_BYTES = 64 * 1024
 _MAX_PORT = 65535
@@ -27,7 +28,7 @@ class Address:
 
     def __str__(self) -> str:
         """As people write it; numbers of IPv6 in brackets."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return host_port(self.host, self.port)
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:

@@ -198,7 +198,7 @@ def _check_reachable(addresses: str) -> None:
         if not colon or not port.isascii() or not port.isdigit():
             raise InputError(f"spark://{addresses} names no address", id="invalid-spark-master")
         try:
-            socket.create_connection((host, int(port)), _CONNECT_TIMEOUT_S).close()
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_TIMEOUT_S).close()
             return
         except (OSError, OverflowError) as error:
             errors.append(f"{address}: {error}")

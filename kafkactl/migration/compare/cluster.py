@@ -13,6 +13,7 @@ from kafkactl.metadata.image.model import Broker
 from kafkactl.migration.compare.case import Answer, Case, Difference, Unknown
 from kafkactl.migration.zktree.values import ZkBroker, ZkProducerIds
 from kafkactl.storage.config.keys import metadata_version_name
+from kafkactl.values import host_port
 
 BROKER, PRODUCER_IDS, FEATURE, CLUSTER_ID = "broker", "producer-ids", "feature", "cluster-id"
 STOPPED: Final = "stopped-broker"
@@ -70,11 +71,10 @@ def _registration(broker: Broker) -> dict[str, Any]:
         "mode": "migrating" if broker.is_migrating_zk_broker else "kraft",
         "rack": broker.rack,
         "fenced": broker.fenced,
-    } | {f"listener {listener.name}": f"{_host(listener.host)}:{listener.port}" for listener in broker.listeners}
-
-
-def _host(host: str) -> str:
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+    } | {
+        f"listener {listener.name}": host_port(listener.host.strip("[]"), listener.port)
+        for listener in broker.listeners
+    }
 
 
 # --- producer ids ---------------------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ def by_hand(node: InventoryNode, request: Request) -> Iterator[str]:
     match request.verb:
         case Verb.PUT_CONFIG if extra.get("copy"):
             copy = shlex.quote(str(extra["copy"]))
-            target = f"{node.host}:{node.config}"
+            host = f"[{node.host}]" if ":" in node.host else node.host  # the colons of IPv6 would end it
+            target = f"{host}:{node.config}"
             yield f"cp {copy} {config}" if node.host in _HERE else f"scp {copy} {shlex.quote(target)}"
         case Verb.FORMAT:
             flags = " ".join(shlex.quote(flag) for flag in extra["format_flags"])

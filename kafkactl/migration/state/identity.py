@@ -22,6 +22,7 @@ from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observat
 from kafkactl.migration.observed.settings import VOTERS, given, is_hidden
 from kafkactl.migration.zktree.values import KafkaTree
 from kafkactl.quorum.voters import parse_static_voters
+from kafkactl.values import host_port
 from kafkactl.wording import some
 
 _INVENTORY: Final = (
@@ -348,7 +349,7 @@ def _parsed(text: str) -> Iterable[tuple[int, str]]:
         )
     except InputError:
         return ()
-    return [(voter.node_id, f"{voter.host}:{voter.port}") for voter in voters]
+    return [(voter.node_id, host_port(voter.host, voter.port)) for voter in voters]
 
 
 def _endpoints(tree: KafkaTree) -> Mapping[int, tuple[str, ...]]:

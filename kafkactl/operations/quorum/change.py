@@ -19,7 +19,6 @@ from kafkactl.quorum.change.journal import SUBJECT, open_request
 from kafkactl.quorum.change.ports import ChangeResult, Event, Goal, QuorumWaitPolicy
 from kafkactl.quorum.change.run import carry_out, plan_only
 from kafkactl.quorum.forecast import Forecast, forecast, forecast_now
-from kafkactl.quorum.state import endpoint_text
 from kafkactl.values import ReplicaKey, Uuid
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def addition(config: str | os.PathLike[str], *, overrides: Iterable[str] = (), m
         cluster_id=found.cluster_id,
         node_id=found.key.node_id,
         directory_id=found.key.directory_id,
-        endpoints=tuple(endpoint_text(endpoint) for endpoint in found.endpoints),
+        endpoints=tuple(map(str, found.endpoints)),
     )
 
 

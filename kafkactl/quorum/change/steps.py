@@ -20,6 +20,7 @@ from kafkactl.quorum.outcome import Answer
 from kafkactl.quorum.plan import SETTLED_EPOCH_MS
 from kafkactl.quorum.state import QuorumState
 from kafkactl.quorum.step import Action, Step
+from kafkactl.values import host_port
 
 # The one refusal that goes away by waiting: some voter has not reported to this leader yet what it supports.
 _NOT_HEARD_OF_ALL = "not all of the voters support it"
@@ -162,9 +163,8 @@ def _without_level(state: QuorumState) -> list[int]:
 
 
 def _edit_configs(state: QuorumState) -> Finding:
-    servers = ",".join(
-        f"{voter.endpoints[0].host}:{voter.endpoints[0].port}" for voter in state.voters if voter.endpoints
-    )
+    first = [voter.endpoints[0] for voter in state.voters if voter.endpoints]
+    servers = ",".join(host_port(endpoint.host, endpoint.port) for endpoint in first)
     return warning(
         "configuration-names-static-voters",
         "every node",

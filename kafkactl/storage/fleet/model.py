@@ -8,7 +8,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.frozen import frozen
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.fleet.inventory import Inventory, InventoryNode, VoterRole
-from kafkactl.values import Endpoint
+from kafkactl.values import Endpoint, host_port
 from kafkactl.wording import first_few, plural
 
 FLEET = "fleet"
@@ -85,5 +85,4 @@ def host_of(endpoint: Endpoint) -> str:
 
 def address_of(endpoint: Endpoint) -> str:
     """`host:port` for comparing and showing; an empty host is this very machine."""
-    host = host_of(endpoint) or "localhost"
-    return f"[{host}]:{endpoint.port}" if ":" in host else f"{host}:{endpoint.port}"
+    return host_port(host_of(endpoint) or "localhost", endpoint.port)

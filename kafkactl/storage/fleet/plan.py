@@ -24,7 +24,7 @@ from kafkactl.storage.fleet.rules import check_fleet
 from kafkactl.storage.format.ensure import blank_node
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.model import FormatPlan, FormatRequest, Source, VoterMode
-from kafkactl.values import Uuid
+from kafkactl.values import Uuid, host_port
 
 # What of a configuration a plan depends on. A host on which one of them has changed since is not formatted.
 PLANNED_KEYS = (
@@ -228,9 +228,8 @@ class _Shared:
         endpoint = node.config.controller_endpoint()
         if endpoint is None:
             return None
-        host = endpoint.host.strip("[]") or "localhost"
-        shown = f"[{host}]" if ":" in host else host
-        return f"{node.entry.id}@{shown}:{endpoint.port}:{self.ids_of(node)[node.config.metadata_log_dir]}"
+        shown = host_port(endpoint.host.strip("[]") or "localhost", endpoint.port)
+        return f"{node.entry.id}@{shown}:{self.ids_of(node)[node.config.metadata_log_dir]}"
 
     def _directory_ids(self, node: FleetNode) -> dict[str, Uuid]:
         ids = {path: self._fresh_id(path) for path in node.config.all_directories}

@@ -25,7 +25,7 @@ from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.format.scram import ScramCredential
 from kafkactl.storage.format.scram_argument import MAX_ITERATIONS
 from kafkactl.storage.model import META_PROPERTIES, FormatPlan, FormatRequest, PlannedDirectory, PlannedFile, VoterMode
-from kafkactl.values import Uuid
+from kafkactl.values import Uuid, host_port
 
 _SCRAM = "UserScramCredentialRecord"
 _BY_TYPE: Mapping[object, str] = {mechanism.type: name for name, mechanism in MECHANISMS.items()}
@@ -196,8 +196,7 @@ def _initial_controllers(plan: FleetPlan, node: PlannedNode) -> str:
         if len(voter.endpoints) != 1:
             raise _error(f"node {node.id}", f"voter {voter.node_id} with {len(voter.endpoints)} endpoints, not one")
         endpoint = voter.endpoints[0]
-        host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-        texts.append(f"{voter.node_id}@{host}:{endpoint.port}:{voter.directory_id}")
+        texts.append(f"{voter.node_id}@{host_port(endpoint.host, endpoint.port)}:{voter.directory_id}")
     return ",".join(texts)
 
 

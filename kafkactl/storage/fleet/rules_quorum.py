@@ -10,7 +10,7 @@ from kafkactl.quorum.majority import majority
 from kafkactl.quorum.voters import parse_host_port
 from kafkactl.storage.fleet.inventory import VoterRole
 from kafkactl.storage.fleet.model import FLEET, Fleet, FleetNode, address_of, nodes_text, voter_roles
-from kafkactl.values import Endpoint
+from kafkactl.values import Endpoint, host_port
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0:0:0:0:0:0:0:1"})
 
@@ -92,7 +92,7 @@ def _static_voter_endpoint(controller: FleetNode, host: str, port: int) -> Itera
         yield blocker(
             id="voter-endpoint-mismatch",
             subject=controller.subject,
-            message=f"controller.quorum.voters says {host}:{port}, its controller listener is "
+            message=f"controller.quorum.voters says {host_port(host, port)}, its controller listener is "
             + ", ".join(address_of(endpoint) for endpoint in listening),
         )
 
@@ -248,7 +248,7 @@ def _points_to_the_controllers(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _voter_texts(node: FleetNode) -> list[str]:
-    return [f"{voter.node_id}@{voter.host}:{voter.port}" for voter in node.config.static_voters]
+    return [f"{voter.node_id}@{host_port(voter.host, voter.port)}" for voter in node.config.static_voters]
 
 
 def _controller_listeners(node: FleetNode) -> list[Endpoint]:

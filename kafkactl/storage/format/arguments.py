@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, blocker, warning
-from kafkactl.quorum.voters import DynamicVoter, parse_voters, standalone_voter
+from kafkactl.quorum.voters import LOCALHOST, DynamicVoter, parse_voters, standalone_voter
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import FormatRequest, Source, VoterMode
+from kafkactl.values import host_port
 
 _FLAGS = {
     VoterMode.STANDALONE: "--standalone",
@@ -137,12 +138,12 @@ def _warn_of_own_voter(voters: Sequence[DynamicVoter], config: NodeConfig) -> It
     if endpoint is None:
         return
     if (endpoint.host and endpoint.host != own.host) or endpoint.port != own.port:
+        listed, listening = host_port(own.host, own.port), host_port(endpoint.host or LOCALHOST, endpoint.port)
         yield warning(
             "voter-endpoint-differs",
             f"voter {own.node_id}",
-            f"--initial-controllers says {own.host}:{own.port} for this node, its listener {endpoint.listener} is"
-            f" {endpoint.host or 'localhost'}:{endpoint.port}",
+            f"--initial-controllers says {listed} for this node, its listener {endpoint.listener} is {listening}",
             "Other controllers will dial the address in the list: make both the same.",
-            listed=f"{own.host}:{own.port}",
-            listener=f"{endpoint.host}:{endpoint.port}",
+            listed=listed,
+            listener=listening,
         )

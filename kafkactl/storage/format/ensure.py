@@ -324,7 +324,7 @@ def _voters_text(checkpoint: Checkpoint | None) -> list[str] | None:
 
 
 def _addresses(voter: Voter) -> str:
-    return "+".join(f"{endpoint.listener}://{endpoint.host}:{endpoint.port}" for endpoint in voter.endpoints)
+    return "+".join(map(str, voter.endpoints))
 
 
 def _said(voters: list[str] | None) -> str:

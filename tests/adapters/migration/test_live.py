@@ -99,6 +99,10 @@ def test_what_an_operator_is_asked_for_can_be_pasted(tmp_path: Path) -> None:
     assert [*by_hand(node, request(Verb.PUT_CONFIG, 3001, copy="/j/1"))] == [
         "scp /j/1 'c1.example:/etc/my kafka/c.properties'"
     ]
+    by_ipv6 = changed(node, host="2001:db8::1")
+    assert [*by_hand(by_ipv6, request(Verb.PUT_CONFIG, 3001, copy="/j/1"))] == [
+        "scp /j/1 '[2001:db8::1]:/etc/my kafka/c.properties'"
+    ]
     assert [*by_hand(node, request(Verb.WIPE, 3001, metadata_dir="/m"))] == ["mv /m /m.before-12"]
     for verb in (Verb.START, Verb.RESTART):
         assert "'/etc/my kafka/c.properties'" in "".join(by_hand(node, request(verb, 3001)))
