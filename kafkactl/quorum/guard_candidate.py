@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.quorum.state import NodeFacts, Probe, QuorumState, Replica
+from kafkactl.quorum.voters import address_key
 from kafkactl.values import Endpoint, ReplicaKey
 
 # Requests that voters send each other; a listener that takes all of them is a controller's.
@@ -97,7 +98,7 @@ def _endpoints_of_candidate(state: QuorumState, node: NodeFacts, endpoints: Sequ
     registered = _registered(state, node.id)
     for endpoint in endpoints:
         listed = [entry for entry in registered or () if entry.listener == endpoint.listener]
-        if registered is not None and endpoint not in listed:
+        if registered is not None and not _is_among(endpoint, listed):
             where = ", ".join(map(str, listed)) or "no such listener"
             yield blocker(
                 "candidate-endpoint-differs",
@@ -114,7 +115,7 @@ def _unlike_registration(state: QuorumState, voter: Replica) -> Iterator[Finding
         return
     for endpoint in voter.endpoints:
         listed = [entry for entry in registered if entry.listener == endpoint.listener]
-        if listed and endpoint not in listed:
+        if listed and not _is_among(endpoint, listed):
             yield warning(
                 "voter-endpoint-not-registered",
                 f"controller {voter.id}",
@@ -122,6 +123,11 @@ def _unlike_registration(state: QuorumState, voter: Replica) -> Iterator[Finding
                 voter_set=str(endpoint),
                 registration=list(map(str, listed)),
             )
+
+
+def _is_among(endpoint: Endpoint, listed: Sequence[Endpoint]) -> bool:
+    """Whether one of them is the same address; a node stores `::1` as `0:0:0:0:0:0:0:1` where it formatted its disk."""
+    return address_key(endpoint.host, endpoint.port) in {address_key(entry.host, entry.port) for entry in listed}
 
 
 def _probed(state: QuorumState, node_id: int, endpoint: Endpoint, *, alive: bool | None) -> Iterator[Finding]:

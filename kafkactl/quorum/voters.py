@@ -249,6 +249,11 @@ def socket_host(host: str) -> str:
     return _ipv4_text(host) or host
 
 
+def address_key(host: str, port: int) -> tuple[str, int]:
+    """An address for comparing: `::1` and `0:0:0:0:0:0:0:1` are one host, and so are names in any case."""
+    return socket_host(host).lower(), port
+
+
 def _ipv6_text(host: str) -> str:
     import ipaddress
 

@@ -214,6 +214,24 @@ def test_wrong_endpoints_in_the_voter_set_are_reported_in_every_plan():
         assert plan.outcome is not Outcome.REFUSED
 
 
+@pytest.mark.parametrize(
+    ("stored", "registered"), [("0:0:0:0:0:0:0:1", "::1"), ("Host-2.example", "host-2.example"), ("", "localhost")]
+)
+def test_two_spellings_of_one_address_count_as_equal(stored, registered):
+    """A disk is formatted with `0:0:0:0:0:0:0:1` for `[::1]`, and a controller of 3.9 keeps that next to its `::1`."""
+    voters = tuple(replace(voter, endpoints=(_at(stored, voter.id),)) for voter in HEALTHY.voters)
+    log = _log()
+    controllers = {id: replace(known, endpoints=(_at(registered, id),)) for id, known in log.controllers.items()}
+    state = replace(HEALTHY, voters=voters, registrations=replace(log, controllers=controllers))
+    plan = plan_addition(state, key(4), [_at(stored, 4)])
+    assert plan.outcome is Outcome.PLANNED
+    assert "voter-endpoint-not-registered" not in {finding.id for finding in plan.findings}
+
+
+def _at(host, node_id):
+    return replace(endpoint(node_id), host=host)
+
+
 def test_a_removed_controller_that_joins_automatically():
     known = Circumstances(auto_join=frozenset({3}))
     assert _blockers(plan_removal(HEALTHY, key(3), known)) == ["removed-node-still-runs"]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.quorum_visit import STATIC_VOTERS, Visit, are_out_of_reach
-from kafkactl.adapters.net.transport import Address
 from kafkactl.findings import Finding, Severity, warning
 from kafkactl.quorum.observation import DiskSeen
 from kafkactl.quorum.state import Mode, QuorumState
+from kafkactl.quorum.voters import address_key
 
 # What is not known where a request is refused, and the right that is needed.
 _RIGHTS: Mapping[str, tuple[str, str]] = {
@@ -125,16 +125,18 @@ def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterato
     if view is None or state.registrations is not None:
         return
     registered = {node.id: node.address for node in view.nodes}
+    places = {id: address_key(address.host, address.port) for id, address in registered.items()}
     listeners = {
         endpoint.listener
         for voter in state.voters
         for endpoint in voter.endpoints
-        if registered.get(voter.id) == Address(endpoint.host, endpoint.port)
+        if places.get(voter.id) == address_key(endpoint.host, endpoint.port)
     }
     for voter in state.voters:
         for endpoint in voter.endpoints:
             address = registered.get(voter.id)
-            if address in (None, Address(endpoint.host, endpoint.port)) or endpoint.listener not in listeners:
+            is_same = places.get(voter.id) == address_key(endpoint.host, endpoint.port)
+            if address is None or is_same or endpoint.listener not in listeners:
                 continue
             yield warning(
                 "voter-endpoint-not-registered",

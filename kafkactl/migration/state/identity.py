@@ -21,7 +21,7 @@ from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED
 from kafkactl.migration.observed.observation import NodeRole, NodeSeen, Observation
 from kafkactl.migration.observed.settings import VOTERS, given, is_hidden
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.quorum.voters import parse_static_voters
+from kafkactl.quorum.voters import parse_static_voters, socket_host
 from kafkactl.values import host_port
 from kafkactl.wording import some
 
@@ -364,4 +364,4 @@ def _same(value: str | None, other: str | None) -> bool:
 
 def _plain(address: str) -> tuple[str, str]:
     host, _, port = address.rpartition(":")
-    return host.strip("[]").lower(), port
+    return socket_host(host.strip("[]")).lower(), port

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, blocker, warning
-from kafkactl.quorum.voters import LOCALHOST, DynamicVoter, parse_voters, standalone_voter
+from kafkactl.quorum.voters import LOCALHOST, DynamicVoter, address_key, parse_voters, standalone_voter
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import FormatRequest, Source, VoterMode
 from kafkactl.values import host_port
@@ -137,7 +137,7 @@ def _warn_of_own_voter(voters: Sequence[DynamicVoter], config: NodeConfig) -> It
     # Names may differ for valid reasons (a host without advertised listener); the port may not.
     if endpoint is None:
         return
-    if (endpoint.host and endpoint.host != own.host) or endpoint.port != own.port:
+    if address_key(endpoint.host or own.host, endpoint.port) != address_key(own.host, own.port):
         listed, listening = host_port(own.host, own.port), host_port(endpoint.host or LOCALHOST, endpoint.port)
         yield warning(
             "voter-endpoint-differs",

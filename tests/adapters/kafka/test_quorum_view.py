@@ -150,6 +150,12 @@ def test_a_port_without_a_listener_is_found():
     assert {finding.subject for finding in found} == {"controller 3"}
 
 
+def test_another_spelling_of_the_registered_address_is_equal_to_it():
+    with running(Quorum()) as quorum:
+        quorum.endpoints[3] = Address("127.1", quorum.endpoints[3].port)
+        assert check_health(look(quorum)) == ()
+
+
 def test_a_port_where_another_controller_answers_is_found():
     with running(Quorum()) as quorum:
         quorum.endpoints[3] = quorum.endpoints[1]

@@ -193,6 +193,14 @@ def test_voters_that_kafka_accepts_and_a_node_fails_on_are_a_warning(voters: str
     assert finding(made, id_).severity is Severity.WARNING
 
 
+@pytest.mark.parametrize("listed", ["[::1]:9093", "[0:0:0:0:0:0:0:1]:9093", "[::1]:9094"])
+def test_addresses_of_ipv6_are_compared_by_what_they_are_and_shown_in_brackets(listed: str) -> None:
+    config = {"roles": "controller", "listeners": "CONTROLLER://[::1]:9093"}
+    made = plan(node=config, voter_mode=VoterMode.INITIAL_CONTROLLERS, initial_controllers=f"1@{listed}:{OWN_ID}")
+    differing = [finding.evidence for finding in made.findings if finding.id == "voter-endpoint-differs"]
+    assert differing == ([] if "9093" in listed else [{"listed": listed, "listener": "[::1]:9093"}])
+
+
 def test_a_voters_directory_id_that_another_directory_has_is_a_warning() -> None:
     node = seen(blank("/data/d1"), formatted("/data/d2", directory_id=OWN_ID))
     made = plan(
