@@ -14,7 +14,13 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.metadata.log.scan import Contents, Stop
 from kafkactl.storage.verify.files import checkpoint_problem
-from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, MetadataLogFacts, SegmentFacts, SnapshotFacts
+from kafkactl.storage.verify.log import (
+    LEADER_EPOCH_CHECKPOINT,
+    TO_WRITE,
+    MetadataLogFacts,
+    SegmentFacts,
+    SnapshotFacts,
+)
 
 _BLOCKER, _WARNING, _INFO = Severity.BLOCKER, Severity.WARNING, Severity.INFO
 _TORN = ("cut", "tiny")
@@ -199,7 +205,7 @@ def check_log(node: NodeLog) -> Iterator[Finding]:
     """Damage, gaps, records that do not decode, snapshots that are broken or missing."""
     facts = node.facts
     for name, words in facts.unreadable:
-        if not words.endswith(" to write"):
+        if not words.endswith(TO_WRITE):
             yield remark("metadata-log-unreadable", _BLOCKER, f"file {facts.path}/{name}", f"{words}.")
     for segment in facts.segments:
         yield from _segment(node, segment)

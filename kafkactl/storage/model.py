@@ -171,7 +171,8 @@ class ObservedDirectory:
 
     `device`/`parent_device` are st_dev numbers (of the nearest existing ancestor where the path is missing), and
     `mount_point` is the real path at which that file system is mounted (or would be found, where the path is
-    missing). `metadata_log` lists `__cluster_metadata-0` (None: absent), `metadata_files` holds the contents of its
+    missing). `metadata_log` lists `__cluster_metadata-0` (None: absent; empty with
+    `metadata_log_error` where it cannot be listed), `metadata_files` holds the contents of its
     0-0 checkpoint and quorum-state, `offset_checkpoints` those of a broker's recovery points, log starts and cleaned
     offsets, by name. `locked_by_process` is True where a running node holds `.lock`, and `lock_holder_pid` then says
     which process, where the system shows it.
@@ -185,6 +186,7 @@ class ObservedDirectory:
     meta_properties: FileRead | None = None
     bootstrap_checkpoint: FileRead | None = None
     metadata_log: tuple[DirectoryEntry, ...] | None = None
+    metadata_log_error: str | None = None
     metadata_files: Mapping[str, FileRead] = field(default_factory=dict)
     offset_checkpoints: Mapping[str, FileRead] = field(default_factory=dict)
     device: int = 0

@@ -93,7 +93,7 @@ def _describe(
     holder = lock_holder(str(Path(path, NODE_LOCK))) if state is DirectoryState.DIRECTORY else None
     write_error = _write_error(nearest)
     inside = {entry.name for entry in entries}
-    metadata_log = _metadata_log(path) if METADATA_LOG in inside else None
+    metadata_log, log_error = _metadata_log(path) if METADATA_LOG in inside else (None, None)
     return ObservedDirectory(
         path=path,
         real_path=real_path,
@@ -103,6 +103,7 @@ def _describe(
         meta_properties=_read_if(inside, path, META_PROPERTIES),
         bootstrap_checkpoint=_read_if(inside, path, BOOTSTRAP_CHECKPOINT),
         metadata_log=metadata_log,
+        metadata_log_error=log_error,
         metadata_files=_metadata_files(path, metadata_log),
         offset_checkpoints=_offset_checkpoints(path, inside),
         device=at.st_dev,
@@ -189,12 +190,12 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "other")
 
 
-def _metadata_log(path: str) -> tuple[DirectoryEntry, ...]:
-    """What `__cluster_metadata-0` holds; empty where it cannot be listed (a file, no permission)."""
+def _metadata_log(path: str) -> tuple[tuple[DirectoryEntry, ...], str | None]:
+    """What `__cluster_metadata-0` holds; empty with the reason where it cannot be listed (a file, no permission)."""
     try:
-        return _entries(str(Path(path, METADATA_LOG)))
-    except OSError:
-        return ()
+        return _entries(str(Path(path, METADATA_LOG))), None
+    except OSError as error:
+        return (), _words(error)
 
 
 def _metadata_files(path: str, listing: tuple[DirectoryEntry, ...] | None) -> dict[str, FileRead]:

@@ -27,6 +27,7 @@ from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify.log import (
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
+    TO_WRITE,
     MetadataLogFacts,
     SegmentFacts,
     SnapshotFacts,
@@ -107,7 +108,7 @@ def _scan(path: str, names: list[str], contents: Contents) -> MetadataLogFacts:
 def _segments(path: str, names: list[str], contents: Contents) -> tuple[list[SegmentFacts], list[str], bool]:
     """Segments up to the first damage, the names of those behind it, and whether offsets fail to ascend."""
     found: list[SegmentFacts] = []
-    wanted = [name for name in names if _SEGMENT.fullmatch(name) and Path(name_now(str(Path(path, name)))).is_file()]
+    wanted = [name for name in names if _SEGMENT.fullmatch(name) and _may_be_file(_now(path, name))]
     mixed = False
     for index, name in enumerate(wanted):
         base_offset = int(name.removesuffix(".log"))
@@ -118,6 +119,10 @@ def _segments(path: str, names: list[str], contents: Contents) -> tuple[list[Seg
         if segment.stop is not None:
             return found, wanted[index + 1 :], mixed
     return found, [], mixed
+
+
+def _now(path: str, name: str) -> Path:
+    return Path(name_now(str(Path(path, name))))
 
 
 def _segment(path: str, name: str, base_offset: int, expected: int, contents: Contents) -> tuple[SegmentFacts, bool]:
@@ -246,9 +251,17 @@ def _unreadable(path: str, names: list[str]) -> Iterator[tuple[str, str]]:
     for suffixes, needed in (("", os.R_OK), (".log", os.W_OK), (_INDEXES, os.W_OK)):
         for name in names:
             file = Path(path, name)
-            error = _access_error(file, needed) if name.endswith(suffixes) and file.is_file() else None
+            error = _access_error(file, needed) if name.endswith(suffixes) and _may_be_file(file) else None
             if error is not None:
-                yield name, error if needed == os.R_OK else f"{error} to write"
+                yield name, error if needed == os.R_OK else error + TO_WRITE
+
+
+def _may_be_file(path: Path) -> bool:
+    """Whether it is a regular file, or in a folder whose names may be read and whose files may not be examined."""
+    try:
+        return path.is_file()
+    except OSError:
+        return True
 
 
 def _write_error(path: str) -> str | None:

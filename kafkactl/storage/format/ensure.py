@@ -14,8 +14,9 @@ from typing import Any
 
 from kafkactl.errors import DecodeError
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, Outcome, Severity, blockers
+from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers
 from kafkactl.frozen import frozen
+from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.storage.config.node_config import NodeConfig
@@ -188,6 +189,15 @@ class _Records:
 
 
 def _check_checkpoints(planned: PlannedDirectory, found: ObservedDirectory) -> Iterator[Finding]:
+    refused = _refused(found)
+    if refused is not None:
+        yield blocker(
+            "metadata-directory-unreadable",
+            f"directory {planned.path}",
+            f"the levels, users and voters that {planned.path} was formatted with cannot be read: {refused}",
+            "Run the command as the user that runs Kafka. If that user may not read it either, change its owner.",
+        )
+        return
     on_disk = _checkpoints(found)
     meant = {
         file.name.rpartition("/")[2]: decode_checkpoint(file.content)
@@ -209,6 +219,14 @@ def has_started(directory: ObservedDirectory) -> bool:
         entry.name != FIRST_CHECKPOINT and not entry.name.endswith(".part") and not is_staged_name(entry.name)
         for entry in directory.metadata_log or ()
     )
+
+
+def _refused(found: ObservedDirectory) -> str | None:
+    """Why what the directory was formatted with is not known; None where it is."""
+    if found.metadata_log_error is not None:
+        return f"{found.path}/{METADATA_LOG}: {found.metadata_log_error}"
+    files = (found.bootstrap_checkpoint, found.metadata_files.get(FIRST_CHECKPOINT))
+    return next((f"{file.path}: {file.error}" for file in files if file is not None and file.content is None), None)
 
 
 def _check_damage(path: str, on_disk: Mapping[str, Checkpoint]) -> Iterator[Finding]:

@@ -84,7 +84,8 @@ def check_blank(
 def is_leftover(directory: ObservedDirectory, entry: DirectoryEntry) -> bool:
     """True for what an interrupted format leaves in a log directory: temporaries and checkpoints without a log."""
     if entry.name == METADATA_LOG and entry.kind == "directory":
-        return all(_is_leftover_of_first_checkpoint(inside) for inside in directory.metadata_log or ())
+        inside = directory.metadata_log or ()
+        return directory.metadata_log_error is None and all(map(_is_leftover_of_first_checkpoint, inside))
     if entry.kind != "file":
         return False
     known = {BOOTSTRAP_CHECKPOINT, KAFKACTL_LOCK} | KAFKA_TEMPORARIES

@@ -12,7 +12,7 @@ from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.storage.model import FileRead
-from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA
+from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, TO_WRITE
 from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, file_subject, stops, warns
 from kafkactl.values import METADATA_TOPIC_ID, ZERO_UUID, Uuid
 
@@ -56,7 +56,7 @@ def _files_usable(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _open_words(path: str, error: str) -> str:
-    if error.endswith("to write"):
+    if error.endswith(TO_WRITE):
         return f"java.nio.file.AccessDeniedException: {path}"
     return f"Could not read file {path}"
 

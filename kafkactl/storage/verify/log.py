@@ -11,6 +11,7 @@ from kafkactl.storage.model import FIRST_CHECKPOINT, FileRead
 
 PARTITION_METADATA = "partition.metadata"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+TO_WRITE = " to write"  # ends the words of a file that may be read, and not be opened as a node opens it
 
 # Offset and epoch (raft/.../Snapshots.java). Names with a further suffix (.part, .deleted) are removed at start.
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
@@ -92,6 +93,12 @@ class MetadataLogFacts:
     unreadable: tuple[tuple[str, str], ...] = ()
     write_error: str | None = None
     mixed_offsets: bool = False
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the system refuses to read the folder, a segment or a snapshot: what the log holds is unknown."""
+        refused = (name for name, error in self.unreadable if not error.endswith(TO_WRITE))
+        return self.state == "unreadable" or any(name.endswith((".log", ".checkpoint")) for name in refused)
 
     @property
     def damaged_segment(self) -> SegmentFacts | None:

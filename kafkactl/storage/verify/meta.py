@@ -22,6 +22,7 @@ from kafkactl.storage.verify.meta_troubles import (
     meta_path,
     not_formatted,
     other_node,
+    step_for,
 )
 from kafkactl.storage.verify.model import (
     DirectoryClass,
@@ -90,13 +91,14 @@ def _checked_together(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _nothing_readable(context: StartContext) -> RuleResult:
+    unformatted = any(directory.kind is DirectoryClass.EMPTY for directory in context.directories)
     return stops(
         "node-not-formatted",
         Phase.META_PROPERTIES,
         f"node {context.config.node_id}",
         "No directory of the node has a meta.properties that can be read.",
         says="No readable meta.properties files found.",
-        next_step=FORMAT_STEP,
+        next_step=FORMAT_STEP if unformatted else "Format nothing: see what is reported of each directory.",
         directories=[directory.path for directory in context.directories],
     )
 
@@ -183,7 +185,7 @@ def _metadata_directory_unreadable(directory: DirectoryFacts) -> RuleResult:
         directory_subject(directory.path),
         f"The meta.properties of the metadata log directory cannot be used: {directory.problem}",
         says=f"Encountered I/O error in metadata log directory {directory.path}. Cannot continue.",
-        next_step=COPY_STEP,
+        next_step=step_for(directory),
         problem=directory.problem,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kafkactl.protocol.text.java_text import parse_int
-from kafkactl.storage.verify.meta_troubles import COPY_STEP, goes_offline, not_formatted, other_node
+from kafkactl.storage.verify.meta_troubles import COPY_STEP, goes_offline, not_formatted, other_node, step_for
 from kafkactl.storage.verify.model import (
     DirectoryClass,
     DirectoryFacts,
@@ -114,7 +114,7 @@ def _offline_or_fatal(context: StartContext, directory: DirectoryFacts) -> RuleR
         directory_subject(directory.path),
         f"The meta.properties of the metadata log directory cannot be read: {directory.problem}",
         says=f"Cannot start server since `meta.properties` could not be loaded from {directory.path}",
-        next_step=COPY_STEP,
+        next_step=step_for(directory),
     )
 
 

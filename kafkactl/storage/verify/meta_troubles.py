@@ -7,6 +7,14 @@ from kafkactl.storage.verify.model import DirectoryFacts, Loss, Phase, RuleResul
 
 FORMAT_STEP = "Format the directory (`kafkactl storage format`, or `ensure`) or take it out of log.dirs."
 COPY_STEP = "Compare the file with the meta.properties of the node's other directories and repair it by hand."
+OWNER_STEP = "Run the command as the user that runs Kafka. If that user may not read it either, change its owner."
+
+
+def step_for(directory: DirectoryFacts) -> str:
+    """What to do about a meta.properties that cannot be used: its content is wrong, or this user may not read it."""
+    seen = directory.observed
+    is_read = seen.meta_properties is not None and seen.meta_properties.content is not None
+    return COPY_STEP if is_read or seen.state is DirectoryState.NOT_A_DIRECTORY else OWNER_STEP
 
 
 def meta_path(path: str) -> str:
@@ -25,7 +33,7 @@ def goes_offline(directory: DirectoryFacts) -> RuleResult:
             subject=directory_subject(directory.path),
             message="All replicas in this directory are offline until the node starts again with a file it can read.",
         ),
-        next_step=COPY_STEP,
+        next_step=step_for(directory),
         problem=directory.problem,
     )
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from kafkactl.errors import DecodeError
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
 from kafkactl.storage.model import QUORUM_STATE, FileRead
+from kafkactl.storage.verify.meta_troubles import OWNER_STEP
 from kafkactl.storage.verify.model import (
     Phase,
     RuleResult,
@@ -74,7 +75,9 @@ def _broken_quorum_state(context: StartContext, read: FileRead, problem: DecodeE
         subject,
         f"The file cannot be used: {problem.reason}",
         says=words,
-        next_step="Move the file away if this node may forget whom it voted for (one voter at a time).",
+        next_step=OWNER_STEP
+        if read.content is None
+        else "Move the file away if this node may forget whom it voted for (one voter at a time).",
     )
 
 

@@ -36,7 +36,12 @@ def replayed_changes(context: StartContext) -> list[FeatureChange]:
 
 
 def log_looks_empty(context: StartContext) -> bool:
-    """Whether a controller that becomes leader on these disks would take the cluster for a new one."""
+    """Whether a controller that becomes leader on these disks would take the cluster for a new one.
+
+    False where the log may not be read: what it holds is unknown, and a node that may not read it does not start.
+    """
+    if context.log.is_hidden:
+        return False
     if context.rules.activates_by_metadata_version or loaded_snapshot(context) is not None:
         return METADATA_VERSION not in {change.name for change in replayed_changes(context)}
     return context.log.contents.records == 0

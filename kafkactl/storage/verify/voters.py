@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from kafkactl.metadata.log.scan import VoterSeen
 from kafkactl.storage.verify.model import (
+    DirectoryClass,
     Loss,
     Phase,
     RuleResult,
@@ -153,7 +154,7 @@ def _dynamic_quorum(context: StartContext, voters: tuple[VoterSeen, ...]) -> Ite
     elif own_directory is not None and own_directory.raw == entry.directory_id:
         if others:
             yield _needs_others(context, others)
-    else:
+    elif context.metadata_directory.kind is not DirectoryClass.ERROR:  # of which the id is not known
         yield from _other_directory(context, entry, own_directory, others)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tracemalloc
 from pathlib import Path
 
@@ -44,6 +45,18 @@ def test_what_is_behind_damage_is_not_read(tmp_path, folder):
     assert [file.name for file in facts.segments][-1] == f"{6:020}.log"
     assert facts.damaged_segment.base_offset == 6
     assert (facts.dropped_segments, facts.end_offset) == ((f"{7:020}.log",), 7)
+
+
+def test_a_folder_whose_names_may_be_read_and_whose_files_may_not(tmp_path, folder, monkeypatch):
+    """Mode 0744 and another user: no file can be examined, and the answer says so of each."""
+
+    def denied(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", denied)
+    facts = scan_metadata_log(str(tmp_path))
+    assert (f"{0:020}.log", "Permission denied") in facts.unreadable
+    assert facts.is_hidden
 
 
 def test_an_empty_last_segment(tmp_path, folder):

@@ -201,6 +201,19 @@ def test_lost_bootstrap_records_are_refused_before_the_first_start(release, lost
     assert started.outcome is Outcome.NOTHING_TO_DO
 
 
+@pytest.mark.parametrize("started", [False, True])
+def test_what_may_not_be_read_is_refused_and_not_taken_for_lost(started):
+    """By another user than the node's: neither equal to what is asked for, nor to be unformatted."""
+    observed = disks(formatted(request()), started=started)
+    file = replace(observed.directories[0].bootstrap_checkpoint, content=None, error="Permission denied")
+    for hidden in ({"bootstrap_checkpoint": file}, {"metadata_log": (), "metadata_log_error": "Permission denied"}):
+        found = replace(observed.directories[0], **hidden)
+        plan = ensure(request(), ObservedNode(directories=(found, observed.directories[1])))
+        (reported,) = blockers(plan.findings)
+        assert (plan.outcome, reported.id) == (Outcome.REFUSED, "metadata-directory-unreadable")
+        assert "Permission denied" in reported.message and "unformat" not in reported.next_step
+
+
 def test_a_damaged_checkpoint_is_refused():
     observed = disks(formatted(request()))
     file = observed.directories[0].bootstrap_checkpoint

@@ -115,6 +115,12 @@ def test_a_used_metadata_log_is_data() -> None:
     assert "directory-not-blank" in check(seen)
 
 
+def test_a_metadata_log_that_cannot_be_listed_is_data() -> None:
+    hidden = directory("/data/d1", entry(METADATA_LOG, "directory"), metadata_log=())
+    assert "directory-not-blank" not in check(hidden)
+    assert "directory-not-blank" in check(replace(hidden, metadata_log_error="Permission denied"))
+
+
 def test_a_later_checkpoint_is_data() -> None:
     log = (entry("00000000000000004711-0000000002.checkpoint"),)
     seen = directory("/data/d1", entry(METADATA_LOG, "directory"), metadata_log=log)

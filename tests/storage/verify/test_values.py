@@ -10,6 +10,9 @@ import pytest
 from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.logs.metadata_log import scan_metadata_log
 from kafkactl.features.catalog.releases import find_release
+from kafkactl.findings import Severity
+from kafkactl.metadata.log.scan import Contents
+from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify.node import verify_node
 from tests.storage.verify.nodes import blocker_ids, two
 
@@ -66,10 +69,50 @@ def test_files_that_cannot_be_opened_come_in_the_order_of_a_start(node):
     assert verify(made, log={"write_error": "Permission denied"}).will_start is False
 
 
-def test_a_log_that_cannot_be_listed(node):
-    made = node("4.3.1").format(static=True).started_once()
-    answer = verify(made, log={"state": "unreadable", "error": "Permission denied", "segments": ()})
+@pytest.mark.parametrize("version", ["3.9.2", "4.3.1", "4.4.0"])
+@pytest.mark.parametrize(
+    "log",
+    [
+        {"state": "unreadable", "error": "Permission denied", "snapshots": ()},
+        {"unreadable": (("00000000000000000000.log", "Permission denied"),)},
+        {"unreadable": (("00000000000000000000-0000000000.checkpoint", "Permission denied"),), "snapshots": ()},
+    ],
+    ids=["folder", "segment", "snapshot"],
+)
+def test_a_log_that_may_not_be_read_is_not_taken_for_one_that_is_gone(node, version, log):
+    """A verify by another user than the node's must not advise to unformat a disk with a log."""
+    made = node(version).format(static=True).started_once()
+    made.path("d1/bootstrap.checkpoint").unlink(missing_ok=True)
+    answer = verify(made, log={"segments": (), "contents": Contents(), **log}, d1={"bootstrap_checkpoint": None})
     assert (answer.will_start, blocker_ids(answer)[0]) == (False, "metadata-log-unreadable")
+    assert not answer.would_lose
+    assert not {"metadata-log-missing", "missing-bootstrap-checkpoint"} & {finding.id for finding in answer.findings}
+
+
+@pytest.mark.parametrize("version", ["3.6.2", "3.9.2", "4.4.0"])
+def test_a_meta_properties_that_may_not_be_read_is_neither_formatted_nor_repaired(node, version):
+    made = node(version).format(static=True).started_once()
+    denied = FileRead(path=f"{made.root}/d1/meta.properties", content=None, error="Permission denied")
+    answer = verify(made, d1={"meta_properties": denied})
+    steps = {finding.id: finding.next_step for finding in answer.findings if finding.severity is Severity.BLOCKER}
+    assert steps["unreadable-meta-properties"].startswith("Run the command as the user that runs Kafka.")
+    assert "Format the directory" not in " ".join(steps.values())
+
+
+def test_whose_disk_it_is_is_unknown_where_the_voters_are_known_and_meta_properties_is_not_read(node):
+    made = node("4.4.0").format("--standalone").started_once()
+    denied = FileRead(path=f"{made.root}/d1/meta.properties", content=None, error="Permission denied")
+    assert "voter-directory-id-changed" not in {
+        finding.id for finding in verify(made, d1={"meta_properties": denied}).findings
+    }
+
+
+def test_a_quorum_state_that_may_not_be_read_is_not_to_be_moved_away(node):
+    made = node("4.4.0").format(static=True).started_once()
+    denied = {"quorum-state": FileRead(path="quorum-state", content=None, error="Permission denied")}
+    answer = verify(made, d1={"metadata_files": denied})
+    (step,) = (finding.next_step for finding in answer.findings if finding.id == "broken-quorum-state")
+    assert step.startswith("Run the command as the user that runs Kafka.")
 
 
 @pytest.mark.parametrize(
