@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from kafkactl.adapters.recover import collect, partitions
 from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Image, Partitions
 from kafkactl.recover.answer import KeptPlan
@@ -172,6 +175,27 @@ def test_a_copy_that_was_moved_away_is_not_written_to(kafkactl: Cli, tmp_path: P
     assert kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "x.tar").code == 0
     assert (tmp_path / "safe.tar").read_bytes() == content
     assert (tmp_path / "x.tar").read_bytes() != content
+
+
+@pytest.mark.parametrize("module", [collect, partitions])
+def test_a_file_that_this_user_may_not_read_is_named_and_nothing_is_copied(
+    kafkactl: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType
+):
+    (made, *_) = broker_disks(tmp_path)
+    (refused, *_) = sorted(
+        path for path in made.glob("*-0/*") if path.suffix == (".log" if module is partitions else "")
+    )
+
+    def opened(path, original=module.open_regular):
+        if Path(path) == refused:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return original(path)
+
+    monkeypatch.setattr(module, "open_regular", opened)
+    run = kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "x.tar", "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "log-dir-unreadable")
+    assert run.error["message"] == f"{refused} cannot be read: Permission denied"
+    assert not [path.name for path in tmp_path.iterdir() if "x.tar" in path.name]
 
 
 def test_a_copy_is_never_replaced(kafkactl: Cli, tmp_path: Path):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kafkactl.adapters.recover import partitions
 from kafkactl.metadata.image.diff import diff
 from kafkactl.playground.broker import FakeBroker
 from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch
@@ -509,6 +511,42 @@ def test_a_directory_that_is_named_twice_counts_once(recover: Recovery, tmp_path
     (named,) = [finding for finding in found["findings"] if finding["id"] == "named-twice"]
     assert named["message"] == f"{disks[0]} and {link} and {disks[0]}/{LOG} are one directory: it counts once"
     assert named["severity"] == "info"
+
+
+REFUSED = {
+    "topic-id": ("partition.metadata", "read_whole"),
+    "epochs": ("leader-epoch-checkpoint", "read_whole"),
+    "segment": (worlds.SEGMENT, "open_regular"),
+}
+
+
+@pytest.mark.parametrize(("name", "opens"), REFUSED.values(), ids=REFUSED)
+def test_a_partition_that_this_user_may_not_read_ends_the_plan(
+    recover: Recovery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, opens: str
+):
+    """Its replica would be left out of what is adopted, or count as an empty or an older one."""
+    disks, original = survivors(tmp_path), getattr(partitions, opens)
+    (refused, *_) = [path for path in sorted(disks[1].glob(f"*/{name}")) if path.parent.name != LOG]
+
+    def opened(path, *words, **changes):
+        if Path(path) == refused:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return original(path, *words, **changes)
+
+    monkeypatch.setattr(partitions, opens, opened)
+    run = recover(*LOST, "--plan", disks=disks)
+    assert (run.code, run.error["id"]) == (2, "log-dir-unreadable")
+    assert run.error["message"] == f"{refused} cannot be read: Permission denied"
+
+
+def test_a_partition_of_which_a_file_is_broken_is_named(recover: Recovery, tmp_path: Path):
+    disks = survivors(tmp_path)
+    (file, *_) = sorted(disks[1].glob("*/partition.metadata"))
+    file.unlink()
+    file.mkdir()
+    run = recover(*LOST, "--plan", disks=disks)
+    (unread,) = [finding for finding in run.json["findings"] if finding["id"] == "disk-not-read"]
+    assert unread["subject"] == str(file) and "Is a directory" in unread["message"]
 
 
 def test_what_cannot_be_read_of_a_disk_is_said(recover: Recovery, tmp_path: Path):

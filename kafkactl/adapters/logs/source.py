@@ -308,7 +308,8 @@ def _unreadable(path: str, error: OSError | ValueError) -> InputError | FailedEr
     words = (error.strerror if isinstance(error, OSError) else None) or str(error)
     is_input = isinstance(error, _OF_THE_INPUT) or error.errno in (errno.EINVAL, errno.EFBIG, errno.ENXIO)
     family = InputError if is_input else FailedError
-    return family(f"{path} cannot be read: {words}", id="input-file-unreadable")
+    what = error.filename if isinstance(error, OSError) else None  # a folder in it, or a file
+    return family(f"{what or path} cannot be read: {words}", id="input-file-unreadable")
 
 
 # --- a live cluster -----------------------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ import json
 import os
 import tarfile
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from kafkactl.adapters.files.input_files import open_regular
 from kafkactl.adapters.files.whole_file import whole_file
+from kafkactl.adapters.recover.disks import unreadable_part
 from kafkactl.adapters.recover.partitions import MANIFEST, log_ends
 from kafkactl.errors import FailedError, InputError
 from kafkactl.frozen import frozen
@@ -45,9 +46,7 @@ def collect(directory: str, to: str) -> Copied:
     try:
         names = _names(directory)
     except OSError as error:
-        raise InputError(
-            f"{directory} cannot be read as a log directory: {error.strerror or error}", id="log-dir-unreadable"
-        ) from error
+        raise unreadable_part(Path(error.filename or directory), error) from error
     try:
         return _written(Path(directory), names, Path(to))
     except OSError as error:
@@ -75,7 +74,7 @@ def _names(directory: str) -> list[str]:
 
 def _written(directory: Path, names: list[str], to: Path) -> Copied:
     folders = [name for name in sorted(os.listdir(directory)) if _is_partition(directory, name)]  # noqa: PTH208
-    held = {"folders": {name: log_ends(str(directory / name)).to_dict() for name in folders}}
+    held = {"folders": {name: log_ends(str(directory / name), _refuse).to_dict() for name in folders}}
     with (
         whole_file(to, mode=_MODE, exclusive=True) as opened,
         tarfile.open(fileobj=opened, mode="w", format=tarfile.PAX_FORMAT) as tar,
@@ -85,6 +84,10 @@ def _written(directory: Path, names: list[str], to: Path) -> Copied:
         sizes = [_file(tar, directory, name) for name in names]
         _bytes(tar, MANIFEST, json.dumps(held, indent=1).encode())
     return Copied(files=len(names), bytes=sum(sizes), partitions=len(folders))
+
+
+def _refuse(path: Path, error: OSError) -> NoReturn:
+    raise unreadable_part(path, error) from error
 
 
 def _is_partition(directory: Path, name: str) -> bool:
@@ -99,7 +102,11 @@ def _folder(tar: tarfile.TarFile, name: str) -> None:
 
 def _file(tar: tarfile.TarFile, directory: Path, name: str) -> int:
     """As long as it was when it was opened: a running node may append to it."""
-    with os.fdopen(open_regular(directory / name), "rb") as opened:
+    try:
+        descriptor = open_regular(directory / name)
+    except OSError as error:
+        raise unreadable_part(directory / name, error) from error
+    with os.fdopen(descriptor, "rb") as opened:
         found = os.fstat(opened.fileno())
         info = tarfile.TarInfo(name)
         info.size, info.mtime, info.mode = found.st_size, int(found.st_mtime), 0o600

@@ -6,6 +6,7 @@ image of the disks that need one. What a disk lacks is a value; only a path that
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
@@ -37,7 +38,8 @@ _OF_THE_LOG: Final = (".log", ".checkpoint")
 def read_disk(path: str) -> DiskSeen:
     """One log directory; a path may also be `__cluster_metadata-0` itself.
 
-    Raises InputError `log-dir-unreadable` for a path that is not a directory, or one without any file of Kafka.
+    Raises InputError `log-dir-unreadable` for a path that is not a directory, or one without any file of Kafka, and
+    for what this user may not read in it: another one may.
     """
     directory = _directory(path)
     observed = observe_directory(directory)
@@ -48,7 +50,8 @@ def read_disk(path: str) -> DiskSeen:
     state = _quorum_state(observed, findings)
     node_id = None if meta is None else meta.stored_id
     directory_id = None if meta is None else meta.directory_id
-    folders = tuple(read_folders(directory, broker=node_id, directory_id=directory_id))
+    unread = functools.partial(_of_a_partition, findings)
+    folders = tuple(read_folders(directory, broker=node_id, directory_id=directory_id, unread=unread))
     has_log = observed.metadata_log is not None
     if not has_log and not folders and meta is None:
         raise _unreadable(path, "it holds neither meta.properties nor a metadata log nor partitions")
@@ -108,6 +111,23 @@ def _quorum_state(observed: ObservedDirectory, findings: list[Finding]) -> Quoru
         return None
 
 
+def _of_a_partition(findings: list[Finding], path: Path, error: OSError) -> None:
+    """A file that this user may not read would be left out of the plan, or taken for an older replica."""
+    if isinstance(error, PermissionError):
+        raise unreadable_part(path, error) from error
+    words = error.strerror or str(error)
+    findings.append(warning("disk-not-read", str(path), f"{path}: what is in it is not known: {words}", ""))
+
+
+def unreadable_part(path: Path, error: OSError) -> InputError:
+    """The error of a file or folder in a log directory."""
+    return InputError(
+        f"{path} cannot be read: {error.strerror or error}",
+        id="log-dir-unreadable",
+        next_step="Run the command as a user who may read all of the log directory: the one that runs Kafka, or root.",
+    )
+
+
 def _not_read(path: str, what: str, why: FileRead | str | None) -> Finding:
     words = why if isinstance(why, str) else "the file is missing" if why is None else why.error
     return warning(
@@ -165,7 +185,7 @@ def checksum(path: str) -> SourceFile:
                 digest.update(piece)
                 size += len(piece)
     except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from error
+        raise unreadable_part(Path(path), error) from error
     return SourceFile(path=path, size=size, sha256=digest.hexdigest())
 
 

@@ -1,15 +1,17 @@
 """Partition folders of a log directory: whose they are and how far they reach, from small files and batch headers.
 
-Only headers of two segments of each folder are read, the oldest and the last; nothing is written, and what cannot be
-read is None. A copy made by `collect` has no segments: its manifest says what they held.
+Only headers of two segments of each folder are read, the oldest and the last; nothing is written. What is missing is
+None, and so is what cannot be read, which is reported to the caller. A copy made by `collect` has no segments: its
+manifest says what they held.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,23 +27,32 @@ from kafkactl.tiered.checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.values import Uuid
 
 MANIFEST: Final = "kafkactl-collected.json"
+Unread = Callable[[Path, OSError], None]
+"""Called with a file or folder that is there and cannot be read, and the error; it may raise."""
+_SEGMENT: Final = re.compile(r"[0-9]{20}\.log")
 _HEADER: Final = struct.Struct(">qi4xB6xi8xq")  # base offset, length, magic, last offset delta, largest timestamp
 _LENGTH_END: Final = 12
 _SMALLEST: Final = 49
 _READ_BYTES: Final = 1024 * 1024
 
 
-def read_folders(path: str, *, broker: int | None, directory_id: Uuid | None) -> Iterator[PartitionFolder]:
-    """The partition folders in a log directory, by name. Raises nothing for what is in them."""
+def _pass_over(path: Path, error: OSError) -> None:
+    """Report nothing."""
+
+
+def read_folders(
+    path: str, *, broker: int | None, directory_id: Uuid | None, unread: Unread = _pass_over
+) -> Iterator[PartitionFolder]:
+    """The partition folders in a log directory, by name. For what is in them only `unread` may raise."""
     collected = _manifest(path)
-    starts = _log_starts(path)
+    starts = _log_starts(path, unread)
     for name in sorted(os.listdir(path)):  # noqa: PTH208  # names, not paths
         parsed = parse_folder_name(name)
         folder = Path(path, name)
         if parsed is None or not folder.is_dir():
             continue
-        ends = _ends(folder) or _collected(collected.get(name))
-        epochs = _small(folder / LEADER_EPOCH_CHECKPOINT)
+        ends = _ends(folder, unread) or _collected(collected.get(name))
+        epochs = _small(folder / LEADER_EPOCH_CHECKPOINT, unread)
         yield PartitionFolder(
             disk=path,
             broker=broker,
@@ -50,7 +61,7 @@ def read_folders(path: str, *, broker: int | None, directory_id: Uuid | None) ->
             kind=parsed.kind,
             topic=parsed.topic,
             partition=parsed.partition,
-            topic_id=parse_topic_id(_small(folder / PARTITION_METADATA)),
+            topic_id=parse_topic_id(_small(folder / PARTITION_METADATA, unread)),
             leader_epoch=parse_largest_epoch(epochs),
             log_end_offset=ends.log_end_offset,
             size_bytes=ends.size_bytes,
@@ -62,10 +73,10 @@ def read_folders(path: str, *, broker: int | None, directory_id: Uuid | None) ->
         )
 
 
-def _log_starts(path: str) -> dict[tuple[str, int], int]:
+def _log_starts(path: str, unread: Unread) -> dict[tuple[str, int], int]:
     """Where logs begin by the directory's checkpoint; nothing where it cannot be read."""
     try:
-        return parse_offsets(_small(Path(path, LOG_STARTS)), file=LOG_STARTS)
+        return parse_offsets(_small(Path(path, LOG_STARTS), unread), file=LOG_STARTS)
     except InputDecodeError:
         return {}
 
@@ -91,18 +102,18 @@ class LogEnds:
     to_dict = by_fields
 
 
-def log_ends(folder: str) -> LogEnds:
+def log_ends(folder: str, unread: Unread = _pass_over) -> LogEnds:
     """What the segments of a partition's folder say; all None and 0 where it has none."""
-    return _ends(Path(folder)) or LogEnds()
+    return _ends(Path(folder), unread) or LogEnds()
 
 
-def _ends(folder: Path) -> LogEnds | None:
-    segments = sorted(folder.glob("[0-9]" * 20 + ".log"))
+def _ends(folder: Path, unread: Unread) -> LogEnds | None:
+    segments = _segments(folder, unread)
     if not segments:
         return None
     sizes = [_size(path) for path in segments]
-    end, _ = _walked(segments[-1])
-    _, oldest = _walked(segments[0])
+    end, _ = _walked(segments[-1], unread)
+    _, oldest = _walked(segments[0], unread)
     return LogEnds(
         log_end_offset=int(segments[-1].stem) if end is None else end,
         size_bytes=sum(sizes),
@@ -112,7 +123,18 @@ def _ends(folder: Path) -> LogEnds | None:
     )
 
 
-def _walked(segment: Path) -> tuple[int | None, int | None]:
+def _segments(folder: Path, unread: Unread) -> list[Path]:
+    try:
+        names = os.listdir(folder)  # noqa: PTH208  # names, not paths
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        unread(folder, error)
+        return []
+    return [folder / name for name in sorted(names) if _SEGMENT.fullmatch(name)]
+
+
+def _walked(segment: Path, unread: Unread) -> tuple[int | None, int | None]:
     """One behind the last batch, and the largest timestamp; None where there is no batch. Bodies are passed over."""
     end = largest = None
     try:
@@ -129,15 +151,20 @@ def _walked(segment: Path) -> tuple[int | None, int | None]:
                 end = base + delta + 1
                 largest = timestamp if largest is None else max(largest, timestamp)
                 at += _LENGTH_END + length
-    except OSError:
-        return end, largest
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        unread(segment, error)
     return end, largest
 
 
-def _small(file: Path) -> bytes:
+def _small(file: Path, unread: Unread) -> bytes:
     try:
         return read_whole(file, InputKind.OF_LOG_DIRECTORY)
-    except OSError:
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        unread(file, error)
         return b""
 
 

@@ -106,9 +106,13 @@ def open_sources(paths: Iterable[str], *, needs_metadata: bool = True) -> Opened
             else:
                 found.single(path)
         except (OSError, ValueError) as error:
-            words = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            what = words = None
+            if isinstance(error, OSError):
+                what, words = error.filename, error.strerror  # of a folder in it, too
             raise InputError(
-                f"{path} cannot be read: {words}", id="input-file-unreadable", next_step="Check path and permissions."
+                f"{what or path} cannot be read: {words or error}",
+                id="input-file-unreadable",
+                next_step="Check path and permissions.",
             ) from error
     if needs_metadata and not found.replicas:
         raise InputError(
