@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from typing import Any
 
@@ -32,6 +33,13 @@ def _open_closed_streams() -> None:
             setattr(sys, name, stream)
 
 
+def _handle_signals(before: Any, now: Any) -> None:
+    """Exchange what handles the signals that ask a process to end; one that is ignored (`nohup`) stays ignored."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == before:
+            signal.signal(number, now)
+
+
 def run() -> None:
     """Run the command line of this process and exit. `--version` alone is answered before click is imported."""
     _open_closed_streams()
@@ -42,15 +50,20 @@ def run() -> None:
     # Modules, classes and tables are made once and stay: looking through them for garbage while they are made, and
     # once more at the end, is a tenth of a short command's time.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    when = " before its command began: nothing was done"
     try:
+        # As Ctrl-C, until the command takes them over (`ends_clean`).
+        _handle_signals(signal.SIG_DFL, signal.default_int_handler)
         from kafkactl.commands.framework.click_import import import_click
 
         import_click()
         from kafkactl.commands.main import main
 
+        when = ""
         exit_code = main(arguments)
+        _handle_signals(signal.default_int_handler, signal.SIG_DFL)
     except KeyboardInterrupt:  # while modules are loaded, or once more while the first is reported
-        sys.stderr.write("error: interrupted\n")
+        sys.stderr.write(f"error: kafkactl was interrupted{when}\n")
         sys.exit(_INTERRUPTED)
     gc.freeze()
     sys.exit(exit_code)

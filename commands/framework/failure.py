@@ -33,7 +33,7 @@ def report(error: BaseException, settings: Settings) -> int:
 
     With `-o prometheus` the exit code is also a metric on stdout, so that an alert sees a command without an answer.
     """
-    described = describe(error)
+    described = describe(error, settings.command)
     from kafkactl.commands.rendering import output
 
     is_table = settings.output in ("table", PROMETHEUS)
@@ -49,15 +49,15 @@ def report(error: BaseException, settings: Settings) -> int:
     return code
 
 
-def describe(error: BaseException) -> dict[str, Any]:
-    """The error object (docs/reference/kinds.md) for any exception."""
+def describe(error: BaseException, command: str = "") -> dict[str, Any]:
+    """The error object (docs/reference/kinds.md) for any exception that ended this command."""
     match error:
         case KafkactlError():
             return {key: _clean(value) for key, value in error.to_dict().items()}  # findings hold no secret
         case click.ClickException():
             return _object(error, _usage_id(error), error.format_message(), next_step=_help_hint(error))
         case KeyboardInterrupt() | click.Abort():
-            return _object(error, "interrupted", "interrupted")
+            return _object(error, "interrupted", f"`{f'kafkactl {command}'.rstrip()}` was interrupted")
         case OSError():
             where = f"{error.filename}: " if error.filename else ""
             return _object(error, "operating-system-error", f"{where}{error.strerror or error}")

@@ -115,6 +115,7 @@ def test_interrupted_is_130(sample):
     run = sample("-q", "--do", "interrupt", "-o", "json")
     assert run.code == 130
     assert run.error["id"] == "interrupted"
+    assert run.error["message"] == "`kafkactl sample` was interrupted"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -135,15 +136,38 @@ def test_each_signal_that_asks_a_command_to_end_is_130(number):
     assert (process.returncode, json.loads(said)["id"]) == (130, "interrupted")
 
 
-def test_interrupted_while_modules_are_loaded_is_130():
-    """Most of a short command's time is that."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("loaded", "message"),
+    [
+        ("framework.click_import.import_click", "kafkactl was interrupted before its command began: nothing was done"),
+        ("main._help_width", "`kafkactl` was interrupted"),
+    ],
+    ids=["click", "main"],
+)
+def test_interrupted_while_modules_are_loaded_is_130(number, loaded, message):
+    """Most of a short command's time is that, and SIGTERM ended it by the signal."""
+    module, _, name = loaded.rpartition(".")
     script = (
-        "import os, signal, sys; from kafkactl.commands.framework import click_import;"
-        "click_import.import_click = lambda: os.kill(os.getpid(), signal.SIGINT);"
+        f"import os, signal, sys, kafkactl.commands.{module} as module; signal.signal({number:d}, signal.SIG_DFL);"
+        f"signal.signal(signal.SIGINT, signal.default_int_handler);"
+        f"module.{name} = lambda: os.kill(os.getpid(), {number:d});"
         "sys.argv = ['kafkactl', 'explain']; from kafkactl.__main__ import run; run()"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
-    assert (run.returncode, run.stdout, run.stderr) == (130, "", "error: interrupted\n")
+    assert (run.returncode, run.stdout, run.stderr.splitlines()[0]) == (130, "", f"error: {message}")
+    assert "Traceback" not in run.stderr
+
+
+def test_a_hangup_that_is_ignored_stays_ignored_while_modules_are_loaded():
+    script = (
+        "import os, signal, sys; from kafkactl.commands.framework import click_import;"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN); real = click_import.import_click;"
+        "click_import.import_click = lambda: (os.kill(os.getpid(), signal.SIGHUP), real());"
+        "sys.argv = ['kafkactl', 'explain', 'interrupted']; from kafkactl.__main__ import run; run()"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (run.returncode, run.stdout[:11]) == (0, "interrupted")
 
 
 def test_the_time_limit_bounds_the_whole_command(sample):
