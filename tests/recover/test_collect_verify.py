@@ -206,6 +206,10 @@ def test_a_copy_is_never_replaced(kafkactl: Cli, tmp_path: Path):
     assert (tmp_path / "x.tar").read_text() == "the only one"
     missing = kafkactl("quorum", "recover", "collect", tmp_path / "none", "--to", tmp_path / "y.tar", "-o", "json")
     assert (missing.code, missing.error["id"]) == (2, "log-dir-unreadable")
+    for inside, step in ((made / "__cluster_metadata-0", f"it is in: {made}."), (tmp_path, "metadata.log.dir")):
+        empty = kafkactl("quorum", "recover", "collect", inside, "--to", tmp_path / "y.tar", "-o", "json")
+        assert (empty.code, empty.error["id"]) == (2, "log-dir-unreadable")
+        assert step in empty.error["next_step"]
     no_room = kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "no" / "y.tar", "-o", "json")
     assert (no_room.code, no_room.error["id"]) == (1, "copy-not-written")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c1", "x.tar"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import tarfile
 from pathlib import Path
 from typing import Final, NoReturn
@@ -39,20 +40,33 @@ class Copied:
 
 
 def collect(directory: str, to: str) -> Copied:
-    """Write the copy. Raises InputError `log-dir-unreadable`, `collected-file-exists`, FailedError
-    `copy-not-written`."""
+    """Write the copy. Raises InputError `log-dir-unreadable`, also for a directory without any file of Kafka,
+    `collected-file-exists`, FailedError `copy-not-written`."""
     if os.path.lexists(to):
         raise InputError(f"{to} exists already", id="collected-file-exists")
     try:
         names = _names(directory)
     except OSError as error:
         raise unreadable_part(Path(error.filename or directory), error) from error
+    if not names:
+        raise _no_log_dir(directory)
     try:
         return _written(Path(directory), names, Path(to))
     except OSError as error:
         raise FailedError(
             f"the copy of {directory} could not be written to {to}: {error.strerror or error}", id="copy-not-written"
         ) from error
+
+
+def _no_log_dir(directory: str) -> InputError:
+    within = Path(os.path.abspath(directory))  # noqa: PTH100  # a link stays the name that was given
+    holds = "it holds neither meta.properties nor a metadata log nor partitions"
+    is_inside = within.name == METADATA_LOG or parse_folder_name(within.name) is not None
+    return InputError(
+        f"{directory} cannot be read as a log directory: {holds}",
+        id="log-dir-unreadable",
+        next_step=f"Name the log directory that it is in: {shlex.quote(str(within.parent))}." if is_inside else None,
+    )
 
 
 def _names(directory: str) -> list[str]:
