@@ -90,7 +90,8 @@ def old_voters(
     """The last voter set by the best disk, and what became of each.
 
     Static: the ids that quorum-state files name (the newest first), else those of the target's configuration, else the
-    controllers among the disks and those declared lost.
+    controllers among the disks and those declared lost. They answer where that configuration says, or else where they
+    had registered.
     """
     if is_dynamic(image):
         assert image.voters is not None
@@ -107,7 +108,14 @@ def old_voters(
             if disk.log and disk.node_id is not None and disk.node_id not in image.brokers
         }
         ids |= set(lost)
-    return tuple(_voter(id, None, places.get(id, ()), disks, lost) for id in sorted(ids))
+    return tuple(_voter(id, None, places.get(id) or _registered(image, id), disks, lost) for id in sorted(ids))
+
+
+def _registered(image: Image, node_id: int) -> tuple[Endpoint, ...]:
+    """Where a controller answered by its registration (metadata.version 3.7 and later)."""
+    found = image.controllers.get(node_id)
+    listeners = () if found is None else found.listeners
+    return tuple(Endpoint(listener=each.name, host=each.host, port=each.port) for each in listeners)
 
 
 def _static_ids(disks: Sequence[DiskSeen]) -> set[int]:
@@ -150,8 +158,10 @@ def loss_is_unknowable(voters: Sequence[OldVoter]) -> bool:
 
 
 def target_endpoints(target: RecoveryTarget, image: Image, node_id: int) -> tuple[Endpoint, ...]:
-    """Where the recovered node answers: as given, else as the old voter of that id did."""
+    """Where the recovered node answers: as given, else as the old voter of that id did, or a controller registered."""
     if target.endpoints:
         return target.endpoints
+    if not is_dynamic(image):
+        return _registered(image, node_id)
     old = next((voter for voter in image.voters or () if voter.node_id == node_id), None)
     return () if old is None else old.endpoints

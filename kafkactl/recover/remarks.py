@@ -108,7 +108,13 @@ def _settings(repairs: Repairs) -> Iterator[Finding]:
 
 def _afterwards(case: Case) -> Iterator[Finding]:
     who = "the recovered controller" if case.node_id is None else f"controller {case.node_id}"
-    yield warning("single-voter", who, f"{who} will be the only voter, on one disk")
+    grow = (
+        ""
+        if case.is_dynamic
+        else "Add controllers to controller.quorum.voters one after the other, as the last step says, as soon as the"
+        " brokers are up: no request changes the voters of a static quorum."
+    )
+    yield warning("single-voter", who, f"{who} will be the only voter, on one disk", grow)
     others = case.voters
     listed = "; ".join(_identity(other) for other in others)
     combined = [str(node) for node in combined_nodes(others, tuple(case.image.brokers))]

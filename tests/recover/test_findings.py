@@ -61,7 +61,9 @@ def test_voters_of_a_static_quorum_have_no_directory_ids(recover: Recovery, tmp_
     disks = [disk(tmp_path / "c2", 2, log), *broker_disks(tmp_path, log=log)]
     planned = recover.plan(*LOST, disks=disks)
     assert [voter["id"] for voter in planned["voters_before"]] == [1, 2, 3]
-    assert finding(planned, "old-voters-must-not-return")["message"].endswith(": 1; 2; 3")
+    assert finding(planned, "old-voters-must-not-return")["message"].endswith(": 1 at h:9; 2 at h:9; 3 at h:9")
+    assert any("controller.quorum.voters=2@h:9 on" in step["text"] for step in planned["steps"])
+    assert "no request changes the voters of a static quorum" in finding(planned, "single-voter")["next_step"]
     hidden = recover.plan("--lost", 1, disks=[disks[0], disk(tmp_path / "c3", 3), *disks[1:]], code=0)
     assert "None" not in str([each["message"] for each in hidden["findings"]])
 
