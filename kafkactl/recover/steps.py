@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from kafkactl.answers import json_of
 from kafkactl.frozen import frozen
@@ -11,7 +11,10 @@ from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.recover.folders import Adoptable
 from kafkactl.recover.rank import LOST, OldVoter
 from kafkactl.recover.request import Read
+from kafkactl.recover.seen import DiskSeen
 from kafkactl.values import Endpoint, host_port
+
+_OWN = " (Where a copy was shown, name the broker's own directory, on its host.)"
 
 
 @frozen
@@ -65,11 +68,7 @@ def _steps(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
     if not way.brokers_run:
         text = "Stop every broker: a running one deletes partitions that it does not find in the recovered image."
         yield "stop-brokers", _brokers(way.brokers), text, None
-    for disk in way.read.disks:
-        if disk.log is not None:
-            folder = disk.path if disk.path.endswith(METADATA_LOG) else f"{disk.path}/{METADATA_LOG}"
-            command = f"cp -a {shlex.quote(folder)} BACKUP/"
-            yield "copy-aside", f"directory {disk.path}", "Copy the metadata log aside, on its own host.", command
+    yield from _copies(way.read.disks)
     yield "write-directory", way.directory, "Write the recovered directory (this command without --plan).", None
     yield from _fences(way)
     yield from _renames(way.adopted)
@@ -97,6 +96,16 @@ def _steps(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
     yield from _growth(way, where)
 
 
+def _copies(disks: Sequence[DiskSeen]) -> Iterator[tuple[str, str, str, str | None]]:
+    """Each into a folder of its own: all have the same name, and the copies may be made on one host."""
+    with_log = [disk for disk in disks if disk.log is not None]
+    for number, disk in enumerate(with_log, 1):
+        folder = disk.path if disk.path.endswith(METADATA_LOG) else f"{disk.path}/{METADATA_LOG}"
+        to = f"BACKUP/{number}" + ("" if disk.node_id is None else f"-node-{disk.node_id}")
+        command = f"mkdir -p {to} && cp -a {shlex.quote(folder)} {to}/"
+        yield "copy-aside", f"directory {disk.path}", "Copy the metadata log aside, on its own host.", command
+
+
 def _fences(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
     combined = combined_nodes(way.voters, way.brokers)
     for voter in way.voters:
@@ -110,6 +119,11 @@ def _fences(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
             f"Wipe the disk of old voter {voter.id}{identity}, or withdraw its configuration, so that it never starts"
             " with it again: two old voters can elect each other while the recovered one is down."
         )
+        if voter.id == way.node_id and voter.state != LOST:
+            text = (
+                f"Controller {voter.id} never starts with its old directory again{identity}: change-config below names"
+                " the new one. Keep the old one until the quorum has grown back."
+            )
         yield "fence-old-voter", target, text, None
 
 
@@ -152,8 +166,8 @@ def _configs(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
 
 def _brokers_start(way: Way, verify: str) -> Iterator[tuple[str, str, str, str | None]]:
     if way.brokers_run:
-        text = "The brokers load the snapshot while they run; check for renamed folders nevertheless."
-        yield "verify", _brokers(way.brokers), text, verify
+        text = f"The brokers load the snapshot while they run; check for renamed folders nevertheless.{_OWN}"
+        yield "verify", _brokers(way.brokers), text, _with_folders(verify, way, way.brokers)
         return
     combined = combined_nodes(way.voters, way.brokers)
     lost = [voter.id for voter in way.voters if voter.state == LOST and voter.id in combined]
@@ -161,15 +175,22 @@ def _brokers_start(way: Way, verify: str) -> Iterator[tuple[str, str, str, str |
     shown = {disk.node_id for disk in way.read.disks}
     for number, broker in enumerate(later):
         text = (
-            "Start this one alone, and check that no folder ends in -stray before any other starts."
+            f"Start this one alone, and check that no folder ends in -stray before any other starts.{_OWN}"
             if number == 0
             else "Start it."
         )
         if broker not in shown:
             text += " (Its disks were not shown: leave it out if they are lost, see partitions-without-leader.)"
-        yield "start-broker", f"broker {broker}", text, verify if number == 0 else None
+        yield "start-broker", f"broker {broker}", text, (_with_folders(verify, way, [broker]) if number == 0 else None)
     if len(later) > 1:
-        yield "verify", _brokers(later), "Check brokers, leaders and folders once more.", verify
+        text = "Check brokers, leaders and folders once more: the recovery is complete when nothing is found."
+        yield "verify", _brokers(later), text, _with_folders(verify, way, later)
+
+
+def _with_folders(verify: str, way: Way, brokers: Collection[int]) -> str:
+    """The check of the cluster, and of the folders of these brokers as far as their directories were shown."""
+    own = [disk.path for disk in way.read.disks if disk.node_id in brokers and disk.folders]
+    return " ".join([verify, *(f"--log-dir {shlex.quote(path)}" for path in own)])
 
 
 def _growth(way: Way, where: str) -> Iterator[tuple[str, str, str, str | None]]:

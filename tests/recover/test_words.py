@@ -11,7 +11,7 @@ from kafkactl.recover.losses import _has
 from kafkactl.recover.rank import OldVoter
 from kafkactl.recover.repairs import raised
 from kafkactl.recover.request import Read
-from kafkactl.recover.seen import DiskSeen
+from kafkactl.recover.seen import DiskSeen, FolderKind, PartitionFolder
 from kafkactl.recover.steps import Way, steps_of
 from kafkactl.values import Endpoint
 from tests.recover import worlds
@@ -35,6 +35,47 @@ def test_steps_are_numbered_from_1_and_the_brokers_are_checked_after_the_first()
     first, second = (step for step in steps if step.action == "start-broker")
     assert (first.target, second.target, second.command) == ("broker 11", "broker 12", None)
     assert str(first.command).startswith("kafkactl quorum recover verify /new.recovery.json --bootstrap-controller ")
+
+
+def test_copies_of_metadata_logs_do_not_overwrite_each_other():
+    """All folders have one name: `cp -a` into one BACKUP would merge them, and keep the last log only."""
+    disks = tuple(DiskSeen(path=f"/data/{name}", node_id=id, log=LOG) for name, id in (("a", 2), ("b", 2), ("c", None)))
+    copies = [step.command for step in steps_of(changed(WAY, read=Read(disks=disks))) if step.action == "copy-aside"]
+    assert copies == [
+        f"mkdir -p BACKUP/{to} && cp -a /data/{name}/__cluster_metadata-0 BACKUP/{to}/"
+        for name, to in (("a", "1-node-2"), ("b", "2-node-2"), ("c", "3"))
+    ]
+
+
+def test_the_check_after_a_broker_s_start_looks_at_its_folders():
+    live = (
+        PartitionFolder(
+            disk="/d",
+            broker=11,
+            directory_id=None,
+            name="a-0",
+            kind=FolderKind.LIVE,
+            topic="a",
+            partition=0,
+            topic_id=None,
+        ),
+    )
+    disks = (DiskSeen(path="/data/b11", node_id=11, folders=live), DiskSeen(path="/data/b12", node_id=12, folders=live))
+    way = changed(WAY, read=Read(disks=disks))
+    (first, _) = (step for step in steps_of(way) if step.action == "start-broker")
+    last = [step for step in steps_of(way) if step.action == "verify"][-1]
+    assert str(first.command).endswith(" --bootstrap-controller c2:9093 --log-dir /data/b11")
+    assert str(last.command).endswith(" --log-dir /data/b11 --log-dir /data/b12")
+    (running,) = [step for step in steps_of(changed(way, brokers_run=True)) if step.target == "brokers 11, 12"]
+    assert running.command == last.command
+
+
+def test_the_recovered_controller_keeps_its_old_disk():
+    """The best copy that is left is not wiped before the new one is proven."""
+    way = changed(WAY, voters=(VOTERS[0], changed(VOTERS[1], state="shown")))
+    (_, own) = (step for step in steps_of(way) if step.action == "fence-old-voter")
+    assert "Keep the old one" in own.text
+    assert "Wipe" not in own.text
 
 
 def test_an_old_voter_is_fenced_by_its_directory():
