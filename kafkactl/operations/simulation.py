@@ -14,11 +14,11 @@ from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release, first_with_dynamic_quorum
 from kafkactl.findings import Finding, blocker
 from kafkactl.frozen import changed, frozen
-from kafkactl.simulator.campaign import Asked, Summary, failover_ms, figures
+from kafkactl.simulator.campaign import Asked, Summary, failover_ms, figures, quorum_of
 from kafkactl.simulator.campaign import simulate as run_all
 from kafkactl.simulator.profiles import PROFILES
 from kafkactl.simulator.run import Outcome
-from kafkactl.simulator.script import MAX_OBSERVERS, MAX_VOTERS, RELEASES, Script, parse_script
+from kafkactl.simulator.script import MAX_OBSERVERS, MAX_VOTERS, RELEASES, Script, check_nodes, parse_script
 from kafkactl.simulator.words import MAX_ID
 
 MOST_RUNS: Final = 10_000_000
@@ -108,21 +108,22 @@ def simulate(request: SimulationRequest, *, on_progress: Callable[[int], None] =
     _check(request)
     script = None if request.script is None else _read(request.script)
     _check_nodes(request, script)
-    summary = run_all(
-        Asked(
-            script=script,
-            profile=request.profile,
-            voters=request.voters,
-            observers=request.observers,
-            release=request.release,
-            is_static=request.is_static,
-            seed=request.seed,
-            runs=request.runs,
-            duration_us=request.duration_ms * 1000,
-            shrinks=request.shrinks,
-        ),
-        on_progress,
+    asked = Asked(
+        script=script,
+        profile=request.profile,
+        voters=request.voters,
+        observers=request.observers,
+        release=request.release,
+        is_static=request.is_static,
+        seed=request.seed,
+        runs=request.runs,
+        duration_us=request.duration_ms * 1000,
+        shrinks=request.shrinks,
     )
+    if script is not None:
+        quorum, _ = quorum_of(asked)
+        check_nodes(script, {*quorum.voters, *quorum.observers})
+    summary = run_all(asked, on_progress)
     return Simulation(request=request, summary=summary, findings=tuple(_findings(summary)))
 
 
@@ -158,7 +159,7 @@ def _title(request: SimulationRequest) -> str:
 def _read(file: str) -> Script:
     data = read_input(Path(file), "the simulation script", InputKind.SCRIPT)
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8").removeprefix("\ufeff")  # as editors on Windows begin a file
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)

@@ -6,11 +6,11 @@ id that does not lead and has no name), and names given by `name NAME NODE`. doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from kafkactl.frozen import changed, frozen
-from kafkactl.simulator.words import MAX_ID, Ref, Words
+from kafkactl.simulator.words import MAX_ID, NamedNode, Ref, Words, invalid_script
 
 ROLES: Final = ("leader", "follower")
 RELEASES: Final = {"3.7": "3.7", "3.9": "3.9", **dict.fromkeys(("4.0", "4.1", "4.2", "4.3", "4.4"), "4.x")}
@@ -94,17 +94,19 @@ class Setup:
 
 @frozen
 class Script:
-    """A script that was read: the quorum, and the steps in order."""
+    """A script that was read: the quorum, the steps in order, and the nodes that they name by ids."""
 
     name: str
     setup: Setup
     steps: tuple[Step, ...]
+    nodes: tuple[NamedNode, ...] = ()
 
 
 def parse_script(text: str, name: str) -> Script:
     """Read a script. Raises InputError `invalid-script` with file, line and column of the first error."""
     setup = Setup()
     steps: list[Step] = []
+    nodes: list[NamedNode] = []
     names = set(ROLES)
     for line, written in enumerate(text.splitlines(), start=1):
         words = Words(written, line, names=names, file=name)
@@ -123,11 +125,22 @@ def parse_script(text: str, name: str) -> Script:
             if verb == "name":
                 names.add(steps[-1].args[0])
         words.end()
+        nodes += words.named
     if not steps:
         Words("", text.count("\n") + 1, names=names, file=name).fail(
             "the script has no action; expected at least `run 10s`"
         )
-    return Script(name=name, setup=setup, steps=tuple(steps))
+    return Script(name=name, setup=setup, steps=tuple(steps), nodes=tuple(nodes))
+
+
+def check_nodes(script: Script, known: Collection[int]) -> None:
+    """Raise InputError `invalid-script` for the first node that is named and not simulated."""
+    for node in script.nodes:
+        if node.id not in known:
+            listed = ", ".join(map(str, sorted(known)))
+            reason = f"there is no node {node.id}: the nodes are {listed}"
+            step = "Correct the line, or add the node with `voters` or `observers` (--voters, --observers)."
+            raise invalid_script(script.name, node.line, node.column, reason, step)
 
 
 # --- before anything happens --------------------------------------------------------------------------------------

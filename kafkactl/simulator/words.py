@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from kafkactl.errors import InputError
 from kafkactl.wording import did_you_mean
@@ -12,6 +12,7 @@ from kafkactl.wording import did_you_mean
 Ref: TypeAlias = int | str  # a node: its id, or the name of a role
 
 MAX_ID: Final = 2**31 - 1
+_SHOWN: Final = 40  # letters of a word that errors show
 MAX_TIME_US: Final = 24 * 3600 * 1_000_000
 _UNITS: Final = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000}
 _DURATION: Final = re.compile(r"([0-9]{1,12})(?:\.([0-9]{1,6}))?(us|ms|s|m)")
@@ -19,8 +20,16 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,30}")
 _RELATIONS: Final = ("<=", ">=", "<", ">", "=")
 
 
+class NamedNode(NamedTuple):
+    """A node that a statement names by its id, and where."""
+
+    id: int
+    line: int
+    column: int
+
+
 class Words:
-    """A line's words. `names` are the names of nodes that lines before it gave."""
+    """A line's words. `names` are the names of nodes that lines before it gave, `named` those that it names by ids."""
 
     def __init__(self, text: str, line: int, *, names: Collection[str], file: str) -> None:
         code = text.split("#", 1)[0]
@@ -28,6 +37,7 @@ class Words:
         self.line = line
         self.file = file
         self.names = names
+        self.named: list[NamedNode] = []
         self.place = 0
         self._end = len(code.rstrip()) + 1
 
@@ -77,9 +87,10 @@ class Words:
 
     def node(self) -> Ref:
         """A node: an id, `leader`, `follower`, or a name given by `name`. Raises InputError `invalid-script`."""
-        at = self.place
+        at, column = self.place, self.column
         word = self.take("a node")
-        if word.isascii() and word.isdigit() and int(word) <= MAX_ID:
+        if word.isascii() and word.isdigit() and len(word) < 20 and int(word) <= MAX_ID:
+            self.named.append(NamedNode(int(word), self.line, column))
             return int(word)
         if word in self.names:
             return word
@@ -145,11 +156,21 @@ class Words:
 
     def fail(self, reason: str, *, next_step: str = "") -> NoReturn:
         """Raise InputError `invalid-script` for the next word."""
-        raise InputError(
-            f"{self.file}, line {self.line}, column {self.column}: {reason}",
-            id="invalid-script",
-            next_step=next_step or "Correct the line; docs/simulate.md lists all statements.",
-        )
+        raise invalid_script(self.file, self.line, self.column, self._shortened(reason), next_step)
+
+    def _shortened(self, reason: str) -> str:
+        """A word of any length is shown by its beginning."""
+        word = self.peek() or ""
+        return reason.replace(word, f"{word[:_SHOWN]}…") if len(word) > _SHOWN else reason
+
+
+def invalid_script(file: str, line: int, column: int, reason: str, next_step: str = "") -> InputError:
+    """The error `invalid-script` at a place of a script."""
+    return InputError(
+        f"{file}, line {line}, column {column}: {reason}",
+        id="invalid-script",
+        next_step=next_step or "Correct the line; docs/simulate.md lists all statements.",
+    )
 
 
 def parse_duration(word: str) -> int | None:

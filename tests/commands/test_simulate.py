@@ -70,6 +70,22 @@ def test_an_error_in_a_script_is_wrong_usage_with_its_place(kafkactl, tmp_path):
     assert "line 2, column 3" in run.error["message"]
 
 
+def test_a_node_that_is_not_simulated_is_an_error_in_the_script(kafkactl, tmp_path):
+    """Not an expectation that was not met: nothing was simulated that says anything of the quorum."""
+    file = tmp_path / "a.txt"
+    file.write_text("run 1s\nkill 2 9\n")
+    run = kafkactl("simulate", "--script", str(file), "-o", "json")
+    assert (run.code, run.error["id"]) == (2, "invalid-script")
+    assert run.error["message"] == f"{file}, line 2, column 8: there is no node 9: the nodes are 1, 2, 3"
+    assert kafkactl("simulate", "--script", str(file), "--observers", "9", "-o", "json").code == 0
+
+
+def test_a_script_with_the_mark_of_a_windows_editor(kafkactl, tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_bytes(b"\xef\xbb\xbfvoters 3\r\nrun 1s\r\n")
+    assert kafkactl("simulate", "--script", str(file), "-o", "json").code == 0
+
+
 @pytest.mark.parametrize(
     "words",
     [

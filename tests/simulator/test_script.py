@@ -80,6 +80,7 @@ def test_a_statement_is_read(text, step):
         ("", "line 1, column 1", "the script has no action"),
         ("kill 99999999999", "line 1, column 6", "is not a node"),
         ("kill ٣", "line 1, column 6", "is not a node"),
+        ("kill " + "9" * 5000, "line 1, column 6", f"'{'9' * 40}…' is not a node"),
     ],
 )
 def test_an_error_has_line_and_column(text, place, said):
