@@ -5,6 +5,7 @@ Every check is a function of one `Case`, and all are asked: an operator learns e
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -300,7 +301,7 @@ def _returning(case: Case) -> Iterator[Finding]:
         yield refusal(
             "deleted-topics-return",
             "topics",
-            f"{counted(len(names), 'topic')} of the image have no folder on any of their replicas' disks, and would"
+            f"the image has {counted(len(names), 'topic')} without a folder on any of the replicas' disks, which would"
             f" come back empty: {first_few(names)}",
             allowed=case.request.overrides.accept_empty,
             topics=list(names),
@@ -357,6 +358,12 @@ def _running_brokers(case: Case) -> Iterator[Finding]:
 # --- the new directory ----------------------------------------------------------------------------------------------
 
 
+def _written_by(case: Case) -> str:
+    if case.read.target_plan is None:
+        return ""
+    return f": the recovery of {case.read.target_plan} wrote it, and a node has started on it or it was changed since"
+
+
 def _target(case: Case) -> Iterator[Finding]:
     names = case.read.target_entries
     if case.read.target_inside is not None:
@@ -370,8 +377,11 @@ def _target(case: Case) -> Iterator[Finding]:
         yield refusal(
             "target-not-empty",
             f"directory {case.request.target.directory}",
-            f"{case.request.target.directory} exists and holds {first_few(list(names))}",
-            "Name a new directory with --out. An existing one is never written into.",
+            f"{case.request.target.directory} exists and holds {first_few(list(names))}" + _written_by(case),
+            "Name a new directory with --out. An existing one is never written into."
+            if case.read.target_plan is None
+            else f"Continue with `kafkactl quorum recover verify {shlex.quote(case.read.target_plan)}`. Another --out"
+            " would begin again from the disks that were shown, without any change that was made since.",
             entries=list(names)[:100],
         )
     if case.node_id is None:

@@ -67,6 +67,7 @@ class Read:
     `findings` are what there is to say of the directories, whatever they are read for.
     `target_entries` are the names in the new directory, None where it does not exist; `answering` are old voters'
     addresses at which a controller answers. `target_inside` is the source directory that the new one would lie in.
+    `target_plan` is the kept plan by which the new directory was written already, None for another directory.
     """
 
     disks: tuple[DiskSeen, ...]
@@ -75,4 +76,5 @@ class Read:
     answering: tuple[Answering, ...] = ()
     target_entries: tuple[str, ...] | None = None
     target_inside: str | None = None
+    target_plan: str | None = None
     findings: tuple[Finding, ...] = ()

@@ -111,7 +111,7 @@ def _brokers(image: Image) -> Iterator[Finding]:
         yield warning(
             "brokers-still-fenced",
             f"brokers {', '.join(map(str, fenced))}",
-            f"{counted(len(fenced), 'broker')} of {len(image.brokers)} are fenced: not started yet, or not registered",
+            f"fenced: {len(fenced)} of {counted(len(image.brokers), 'broker')}, not started yet, or not registered",
             brokers=fenced,
         )
     stranded = without_leader(image)

@@ -288,6 +288,17 @@ def test_a_target_that_is_there(recover: Recovery, tmp_path: Path):
     assert recover(*LOST, "--confirm", CLUSTER, disks=disks).code == 0  # an empty one may be a mount point
 
 
+def test_a_target_on_which_a_node_has_started(recover: Recovery, tmp_path: Path):
+    """The step after it is the check, not a second recovery from the old disks, which lack what was done since."""
+    disks = survivors(tmp_path)
+    assert recover(*LOST, "--confirm", CLUSTER, disks=disks).code == 0
+    (recover.out / "__cluster_metadata-0" / "quorum-state").write_text("{}")
+    found = recover.plan(*LOST, disks=disks, code=3)["findings"][0]
+    assert found["id"] == "target-not-empty"
+    assert f"the recovery of {recover.out}.recovery.json wrote it" in found["message"]
+    assert f"`kafkactl quorum recover verify {recover.out}.recovery.json`" in found["next_step"]
+
+
 def test_a_target_inside_a_source(recover: Recovery, tmp_path: Path):
     disks = survivors(tmp_path)
     recover.out = disks[0] / "new"

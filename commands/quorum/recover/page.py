@@ -17,7 +17,7 @@ _HEADINGS = {
     "nothing-to-do": ("Nothing to do: the directory is exactly as planned", "good"),
     "planned": ("Plan: nothing was written", "strong"),
     "refused": ("Refused: nothing was written", "bad"),
-    "failed": ("Failed: Kafka cannot start from what was written", "bad"),
+    "failed": ("Failed: do not start a node from the new directory", "bad"),
     "partial": ("Partly written", "bad"),
     "unknown": ("Outcome unknown", "warn"),
 }
@@ -90,7 +90,7 @@ def _voters(recovery: Recovery) -> Iterable[Sequence[Cell]]:
 def _losses(page: Page, losses: Losses) -> None:
     stray = [f"{folder.topic}-{folder.partition} on broker {folder.broker}" for folder in losses.partitions_stray]
     settings = [
-        f"{change['entity']} {change['key']}: {change['recovered']} instead of {change['newer']}"
+        f"{change['entity']} {change['key']}: {_value(change['recovered'])} instead of {_value(change['newer'])}"
         for change in losses.configs_changed
     ]
     rows: list[tuple[str, Cell]] = [
@@ -128,6 +128,10 @@ def _repairs(page: Page, repairs: Repairs) -> None:
             ("left out", _some(repairs.dropped)),
         )
     )
+
+
+def _value(value: object) -> str:
+    return "not set" if value is None else str(value)
 
 
 def _some(names: Sequence[str]) -> str | None:

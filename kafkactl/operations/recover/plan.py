@@ -21,6 +21,7 @@ from kafkactl.adapters.files.named import each_once, named_twice
 from kafkactl.adapters.recover import apply as writing
 from kafkactl.adapters.recover.apply import Place, WrittenRecovery, entries_of, is_leftover, is_written
 from kafkactl.adapters.recover.disks import disk_place, read_disk, read_image, read_images
+from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import EMPTY
@@ -33,7 +34,7 @@ from kafkactl.recover.plan import RecoveryPlan
 from kafkactl.recover.rank import choose_source, committed_offset, old_voters, ranked
 from kafkactl.recover.request import RAISE, Read, RecoveryOverrides, Request, Tail
 from kafkactl.recover.seen import DiskSeen, RecoveryTarget
-from kafkactl.values import Endpoint
+from kafkactl.values import Endpoint, Uuid
 
 
 @frozen
@@ -110,6 +111,8 @@ def plan_recovery(
         again = _planned_again(request, read, kept)
         if again is not None:
             return again
+        if read.target_entries and _directory_id(request.target.directory) == kept.directory_id:
+            read = changed(read, target_plan=plan_file_of(request.target.directory))
     planned_at_ms = int(time.time() * 1000) if now_ms is None else now_ms
     return PlannedRecovery(plan=planning.plan_recovery(_request(request, now_ms=planned_at_ms), read))
 
@@ -146,6 +149,13 @@ def _kept(directory: str) -> KeptPlan | None:
     if not path.is_file():
         return None
     return read_kept_plan(read_input(path, "the plan of the recovery", InputKind.KEPT), file=str(path))
+
+
+def _directory_id(directory: str) -> Uuid | None:
+    try:
+        return read_disk(directory).directory_id
+    except InputError:
+        return None
 
 
 def _inside(directory: str, disks: Sequence[DiskSeen]) -> str | None:
