@@ -13,6 +13,7 @@ from kafkactl.commands.framework.connection import ConnectionArguments, guard_cl
 from kafkactl.commands.framework.option_group import option_group
 from kafkactl.commands.framework.options import Duration
 from kafkactl.commands.rendering import output
+from kafkactl.errors import UnknownOutcomeError
 from kafkactl.wording import counted
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ Complete = Callable[["QuorumChange"], "QuorumChange"]
 Render = Callable[["Page", "QuorumChange"], None]
 
 KIND = "quorum.change"
+_NOTHING_SENT = (
+    "No request was sent by this run, which changed no voter. Run the same command again, with a longer --timeout: the"
+    " wait for a new voter alone may take as long as --catch-up-timeout."
+)
 CODES = (
     exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
     exit_codes.PARTLY_DONE, exit_codes.UNKNOWN, exit_codes.INTERRUPTED,
@@ -137,6 +142,10 @@ def perform(
                     confirm=ask,
                     on_event=talk,
                 )
+            except UnknownOutcomeError as error:
+                if error.id == "timed-out":  # raised only where this run had sent nothing
+                    error.next_step = _NOTHING_SENT
+                raise
             finally:
                 talk.clear()
     exit_code = exit_codes.INTERRUPTED if found.result.interrupted else found.outcome.exit_code

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from kafkactl.commands.quorum import change_run as quorum_change_run
+from kafkactl.errors import UnknownOutcomeError
 from kafkactl.quorum.outcome import Answer
 from tests.quorum.played import LOST, TIMED_OUT, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, directory, world
@@ -191,6 +192,18 @@ def test_a_conversion_requires_the_cluster_id(run_quorum):
         assert (run.code, run.json["outcome"], quorum.sent) == (3, "refused", [])
     run = run_quorum(quorum, "convert", "--confirm", CLUSTER_ID, "-o", "json")
     assert (run.code, run.json["outcome"], quorum.sent) == (0, "done", ["upgrade"])
+
+
+def test_a_time_limit_before_any_request_says_that_none_was_sent(run_quorum):
+    quorum = SteppedQuorum(world=world("1 2 3 4"))
+
+    def observe(*_, **__):
+        raise UnknownOutcomeError("not finished after 60 s, the limit set by --timeout", id="timed-out")
+
+    quorum.observe = observe
+    run = run_quorum(quorum, "remove-controller", *_remove(4), "-o", "json")
+    assert (run.code, run.error["id"], quorum.sent) == (6, "timed-out", [])
+    assert run.error["next_step"].startswith("No request was sent by this run, which changed no voter.")
 
 
 def test_ctrl_c_reports_the_request_that_was_under_way(run_quorum, tmp_path):
