@@ -207,8 +207,9 @@ def _growth(way: Way, where: str) -> Iterator[tuple[str, str, str, str | None]]:
         yield "add-controllers", f"controllers {', '.join(map(str, others)) or 'new ones'}", text, command
         return
     text = (
-        "Add one blank controller to controller.quorum.voters everywhere, and start it while the recovered one"
-        " runs; add the next only when that one has caught up. Never have more voters with a blank disk than voters"
+        "Add one blank controller to controller.quorum.voters everywhere, restart the controllers that run, which read"
+        " it at their start, and start the new one while the recovered one runs; add the next only when its lag in"
+        " `kafkactl quorum describe` is 0. Never have more voters with a blank disk than voters"
         " with data."
     )
     yield "add-controllers", f"controllers {', '.join(map(str, others)) or 'new ones'}", text, None
