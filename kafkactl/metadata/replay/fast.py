@@ -86,18 +86,18 @@ class FastReplaying(BatchReplaying):
 
     # --- what goes the plain way --------------------------------------------------------------------------------
 
-    def take(
+    def _taken_by_columns(
         self, offset: int, epoch: int, timestamp_ms: int, record: MetadataRecord | ControlRecord | DecodeError
-    ) -> None:
-        """Take in the next record."""
-        if self._columns is not None and isinstance(record, MetadataRecord) and self._takes_effect(offset, record):
-            if self.transaction is not None and self._end_by_columns(offset, epoch):
-                self.position = offset, epoch, timestamp_ms
-                self.state.offset = offset
-                self.counts[record.type] += 1
-                return
+    ) -> bool:
+        if not isinstance(record, MetadataRecord) or not self._takes_effect(offset, record):
+            return False
+        if self.transaction is None or not self._end_by_columns(offset, epoch):
             self._settle()
-        super().take(offset, epoch, timestamp_ms, record)
+            return False
+        self.position = offset, epoch, timestamp_ms
+        self.state.offset = offset
+        self.counts[record.type] += 1
+        return True
 
     def _takes_effect(self, offset: int, record: MetadataRecord) -> bool:
         """Whether a record changes the state, or what a transaction has withheld so far does with it."""
@@ -118,7 +118,7 @@ class FastReplaying(BatchReplaying):
         """Put what the columns hold into the state, and start again with them."""
         if self._columns is not None:
             self._columns.table.flush()
-            self._columns = None
+            self._columns, self._has_columns = None, False
 
     def take_run(self, data: bytes, positions: Sequence[int], base: int = 0) -> None:
         """As `BatchReplaying.take_run`."""
@@ -291,7 +291,7 @@ class FastReplaying(BatchReplaying):
 
         if self._columns is None or self._columns.is_full:
             self._settle()
-            self._columns = ColumnFold(self.state)
+            self._columns, self._has_columns = ColumnFold(self.state), True
         kept = frozenset(at - offset for at in self.kept_aborts)
         stretch = self._columns.read(window, records, kept)
         self._odd = self._odd + 1 if stretch is None else 0
@@ -355,7 +355,9 @@ class FastReplaying(BatchReplaying):
             if key in _BY_THE_WORD:
                 if key == ABORT and self.transaction is not None and offset + at not in self.kept_aborts:
                     self.transaction.records.extend(stretch.withheld(window, records, at, offset))
-                super().take(offset + at, epoch, 0, item)
+                self._has_columns = False  # they know of the transactions of the stretch
+                self.take(offset + at, epoch, 0, item)
+                self._has_columns = True
                 continue
             # Those of a transaction that ends take effect where they stand: nothing lies between them and its end.
             self.counts[item.type] += not were_counted

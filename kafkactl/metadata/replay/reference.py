@@ -123,11 +123,14 @@ class Replaying:
         self.position: tuple[int, int, int] | None = None
         self.transaction = Transaction.of(start.transaction)
         self._leader: Leader | None = None
+        self._has_columns = False  # a part of the state is kept by columns (`FastReplaying`), which are asked first
 
     def take(
         self, offset: int, epoch: int, timestamp_ms: int, record: MetadataRecord | ControlRecord | DecodeError
     ) -> None:
         """Take in the next record."""
+        if self._has_columns and self._taken_by_columns(offset, epoch, timestamp_ms, record):
+            return
         self.position = offset, epoch, timestamp_ms
         self.state.offset = offset
         if isinstance(record, MetadataRecord):
@@ -143,6 +146,12 @@ class Replaying:
             self.counts["undecodable"] += 1
             text = f"the record cannot be decoded ({record.id}), so its change is not in this state: {record}"
             self.state.note("undecodable-record", Severity.BLOCKER, "metadata log", text)
+
+    def _taken_by_columns(
+        self, offset: int, epoch: int, timestamp_ms: int, record: MetadataRecord | ControlRecord | DecodeError
+    ) -> bool:
+        """Whether columns take in a record as a whole. Asked in `take`: to override that is a call for each record."""
+        return False
 
     def image(self) -> Image:
         """The state after the records so far."""
