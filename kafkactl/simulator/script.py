@@ -105,6 +105,7 @@ class Script:
 def parse_script(text: str, name: str) -> Script:
     """Read a script. Raises InputError `invalid-script` with file, line and column of the first error."""
     setup = Setup()
+    given: set[str] = set()
     steps: list[Step] = []
     nodes: list[NamedNode] = []
     names = set(ROLES)
@@ -117,6 +118,10 @@ def parse_script(text: str, name: str) -> Script:
             if steps:
                 words.place = 0
                 words.fail(f"{verb!r} describes the quorum and is expected before the first action")
+            if verb in given:
+                words.place = 0
+                words.fail(f"{verb!r} is given a second time")
+            given |= {verb} - {"config"}
             setup = _SETUP[verb](setup, words)
         else:
             steps.append(
@@ -147,7 +152,11 @@ def check_nodes(script: Script, known: Collection[int]) -> None:
 
 
 def _voters(setup: Setup, words: Words) -> Setup:
-    return changed(setup, voters=ids_of(words, MAX_VOTERS))
+    voters = ids_of(words, MAX_VOTERS)
+    if both := set(voters) & set(setup.observers):
+        words.place -= 1
+        words.fail(f"node {min(both)} is an observer already")
+    return changed(setup, voters=voters)
 
 
 def ids_of(words: Words, most: int) -> tuple[int, ...]:
@@ -195,6 +204,9 @@ def _quorum(setup: Setup, words: Words) -> Setup:
 
 def _config(setup: Setup, words: Words) -> Setup:
     name = words.one_of(CONFIGS, "a setting of the quorum")
+    if name in (setup.configs or ()):
+        words.place -= 1
+        words.fail(f"{name!r} is given a second time")
     value = words.number("milliseconds", 3_600_000)
     return changed(setup, configs={**(setup.configs or {}), name: value})
 

@@ -65,6 +65,13 @@ def test_a_statement_is_read(text, step):
         ("run 25m 3s", "line 1, column 9", "'3s' is not expected here"),
         ("run 1s\nvoters 3", "line 2, column 1", "expected before the first action"),
         ("voters 1 2 2\nrun 1s", "line 1, column 12", "node 2 is listed twice"),
+        ("voters 3\nvoters 5\nrun 1s", "line 2, column 1", "'voters' is given a second time"),
+        ("observers 4\nvoters 4\nrun 1s", "line 2, column 8", "node 4 is an observer already"),
+        (
+            "config controller.quorum.fetch.timeout.ms 1\nconfig controller.quorum.fetch.timeout.ms 2\nrun 1s",
+            "line 2, column 8",
+            "'controller.quorum.fetch.timeout.ms' is given a second time",
+        ),
         ("voters 99\nrun 1s", "line 1, column 8", "99 nodes: expected 1 to 15"),
         ("voters", "line 1, column 7", "a number of nodes, or ids"),
         ("release 2.8\nrun 1s", "line 1, column 9", "'2.8' is not a release"),
