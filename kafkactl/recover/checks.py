@@ -129,14 +129,17 @@ def _locks(case: Case) -> Iterator[Finding]:
         is_broker = role_of(disk, case.image, ids) == BROKER
         holder = f"process {disk.lock_holder}" if disk.lock_holder else "a process"
         step = f"Stop the node that runs on it. {_COPY}"
-        if is_broker:
+        runs_on = is_broker and case.request.overrides.brokers_run
+        if runs_on:
+            step = "Leave the broker running, as --brokers-run declares. If it stops meanwhile, plan again."
+        elif is_broker:
             step += " With --brokers-run, brokers may keep running where that cannot lose data."
         yield refusal(
             "log-dir-in-use",
             f"directory {disk.path}",
             f"{holder} holds the lock of {disk.path}",
             step,
-            allowed=is_broker and case.request.overrides.brokers_run,
+            allowed=runs_on,
             pid=disk.lock_holder or None,
         )
 

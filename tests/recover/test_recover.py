@@ -319,7 +319,10 @@ def test_a_directory_that_is_in_use(recover: Recovery, tmp_path: Path, monkeypat
         if found:
             assert recover.refused(*LOST, *words, disks=disks) == found
         else:
-            assert "stop-brokers" not in {step["action"] for step in recover.plan(*LOST, *words, disks=disks)["steps"]}
+            plan = recover.plan(*LOST, *words, disks=disks)
+            assert "stop-brokers" not in {step["action"] for step in plan["steps"]}
+            (in_use,) = [finding for finding in plan["findings"] if finding["id"] == "log-dir-in-use"]
+            assert in_use["next_step"].startswith("Leave the broker running")
 
 
 def test_brokers_may_not_run_where_something_is_missing(recover: Recovery, tmp_path: Path):
