@@ -59,7 +59,7 @@ def test_a_signal_leaves_nothing(tmp_path: Path, number: signal.Signals, moment:
         run.send_signal(number)
         _, errors = run.communicate(timeout=_LONGEST_S)
     assert (run.returncode, list(temporary.iterdir())) == (130, []), errors
-    assert errors.lstrip().startswith("error: interrupted"), errors
+    assert errors.lstrip().startswith("error: `kafkactl dryrun replay` was interrupted"), errors
     _wait(lambda: not _processes(temporary))
 
 

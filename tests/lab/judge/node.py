@@ -26,6 +26,7 @@ from kafkactl.raft.messages import (
 from kafkactl.raft.node import Node
 from kafkactl.raft.ports import Effect
 from kafkactl.raft.profiles import DEFAULT_TIMEOUTS, US_PER_MS, Timeouts
+from kafkactl.raft.voters import NO_VOTERS
 from kafkactl.simulator.quorum import CLUSTER_ID
 from kafkactl.values import ZERO_UUID, Uuid
 from tests.lab.harness.errors import ProcessFailed
@@ -128,8 +129,8 @@ class Case:
     def disk(self, node: int, directory: Uuid, disk: Disk) -> None:
         """Before a process starts: Kafka's disk becomes what this one is."""
         if self.directories.get(node) != directory:
-            voters = disk.snapshots[0].voters if disk.snapshots else ()
-            keys = ",".join(f"{voter.node_id}:{voter.directory_id}" for voter in voters)
+            voters = disk.snapshots[0].voters if disk.snapshots else NO_VOTERS
+            keys = ",".join(f"{key.node_id}:{key.directory_id}" for key in voters.keys)
             self.post(("disk", node, directory, keys or "-"), _is_done)
             self.directories[node] = directory
         else:
