@@ -58,7 +58,7 @@ def pass_over(entry: Any, until: int, choices: Choices) -> Any:
         return entry
     steps = loop.steps
     both_ways = [both for _there, both in steps]
-    # So many come before it in the mean, as each server is as likely; from there one by one.
+    # The mean number of answers before it, since each server is equally likely; corrected one by one.
     count = (until - at) * len(both_ways) // sum(both_ways)
     chosen = choices.ahead(count + _AROUND)
     for server, both in enumerate(both_ways):
