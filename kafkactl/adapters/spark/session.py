@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from socketserver import TCPServer
 from threading import Thread
 from typing import TYPE_CHECKING, Final
 
@@ -138,10 +139,23 @@ def _stopped(context: SparkContext) -> Iterator[None]:
         yield
     except BaseException:
         with suppress(Exception):
-            context.stop()
+            _stop(context)
         raise
     else:
-        context.stop()
+        _stop(context)
+
+
+def _stop(context: SparkContext) -> None:
+    """Stop an application without the wait for pyspark's own thread that receives accumulators.
+
+    That thread looks once a second whether it is to end, and `SparkContext.stop` waits for it. Over TCP nothing is
+    left to be done when it ends; over a Unix socket it removes the socket's file, so there pyspark waits.
+    """
+    server = context._accumulatorServer
+    if isinstance(server, TCPServer) and server.address_family != getattr(socket, "AF_UNIX", None):
+        context._accumulatorServer = None  # as pyspark itself leaves it
+        Thread(target=server.shutdown, name="accumulators", daemon=True).start()
+    context.stop()
 
 
 def check_spark(master: str | None) -> None:

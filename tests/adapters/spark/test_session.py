@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from socketserver import BaseRequestHandler, BaseServer, TCPServer
+from threading import Event
 
 import pytest
 
@@ -114,3 +117,61 @@ def test_the_daemon_forks_without_threads_and_takes_what_is_installed(module: st
     assert run.returncode == 0, run.stderr
     loaded = ["kafkactl.dryrun.engine.spark.read", "pyspark.worker"] if module == spark_daemon.WORKER else []
     assert run.stdout.split() == ["False", *loaded]
+
+
+class Receiver(TCPServer):
+    """A server of accumulators whose thread does not end before it is allowed to."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), BaseRequestHandler)
+        self.may_end = Event()
+        self.ended = Event()
+
+    def shutdown(self) -> None:
+        assert self.may_end.wait(30)
+        self.server_close()
+        self.ended.set()
+
+
+class UnixReceiver(Receiver):
+    """The same for Spark's Unix sockets."""
+
+    address_family = socket.AF_UNIX
+
+    def __init__(self) -> None:
+        BaseServer.__init__(self, "/nowhere", BaseRequestHandler)
+        self.may_end = Event()
+        self.ended = Event()
+
+    def server_close(self) -> None:
+        """There is no socket."""
+
+
+class Application:
+    """What `SparkContext.stop` does about its receiver of accumulators."""
+
+    def __init__(self, server: Receiver) -> None:
+        self._accumulatorServer: Receiver | None = server
+        self.is_stopped = False
+
+    def stop(self) -> None:
+        if self._accumulatorServer:
+            self._accumulatorServer.shutdown()
+        self.is_stopped = True
+
+
+def test_the_end_of_an_application_does_not_wait_for_its_receiver() -> None:
+    server = Receiver()
+    application = Application(server)
+    sessions._stop(application)  # type: ignore[arg-type]
+    assert application.is_stopped and not server.ended.is_set()
+    server.may_end.set()
+    assert server.ended.wait(30)
+
+
+def test_the_file_of_a_unix_socket_is_removed_before_the_end() -> None:
+    server = UnixReceiver()
+    server.may_end.set()
+    application = Application(server)
+    sessions._stop(application)  # type: ignore[arg-type]
+    assert application.is_stopped and server.ended.is_set()
