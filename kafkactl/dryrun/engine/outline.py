@@ -7,7 +7,8 @@ whether its transaction was aborted (KIP-868), whether its topic existed, and wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
 from typing import Final
 
 from kafkactl.errors import DecodeError
@@ -28,7 +29,8 @@ class Outline:
     """`withheld`: first and last offsets of transactions that were aborted or never ended. `born` and `gone`: where
     topics (raw ids) were created, each time, and first removed. `clears`: offset and topic of each ClearElrRecord, None
     for all topics. `unversioned`: ranges of offsets without a metadata.version. `exact`: topics with partition records
-    among the others that take effect.
+    among the others that take effect. `topics`: TopicRecords by their bytes, so that a replay need not decode the most
+    numerous of the other records once more.
     """
 
     withheld: tuple[tuple[int, int], ...]
@@ -37,20 +39,24 @@ class Outline:
     clears: tuple[tuple[int, bytes | None], ...]
     unversioned: tuple[tuple[int, int], ...]
     exact: frozenset[bytes]
+    topics: Mapping[bytes, MetadataRecord] = field(default_factory=dict)
 
 
 def outline_of(values: Iterable[tuple[int, bytes]], start: Image) -> Outline:
     """From the offsets and values of all records but the plain partition records, in their order."""
-    outline = _Outlining(start)
+    outline, topics = _Outlining(start), dict[bytes, MetadataRecord]()
     for offset, value in values:
         usual = len(value) > 2 and value[0] == FRAME_VERSION and value[1] < 0x80 and value[2] < 0x80
         if usual and value[1] not in _KINDS_READ:
             continue
         try:
-            outline.take(offset, decode_record(value))
+            record = decode_record(value)
         except DecodeError:
             continue  # has no effect, and is reported when it is replayed
-    return outline.end()
+        outline.take(offset, record)
+        if record.api_key == _TOPIC:
+            topics[value] = record
+    return replace(outline.end(), topics=topics)
 
 
 class _Outlining:

@@ -100,10 +100,9 @@ class PatchTable(PartitionTable):
         if len(over):
             greatest = np.full(len(self._raws), -1)
             np.maximum.at(greatest, topics[over], numbers[over])
-            for topic in np.flatnonzero(greatest >= 0).tolist():
-                wanted = int(greatest[topic]) + 1
-                if self.used + wanted <= self._most_rows:
-                    self._widen(topic, wanted)
+            left = self._most_rows - self.used
+            widened = np.flatnonzero((greatest >= 0) & (greatest < left))
+            self._widen(widened[np.cumsum(greatest[widened] + 1) <= left], greatest + 1)
         return self._base[topics] + numbers, (numbers < 0) | (numbers >= self._room[topics])
 
     def _begin(self, row: Array, offsets: Array) -> None:

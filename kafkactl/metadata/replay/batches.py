@@ -19,7 +19,7 @@ from kafkactl.findings import Severity
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.image.model import EMPTY, LEADER_EPOCH_AT, PARTITION_EPOCH_AT, Image, PartitionState
 from kafkactl.metadata.log.batch_runs import BatchRun
-from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
+from kafkactl.metadata.log.frame import FRAME_VERSION, MetadataRecord, decode_record
 from kafkactl.metadata.replay.framing import framed
 from kafkactl.metadata.replay.reference import ABORT, BEGIN, END, Replay, Replaying
 from kafkactl.metadata.replay.state import State
@@ -249,7 +249,11 @@ class BatchReplaying(Replaying):
             record = decode_record(value)
         except DecodeError as error:
             self.take(offset, epoch, timestamp, error)
-            return
+        else:
+            self._take_record(record, value, offset, epoch, timestamp)
+
+    def _take_record(self, record: MetadataRecord, value: bytes, offset: int, epoch: int, timestamp: int) -> None:
+        """A record that was decoded from `value`."""
         if self.transaction is None or record.api_key in (BEGIN, END, ABORT):
             self.take(offset, epoch, timestamp, record)
             return

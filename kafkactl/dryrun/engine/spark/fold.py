@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafkactl.dryrun.engine.columns import BATCH
+from kafkactl.dryrun.engine.columns import BATCH, VALUE
 from kafkactl.dryrun.engine.local import Loaded, Start
 from kafkactl.dryrun.engine.outline import outline_of
 from kafkactl.dryrun.engine.patches import Placing, put
@@ -30,6 +30,7 @@ from kafkactl.dryrun.engine.spark.pack import (
 from kafkactl.dryrun.engine.spark.plan import NO_END, ClusterLog, Row, RowReplaying, planned
 from kafkactl.dryrun.engine.spark.read import bytes_of
 from kafkactl.errors import DecodeError, FailedError
+from kafkactl.metadata.log.frame import expect
 from kafkactl.metadata.log.worth import WORTH_BYTES
 from kafkactl.metadata.replay.batches import BatchReplaying
 from kafkactl.metadata.replay.columns.bytes import Array
@@ -112,6 +113,7 @@ class Fold:
         for key in self._found.of(OTHERS):
             split, _ = place_of(key)
             rows += [Row(files[split], item[0], item[1], item[2], split, *item[3:]) for item in others_in(key)]
+        expect(row.content for row in rows if row.kind == VALUE)
         rows.sort(key=lambda row: row[:3])
         return rows
 
@@ -165,13 +167,15 @@ class Fold:
 
     def _is_sparse(self, raw: bytes) -> bool:
         """Whether a topic that was there at the start has partitions that no table can hold."""
-        topic = self._start.image.topics.get(Uuid(raw))
+        topics = self._start.image.topics
+        topic = topics.get(Uuid(raw)) if topics else None
         return topic is not None and bool(topic.partitions) and are_sparse(topic.partitions)
 
     def _life(self, raw: bytes) -> tuple[int, int]:
         """Between which offsets a topic was there without a doubt."""
         born = self._outline.born.get(raw, ())
-        is_old = Uuid(raw) in self._start.image.topics
+        topics = self._start.image.topics
+        is_old = bool(topics) and Uuid(raw) in topics
         after = NO_END
         if is_old and not born:
             after = -1
@@ -190,6 +194,7 @@ class Fold:
             if row.kind == BATCH and row.offset < self.window.first:
                 before.take(row.content, 0, row.position)
         replaying = self.plan.replaying
+        replaying.decoded = self._outline.topics
         for row in sorted([*self._others, *self.plan.older_epochs], key=lambda row: row[:3]):
             replaying.replay_row(row)
         self._put_in(replaying)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from kafkactl.dryrun.engine.columns import BATCH, VALUE, Window
@@ -18,6 +19,7 @@ from kafkactl.dryrun.engine.spark.read import Stretch
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Topic
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
+from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.replay.batches import BatchReplaying
 from kafkactl.metadata.replay.columns.bytes import Window as Bytes
 from kafkactl.metadata.replay.columns.frame import Heads, heads
@@ -46,9 +48,11 @@ class ClusterLog:
 
 
 class RowReplaying(BatchReplaying):
-    """A replay of what Spark gave, row by row. `table` has the partitions at its end."""
+    """A replay of what Spark gave, row by row. `table` has the partitions at its end; `decoded` are records that were
+    decoded before, by their bytes."""
 
     table: PartitionTable | None = None
+    decoded: Mapping[bytes, MetadataRecord] = MappingProxyType({})
 
     def _topics(self) -> Mapping[Uuid, Topic] | None:
         return None if self.table is None else self.table.topics_at_end()
@@ -58,7 +62,12 @@ class RowReplaying(BatchReplaying):
         if row.kind == BATCH:
             self._take_carefully(row.content, 0, row.position)
         elif row.kind == VALUE:
-            self._take_value(row.content, row.offset, row.epoch, row.timestamp_ms)
+            place = row.offset, row.epoch, row.timestamp_ms
+            record = self.decoded.get(row.content)
+            if record is None:
+                self._take_value(row.content, *place)
+            else:
+                self._take_record(record, row.content, *place)
         else:
             self._next_offset, self._epoch = row.offset, row.split
             self._note_place(row.offset, row.epoch)

@@ -35,6 +35,13 @@ def places_of(flags: Array) -> Array:
     return found
 
 
+def spread(first: Array, sizes: Array) -> tuple[Array, Array]:
+    """Where each of these begins when they stand side by side, and the places of all that is in them."""
+    ends = np.cumsum(sizes)
+    begins: Array = ends - sizes
+    return begins, np.repeat(first - begins, sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
+
+
 class Window:
     """A piece and views of it that begin at every byte: `u1[p]`, `u4[p]` and `u8[p]` are the little-endian numbers of
     1, 4 and 8 bytes at place p, `i4[p]` and `i8[p]` the big-endian ones with a sign. They can be read up to some bytes

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkactl.metadata.replay.columns.bytes import MIX, Array, Window, fresh, places_of
+from kafkactl.metadata.replay.columns.bytes import MIX, Array, Window, fresh, places_of, spread
 
 IDS, DIRECTORIES = 1, 4  # words that an element takes: a node id, and the 16 bytes of a directory id
 EMPTY: Final = 0  # the place of the list without elements
@@ -183,7 +183,7 @@ class Lists:
         copied = np.empty(len(places), np.int32)
         for first in range(0, len(places), _MOVED_AT_ONCE):
             part = slice(first, first + _MOVED_AT_ONCE)
-            begins, source = _spread(places[part], self.words[places[part]].astype(np.int64) * width + 1)
+            begins, source = spread(places[part], self.words[places[part]].astype(np.int64) * width + 1)
             copied[part] = begins + other._append(self.words[source])
         return copied
 
@@ -226,17 +226,10 @@ class Joined(NamedTuple):
         return found
 
 
-def _spread(first: Array, sizes: Array) -> tuple[Array, Array]:
-    """Where each of these begins when they stand side by side, and the places of all that is in them."""
-    ends = np.cumsum(sizes)
-    begins: Array = ends - sizes
-    return begins, np.repeat(first - begins, sizes) + np.arange(int(ends[-1]) if len(ends) else 0)
-
-
 def elements(words: Array, places: Array, width: int = IDS) -> tuple[Array, Array]:
     """How many elements the lists at these places have, and the words of all of them, one list after the other."""
     counts: Array = words[places]
-    _, source = _spread(places.astype(np.int64) + 1, counts.astype(np.int64) * width)
+    _, source = spread(places.astype(np.int64) + 1, counts.astype(np.int64) * width)
     return counts, words[source]
 
 

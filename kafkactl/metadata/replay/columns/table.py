@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkactl.metadata.image.model import DIRECTORIES_AT, PartitionState
 from kafkactl.metadata.replay.columns import lists as placed
-from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers, fresh, places_of
+from kafkactl.metadata.replay.columns.bytes import Array, IdNumbers, fresh, places_of, spread
 from kafkactl.metadata.replay.columns.topics import DIRECTORIES, LISTS, PLAIN, ColumnTopics, Rows
 from kafkactl.metadata.replay.state import State
 
@@ -129,7 +129,7 @@ class PartitionTable:
         over = places_of(numbers >= self._room[topics])
         greatest = np.full(len(self._raws), -1)
         np.maximum.at(greatest, topics[over], numbers[over])
-        self._widen_all(places_of(greatest >= 0), greatest + 1)
+        self._widen(places_of(greatest >= 0), greatest + 1)
         found: Array = self._base[topics] + numbers
         return found
 
@@ -142,30 +142,24 @@ class PartitionTable:
             old, wanted = self._rows_of(topic), int(greatest[topic]) + 1
             if wanted > 2 * (int(met[topic]) + int(self.present[old].sum())) + 64:
                 return False
-        self._widen_all(widened, greatest + 1)
+        self._widen(widened, greatest + 1)
         return True
 
-    def _widen_all(self, topics: Array, wanted: Array) -> None:
-        """As `_widen`; `wanted` is by topic. Most have had no room so far."""
-        has_room = self._room[topics] > 0
-        new = topics[places_of(~has_room)]
-        ends = self.used + np.cumsum(wanted[new])
-        self._base[new], self._room[new] = ends - wanted[new], wanted[new]
-        self._use(int(ends[-1]) if len(new) else self.used)
-        for topic in topics[places_of(has_room)].tolist():
-            self._widen(topic, int(wanted[topic]))
-
-    def _widen(self, topic: int, wanted: int) -> None:
-        """Room for so many partitions, because that of the topic is too small; those that it has move there."""
-        old = self._rows_of(topic)
-        size = old.stop - old.start
-        self._allot(topic, wanted if not size else max(wanted, size + size // 2))
-        if size:
-            new = slice(int(self._base[topic]), int(self._base[topic]) + size)
+    def _widen(self, topics: Array, wanted: Array) -> None:
+        """Room for so many partitions (`wanted` is by topic), because that of these topics is too small; those that
+        they have move there."""
+        old, sizes = self._base[topics], self._room[topics]
+        rooms = np.maximum(wanted[topics], sizes + sizes // 2)
+        ends = self.used + np.cumsum(rooms)
+        self._use(int(ends[-1]) if len(topics) else self.used)
+        self._base[topics], self._room[topics] = ends - rooms, rooms
+        _, source = spread(old, sizes)
+        if len(source):
+            _, place = spread(ends - rooms, sizes)
             for name in self.FORMS:
                 column = getattr(self, name)
-                column[new] = column[old]
-            self.present[old] = False
+                column[place] = column[source]
+            self.present[source] = False
 
     def _allot(self, topic: int, size: int) -> None:
         self._base[topic], self._room[topic] = self.used, size
