@@ -7,7 +7,7 @@ UnreachableError where another node, or the same a moment later, may still be as
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from kafkactl.adapters.kafka.retries import Backoff, is_transient
@@ -18,6 +18,8 @@ from kafkactl.errors import KafkactlError, UnreachableError
 T = TypeVar("T")
 Ask = Callable[[Address, Deadline], T]
 _GRACE_MS = 250.0  # how much later than its deadline a thread may still bring its own, better, error
+_SILENT_MS = 250.0  # for a node that was silent before: one that runs again answers in some milliseconds
+_TIMED_OUT = "connection-timed-out"
 
 
 class NotLeaderError(UnreachableError):
@@ -57,6 +59,40 @@ def one_after_another(
     raise worst_of(list(failures.values()))
 
 
+class SilentNodes:
+    """Nodes that did not answer in time, as known to who asks the same nodes again and again.
+
+    They are not waited for any more where the other nodes say enough, or each of many observations of a cluster with
+    one node that hangs would take the whole time that a node has to answer. A node that answers is not silent any more,
+    also where its answer was too late for who asked: so its question stays open, and no second one is asked until then.
+    """
+
+    def __init__(self) -> None:
+        self._silent: set[Address] = set()
+        self._asked: set[Address] = set()
+
+    def __contains__(self, address: Address) -> bool:
+        return address in self._silent
+
+    def has_question(self, address: Address) -> bool:
+        """Whether a silent node still has an earlier question."""
+        return address in self._silent and address in self._asked
+
+    def ask(self, address: Address) -> None:
+        """The node has a question from now on."""
+        self._asked.add(address)
+
+    def answered(self, address: Address, error: KafkactlError | None) -> None:
+        """The question was answered, or it failed."""
+        self._asked.discard(address)
+        if error is None or error.id != _TIMED_OUT:
+            self._silent.discard(address)
+
+    def add(self, address: Address) -> None:
+        """The node had the whole time for an answer."""
+        self._silent.add(address)
+
+
 def all_at_once(
     addresses: Sequence[Address],
     ask: Ask[T],
@@ -64,16 +100,20 @@ def all_at_once(
     *,
     meanwhile: Callable[[], object] | None = None,
     soon: Deadline | None = None,
+    silent: SilentNodes | None = None,
+    is_enough: Callable[[Collection[T]], bool] = bool,
 ) -> dict[Address, T | KafkactlError]:
     """Every node's answer, or error, in the order of `addresses`; one thread per node.
 
-    `meanwhile` is called once all are asked: what the caller has to do anyhow costs no time then. From `soon` on one
-    answer is enough, and nodes that have not answered are not waited for. Their threads go on to the deadline, as does
-    one that is stuck in a call without a deadline (resolving a name); their nodes have timed out.
+    `meanwhile` is called once all are asked: what the caller has to do anyhow costs no time then. Where the answers so
+    far are enough, by default one, nodes that have not answered are not waited for from `soon` on, nor are those that
+    were `silent` before. Threads go on to the deadline, as does one that is stuck in a call without a deadline
+    (resolving a name); their nodes have timed out.
     """
     found: dict[Address, T | KafkactlError] = {}
     bugs: list[BaseException] = []
     news = threading.Condition()
+    nodes = SilentNodes() if silent is None else silent
 
     def work(address: Address) -> None:
         try:
@@ -85,25 +125,47 @@ def all_at_once(
                 bugs.append(error)
                 news.notify()
             return
+        nodes.answered(address, answer if isinstance(answer, KafkactlError) else None)
         with news:
             found[address] = answer
             news.notify()
 
+    def begin(several: Iterable[Address]) -> None:
+        for address in several:
+            nodes.ask(address)
+            threading.Thread(target=work, args=(address,), daemon=True).start()
+
     distinct = tuple(dict.fromkeys(addresses))
-    for address in distinct:
-        threading.Thread(target=work, args=(address,), daemon=True).start()
+    waited = {address for address in distinct if address not in nodes}
+    later = [address for address in distinct if nodes.has_question(address)]
+    shortly = deadline.at_most(_SILENT_MS)
+    begin(address for address in distinct if address not in later)
     if meanwhile is not None:
         meanwhile()
     with news:
         while len(found) + len(bugs) < len(distinct):
-            is_enough = soon is not None and not all(isinstance(answer, KafkactlError) for answer in found.values())
-            left_ms = soon.left_ms if soon is not None and is_enough else deadline.left_ms + _GRACE_MS
+            left_ms = deadline.left_ms + _GRACE_MS
+            is_last = not waited - found.keys()
+            if is_enough([answer for answer in found.values() if not isinstance(answer, KafkactlError)]):
+                left_ms = left_ms if soon is None else min(left_ms, soon.left_ms)
+                left_ms = min(left_ms, shortly.left_ms) if is_last else left_ms
+            elif is_last:
+                begin(later)
+                later = []
             if left_ms <= 0 or not news.wait(left_ms / 1000):
                 break
         answers = dict(found)  # what comes later than this comes too late
     if bugs:
         raise bugs[0]
-    return {address: answers[address] if address in answers else _too_late(address) for address in distinct}
+    for address in distinct:
+        answers.setdefault(address, _too_late(address))
+        if deadline.passed and _has_timed_out(answers[address]):
+            nodes.add(address)
+    return {address: answers[address] for address in distinct}
+
+
+def _has_timed_out(answer: object) -> bool:
+    return isinstance(answer, KafkactlError) and answer.id == _TIMED_OUT
 
 
 def worst_of(failures: Sequence[KafkactlError]) -> UnreachableError:
@@ -123,4 +185,4 @@ def worst_of(failures: Sequence[KafkactlError]) -> UnreachableError:
 
 
 def _too_late(address: Address) -> UnreachableError:
-    return UnreachableError(f"{address} did not answer in time", id="connection-timed-out")
+    return UnreachableError(f"{address} did not answer in time", id=_TIMED_OUT)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafkactl.adapters.closing import Closing
-from kafkactl.adapters.kafka.attempts import all_at_once
+from kafkactl.adapters.kafka.attempts import SilentNodes, all_at_once
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, check_same_cluster, is_not_the_leader
 from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, iterate_metadata_log
@@ -64,8 +64,9 @@ class LiveQuorum(Closing):
         self._endpoints = dict(endpoints or {})
         self._with_brokers = with_brokers
         self._patience_ms = min(patience_ms, client.left_ms / _LOOKS)
-        self._watcher = QuorumObserver(client, identify=False, patience_ms=self._patience_ms)
-        self._observer = QuorumObserver(client, patience_ms=self._patience_ms)
+        silent = SilentNodes()
+        self._watcher = QuorumObserver(client, identify=False, patience_ms=self._patience_ms, silent=silent)
+        self._observer = QuorumObserver(client, patience_ms=self._patience_ms, silent=silent)
         self._log = _RegistrationReader()
         self._near: Client | None = None
         client.check_one_cluster()

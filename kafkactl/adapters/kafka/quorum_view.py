@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.files.clock import SystemClock
-from kafkactl.adapters.kafka.attempts import all_at_once, worst_of
+from kafkactl.adapters.kafka.attempts import SilentNodes, all_at_once, worst_of
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, check_role
 from kafkactl.adapters.kafka.connection import Connection
@@ -29,6 +29,7 @@ from kafkactl.adapters.kafka.quorum_visit import (
     Visit,
     are_out_of_reach,
     believed_leader,
+    of_cluster,
     visit_node,
 )
 from kafkactl.adapters.kafka.retries import is_transient
@@ -52,8 +53,9 @@ class QuorumObserver(Closing):
     """Looks at the quorum of `client`'s cluster, again and again; keeps its connections between two looks.
 
     `identify`: also ask every controller who it is and how it is set up (3.7 on). `cluster_id` is the cluster that is
-    meant, None for any: what a node of another one says is an error of that address and no evidence. Use it as a
-    context manager.
+    meant, None for any: what a node of another one says is an error of that address and no evidence. `silent` are nodes
+    that did not answer, shared by observers of one cluster that have the same patience: where a leader answers, such a
+    node is not waited for again before it answers. Use it as a context manager.
     """
 
     def __init__(
@@ -64,18 +66,22 @@ class QuorumObserver(Closing):
         patience_ms: float = PATIENCE_MS,
         clock: Clock | None = None,
         cluster_id: str | None = None,
+        silent: SilentNodes | None = None,
     ) -> None:
         self.cluster_id = cluster_id
+        self._silent = SilentNodes() if silent is None else silent
         self._client = client
         self._identify = identify
         self._patience_ms = patience_ms
         self._clock = clock or SystemClock()
         self._lines: dict[Address, Connection] = {}
+        self._is_closed = False
         self.visits: tuple[Visit, ...] = ()
         self._latest: list[Visit] = []  # the same, as of the last sample
 
     def close(self) -> None:
         """Hang up everywhere."""
+        self._is_closed = True
         lines, self._lines = list(self._lines.values()), {}
         for line in lines:
             line.close()
@@ -154,15 +160,23 @@ class QuorumObserver(Closing):
         if self._client.role is Role.CONTROLLER:
             return self._visit_all(dict.fromkeys(self._client.bootstrap))
         visits: list[Visit] = []
-        for address in self._client.bootstrap:
-            visits += self._visit_all({address: None}, identify=False)
-            if visits[-1].answer is not None:
+        for several in self._brokers_in_turn():
+            visits += self._visit_all(dict.fromkeys(several), identify=False)
+            if any(visit.answer is not None for visit in visits):
                 return visits
         _check_allowed(visits)
         # No broker knows a leader. The brokers' configuration names the addresses of the controllers.
         known = {visit.address: None for visit in visits if visit.answers}
         again = {visit.address: visit for visit in self._visit_all(known, identify=True, ask_quorum=False)}
         return [again.get(visit.address, visit) for visit in visits]
+
+    def _brokers_in_turn(self) -> Iterator[list[Address]]:
+        """The brokers named at the start, one by one; those that were silent together with the first of the rest."""
+        silent = [address for address in self._client.bootstrap if address in self._silent]
+        others = [address for address in self._client.bootstrap if address not in silent]
+        if others:
+            yield [*silent, others[0]]
+        yield from ([address] for address in (others[1:] if others else silent))
 
     def _check_start(self, visits: Sequence[Visit], *, has_disks: bool) -> None:
         for visit in visits:
@@ -179,7 +193,7 @@ class QuorumObserver(Closing):
             onwards = {address: id for address, id in expected_places(visits).items() if address not in seen}
             if not onwards:
                 break
-            visits = visits + self._visit_all(onwards)
+            visits = visits + self._visit_all(onwards, has_leader=any(visit.answer for visit in visits))
         places = expected_places(visits)
         return [
             changed(visit, expected_id=places.get(visit.address)) if visit.expected_id is None else visit
@@ -213,8 +227,13 @@ class QuorumObserver(Closing):
             return visits
         return self._tour([again.get(visit.address, visit) for visit in visits])
 
-    def _visit_all(self, places: Expected, *, identify: bool | None = None, ask_quorum: bool = True) -> list[Visit]:
-        """Visit these addresses at once; one that is stuck does not keep the others."""
+    def _visit_all(
+        self, places: Expected, *, identify: bool | None = None, ask_quorum: bool = True, has_leader: bool = False
+    ) -> list[Visit]:
+        """Visit these addresses at once; one that is stuck does not keep the others.
+
+        One that was stuck before keeps none of them where a leader answers (`has_leader`: one did already).
+        """
         wanted = self._identify if identify is None else identify
 
         def ask(address: Address, by: Deadline) -> Visit:
@@ -226,7 +245,13 @@ class QuorumObserver(Closing):
 
         if not places:
             return []
-        found = all_at_once(list(places), ask, Deadline.after(self._patience_ms, self._clock))
+        found = all_at_once(
+            list(places),
+            ask,
+            Deadline.after(self._patience_ms, self._clock),
+            silent=self._silent,
+            is_enough=lambda visits: has_leader or any(visit.answer for visit in visits),
+        )
         return [
             visited
             if isinstance(visited, Visit)
@@ -250,10 +275,11 @@ class QuorumObserver(Closing):
         return self._client.open_connection(address, deadline)
 
     def _keep(self, line: Connection, seen: Visit) -> None:
-        if seen.error is None:
-            self._lines[line.address] = line
-        else:
+        is_late = self._is_closed or line.address in self._lines  # after a later visit of the same node
+        if seen.error is not None or is_late:
             line.close()
+        else:
+            self._lines[line.address] = line
 
 
 def _check_allowed(visits: Sequence[Visit]) -> None:
@@ -264,27 +290,6 @@ def _check_allowed(visits: Sequence[Visit]) -> None:
             f"{', '.join(refused)} does not let this user ask for the quorum: CLUSTER_AUTHORIZATION_FAILED",
             id="not-authorised",
         )
-
-
-def of_cluster(cluster_id: str | None, seen: Visit) -> Visit:
-    """The visit, or where the node says that it is of another cluster than `cluster_id`, that and nothing else of it.
-
-    The id of that cluster is kept, so that the address is not used as that of a node of this one.
-    """
-    if seen.view is None or cluster_id in (None, seen.view.cluster_id):
-        return seen
-    error = UnreachableError(
-        f"{seen.address} answers as a node of the cluster {seen.view.cluster_id}, not of {cluster_id}",
-        id="node-of-another-cluster",
-    )
-    return Visit(
-        address=seen.address,
-        expected_id=seen.expected_id,
-        node_id=seen.node_id,
-        error=error,
-        versions=seen.versions,
-        view=changed(seen.view, nodes=(), controller_id=-1),
-    )
 
 
 # --- from visits to a state -----------------------------------------------------------------------------------------

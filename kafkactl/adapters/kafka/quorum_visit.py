@@ -114,6 +114,27 @@ def visit_node(
         return changed(seen, error=error)
 
 
+def of_cluster(cluster_id: str | None, seen: Visit) -> Visit:
+    """The visit, or where the node says that it is of another cluster than `cluster_id`, that and nothing else of it.
+
+    The id of that cluster is kept, so that the address is not used as that of a node of this one.
+    """
+    if seen.view is None or cluster_id in (None, seen.view.cluster_id):
+        return seen
+    error = UnreachableError(
+        f"{seen.address} answers as a node of the cluster {seen.view.cluster_id}, not of {cluster_id}",
+        id="node-of-another-cluster",
+    )
+    return Visit(
+        address=seen.address,
+        expected_id=seen.expected_id,
+        node_id=seen.node_id,
+        error=error,
+        versions=seen.versions,
+        view=changed(seen.view, nodes=(), controller_id=-1),
+    )
+
+
 def are_out_of_reach(visits: Sequence[Visit]) -> bool:
     """Whether a broker reports a leader but no controller answers: then the controllers are unreachable from here."""
     controllers = [visit for visit in visits if visit.expected_id is not None and visit.role is not Role.BROKER]

@@ -12,7 +12,7 @@ import pytest
 
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka import client as clients
-from kafkactl.adapters.kafka.attempts import Ask, all_at_once
+from kafkactl.adapters.kafka.attempts import Ask, SilentNodes, all_at_once
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.connection import Access, Connection
@@ -331,6 +331,57 @@ class TestAllAtOnce:
         is_over.set()
         assert found[first] == "at once"
         assert isinstance(late := found[second], UnreachableError) and late.id == "connection-timed-out"
+
+    def test_a_node_that_was_silent_is_not_waited_for_before_it_answers(self) -> None:
+        first, second = Address("a", 1), Address("b", 1)
+        may_answer, questions = threading.Event(), list[Address]()
+
+        def ask(address: Address, _: Deadline) -> str:
+            questions.append(address)
+            return "late" if address == second and may_answer.wait(30) else "at once"
+
+        silent = SilentNodes()
+        silent.add(second)
+        for _ in range(3):
+            found = all_at_once([second, first], ask, minute(), silent=silent)
+            assert found[first] == "at once"
+            assert isinstance(late := found[second], UnreachableError) and late.id == "connection-timed-out"
+        assert questions.count(second) == 1, "its first question is still open"
+        may_answer.set()
+        until = time.monotonic() + 30
+        while second in silent and time.monotonic() < until:
+            time.sleep(0.01)
+        assert list(all_at_once([second, first], ask, minute(), silent=silent).values()) == ["late", "at once"]
+
+    def test_a_silent_node_is_waited_for_where_the_others_do_not_say_enough(self) -> None:
+        first, second = Address("a", 1), Address("b", 1)
+        is_over, questions = threading.Event(), list[Address]()
+
+        def ask(address: Address, _: Deadline) -> str:
+            questions.append(address)
+            if address == first:
+                return "follows"
+            return "hangs" if questions.count(second) == 1 and is_over.wait(30) else "leads"
+
+        silent = SilentNodes()
+        silent.add(second)
+        all_at_once([second, first], ask, minute(), silent=silent)
+        found = all_at_once([second, first], ask, minute(), silent=silent, is_enough=lambda said: "leads" in said)
+        assert found == {second: "leads", first: "follows"}
+        assert second not in silent
+        is_over.set()
+
+    def test_who_had_the_whole_time_and_said_nothing_is_silent(self) -> None:
+        first, second = Address("a", 1), Address("b", 1)
+        is_over = threading.Event()
+
+        def ask(address: Address, _: Deadline) -> bool:
+            return address == first or is_over.wait(30)
+
+        silent = SilentNodes()
+        all_at_once([first, second], ask, Deadline.after(1, SystemClock()), silent=silent)
+        is_over.set()
+        assert second in silent and first not in silent
 
     def test_a_contact_that_takes_longer_goes_on_and_is_used(self) -> None:
         is_asked = threading.Event()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 
+from kafkactl.adapters.kafka.attempts import SilentNodes
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.quorum_view import QuorumObserver
@@ -449,3 +453,72 @@ def test_an_observer_keeps_its_connections_and_sees_what_changes():
         quorum.controllers[1].hang_up()
         assert observer.observe().nodes[1].answers is True
         assert quorum.controllers[1].connections == 2
+
+
+LONG_MS = 60_000.0
+
+
+@pytest.mark.parametrize("named", [(1, 2, 3), (2,)])
+def test_a_voter_that_was_silent_does_not_delay_an_observation_with_a_leader(named):
+    """Neither where it is named at the start nor where the voter set names it."""
+    silent = SilentNodes()
+    is_over = threading.Event()
+    with (
+        running(Quorum(overrides={(3, "DescribeCluster"): lambda _: is_over.wait(30) and None})) as quorum,
+        quorum.client(*named, timeout_ms=LONG_MS) as client,
+        QuorumObserver(client, patience_ms=LONG_MS, silent=silent) as observer,
+    ):
+        silent.add(quorum.controllers[3].address)
+        began = time.monotonic()
+        assert [observer.observe().nodes[3].answers for _ in range(3)] == [False] * 3
+        assert time.monotonic() - began < 30
+        is_over.set()
+        while quorum.controllers[3].address in silent and time.monotonic() - began < 60:
+            time.sleep(0.01)
+        assert observer.observe().nodes[3].answers is True
+
+
+def test_a_silent_node_that_is_elected_is_found():
+    """Where the others name no leader it is waited for."""
+    silent = SilentNodes()
+    with (
+        running(Quorum(leader_id=3, late_s={3: 0.6})) as quorum,
+        quorum.client() as client,
+        QuorumObserver(client, patience_ms=10_000, silent=silent) as observer,
+    ):
+        silent.add(quorum.controllers[3].address)
+        assert observer.observe().leader_id == 3
+
+
+@pytest.mark.parametrize("silent_ids", [(11,), (12,), (11, 12)])
+def test_a_broker_that_was_silent_is_asked_together_with_the_next_one(silent_ids):
+    silent = SilentNodes()
+    is_over = threading.Event()
+    hang = {(id, "DescribeCluster"): lambda _: is_over.wait(30) and None for id in silent_ids}
+    with (
+        running(Quorum(overrides=hang), brokers=(11, 12, 13)) as quorum,
+        quorum.client(role=Role.BROKER, timeout_ms=LONG_MS) as client,
+        QuorumObserver(client, patience_ms=LONG_MS, silent=silent) as observer,
+    ):
+        for id in silent_ids:
+            silent.add(quorum.brokers[id].address)
+        began = time.monotonic()
+        state = observer.observe()
+        assert time.monotonic() - began < 30
+        is_over.set()
+        assert state.leader_id == 2
+        assert ids(state.findings) == {"bootstrap-node-silent"}
+        assert {finding.subject for finding in state.findings} == {str(quorum.brokers[id].address) for id in silent_ids}
+
+
+def test_brokers_that_were_all_silent_are_asked_one_by_one():
+    silent = SilentNodes()
+    with (
+        running(Quorum(), brokers=(11, 12)) as quorum,
+        quorum.client(role=Role.BROKER) as client,
+        QuorumObserver(client, patience_ms=PATIENCE_MS, silent=silent) as observer,
+    ):
+        for broker in quorum.brokers.values():
+            silent.add(broker.address)
+        assert observer.observe().leader_id == 2
+        assert quorum.brokers[12].connections == 0
