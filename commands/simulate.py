@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkactl.commands.framework.exit_codes import DONE, PROBLEMS_FOUND
+from kafkactl.commands.framework.exit_codes import DONE, INTERRUPTED, PROBLEMS_FOUND, UNKNOWN
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.options import Choice, Duration
 from kafkactl.commands.framework.settings import current_settings
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PROFILES = ("chaos", "rolling-restart", "voter-change", "disk-loss")
 RELEASES = ("3.7", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4")
+_CODES = {"passed": DONE, "failed": PROBLEMS_FOUND, "unknown": UNKNOWN}
+_TONES = {"passed": "good", "failed": "bad", "unknown": "warn"}
 _EVERY_S = 0.2  # between two counts of the runs that are over
 _SHOWN = 200  # lines of a timeline in the terminal
 _MOST_DIGITS = 18
@@ -59,7 +61,7 @@ class _Nodes(click.ParamType[tuple[int, ...]]):
         "kafkactl simulate --profile chaos --seed 1 --runs 200",
         "kafkactl simulate --profile voter-change --seed 7 --html run.html",
     ),
-    codes=(DONE, 1, 2, 3, PROBLEMS_FOUND),
+    codes=(DONE, 1, 2, 3, UNKNOWN, PROBLEMS_FOUND, INTERRUPTED),
     timeout="1h",
 )
 @click.option("--script", metavar="FILE", type=click.Path(), help="What happens, and what is expected.")
@@ -85,9 +87,10 @@ def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
     leader an epoch, nothing committed is lost, one vote an epoch, and so on. A run depends on nothing
     but its options and its seed. Exit code 7 if an expectation of the script is not met or an invariant
     is broken; the answer then names the seed and, of a profile, the fewest faults that lead there, as a
-    script. No cluster is asked and nothing is changed.
+    script. Ctrl-C, or the end of --timeout, ends it with the answer about the runs that are over. No
+    cluster is asked and nothing is changed.
     """
-    from kafkactl.operations.simulation import PASSED, SimulationRequest, check_page, simulate, write_page
+    from kafkactl.operations.simulation import SimulationRequest, check_page, simulate, write_page
 
     if (asked["script"] is None) == (asked["profile"] is None):
         raise click.UsageError("Give --script FILE or --profile NAME.")
@@ -101,7 +104,7 @@ def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
         "simulate",
         found if html is None else write_page(html, found),
         render=_show,
-        exit_code=DONE if found.verdict == PASSED else PROBLEMS_FOUND,
+        exit_code=INTERRUPTED if found.interrupted else _CODES[found.verdict],
         listing="timeline",
     )
 
@@ -129,14 +132,15 @@ class _Progress:
 
 def _show(page: Page, found: Simulation) -> None:
     asked, summary = found.request, found.summary
-    good = found.verdict == "passed"
-    page.heading(f"{asked.script or f'profile {asked.profile}'}: {found.verdict}", "good" if good else "bad")
+    page.heading(f"{asked.script or f'profile {asked.profile}'}: {found.verdict}", _TONES[found.verdict])
+    left = asked.runs - summary.runs
     voters, observers = _ids(summary.quorum.voters), _ids(summary.quorum.observers)
     page.fields(
         [
             ("quorum", f"{found.quorum}, release {summary.release}, voters {voters}"),
             ("observers", observers or None),
             ("runs", f"{summary.passed} of {summary.runs} passed, first seed {asked.seed}"),
+            ("not made", f"{left} of {asked.runs} runs" if left else None),
             ("elections", f"{summary.elections}, highest epoch {summary.highest_epoch}"),
             ("failover", _failover(found)),
             ("records committed", f"{summary.committed:,}"),
@@ -148,7 +152,7 @@ def _show(page: Page, found: Simulation) -> None:
         page.line(Word(f"The fewest statements ({summary.faults_after} of {summary.faults_before}):", "dim"))
         for line in summary.shrunk.splitlines():
             page.line(line)
-    if summary.runs == 1 or not good:
+    if asked.runs == 1 or found.verdict == "failed":
         _timeline(page, summary.shown)
 
 

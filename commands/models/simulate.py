@@ -55,7 +55,9 @@ class Simulate(Answer):
     """Runs of a script or a profile in numbers, and one of them with its timeline."""
 
     kind: Literal["simulate"]
-    verdict: Literal["passed", "failed"]
+    verdict: Literal["passed", "failed", "unknown"] = Field(
+        description="`unknown`: every run that was made passed, and not all were made."
+    )
     script: str | None
     profile: str | None
     release: str
@@ -63,7 +65,9 @@ class Simulate(Answer):
     voters: list[int]
     observers: list[int]
     seed: int = Field(description="Of the first run; each further run has the next.")
-    runs: int
+    runs: int = Field(description="The runs that were made.")
+    runs_asked: int
+    interrupted: bool = Field(description="The operator stopped it (exit code 130).")
     runs_passed: int
     figures: Figures
     failures: list[Failure] = Field(description="The first twenty.")

@@ -12,9 +12,9 @@ from typing import Any, Final
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release, first_with_dynamic_quorum
-from kafkactl.findings import Finding, blocker
+from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import changed, frozen
-from kafkactl.simulator.campaign import Asked, Summary, failover_ms, figures, quorum_of
+from kafkactl.simulator.campaign import Asked, Summary, failover_ms, figures, quorum_of, verdict_of
 from kafkactl.simulator.campaign import simulate as run_all
 from kafkactl.simulator.profiles import PROFILES
 from kafkactl.simulator.run import Outcome
@@ -24,6 +24,7 @@ from kafkactl.simulator.words import MAX_ID
 MOST_RUNS: Final = 10_000_000
 PASSED: Final = "passed"
 FAILED: Final = "failed"
+UNKNOWN: Final = "unknown"
 _SHOWN: Final = 5
 
 
@@ -54,8 +55,13 @@ class Simulation:
 
     @property
     def verdict(self) -> str:
-        """`passed` if every run did."""
-        return PASSED if self.summary.passed == self.summary.runs else FAILED
+        """`passed` if every run did; `unknown` if all did that were made, and not all were."""
+        return verdict_of(self.summary)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the operator ended it before all runs were made and shown."""
+        return self.summary.ended == "interrupted"
 
     @property
     def quorum(self) -> str:
@@ -81,6 +87,8 @@ class Simulation:
             "observers": list(quorum.observers),
             "seed": asked.seed,
             "runs": summary.runs,
+            "runs_asked": asked.runs,
+            "interrupted": self.interrupted,
             "runs_passed": summary.passed,
             "figures": figures(summary),
             "failures": [_failure(outcome) for outcome in summary.failures],
@@ -103,7 +111,8 @@ def simulate(request: SimulationRequest, *, on_progress: Callable[[int], None] =
     """Run a script, or a profile of faults, for each seed; `on_progress` gets how many runs are over, after each.
 
     Raises InputError: `invalid-script` with file, line and column; `invalid-simulation` for arguments that do not go
-    together; and as `read_input` for the file.
+    together; and as `read_input` for the file. An interruption (KeyboardInterrupt) ends it with the runs that are
+    over, where there are any.
     """
     _check(request)
     script = None if request.script is None else _read(request.script)
@@ -124,7 +133,7 @@ def simulate(request: SimulationRequest, *, on_progress: Callable[[int], None] =
         quorum, _ = quorum_of(asked)
         check_nodes(script, {*quorum.voters, *quorum.observers})
     summary = run_all(asked, on_progress)
-    return Simulation(request=request, summary=summary, findings=tuple(_findings(summary)))
+    return Simulation(request=request, summary=summary, findings=tuple(_findings(asked, summary)))
 
 
 def write_page(path: str, found: Simulation) -> Simulation:
@@ -218,8 +227,10 @@ def _failure(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _findings(summary: Summary) -> list[Finding]:
+def _findings(asked: Asked, summary: Summary) -> list[Finding]:
     found: list[Finding] = []
+    if summary.ended:
+        found.append(_not_finished(asked, summary))
     for outcome in summary.failures[:_SHOWN]:
         for violation in outcome.violations[:1]:
             when = f"event {violation.event} at {violation.time_us / 1_000_000:.6f} s"
@@ -243,4 +254,34 @@ def _findings(summary: Summary) -> list[Finding]:
                     line=unmet.line,
                 )
             )
+    for remark in summary.remarks[:_SHOWN]:
+        first, share = remark.first, "" if asked.runs == 1 else f" (in {remark.runs:,} of {summary.runs:,} runs)"
+        found.append(
+            warning(
+                "statement-without-effect",
+                f"seed {remark.seed}",
+                f"line {first.line}, `{first.text}` at {first.time_us / 1_000_000:.6f} s: {first.found}{share}",
+                seed=remark.seed,
+                line=first.line,
+                runs=remark.runs,
+            )
+        )
     return found
+
+
+def _not_finished(asked: Asked, summary: Summary) -> Finding:
+    """What is missing, and how to get it: each run has a seed of its own, so the rest can be made alone."""
+    why = "interrupted" if summary.ended == "interrupted" else "out of time (--timeout)"
+    left, first = asked.runs - summary.runs, asked.seed + summary.runs
+    if not left:
+        text = f"the command was {why} while the first failure was made small"
+        return warning("runs-not-finished", "the fewest statements", text, "Run it again, or with --no-shrink.")
+    return warning(
+        "runs-not-finished",
+        f"{left:,} of {asked.runs:,} runs",
+        f"the command was {why} after {summary.runs:,} of {asked.runs:,} runs (seeds {asked.seed} to {first - 1})",
+        f"Make the rest with `--seed {first} --runs {left}` and the same other options.",
+        runs=summary.runs,
+        runs_asked=asked.runs,
+        next_seed=first,
+    )

@@ -8,7 +8,7 @@ from typing import Final
 
 from kafkactl.findings import Finding
 from kafkactl.report.model import Band, Block, Cell, Facts, Mark, Report, Section, Table, Timeline
-from kafkactl.simulator.campaign import Summary, percentile
+from kafkactl.simulator.campaign import Summary, percentile, verdict_of
 from kafkactl.simulator.timeline import Happening
 
 _PLACES: Final = 60  # marks that a lane has room for
@@ -27,12 +27,13 @@ _HEAVIEST: Final = ("bad", "warn", "good", "plain")
 _MEANINGS: Final = {
     "passed": "Every expectation came true, and no invariant was broken.",
     "failed": "An expectation did not come true, or an invariant was broken.",
+    "unknown": "Every run that was made passed, and not all were made.",
 }
 
 
 def report_of(summary: Summary, findings: Sequence[Finding], title: str, *, written_by: str) -> Report:
     """The page as values; `title` names the script or the profile."""
-    verdict = "passed" if summary.passed == summary.runs else "failed"
+    verdict = verdict_of(summary)
     shown = summary.shown
     blocks: list[Block] = [_lanes(summary), _table(shown.happenings, shown.left_out)]
     if summary.shrunk is not None:

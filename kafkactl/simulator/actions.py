@@ -47,6 +47,7 @@ class Operator:
         self.keeps_two = keeps_two
         self.names: dict[str, int] = {}
         self.mark_us = 0
+        self.in_vain: list[str] = []  # why statements, or a part of them, had nothing to do
         self._correlation = 0
         self._appends = 0
         self._asked: dict[int, str] = {}
@@ -127,6 +128,8 @@ class Operator:
         while records > 0:
             leader = self.world.leader()
             if leader is None or leader.process is None or leader.busy:
+                why = "no node leads" if leader is None else f"leader {leader.id} waits for its disk"
+                self.in_vain.append(f"{why}; {records:,} records were not appended")
                 break
             part = min(records, BATCH_RECORDS)
             self._appends += 1
@@ -161,6 +164,8 @@ def _kill(operator: Operator, machine: Machine) -> None:
     if machine.runs:
         operator.world.note(machine.id, "fault", "killed", "bad")
         operator.world.end(machine)
+    else:
+        operator.in_vain.append(f"node {machine.id} was down before")
 
 
 def _crash(operator: Operator, machine: Machine) -> None:
@@ -175,24 +180,32 @@ def _stop(operator: Operator, machine: Machine) -> None:
     if machine.runs:
         operator.world.note(machine.id, "fault", "shutdown begins", "warn")
         operator.world.call(machine, lambda process, now: process.shutdown(now, SHUTDOWN_US))
+    else:
+        operator.in_vain.append(f"node {machine.id} was down before")
 
 
 def _start(operator: Operator, machine: Machine) -> None:
     if not machine.runs:
         operator.world.note(machine.id, "fault", "started", "good")
         operator.world.begin(machine)
+    else:
+        operator.in_vain.append(f"node {machine.id} {'is paused' if machine.is_paused else 'runs'}; it was not started")
 
 
 def _pause(operator: Operator, machine: Machine) -> None:
     if machine.runs and not machine.is_paused:
         machine.is_paused = True
         operator.world.note(machine.id, "fault", "paused", "warn")
+    else:
+        operator.in_vain.append(f"node {machine.id} {'was paused before' if machine.runs else 'is down'}")
 
 
 def _resume(operator: Operator, machine: Machine) -> None:
     if machine.is_paused:
         operator.world.note(machine.id, "fault", "resumed", "good")
         operator.world.resume(machine)
+    else:
+        operator.in_vain.append(f"node {machine.id} {'is not paused' if machine.runs else 'is down'}")
 
 
 def _wipe(operator: Operator, machine: Machine) -> None:
@@ -234,9 +247,13 @@ def _move(operator: Operator, machine: Machine) -> None:
 def _snapshot(operator: Operator, machine: Machine) -> None:
     process = machine.process
     if process is None or machine.busy or machine.is_paused:
+        state = "is down" if process is None else "is paused" if machine.is_paused else "waits for its disk"
+        operator.in_vain.append(f"node {machine.id} {state}; it wrote no snapshot")
         return
     ends = [batch.end for batch in machine.disk.batches if batch.end <= process.high_watermark]
-    if ends:
+    if not ends:
+        operator.in_vain.append(f"the log of node {machine.id} has nothing committed; it wrote no snapshot")
+    else:
         operator.world.note(machine.id, "fault", f"snapshot up to offset {ends[-1] - 1}")
         operator.world.call(machine, lambda node, now: node.take_snapshot(now, ends[-1], ends[-1] * RECORD_BYTES))
 

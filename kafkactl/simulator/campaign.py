@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kafkactl.errors import UnknownOutcomeError
 from kafkactl.frozen import frozen
 from kafkactl.raft.profiles import PROFILES as RELEASE_PROFILES
 from kafkactl.raft.profiles import Timeouts
 from kafkactl.simulator.chance import Chance
 from kafkactl.simulator.profiles import Case, Timed, as_script, plan_of
 from kafkactl.simulator.quorum import Quorum
-from kafkactl.simulator.run import Outcome, run_plan, run_script
+from kafkactl.simulator.run import InVain, Outcome, run_plan, run_script
 from kafkactl.simulator.script import RELEASES, Condition, Script, Step
 from kafkactl.simulator.shrink import fewest
 
@@ -40,8 +41,21 @@ class Asked:
 
 
 @frozen
+class Remark:
+    """A statement that had nothing to do: in how many runs, and the first of them."""
+
+    first: InVain
+    seed: int
+    runs: int
+
+
+@frozen
 class Summary:
-    """All runs of one question. `shown` is the run whose timeline is printed: the first that failed, or the first."""
+    """All runs of one question. `shown` is the run whose timeline is printed: the first that failed, or the first.
+
+    `runs` are those that are over: fewer than were asked for where `ended` says that the rest was not made, because it
+    was `interrupted` or the time was over (`timed-out`).
+    """
 
     quorum: Quorum
     release: str
@@ -57,6 +71,8 @@ class Summary:
     shrunk: str | None
     faults_before: int
     faults_after: int
+    remarks: tuple[Remark, ...] = ()
+    ended: str = ""
 
 
 def quorum_of(asked: Asked) -> tuple[Quorum, str]:
@@ -115,47 +131,91 @@ def outcomes(asked: Asked, quorum: Quorum) -> Iterator[Outcome]:
         yield outcome_of(asked, quorum, seed, traced=False)
 
 
-def simulate(asked: Asked, progress: Callable[[int], None] = lambda _: None) -> Summary:
-    """Run everything, tell the first failure (or the first run) with its timeline, and shrink a plan that failed.
+class _Tally:
+    """What the runs that are over came to."""
 
-    `progress` gets how many runs are over, after each.
+    def __init__(self) -> None:
+        self.runs = self.passed = self.events = self.elections = self.committed = self.epoch = 0
+        self.failures: list[Outcome] = []
+        self.failovers: list[int] = []
+        self.remarks: dict[int, Remark] = {}
+
+    def add(self, outcome: Outcome) -> None:
+        self.events += outcome.events
+        self.elections += outcome.elections
+        self.committed += outcome.committed
+        self.epoch = max(self.epoch, outcome.epoch)
+        self.failovers += outcome.failovers_us
+        if not outcome.passed and len(self.failures) < SHOWN_FAILURES:
+            self.failures.append(outcome)
+        for line, found in {each.line: each for each in outcome.in_vain}.items():
+            known = self.remarks.get(line) or Remark(first=found, seed=outcome.seed, runs=0)
+            self.remarks[line] = Remark(first=known.first, seed=known.seed, runs=known.runs + 1)
+        # Both at once, and last: a run that an interruption cuts off here is made again.
+        self.runs, self.passed = self.runs + 1, self.passed + outcome.passed
+
+
+@frozen
+class _Reported:
+    """The run that is shown with its timeline, and of a plan that failed its fewest statements."""
+
+    shown: Outcome
+    shrunk: str | None = None
+    before: int = 0
+    after: int = 0
+
+
+def simulate(asked: Asked, progress: Callable[[int], None] = lambda _: None) -> Summary:
+    """Run everything, show the first failure (or the first run) with its timeline, and shrink a plan that failed.
+
+    `progress` gets how many runs are over, after each. An interruption, or the end of the time, ends it with the runs
+    that are over, of which none is shrunk; where none is, it is raised.
     """
     quorum, release = quorum_of(asked)
-    failures: list[Outcome] = []
-    failovers: list[int] = []
-    passed = events = elections = committed = epoch = 0
-    for over, outcome in enumerate(outcomes(asked, quorum), start=1):
-        progress(over)
-        passed += outcome.passed
-        events += outcome.events
-        elections += outcome.elections
-        committed += outcome.committed
-        epoch = max(epoch, outcome.epoch)
-        failovers += outcome.failovers_us
-        if not outcome.passed and len(failures) < SHOWN_FAILURES:
-            failures.append(outcome)
-    shown = outcome_of(asked, quorum, failures[0].seed if failures else asked.seed, traced=True)
-    shrunk, before, after = None, 0, 0
-    if failures and asked.script is None and asked.shrinks:
-        plan = plan_for(asked, quorum, shown.seed)
-        small = shrunk_plan(quorum, plan, shown)
-        shrunk, before, after = as_script(_head(asked, quorum, release, shown.seed), small), len(plan), len(small)
-        shown = run_plan(quorum, small, shown.seed, traced=True)
+    tally, reported, ended = _Tally(), None, ""
+    try:
+        for outcome in outcomes(asked, quorum):
+            tally.add(outcome)
+            progress(tally.runs)
+        reported = _report(asked, quorum, release, tally)
+    except (KeyboardInterrupt, UnknownOutcomeError) as error:
+        if not tally.runs:
+            raise
+        ended = "interrupted" if isinstance(error, KeyboardInterrupt) else error.id
+        reported = _Reported(shown=_shown(asked, quorum, tally))
     return Summary(
         quorum=quorum,
         release=release,
-        runs=asked.runs,
-        passed=passed,
-        failures=tuple(failures),
-        shown=shown,
-        events=events,
-        elections=elections,
-        committed=committed,
-        failovers_us=tuple(failovers),
-        highest_epoch=epoch,
-        shrunk=shrunk,
-        faults_before=before,
-        faults_after=after,
+        runs=tally.runs,
+        passed=tally.passed,
+        failures=tuple(tally.failures),
+        shown=reported.shown,
+        events=tally.events,
+        elections=tally.elections,
+        committed=tally.committed,
+        failovers_us=tuple(tally.failovers),
+        highest_epoch=tally.epoch,
+        shrunk=reported.shrunk,
+        faults_before=reported.before,
+        faults_after=reported.after,
+        remarks=tuple(tally.remarks[line] for line in sorted(tally.remarks)),
+        ended=ended,
+    )
+
+
+def _shown(asked: Asked, quorum: Quorum, tally: _Tally) -> Outcome:
+    return outcome_of(asked, quorum, tally.failures[0].seed if tally.failures else asked.seed, traced=True)
+
+
+def _report(asked: Asked, quorum: Quorum, release: str, tally: _Tally) -> _Reported:
+    shown = _shown(asked, quorum, tally)
+    if not tally.failures or asked.script is not None or not asked.shrinks:
+        return _Reported(shown=shown)
+    plan = plan_for(asked, quorum, shown.seed)
+    small = shrunk_plan(quorum, plan, shown)
+    shrunk = as_script(_head(asked, quorum, release, shown.seed), small)
+    return _Reported(
+        shown=run_plan(quorum, small, shown.seed, traced=True), shrunk=shrunk, before=len(plan), after=len(small)
     )
 
 
@@ -188,6 +248,16 @@ def _head(asked: Asked, quorum: Quorum, release: str, seed: int) -> list[str]:
     if quorum.observers:
         head.insert(2, f"observers {' '.join(map(str, quorum.observers))}")
     return head
+
+
+def verdict_of(summary: Summary) -> str:
+    """`failed` if a run did, `unknown` if runs were not made, else `passed`.
+
+    Where all runs are over and the first failure was not made small, the verdict is known.
+    """
+    if summary.passed < summary.runs:
+        return "failed"
+    return "unknown" if summary.ended else "passed"
 
 
 def percentile(values: Sequence[int], share: int) -> int | None:

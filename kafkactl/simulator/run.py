@@ -36,6 +36,16 @@ class Unmet:
 
 
 @frozen
+class InVain:
+    """A statement of a script that had nothing to do, such as the start of a node that runs, and why."""
+
+    line: int
+    text: str
+    time_us: int
+    found: str
+
+
+@frozen
 class Outcome:
     """What one run came to. `failovers_us` are the times from each `mark`, or fault of a plan, to the next leader."""
 
@@ -51,6 +61,7 @@ class Outcome:
     failovers_us: tuple[int, ...]
     happenings: tuple[Happening, ...]
     left_out: int
+    in_vain: tuple[InVain, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -64,6 +75,7 @@ class _Run:
         self.operator = Operator(world, keeps_two=not strict)
         self.strict = strict
         self.unmet: list[Unmet] = []
+        self.in_vain: list[InVain] = []
         self.marks: list[int] = []
         self.expects_broken = False
         self.restart_us = 0
@@ -80,6 +92,7 @@ class _Run:
         own = _OWN.get(step.verb)
         if own is not None:
             own(self, step)
+            self.operator.in_vain.clear()  # of nodes that settle: they are started whether they run or not
             return
         if step.verb == "mark":
             self.marks.append(self.world.now)
@@ -88,10 +101,22 @@ class _Run:
         except NotPossibleError as error:
             if self.strict:
                 self.miss(step, str(error))
+        if self.strict:
+            self.remark(step)
+        self.operator.in_vain.clear()
 
     def miss(self, step: Step, found: str) -> None:
         self.world.note(None, "expect", f"{step.text}: {found}", "bad")
         self.unmet.append(Unmet(line=step.line, text=step.text, time_us=self.world.now, found=found))
+
+    def remark(self, step: Step) -> None:
+        """Say of a statement what it found done: who wrote it believed in another state of the quorum.
+
+        A plan of faults that are drawn says nothing of it: there it is one of the things that happen.
+        """
+        for found in self.operator.in_vain:
+            self.world.note(None, "expect", f"{step.text}: {found}", "warn")
+            self.in_vain.append(InVain(line=step.line, text=step.text, time_us=self.world.now, found=found))
 
     def run(self, step: Step) -> None:
         self.pass_until(self.world.now + step.args[0])
@@ -246,4 +271,5 @@ def _outcome(run: _Run, seed: int) -> Outcome:
         failovers_us=tuple(time_us for time_us in failovers if time_us is not None),
         happenings=() if timeline is None else tuple(timeline.happenings),
         left_out=0 if timeline is None else timeline.left_out,
+        in_vain=tuple(run.in_vain),
     )

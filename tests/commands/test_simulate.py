@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal as signals
 import sys
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from kafkactl.commands import simulate
 from kafkactl.commands.simulate import PROFILES, RELEASES
-from kafkactl.simulator import profiles, script
+from kafkactl.simulator import campaign, profiles, script
 
 FOLDER = Path(__file__).parents[1] / "scripts" / "simulator"
 GUIDE = Path(__file__).parents[2] / "docs" / "simulate.md"
@@ -78,6 +80,72 @@ def test_a_node_that_is_not_simulated_is_an_error_in_the_script(kafkactl, tmp_pa
     assert (run.code, run.error["id"]) == (2, "invalid-script")
     assert run.error["message"] == f"{file}, line 2, column 8: there is no node 9: the nodes are 1, 2, 3"
     assert kafkactl("simulate", "--script", str(file), "--observers", "9", "-o", "json").code == 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("start 1", "node 1 runs; it was not started"),
+        ("pause 1\nstart 1", "node 1 is paused; it was not started"),
+        ("resume 2", "node 2 is not paused"),
+        ("kill 2\nresume 2", "node 2 is down"),
+        ("kill 2\nstop 2", "node 2 was down before"),
+        ("kill 2\nkill 2", "node 2 was down before"),
+        ("pause 2\npause 2", "node 2 was paused before"),
+        ("kill 2\npause 2", "node 2 is down"),
+        ("kill 2\nsnapshot 2", "node 2 is down; it wrote no snapshot"),
+        ("kill 1 2 3\nappend 7", "no node leads; 7 records were not appended"),
+    ],
+)
+def test_a_statement_that_has_nothing_to_do_is_remarked(kafkactl, tmp_path, statement, found):
+    file = tmp_path / "a.txt"
+    file.write_text(f"wait leader within 30s\nrun 1s\n{statement}\n")
+    run = kafkactl("simulate", "--script", str(file), "--runs", "2", "-o", "json")
+    assert (run.code, run.json["verdict"]) == (0, "passed")
+    (remark,) = run.json["findings"]
+    assert (remark["id"], remark["severity"]) == ("statement-without-effect", "warning")
+    assert found in remark["message"] and remark["message"].endswith(" (in 2 of 2 runs)")
+    assert f"{statement.splitlines()[-1]}: {found}" in [row["text"] for row in run.json["timeline"]]
+
+
+def test_the_starts_of_a_quorum_that_settles_are_not_remarked(kafkactl, tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("wait leader within 30s\nkill 2\nsettle 1m\nrun 1s\nappend 3\n")
+    assert kafkactl("simulate", "--script", str(file), "-o", "json").json["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("signal", "code", "why"), [("SIGINT", 130, "was interrupted after"), ("SIGALRM", 6, "was out of time (--timeout)")]
+)
+def test_runs_that_are_over_are_reported_where_the_others_are_not_made(kafkactl, monkeypatch, signal, code, why):
+    def end_after_three(progress, over):
+        if over == 3:
+            os.kill(os.getpid(), getattr(signals, signal))
+
+    monkeypatch.setattr(simulate._Progress, "__call__", end_after_three)
+    words = ("simulate", "--profile", "rolling-restart", "--duration", "1s", "--seed", "5", "-o", "json")
+    run = kafkactl(*words, "--runs", "50")
+    assert (run.code, run.json["verdict"], run.json["interrupted"]) == (code, "unknown", code == 130)
+    assert (run.json["runs"], run.json["runs_passed"], run.json["runs_asked"]) == (3, 3, 50)
+    (finding,) = run.json["findings"]
+    assert finding["id"] == "runs-not-finished" and why in finding["message"]
+    assert "--seed 8 --runs 47" in finding["next_step"]
+    monkeypatch.undo()
+    assert run.json["figures"] == kafkactl(*words, "--runs", "3").json["figures"]
+
+
+def test_an_interruption_before_the_first_run_is_over_has_no_answer(kafkactl, monkeypatch):
+    monkeypatch.setattr(campaign, "outcome_of", lambda *_, **__: os.kill(os.getpid(), signals.SIGINT))
+    run = kafkactl("simulate", "--profile", "chaos", "--runs", "5", "-o", "json")
+    assert (run.code, run.stdout, run.error["id"]) == (130, "", "interrupted")
+
+
+def test_an_interruption_of_the_search_for_the_fewest_faults_keeps_the_failure(kafkactl, monkeypatch):
+    monkeypatch.setattr(campaign, "shrunk_plan", lambda *_: os.kill(os.getpid(), signals.SIGINT))
+    run = kafkactl("simulate", "--profile", "chaos", "--seed", "61", "-o", "json")
+    assert (run.code, run.json["verdict"], run.json["runs"]) == (130, "failed", 1)
+    assert [finding["id"] for finding in run.json["findings"]] == ["runs-not-finished", "invariant-broken"]
+    assert run.json["timeline"] and run.json["shrunk_script"] is None
 
 
 def test_a_script_with_the_mark_of_a_windows_editor(kafkactl, tmp_path):
