@@ -16,7 +16,7 @@ from kafkactl.commands.framework.connection import (
     title_of_cluster,
 )
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import kafka_version_option
+from kafkactl.commands.framework.options import PATH, kafka_version_option
 from kafkactl.commands.rendering.output import detail, emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.wording import size_text
@@ -41,20 +41,20 @@ _TONES = {"done": "good", "partial": "warn", "unknown": "bad"}
     ),
     timeout="1h",
 )  # fmt: skip
-@click.option("--out", required=True, metavar="FILE", type=click.Path(), help="The archive to write.")
+@click.option("--out", required=True, metavar="FILE", type=PATH, help="The archive to write.")
 @click.option("--force", is_flag=True, help="Replace the file if there is one.")
 @click.option(
-    "-c", "--config", "configs", multiple=True, metavar="FILE", type=click.Path(),
+    "-c", "--config", "configs", multiple=True, metavar="FILE", type=PATH,
     help="The configuration of a node on this host: its directories and its metadata log are read.",
 )  # fmt: skip
 @click.option(
-    "--log-dir", "log_dirs", multiple=True, metavar="DIR", type=click.Path(),
+    "--log-dir", "log_dirs", multiple=True, metavar="DIR", type=PATH,
     help="Also read this metadata log directory.",
 )  # fmt: skip
-@click.option("--inventory", metavar="FILE", type=click.Path(), help="The inventory of a migration to observe.")
-@click.option("--observation", metavar="DIR", type=click.Path(), help="A saved observation of a migration.")
+@click.option("--inventory", metavar="FILE", type=PATH, help="The inventory of a migration to observe.")
+@click.option("--observation", metavar="DIR", type=PATH, help="A saved observation of a migration.")
 @click.option(
-    "--tiered", multiple=True, metavar="DIR", type=click.Path(),
+    "--tiered", multiple=True, metavar="DIR", type=PATH,
     help="A log directory of a broker with tiered storage, for its audit.",
 )  # fmt: skip
 @click.option(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import Choice
+from kafkactl.commands.framework.options import PATH, Choice
 from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page, Word
@@ -41,8 +41,8 @@ _WIDTH = 96  # of paragraphs, where the terminal is wider
 @click.option("--scene", "scenes", type=Choice(SCENES), multiple=True, help="Only this scene.")
 @click.option("--list", "lists", is_flag=True, help="List the scenes, and run none.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for Enter before each command.")
-@click.option("--kafka", metavar="DIR", type=click.Path(), help="Use released Kafka, unpacked in DIR.")
-@click.option("--out", metavar="FILE", type=click.Path(), help="Where the scene report writes its HTML page.")
+@click.option("--kafka", metavar="DIR", type=PATH, help="Use released Kafka, unpacked in DIR.")
+@click.option("--out", metavar="FILE", type=PATH, help="Where the scene report writes its HTML page.")
 @click.option("--keep", is_flag=True, help="Keep the temporary folder.")
 def command(
     *, scenes: tuple[str, ...], lists: bool, no_wait: bool, kafka: str | None, out: str | None, keep: bool

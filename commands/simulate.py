@@ -11,7 +11,7 @@ import click
 
 from kafkactl.commands.framework.exit_codes import DONE, INTERRUPTED, PROBLEMS_FOUND, UNKNOWN
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import Choice, Duration
+from kafkactl.commands.framework.options import PATH, Choice, Duration
 from kafkactl.commands.framework.settings import current_settings
 from kafkactl.commands.rendering.output import emit, wipe_passing, write_passing
 from kafkactl.commands.rendering.page import Page, Word
@@ -64,7 +64,7 @@ class _Nodes(click.ParamType[tuple[int, ...]]):
     codes=(DONE, 1, 2, 3, UNKNOWN, PROBLEMS_FOUND, INTERRUPTED),
     timeout="1h",
 )
-@click.option("--script", metavar="FILE", type=click.Path(), help="What happens, and what is expected.")
+@click.option("--script", metavar="FILE", type=PATH, help="What happens, and what is expected.")
 @click.option("--profile", type=Choice(PROFILES), help="Draw the faults from the seed.")
 @click.option("--voters", type=_Nodes(counts=True), metavar="LIST", help="How many voters, or their ids. [default: 3]")
 @click.option("--observers", type=_Nodes(counts=False), metavar="LIST", help="Ids of controllers that do not vote.")
@@ -79,7 +79,7 @@ class _Nodes(click.ParamType[tuple[int, ...]]):
 @click.option("--duration", "duration_ms", type=Duration(), default="1m", show_default=True, metavar="TIME",
               help="How long a profile makes faults, in virtual time.")  # fmt: skip
 @click.option("--no-shrink", is_flag=True, help="Do not look for the fewest faults of a failing run.")
-@click.option("--html", metavar="FILE", type=click.Path(), help="Also write an HTML page with one lane a node.")
+@click.option("--html", metavar="FILE", type=PATH, help="Also write an HTML page with one lane a node.")
 def command(*, no_shrink: bool, html: str | None, **asked: Any) -> None:
     """Simulate a quorum of controllers in virtual time, with crashes, lost disks and broken networks.
 

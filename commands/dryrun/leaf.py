@@ -11,7 +11,7 @@ import click
 from kafkactl.commands.dryrun.options import CODES, Common, NodeIds, scenario_options
 from kafkactl.commands.dryrun.run import answer
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import Choice
+from kafkactl.commands.framework.options import PATH, Choice
 
 if TYPE_CHECKING:
     from kafkactl.operations.dryrun import Form, Option, Scenario
@@ -83,7 +83,7 @@ def _click_type(form: Form, choices: tuple[str, ...], option: Option) -> tuple[A
     from kafkactl.operations.dryrun import Form
 
     if option.document is not None:
-        return click.Path(), "FILE"
+        return PATH, "FILE"
     if form is Form.CHOICE:
         return Choice(choices), None
     if form is Form.NUMBER:

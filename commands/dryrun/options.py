@@ -13,6 +13,7 @@ from kafkactl.commands.framework.connection import ConnectionArguments, connecti
 from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, from_cluster_option, past_damage_option
 from kafkactl.commands.framework.option_group import option_group
+from kafkactl.commands.framework.options import PATH
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CODES = (
@@ -72,7 +73,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--config",
         metavar="FILE",
-        type=click.Path(),
+        type=PATH,
         help="A controller's properties file, for static settings that are not in the log.",
     ),
     click.option(
@@ -92,17 +93,17 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--after",
         metavar="FILE",
         multiple=True,
-        type=click.Path(),
+        type=PATH,
         help="Simulate this first: an earlier answer (-o json), or a TOML file of scenarios. Several: in order.",
     ),
     click.option("--records", is_flag=True, help="List the records that would be appended, as log dump writes them."),
     click.option(
         "--details",
         metavar="DIR",
-        type=click.Path(),
+        type=PATH,
         help="Write all partitions that change and all records as Parquet tables; of replay the whole state.",
     ),
-    click.option("--html", metavar="FILE", type=click.Path(), help="Also write an HTML report."),
+    click.option("--html", metavar="FILE", type=PATH, help="Also write an HTML report."),
 )
 
 
@@ -115,7 +116,7 @@ _CONTEXT = click.option(
 
 
 def _source_argument() -> Callable[[Any], Any]:
-    return click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
+    return click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=PATH)
 
 
 def _common(**given: Any) -> Common:

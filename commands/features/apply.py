@@ -10,7 +10,7 @@ from kafkactl.commands.features.change import SHARE_OF_TIME, answer, show_change
 from kafkactl.commands.features.options import CHANGE_CODES
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, guard_cluster, open_client
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import confirm_option, writing_options
+from kafkactl.commands.framework.options import PATH, confirm_option, writing_options
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     codes=CHANGE_CODES,
     timeout="2m",
 )
-@click.argument("plan_file", metavar="PLAN", type=click.Path())
+@click.argument("plan_file", metavar="PLAN", type=PATH)
 @confirm_option
 @writing_options
 @connection_options

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kafkactl.commands.framework.options import PATH
+
 if TYPE_CHECKING:
     from kafkactl.errors import InputError
     from kafkactl.operations.bundle.reading import OpenBundle
@@ -26,7 +28,7 @@ BUNDLE = "--bundle"
 def bundle_option(function: Function) -> Function:
     """`--bundle FILE`: parameter `bundle`."""
     text = "Read from a support bundle (kafkactl bundle) instead."
-    return click.option(BUNDLE, metavar="FILE", type=click.Path(), help=text)(function)
+    return click.option(BUNDLE, metavar="FILE", type=PATH, help=text)(function)
 
 
 def until_the_end(context: AbstractContextManager[Held]) -> Held:

@@ -20,6 +20,10 @@ _LONGEST_MS = 365 * 24 * 3_600_000  # what a timer of the system takes, with roo
 _MOST_DIGITS = 20
 
 
+PATH = click.Path(readable=False)
+"""A path that the command itself opens, or writes: click would refuse one without a word of what can be done."""
+
+
 class Duration(click.ParamType[int]):
     """A length of time with its unit: `500ms`, `30s`, `2m`, `1h`. The value is in milliseconds."""
 

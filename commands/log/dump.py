@@ -12,6 +12,7 @@ from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import code_of, from_cluster_option, log_place, show_secrets_option
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     timeout="1h",
     output="jsonl",
 )  # fmt: skip
-@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=PATH)
 @from_cluster_option
 @bundle_option
 @click.option("--type", "types", multiple=True, metavar="T", help="Only records of this type, such as TopicRecord.")

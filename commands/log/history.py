@@ -9,6 +9,7 @@ from kafkactl.commands.framework.bundles import bundle_option
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import code_of, from_cluster_option, log_place, show_secrets_option
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.progress import shown_progress
 
@@ -24,7 +25,7 @@ from kafkactl.commands.rendering.progress import shown_progress
     timeout="1h",
     output="jsonl",
 )  # fmt: skip
-@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=PATH)
 @from_cluster_option
 @bundle_option
 @click.option(

@@ -21,6 +21,7 @@ from kafkactl.commands.framework.log_options import (
     show_secrets_option,
     stored_without_log,
 )
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.progress import shown_progress
 from kafkactl.shown import escaped, json_text
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     codes=exit_codes.READING,
     timeout="1h",
 )  # fmt: skip
-@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=PATH)
 @from_cluster_option
 @bundle_option
 @point_options

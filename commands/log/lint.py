@@ -19,6 +19,7 @@ from kafkactl.commands.framework.log_options import (
     point_options,
     stored_without_log,
 )
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.progress import shown_progress
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     codes=exit_codes.READING,
     timeout="1h",
 )  # fmt: skip
-@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=PATH)
 @from_cluster_option
 @bundle_option
 @point_options

@@ -19,6 +19,7 @@ from kafkactl.commands.framework.connection import (
 )
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, check_sources, from_cluster_option
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.commands.rendering.progress import shown_progress
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     timeout="1h",
     has_metrics=True,
 )
-@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path())
+@click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=PATH)
 @from_cluster_option
 @bundle_option
 @connection_options

@@ -9,7 +9,7 @@ import click
 
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import writing_options
+from kafkactl.commands.framework.options import PATH, writing_options
 from kafkactl.commands.quorum.change_page import change_page
 from kafkactl.commands.quorum.change_run import CODES, ChangeArguments, change_options, perform, show_plan
 from kafkactl.commands.rendering.page import Page
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     codes=CODES,
     timeout="1h",
 )
-@click.argument("plan_file", metavar="PLAN", type=click.Path())
+@click.argument("plan_file", metavar="PLAN", type=PATH)
 @click.option("--watch", is_flag=True, help="Print every observation of the quorum to stderr.")
 @change_options(adds=False)
 @connection_options

@@ -8,7 +8,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import writing_options
+from kafkactl.commands.framework.options import PATH, writing_options
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.storage.apply_answer import show_apply
 from kafkactl.commands.storage.format_request import build_overrides, build_owner, guard_options
@@ -31,7 +31,7 @@ from kafkactl.commands.storage.format_request import build_overrides, build_owne
     ),
     timeout="2m",
 )
-@click.argument("plan_file", metavar="PLAN", type=click.Path())
+@click.argument("plan_file", metavar="PLAN", type=PATH)
 @click.option("--node", "node_ids", type=int, multiple=True, metavar="ID", help="Apply to this node.")
 @click.option("--local", is_flag=True, help="Apply to the nodes whose host is this machine.")
 @click.option("--host", "hosts", multiple=True, metavar="NAME", help="Apply to the nodes of this host.")

@@ -9,6 +9,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     ),
     codes=(exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.PROBLEMS_FOUND),
 )
-@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.argument("files", nargs=-1, required=True, type=PATH)
 @click.option("--show-secrets", is_flag=True, help="Show SCRAM keys and passwords instead of hiding them.")
 def command(files: tuple[str, ...], show_secrets: bool) -> None:
     """Decode meta.properties, checkpoints and quorum-state.

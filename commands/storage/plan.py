@@ -8,6 +8,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     ),
     codes=(exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED),
 )
-@click.argument("inventory", type=click.Path())
+@click.argument("inventory", type=PATH)
 @click.option("--out", metavar="FILE", help="Where the plan is written, readable by its owner only.")
 @click.option("--overwrite", is_flag=True, help="Overwrite an existing plan that has not been applied.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, and write no file.")

@@ -8,7 +8,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.framework.options import Choice, Duration
+from kafkactl.commands.framework.options import PATH, Choice, Duration
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.commands.tiered.options import CODES, Inputs, bucket_input_options, loaded, written_details
@@ -55,7 +55,7 @@ class Age(Duration):
 @click.option(
     "--include", multiple=True, type=Choice(("orphan-copy",)), help="List the objects of certain orphans, too."
 )
-@click.option("--out", metavar="FILE", type=click.Path(), help="Write the keys to a new file, one a line.")
+@click.option("--out", metavar="FILE", type=PATH, help="Write the keys to a new file, one a line.")
 def command(*, inputs: Inputs, older_than_ms: int, include: tuple[str, ...], out: str | None) -> None:
     """List the objects that may be deleted, with the reason for each. Nothing is deleted.
 
@@ -63,8 +63,10 @@ def command(*, inputs: Inputs, older_than_ms: int, include: tuple[str, ...], out
     topic still has is in the list, nor files that are not named like a segment. Refused, exit code 3,
     where records of the metadata topic are missing or could not be read.
     """
-    from kafkactl.operations.tiered import ALL, left_over, write_keys
+    from kafkactl.operations.tiered import ALL, check_keys_target, left_over, write_keys
 
+    if out is not None:
+        check_keys_target(out)
     everything = loaded(inputs)
     found = left_over(everything, older_than_ms=older_than_ms, include_orphans="orphan-copy" in include)
     if out is not None and not found.refused:

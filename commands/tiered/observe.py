@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.tiered.options import CODES, Inputs, code_of, loaded, saved_input_options
@@ -28,17 +29,16 @@ if TYPE_CHECKING:
     timeout="1h",
 )
 @saved_input_options
-@click.option(
-    "--out", required=True, metavar="DIR", type=click.Path(), help="A folder that is not there yet, or empty."
-)
+@click.option("--out", required=True, metavar="DIR", type=PATH, help="A folder that is not there yet, or empty.")
 def command(*, inputs: Inputs, out: str) -> None:
     """Save the metadata topic, what is known of the cluster, and the listing of the store.
 
     The other verbs take the folder as --observation, to ask a colleague or to look back. Only topics,
     partitions, offsets and the topics' own settings are saved. The folder is its owner's alone.
     """
-    from kafkactl.operations.tiered import save
+    from kafkactl.operations.tiered import check_saved, save
 
+    check_saved(out)
     everything = loaded(inputs)
     saved = save(everything, out)
     emit("tiered.observe", saved, render=_show, exit_code=code_of(saved.findings, is_empty=everything.is_empty))

@@ -14,7 +14,7 @@ from kafkactl.commands.framework.connection import ConnectionArguments, connecti
 from kafkactl.commands.framework.engine_options import ENGINE_OPTIONS, check_master
 from kafkactl.commands.framework.log_options import FROM_CLUSTER, Moment
 from kafkactl.commands.framework.option_group import option_group
-from kafkactl.commands.framework.options import Choice, Duration
+from kafkactl.commands.framework.options import PATH, Choice, Duration
 from kafkactl.commands.rendering.output import detail, say
 from kafkactl.commands.rendering.progress import shown_progress
 
@@ -59,13 +59,13 @@ class Wanted(NamedTuple):
 
 
 _INPUTS = (
-    click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=click.Path()),
-    click.option("--observation", metavar="DIR", type=click.Path(), help="A saved observation, instead of a cluster."),
+    click.argument("sources", metavar="[SOURCE]...", nargs=-1, type=PATH),
+    click.option("--observation", metavar="DIR", type=PATH, help="A saved observation, instead of a cluster."),
     bundle_option,
     click.option(
         "--metadata",
         metavar="LOG",
-        type=click.Path(),
+        type=PATH,
         help="The cluster's metadata log: which topics exist, leaders, replicas, settings, fenced brokers.",
     ),
     click.option(
@@ -114,7 +114,7 @@ _AT_SCALE = (
     click.option(
         "--details",
         metavar="DIR",
-        type=click.Path(),
+        type=PATH,
         help="Write segments, partitions, findings and objects as Parquet tables.",
     ),
 )
@@ -153,7 +153,7 @@ def html_option(function: Function) -> Function:
     option = click.option(
         "--html",
         metavar="FILE",
-        type=click.Path(),
+        type=PATH,
         help="Also write audit and forecast as one HTML page with pictures; an earlier report is replaced.",
     )
     return option(function)

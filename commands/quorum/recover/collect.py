@@ -8,6 +8,7 @@ import click
 
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     codes=(exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE),
     timeout="1h",
 )
-@click.argument("directory", metavar="DIR", type=click.Path())
+@click.argument("directory", metavar="DIR", type=PATH)
 @click.option("--to", required=True, metavar="FILE.tar", help="The copy; a file that exists is never replaced.")
 def command(*, directory: str, to: str) -> None:
     """Copy what a recovery needs of the log directory DIR into a tar file, readable by its owner only.

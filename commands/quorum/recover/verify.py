@@ -9,6 +9,7 @@ import click
 from kafkactl.commands.framework import exit_codes
 from kafkactl.commands.framework.connection import ConnectionArguments, connection_options, open_client
 from kafkactl.commands.framework.leaf import leaf_command
+from kafkactl.commands.framework.options import PATH
 from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     codes=exit_codes.READING,
     timeout="10m",
 )
-@click.argument("plan", metavar="PLAN", type=click.Path())
+@click.argument("plan", metavar="PLAN", type=PATH)
 @click.option(
     "--log-dir", "log_dirs", multiple=True, metavar="DIR",
     help="A broker's log directory: look for folders that were renamed to -stray.",

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from kafkactl.adapters.files.whole_file import whole_file
+from kafkactl.adapters.files.whole_file import check_place, whole_file
 from kafkactl.bundle.manifest import Manifest, Member, render_manifest
 from kafkactl.bundle.members import INDEX, MANIFEST, MOST_MEMBER_BYTES, MOST_MEMBERS, is_member_name, too_large
 from kafkactl.errors import FailedError, RefusedError
@@ -91,10 +91,11 @@ def check_bundle_target(path: Path, *, force: bool) -> None:
     RefusedError `bundle-file-exists`; FailedError `bundle-not-written`.
     """
     try:
+        check_place(path)
         kind = path.lstat().st_mode
-    except FileNotFoundError:
+    except FileNotFoundError as error:
         if not path.parent.is_dir():
-            raise _not_written(path, "its folder does not exist") from None
+            raise _not_written(path, error.strerror or str(error)) from None
         return
     except (OSError, ValueError) as error:
         raise _not_written(path, getattr(error, "strerror", None) or str(error)) from error

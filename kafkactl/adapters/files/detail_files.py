@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.adapters.files.filesystem import exchanged
 from kafkactl.adapters.files.found import sync_found_name
-from kafkactl.adapters.files.whole_file import sync_folder
+from kafkactl.adapters.files.whole_file import check_place, sync_folder
 from kafkactl.dryrun.detail_tables import BOOL, FLOAT, INT, INTS, OUTCOMES, TEXT, TEXTS, Table
 from kafkactl.errors import FailedError, InputError, RefusedError
 from kafkactl.extras import install_advice
@@ -42,6 +42,7 @@ def check_details_target(path: Path) -> None:
             next_step=f"{install_advice('dryrun')}, or leave out --details.",
         )
     try:
+        check_place(path.resolve())
         strange = None if not _is_there(path) else next(_not_ours(path), None)
     except OSError as error:
         raise _not_written(path, error.strerror or str(error)) from error
@@ -65,8 +66,6 @@ def _is_there(path: Path) -> bool:
         return True
     if path.exists() or path.is_symlink():
         raise NotADirectoryError(20, "not a directory")
-    if not path.resolve().parent.is_dir():
-        raise FileNotFoundError(2, "the folder around it does not exist")
     return False
 
 

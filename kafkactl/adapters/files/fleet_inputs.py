@@ -42,4 +42,4 @@ def _read_config(folder: Path, node: InventoryNode) -> ConfigFile:
     try:
         return ConfigFile(path=on_host, data=read_input(seen_at, "the configuration", InputKind.NODE_CONFIG))
     except InputError as error:
-        return ConfigFile(path=str(seen_at), data=None, error=error.message)
+        return ConfigFile(path=str(seen_at), data=None, error=error.message, next_step=error.next_step)

@@ -159,9 +159,16 @@ def read_input(path: Path, what: str, kind: InputKind) -> bytes:
     try:
         return read_whole(path, kind)
     except OSError as error:
-        raise unreadable_input(path, what, error.strerror or str(error)) from error
+        raise unreadable_input(path, what, error.strerror or str(error), read_advice(error)) from error
 
 
-def unreadable_input(path: Path, what: str, why: str) -> InputError:
+def read_advice(error: BaseException) -> str | None:
+    """What helps where a file is there and this user may not read it; None for other errors."""
+    if not isinstance(error, PermissionError):
+        return None
+    return "Run the command as a user who may read it: its owner, or root."
+
+
+def unreadable_input(path: Path, what: str, why: str, next_step: str | None = None) -> InputError:
     """The error for a file of the operator's that cannot be read."""
-    return InputError(f"{what} {path} cannot be read: {why}", id="input-file-unreadable")
+    return InputError(f"{what} {path} cannot be read: {why}", id="input-file-unreadable", next_step=next_step)

@@ -10,7 +10,7 @@ from pathlib import Path
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.adapters.files.found import sync_found_file, sync_found_name
 from kafkactl.adapters.files.input_files import InputKind, read_input, unreadable_input
-from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.adapters.files.whole_file import check_place, write_whole
 from kafkactl.change.plan_document import PLAN_FILE_MODE
 from kafkactl.errors import FailedError, InputError, RefusedError
 from kafkactl.storage.fleet.receipts import Receipt, parse_receipt, receipt_name, render_receipt
@@ -57,7 +57,7 @@ def settle_plan(path: Path) -> None:
 
 
 def check_plan_target(path: Path, *, overwrite: bool) -> None:
-    """Refuse what `write_plan` would refuse, before the work of planning is done."""
+    """Refuse what `write_plan` would refuse, before the work of planning is done. Raises as `write_plan`."""
     folder = receipts_folder(path)
     with contextlib.suppress(OSError):
         if any(folder.glob("node-*.json")):
@@ -66,6 +66,10 @@ def check_plan_target(path: Path, *, overwrite: bool) -> None:
             )
     if os.path.lexists(path) and not overwrite:
         raise _plan_exists(path)
+    try:
+        check_place(path)
+    except OSError as error:
+        raise _plan_not_written(path, error) from error
 
 
 def _plan_exists(path: Path) -> RefusedError:

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from kafkactl.adapters.files.input_files import open_regular
-from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.adapters.files.whole_file import check_place, write_whole
 from kafkactl.errors import FailedError, RefusedError
 
 _MODE = 0o644
@@ -20,11 +20,12 @@ def check_report_target(path: Path, mark: str) -> None:
     Raises RefusedError `not-a-report-file`, FailedError `report-not-written`.
     """
     try:
+        check_place(path)
         kind = path.stat().st_mode
         head = _head(path) if stat.S_ISREG(kind) else b""
-    except FileNotFoundError:
+    except FileNotFoundError as error:
         if not path.parent.is_dir():
-            raise _not_written(path, "its folder does not exist") from None
+            raise _not_written(path, error.strerror or str(error)) from None
         return
     except OSError as error:
         raise _not_written(path, error.strerror or str(error)) from error

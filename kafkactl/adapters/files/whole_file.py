@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import re
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from kafkactl.adapters.files.found import sync_found_name
 
 _FOLDER_MODE: Final = 0o700
+_DRAWN: Final = "[a-z0-9_]{8}"  # what `tempfile` puts into a name
+
+
+def check_place(path: Path) -> None:
+    """Raise the OSError that a new file or folder at `path` would meet because of the folder around it.
+
+    To be asked before the work that fills it: a command that reads disks for an hour, or a plan that is only shown,
+    should not find out at the end.
+    """
+    folder = path.absolute().parent
+    try:
+        kind = folder.stat().st_mode
+    except FileNotFoundError:
+        raise FileNotFoundError(2, f"the folder {folder} does not exist") from None
+    if not stat.S_ISDIR(kind):
+        raise NotADirectoryError(20, f"{folder} is not a folder")
+    if os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
+        return
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        raise OSError(30, f"the file system of {folder} is read-only")
+    raise PermissionError(13, f"this user may not make files in {folder}")
 
 
 def write_whole(
@@ -31,9 +55,11 @@ def whole_file(
 
     With `exclusive` it must not replace anything. The temporary file has mode 0600 until `mode` is set. `owner` (uid,
     gid) is set if this user may do so, through the open file, because the name could lead to another file by then.
-    Raises OSError; with `exclusive` FileExistsError.
+    What a killed process left of an earlier attempt is removed. Raises OSError; with `exclusive` FileExistsError.
     """
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.", suffix=".tmp")
+    prefix = f".{path.name[:200]}."
+    _remove_leftovers(path.parent, prefix, stat.S_IFREG, (0o600, mode))
+    descriptor, temporary = _made(lambda: tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".tmp"))
     try:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
@@ -58,9 +84,12 @@ def whole_folder(place: Path) -> Iterator[Path]:
     """A folder to write in that is at `place` when the body ends; not where it fails.
 
     Only where nothing or an empty folder stands. What is written in it is synced, and it and the folders in it have
-    mode 0700. Raises OSError.
+    mode 0700. What a killed process left of an earlier attempt is removed. Raises OSError.
     """
-    work = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name[:100]}.", suffix=".tmp"))
+    prefix = f".{place.name[:100]}."
+    _remove_leftovers(place.parent, prefix, stat.S_IFDIR, (_FOLDER_MODE,))
+    descriptor, temporary = _made(lambda: _new_folder(place.parent, prefix))
+    work = Path(temporary)
     try:
         yield work
         for folder, _, files in os.walk(work, topdown=False):
@@ -72,6 +101,57 @@ def whole_folder(place: Path) -> Iterator[Path]:
         sync_folder(place.parent)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _new_folder(parent: Path, prefix: str) -> tuple[int, str]:
+    work = tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=".tmp")
+    return os.open(work, os.O_RDONLY | os.O_DIRECTORY), work
+
+
+def _made(make: Callable[[], tuple[int, str]]) -> tuple[int, str]:
+    """What `make` makes, locked for as long as it is open: this is how others see that its process is alive.
+
+    Another process may have found it before it was locked, and have removed it: then the next one is made.
+    """
+    while True:
+        descriptor, path = make()
+        with contextlib.suppress(OSError):  # a file system without locks: there nothing is removed, either
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+                return descriptor, path
+        os.close(descriptor)
+
+
+def _remove_leftovers(parent: Path, prefix: str, kind: int, modes: tuple[int, ...]) -> None:
+    """Remove what this user's killed processes left under temporary names: it may be large, and hold secrets.
+
+    Only what has such a name, kind and mode, and is not locked by a process that is alive.
+    """
+    is_ours = re.compile(re.escape(prefix) + _DRAWN + re.escape(".tmp")).fullmatch
+    with contextlib.suppress(OSError):
+        for name in filter(is_ours, os.listdir(parent)):  # noqa: PTH208  # names, not paths
+            with contextlib.suppress(OSError):
+                _remove_leftover(parent / name, kind, modes)
+
+
+def _remove_leftover(path: Path, kind: int, modes: tuple[int, ...]) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_IFMT(found.st_mode) != kind or stat.S_IMODE(found.st_mode) not in modes:
+            return
+        if found.st_uid != os.geteuid():
+            return
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(found, os.lstat(path)):
+            if kind == stat.S_IFDIR:
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+    finally:
+        os.close(descriptor)
 
 
 def make_folders(folder: Path, *, mode: int = 0o777) -> None:

@@ -17,7 +17,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.files.input_files import InputKind, irregular, open_regular, read_whole
+from kafkactl.adapters.files.input_files import InputKind, irregular, open_regular, read_advice, read_whole
 from kafkactl.adapters.logs.deleted import open_of_log
 from kafkactl.errors import DecodeError, FailedError, InputError
 from kafkactl.frozen import frozen
@@ -309,7 +309,7 @@ def _unreadable(path: str, error: OSError | ValueError) -> InputError | FailedEr
     is_input = isinstance(error, _OF_THE_INPUT) or error.errno in (errno.EINVAL, errno.EFBIG, errno.ENXIO)
     family = InputError if is_input else FailedError
     what = error.filename if isinstance(error, OSError) else None  # a folder in it, or a file
-    return family(f"{what or path} cannot be read: {words}", id="input-file-unreadable")
+    return family(f"{what or path} cannot be read: {words}", id="input-file-unreadable", next_step=read_advice(error))
 
 
 # --- a live cluster -----------------------------------------------------------------------------------------------

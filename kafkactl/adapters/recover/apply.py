@@ -24,6 +24,7 @@ from typing import Final
 from kafkactl.adapters.disks.apply_format import failure_finding
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.adapters.files.found import sync_found_file
+from kafkactl.adapters.files.whole_file import check_place
 from kafkactl.adapters.recover.disks import checksum
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome, Severity
@@ -57,10 +58,14 @@ class Place:
 
 
 def entries_of(directory: str) -> tuple[str, ...] | None:
-    """The names in a directory; None where nothing is there. Raises InputError `recovery-target-unusable`."""
-    if not os.path.lexists(directory):
-        return None
+    """The names in a directory; None where nothing is there, and it can be made.
+
+    Raises InputError `recovery-target-unusable`.
+    """
     try:
+        if not os.path.lexists(directory):
+            check_place(Path(directory))
+            return None
         return tuple(sorted(os.listdir(directory)))  # noqa: PTH208  # names, not paths
     except OSError as error:
         raise InputError(

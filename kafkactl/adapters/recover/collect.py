@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from kafkactl.adapters.files.input_files import open_regular
-from kafkactl.adapters.files.whole_file import whole_file
+from kafkactl.adapters.files.whole_file import check_place, whole_file
 from kafkactl.adapters.recover.disks import unreadable_part
 from kafkactl.adapters.recover.partitions import MANIFEST, log_ends
 from kafkactl.errors import FailedError, InputError
@@ -45,6 +45,10 @@ def collect(directory: str, to: str) -> Copied:
     if os.path.lexists(to):
         raise InputError(f"{to} exists already", id="collected-file-exists")
     try:
+        check_place(Path(to))
+    except OSError as error:
+        raise _not_written(directory, to, error) from error
+    try:
         names = _names(directory)
     except OSError as error:
         raise unreadable_part(Path(error.filename or directory), error) from error
@@ -53,9 +57,13 @@ def collect(directory: str, to: str) -> Copied:
     try:
         return _written(Path(directory), names, Path(to))
     except OSError as error:
-        raise FailedError(
-            f"the copy of {directory} could not be written to {to}: {error.strerror or error}", id="copy-not-written"
-        ) from error
+        raise _not_written(directory, to, error) from error
+
+
+def _not_written(directory: str, to: str, error: OSError) -> FailedError:
+    return FailedError(
+        f"the copy of {directory} could not be written to {to}: {error.strerror or error}", id="copy-not-written"
+    )
 
 
 def _no_log_dir(directory: str) -> InputError:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_input, read_whole
-from kafkactl.adapters.files.whole_file import whole_folder
+from kafkactl.adapters.files.whole_file import check_place, whole_folder
 from kafkactl.adapters.tiered.sources import MetadataReplica
 from kafkactl.errors import FailedError, InputError
 from kafkactl.frozen import frozen
@@ -67,22 +67,36 @@ def write_observation(
 
     Raises InputError `observation-folder-not-empty`, FailedError `observation-not-written`, and what reading raises.
     """
+    check_observation_target(path)
+    try:
+        with whole_folder(Path(path).absolute()) as made:
+            _write_all(made, document, replicas, objects)
+    except OSError as error:
+        raise _not_written(path, error) from error
+
+
+def check_observation_target(path: str) -> None:
+    """Raise what `write_observation` would raise because of the folder, before anything is read."""
     folder = Path(path)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    try:
+        check_place(folder)
+        is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    except OSError as error:
+        raise _not_written(path, error) from error
+    if not is_free:
         raise InputError(
             f"{path} is not an empty folder",
             id="observation-folder-not-empty",
             next_step="Name a folder that is not there yet: nothing is overwritten.",
         )
-    try:
-        with whole_folder(folder.absolute()) as made:
-            _write_all(made, document, replicas, objects)
-    except OSError as error:
-        raise FailedError(
-            f"{path} cannot be written: {error.strerror or error}",
-            id="observation-not-written",
-            next_step="Check the folder above it, its permissions and its free space.",
-        ) from error
+
+
+def _not_written(path: str, error: OSError) -> FailedError:
+    return FailedError(
+        f"{path} cannot be written: {error.strerror or error}",
+        id="observation-not-written",
+        next_step="Check the folder above it, its permissions and its free space.",
+    )
 
 
 def _write_all(

@@ -87,6 +87,7 @@ def plan_recovery(
     A plan that is kept next to the new directory gives its ids and times, so that the same disks and arguments give the
     same bytes again. Raises InputError for directories that cannot be read, and as `choose_source`.
     """
+    target_entries = entries_of(request.target.directory)  # before the disks, which take long to read
     names = each_once(request.log_dirs, disk_place)
     request = changed(request, source=next((path for path in names if request.source in names[path]), request.source))
     disks = tuple(read_disk(path) for path in names)
@@ -102,7 +103,7 @@ def plan_recovery(
         images=images,
         tails=tuple(_tails(disks, source)),
         answering=(probe or recovery_probe())(places),
-        target_entries=entries_of(request.target.directory),
+        target_entries=target_entries,
         target_inside=_inside(request.target.directory, disks),
         findings=(*(found for disk in disks for found in disk.findings), *named_twice(names, "directory")),
     )

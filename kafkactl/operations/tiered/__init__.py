@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from kafkactl.adapters.files.whole_file import write_whole
+from kafkactl.adapters.files.whole_file import check_place, write_whole
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.tiered.live import LiveObservation, observe_cluster
-from kafkactl.adapters.tiered.observation import write_observation
+from kafkactl.adapters.tiered.observation import check_observation_target, write_observation
 from kafkactl.answers import by_fields, json_of
 from kafkactl.errors import FailedError, InputError
 from kafkactl.findings import Finding, warning
@@ -42,6 +44,8 @@ __all__ = [
     "Loaded",
     "Request",
     "audit",
+    "check_keys_target",
+    "check_saved",
     "foresee",
     "history",
     "left_over",
@@ -372,8 +376,27 @@ def write_keys(path: str, found: Leftovers) -> None:
     Raises InputError `output-file-exists`, FailedError `output-file-not-written`.
     """
     data = "".join(f"{leftover.found.key}\n" for leftover in found.objects).encode()
-    try:
+    with _to_new_file(path):
         write_whole(Path(path), data, mode=0o600, exclusive=True)
+
+
+def check_keys_target(path: str) -> None:
+    """Raise what `write_keys` would raise, before anything is read."""
+    with _to_new_file(path):
+        check_place(Path(path))
+        if os.path.lexists(path):
+            raise FileExistsError
+
+
+def check_saved(path: str) -> None:
+    """Raise what `save` would raise because of the folder, before anything is read."""
+    check_observation_target(path)
+
+
+@contextlib.contextmanager
+def _to_new_file(path: str) -> Iterator[None]:
+    try:
+        yield
     except FileExistsError as error:
         raise InputError(
             f"{path} exists", id="output-file-exists", next_step="Name a new file: nothing is overwritten."

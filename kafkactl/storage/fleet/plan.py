@@ -61,6 +61,7 @@ class ConfigFile:
     path: str
     data: bytes | None
     error: str | None = None
+    next_step: str | None = None
 
 
 @frozen
@@ -132,7 +133,7 @@ def _read_config(file: ConfigFile, release: Release) -> NodeConfig:
         raise InputError(
             file.error or f"the configuration {file.path} cannot be read",
             id="input-file-unreadable",
-            next_step="Correct config (or root) in the inventory.",
+            next_step=file.next_step or "Correct config (or root) in the inventory.",
         )
     return read_node_config(file.data, file=file.path, release=release)
 
