@@ -7,7 +7,9 @@ synced when `append` returns. An open journal is locked, so that two runs on one
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pwd
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -149,7 +151,9 @@ def open_journal(
     except BlockingIOError:
         raise RefusedError(f"another kafkactl is at work with {path}", id="another-kafkactl-is-changing") from None
     except OSError as error:
-        raise FailedError(f"the journal {path} cannot be opened: {error.strerror}", id="journal-not-written") from error
+        raise FailedError(
+            f"the journal {path} cannot be opened: {error.strerror}", id="journal-not-written", next_step=_of_whom(path)
+        ) from error
     journal = Journal(path, descriptor, port, now_ms)
     try:
         journal.load(subject=subject, cluster_id=cluster_id)
@@ -157,6 +161,26 @@ def open_journal(
         journal.close()
         raise
     return journal
+
+
+def _of_whom(path: str) -> str | None:
+    """What helps where a journal is another user's, whose change may still run; None where none is there.
+
+    The general advice, another file, would go on without what that user's run has written, and while it runs.
+    """
+    try:
+        owner = Path(path).stat().st_uid
+    except OSError:
+        return None
+    if owner == os.geteuid():
+        return None
+    name = f"user {owner}"
+    with contextlib.suppress(KeyError):
+        name = pwd.getpwuid(owner).pw_name
+    return (
+        f"Run the command as {name}, whose changes the journal records. With another --journal it would not be "
+        "seen whether such a change is still being made."
+    )
 
 
 def journal_content(path: str) -> bytes | None:

@@ -210,7 +210,8 @@ def _not_registered(member: Member) -> Finding:
 
 
 def _range_unknown(member: Member) -> Finding:
-    unknown = f"{member.name} does not answer and is not registered: it is unknown which levels it supports"
+    registered = "its registration could not be read" if member.registered is None else "is not registered"
+    unknown = f"{member.name} does not answer and {registered}: it is unknown which levels it supports"
     evidence: dict[str, Any] = {"answers": member.answers, "registered": member.registered}
     if member.role is Role.CONTROLLER:
         return blocker(

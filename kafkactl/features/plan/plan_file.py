@@ -84,6 +84,13 @@ def plan_document(plan: FeaturePlan, *, created_ms: int) -> dict[str, Any]:
     }
 
 
+_WARNING: Final = "warning "  # how a difference begins that is a warning the file does not show
+_ONLY_WARNED: Final = (
+    "Levels and steps are those of the plan. Correct what the warning is about, and apply the same file again; or plan "
+    "again, and review the new plan with the warning."
+)
+
+
 def read_plan(data: bytes, *, file: str) -> FeaturePlanFile:
     """Read a plan file.
 
@@ -119,6 +126,8 @@ def check_plan(file: FeaturePlanFile, plan: FeaturePlan) -> list[Finding]:
                 found=plan.cluster_id,
             )
         ]
+    if any(finding.id == "no-active-controller" for finding in plan.findings):
+        return []  # a blocker already, and what could not be read has not changed
     differences = tuple(_differences(file, plan))
     if not differences:
         return []
@@ -128,6 +137,7 @@ def check_plan(file: FeaturePlanFile, plan: FeaturePlan) -> list[Finding]:
             "cluster-changed-since-plan",
             "cluster",
             f"the cluster is not in the state that the plan was made for: {listed}",
+            _ONLY_WARNED if all(what.startswith(_WARNING) for what, _, _ in differences) else "",
             changed=[{"what": what, "planned": planned, "found": found} for what, planned, found in differences],
         )
     ]
@@ -158,7 +168,7 @@ def _differences(file: FeaturePlanFile, plan: FeaturePlan) -> Iterator[tuple[str
         )
     for finding in plan.findings:
         if finding.severity is Severity.WARNING and (finding.id, finding.subject) not in file.warnings:
-            yield f"warning {finding.id} ({finding.subject})", "none", finding.message
+            yield f"{_WARNING}{finding.id} ({finding.subject})", "none", finding.message
 
 
 def _steps_taken(file: FeaturePlanFile, levels: Mapping[str, int]) -> int | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 from pathlib import Path
 
 import pytest
 
+from kafkactl.adapters.files import journal as journal_module
 from kafkactl.adapters.files.journal import journal_path, open_journal
 from kafkactl.change.journal_lines import HEADER, TORN, read_journal
 from kafkactl.errors import FailedError, InputError, RefusedError
@@ -186,3 +189,22 @@ def test_an_empty_file_is_a_new_journal(tmp_path):
     with _open(path) as journal:
         assert _entries_of(journal) == []
     assert read_journal(path.read_bytes(), file="j", subject="quorum", cluster_id=None).entries
+
+
+def test_the_journal_of_another_user_is_not_to_be_passed_over(tmp_path, monkeypatch):
+    """With another file it would not be seen that the other user's change is still being made."""
+    _written(tmp_path / "j.jsonl")
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(journal_module, "_locked", refuse)
+    monkeypatch.setattr(journal_module.os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(FailedError) as caught:
+        _open(tmp_path / "j.jsonl")
+    assert caught.value.id == "journal-not-written"
+    owner = pwd.getpwuid(os.getuid()).pw_name
+    assert caught.value.advice.startswith(f"Run the command as {owner}, whose changes the journal records.")
+    with pytest.raises(FailedError) as caught:
+        _open(tmp_path / "new.jsonl")
+    assert "name another file with `--journal`" in caught.value.advice

@@ -14,6 +14,9 @@ import pytest
 from kafkactl.adapters.kafka.features import view as feature_view
 from kafkactl.adapters.kafka.features import watch as feature_watch
 from kafkactl.change.plan_document import checksum
+from kafkactl.features.plan.plan import FeaturePlan
+from kafkactl.features.plan.plan_file import check_plan, read_plan
+from kafkactl.findings import Finding, blocker, warning
 from kafkactl.operations.features import change as feature_change
 from tests.adapters.kafka.feature_cluster import FakeCluster
 from tests.commands.features.test_features import at, ids
@@ -160,6 +163,39 @@ class TestApply:
         run = apply(cluster, kafkactl, file, "--confirm", "fake")
         assert (run.code, ids(run)[0]) == (3, "cluster-changed-since-plan")
         assert cluster.levels["metadata.version"] == 21
+
+    def test_a_node_that_stopped_answering_is_to_be_corrected(
+        self, live: Start, kafkactl: Kafkactl, file: Path
+    ) -> None:
+        plan(live(), kafkactl, file)
+        found = self._checked(file, warning("node-does-not-answer", "controller 2", "controller 2 does not answer"))
+        assert [finding.id for finding in found] == ["cluster-changed-since-plan"]
+        assert "apply the same file again" in found[0].next_step
+        found = self._checked(file, warning("node-does-not-answer", "controller 2", "-"), levels={})
+        assert found[0].next_step == "", "another operator may have changed the levels"
+
+    def test_without_an_active_controller_nothing_has_changed_that_is_known(
+        self, live: Start, kafkactl: Kafkactl, file: Path
+    ) -> None:
+        """As while another controller is elected: it is said what is missing, and not that the cluster was changed."""
+        plan(live(), kafkactl, file)
+        unread = warning("registrations-not-read", "cluster", "the metadata log could not be read")
+        assert self._checked(file, blocker("no-active-controller", "cluster", "-"), unread, levels={}) == []
+
+    @staticmethod
+    def _checked(file: Path, *findings: Finding, levels: dict[str, int] | None = None) -> list[Finding]:
+        planned = read_plan(file.read_bytes(), file=str(file))
+        return check_plan(
+            planned,
+            FeaturePlan(
+                cluster_id=planned.cluster_id,
+                request=planned.request,
+                levels=planned.levels if levels is None else levels,
+                changes=(),
+                steps=(),
+                findings=findings,
+            ),
+        )
 
     def test_another_cluster(self, live: Start, kafkactl: Kafkactl, file: Path) -> None:
         cluster = live()
