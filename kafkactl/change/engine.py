@@ -231,6 +231,16 @@ class Journey(ABC, Generic[O, P, S, A]):
         return blocker(error.id, "cluster", error.message, error.advice)
 
 
+def out_of_time(subject: str, error: KafkactlError, known: Sequence[str]) -> Finding:
+    """The time limit that ended a run in the middle: what is `known` of it by then, and how it is resumed."""
+    return blocker(
+        error.id,
+        subject,
+        "; ".join([error.message, *known]),
+        "Run the same command again, with a longer --timeout: it finds out what an open request did, and resumes.",
+    )
+
+
 class Engine(Generic[O, P, S, A]):
     """One run of a journey; its state is what was done so far.
 

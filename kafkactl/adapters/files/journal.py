@@ -166,7 +166,7 @@ def open_journal(
 def _of_whom(path: str) -> str | None:
     """What helps where a journal is another user's, whose change may still run; None where none is there.
 
-    The general advice, another file, would go on without what that user's run has written, and while it runs.
+    The general advice, another file, would ignore what that user's run has written, and that it may still run.
     """
     try:
         owner = Path(path).stat().st_uid

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from kafkactl.change.clock import Deadline
-from kafkactl.change.engine import End, Engine, Journey, Ready, StepResult, Taken, Verification
+from kafkactl.change.engine import End, Engine, Journey, Ready, StepResult, Taken, Verification, out_of_time
 from kafkactl.change.journal import FAILED, WITHDRAWN
 from kafkactl.change.progress import Event
 from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
@@ -413,7 +413,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
 
     def error_finding(self, error: KafkactlError) -> Finding:
         """What ended the run in the middle."""
-        return error_finding("migration", error)
+        return out_of_time("migration", error, ()) if error.id == "timed-out" else error_finding("migration", error)
 
     def result(self, end: End) -> RunResult:
         """The answer of a run: the steps that were taken, and those that are left of the last plan."""

@@ -185,6 +185,8 @@ def _change(
             # Old controllers do not report the cluster's id; nothing is sent without it, but a refusal needs none.
             planned = plan_only(world, goal, clock=clock.SystemClock(), patience=patience)
             if planned.outcome is not Outcome.PLANNED:
+                if planned.before is not None and planned.before.cluster_id is not None:
+                    _check_cluster(cluster_id, planned.before.cluster_id)  # why it does not fetch, where it does not
                 return QuorumChange(result=planned)
         _check_cluster(cluster_id, world.cluster_id)
         path = journal or journal_path(SUBJECT, world.cluster_id)

@@ -7,12 +7,12 @@ the voter sets show afterwards; while that is not known nothing else is sent. No
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from kafkactl.change.clock import Clock, Deadline
-from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepResult, Taken, Verification
+from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepResult, Taken, Verification, out_of_time
 from kafkactl.change.journal import Journal, RunJournal
 from kafkactl.change.progress import Event, ProgressCallback, in_silence
 from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
@@ -35,7 +35,7 @@ from kafkactl.quorum.liveness import is_steady
 from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.outcome import Answer, Known, Verdict, is_applied
 from kafkactl.quorum.plan import concurrent_change
-from kafkactl.quorum.state import QuorumState
+from kafkactl.quorum.state import QuorumState, ids_of
 from kafkactl.quorum.step import Action, QuorumChange, Step, StepState, numbered
 from kafkactl.values import Endpoint
 
@@ -85,6 +85,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         self.planned_voter_sets: tuple[VoterKeys, ...] = ()
         self.endpoints: tuple[Endpoint, ...] = ()
         self.tried: Step | None = None  # sent, and to be tried again: it may be done all the same
+        self.settling: Step | None = None  # done, and the quorum is not known to be well since
         self.sent_at_ms = 0.0
 
     # --- observing and planning ---
@@ -227,7 +228,9 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         """Wait until the quorum is well."""
         self.planned_voter_sets = onwards(self.planned_voter_sets, step)
         self.tried = None
+        self.settling = step
         problem, notes = after_step(self.watcher, step)
+        self.settling = None
         self.run.notes += notes
         return problem
 
@@ -275,7 +278,22 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
 
     def error_finding(self, error: KafkactlError) -> Finding:
         """What ended the run in the middle."""
+        if error.id == "timed-out":
+            return out_of_time("quorum", error, list(self._known()))
         return error_finding("quorum", error)
+
+    def _known(self) -> Iterator[str]:
+        """What was done, whether a request is open, and what was waited for."""
+        of = {result: [_words(each.step) for each in self.run.taken if each.result is result] for result in StepResult}
+        yield f"done: {', '.join(of[StepResult.DONE]) or 'nothing'}"
+        unknown = of[StepResult.UNKNOWN]
+        yield f"not known of: {', '.join(unknown)}" if unknown else "no request is open"
+        state = self.watcher.last
+        if self.settling is not None:
+            yield f"the quorum was not yet well after {_words(self.settling)}"
+        dead = () if state is None else [voter.key for voter in state.voters if voter.alive is False]
+        if state is not None and dead:
+            yield f"of the voters {ids_of(state.voter_keys)} at the end not alive: {ids_of(dead)}"
 
     def result(self, end: End) -> ChangeResult:
         """The answer of a run: the steps that were taken, and those that are left of the last plan."""

@@ -206,6 +206,40 @@ def test_a_time_limit_before_any_request_says_that_none_was_sent(run_quorum):
     assert run.error["next_step"].startswith("No request was sent by this run, which changed no voter.")
 
 
+@pytest.mark.parametrize(
+    ("at", "known"),
+    [
+        ("answered", "done: nothing; not known of: remove 4"),
+        ("look", "done: nothing; not known of: remove 4"),
+        ("settle", "done: remove 4; no request is open; the quorum was not yet well after remove 4"),
+    ],
+)
+def test_a_time_limit_in_the_middle_says_what_was_done_and_how_it_is_resumed(run_quorum, at, known):
+    quorum = SteppedQuorum(world=world("1 2 3 4"))
+
+    def stop(_, name):
+        if quorum.sent and name == ("observe" if at == "settle" else at):
+            raise UnknownOutcomeError("not finished after 60 s, the limit set by --timeout", id="timed-out")
+
+    quorum.at_action = stop
+    run = run_quorum(quorum, "remove-controller", *_remove(4), "-o", "json")
+    (finding,) = [finding for finding in run.json["findings"] if finding["id"] == "timed-out"]
+    assert (run.code, run.json["outcome"], quorum.sent) == (6, "unknown", ["remove 4"])
+    assert finding["message"] == f"not finished after 60 s, the limit set by --timeout; {known}"
+    assert finding["next_step"].startswith("Run the same command again, with a longer --timeout:")
+    quorum.at_action = lambda *_: None
+    assert run_quorum(quorum, "remove-controller", *_remove(4), "-o", "json").code == 0
+
+
+def test_another_cluster_is_noticed_where_controllers_do_not_report_theirs(run_quorum, candidate, tmp_path):
+    """As where only the new controller was named, which follows no leader: its disk is the reason."""
+    other = f"version=1\ncluster.id=other\nnode.id=4\ndirectory.id={directory('a')}\n"
+    (tmp_path / "data" / "meta.properties").write_text(other)
+    quorum = SteppedQuorum(world=world("1 2 3"), knows_cluster_id=False)
+    run = run_quorum(quorum, "add-controller", "--command-config", candidate, "-o", "json")
+    assert (run.code, run.error["id"], quorum.sent) == (3, "cluster-id-mismatch", [])
+
+
 def test_ctrl_c_reports_the_request_that_was_under_way(run_quorum, tmp_path):
     quorum = SteppedQuorum(world=world("1 2 3 4"), reactions=[Reaction(answer=LOST)])
 
