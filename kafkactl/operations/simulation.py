@@ -254,19 +254,27 @@ def _findings(asked: Asked, summary: Summary) -> list[Finding]:
                     line=unmet.line,
                 )
             )
+    if summary.remarks:
+        found.append(_without_effect(asked, summary))
+    return found
+
+
+def _without_effect(asked: Asked, summary: Summary) -> Finding:
+    """All statements in one finding: one belief about the quorum that is wrong makes many of them idle."""
+    texts = []
     for remark in summary.remarks[:_SHOWN]:
         first, share = remark.first, "" if asked.runs == 1 else f" (in {remark.runs:,} of {summary.runs:,} runs)"
-        found.append(
-            warning(
-                "statement-without-effect",
-                f"seed {remark.seed}",
-                f"line {first.line}, `{first.text}` at {first.time_us / 1_000_000:.6f} s: {first.found}{share}",
-                seed=remark.seed,
-                line=first.line,
-                runs=remark.runs,
-            )
-        )
-    return found
+        texts.append(f"line {first.line}, `{first.text}` at {first.time_us / 1_000_000:.6f} s: {first.found}{share}")
+    more = len(summary.remarks) - len(texts)
+    return warning(
+        "statement-without-effect",
+        f"seed {summary.remarks[0].seed}",
+        "; ".join(texts) + (f"; and {more} more" if more else ""),
+        statements=[
+            {"line": remark.first.line, "seed": remark.seed, "runs": remark.runs, "found": remark.first.found}
+            for remark in summary.remarks
+        ],
+    )
 
 
 def _not_finished(asked: Asked, summary: Summary) -> Finding:

@@ -108,6 +108,14 @@ def test_a_statement_that_has_nothing_to_do_is_remarked(kafkactl, tmp_path, stat
     assert f"{statement.splitlines()[-1]}: {found}" in [row["text"] for row in run.json["timeline"]]
 
 
+def test_many_statements_without_effect_are_one_finding(kafkactl, tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("wait leader within 30s\n" + "start 1\n" * 7)
+    (remark,) = kafkactl("simulate", "--script", str(file), "-o", "json").json["findings"]
+    assert remark["message"].endswith("; and 2 more")
+    assert [each["line"] for each in remark["evidence"]["statements"]] == [2, 3, 4, 5, 6, 7, 8]
+
+
 def test_the_starts_of_a_quorum_that_settles_are_not_remarked(kafkactl, tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("wait leader within 30s\nkill 2\nsettle 1m\nrun 1s\nappend 3\n")
