@@ -76,8 +76,8 @@ def _doubts(state: FeatureState, member: Member) -> Iterator[Finding]:
         yield blocker(
             "node-liveness-unknown",
             member.name,
-            f"{member.name} {how}, so it is unknown whether its process runs: the host may be stopped, behind a "
-            "firewall, or on the other side of a broken network",
+            f"{member.name} {how}, so it is unknown whether its process runs: the process may be paused, the host "
+            "stopped, behind a firewall, or on the other side of a broken network",
             answers=member.answers,
         )
     if member.fetches is None:

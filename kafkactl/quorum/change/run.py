@@ -7,7 +7,7 @@ the voter sets show afterwards; while that is not known nothing else is sent. No
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -37,7 +37,7 @@ from kafkactl.quorum.outcome import Answer, Known, Verdict, is_applied
 from kafkactl.quorum.plan import concurrent_change
 from kafkactl.quorum.state import QuorumState, ids_of
 from kafkactl.quorum.step import Action, QuorumChange, Step, StepState, numbered
-from kafkactl.values import Endpoint
+from kafkactl.values import Endpoint, ReplicaKey
 
 # Blockers that an election, or a voter that comes back, resolves.
 _PASSING_AT_ONCE = frozenset({"high-watermark-unknown"})
@@ -293,7 +293,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
             yield f"the quorum was not yet well after {_words(self.settling)}"
         dead = () if state is None else [voter.key for voter in state.voters if voter.alive is False]
         if state is not None and dead:
-            yield f"of the voters {ids_of(state.voter_keys)} at the end not alive: {ids_of(dead)}"
+            yield f"at the end not alive: voters {_listed(dead)}, of {_listed(state.voter_keys)}"
 
     def result(self, end: End) -> ChangeResult:
         """The answer of a run: the steps that were taken, and those that are left of the last plan."""
@@ -325,6 +325,10 @@ def _verification(verdict: Verdict, state: QuorumState | None) -> Verification:
         data=known_entry(verdict, state),
         seen=state,
     )
+
+
+def _listed(keys: Iterable[ReplicaKey]) -> str:
+    return ",".join(map(str, ids_of(keys)))
 
 
 def _words(step: Step) -> str:

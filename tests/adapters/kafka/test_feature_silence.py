@@ -73,3 +73,5 @@ def test_no_connection_is_established(monkeypatch: pytest.MonkeyPatch) -> None:
     (unreached,) = silent(cluster)
     assert unreached.evidence["silence"] == "unreached"
     assert "cannot be reached: no connection is established" in unreached.message and "firewall" in unreached.next_step
+    # A paused process looks like this, too, as soon as 50 connections wait for it.
+    assert "socket.listen.backlog.size" in unreached.message and "state T" in unreached.next_step

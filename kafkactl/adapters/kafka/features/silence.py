@@ -24,8 +24,10 @@ _SEEN: Mapping[Silence, tuple[str, str]] = {
         "Check on its host whether the process is stopped (state T in `ps`), collects garbage or waits for a disk.",
     ),
     Silence.UNREACHED: (
-        "cannot be reached: no connection is established",
-        "Check that its host runs, and that no firewall drops packets between it and this machine.",
+        "cannot be reached: no connection is established; its host may be off, the network may drop packets, or its "
+        "process hangs and the queue of connections that wait for it (socket.listen.backlog.size) is full",
+        "Check that its host runs, whether the process there is stopped (state T in `ps`), and that no firewall drops "
+        "packets between it and this machine.",
     ),
 }
 
