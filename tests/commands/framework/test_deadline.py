@@ -21,14 +21,15 @@ def test_it_ends_what_takes_too_long_and_restores_the_handler():
 
 
 def test_a_thread_that_is_being_started_does_not_hide_the_limit(monkeypatch: pytest.MonkeyPatch):
-    start, runs = threading._start_new_thread, threading.Event()
+    name = next(name for name in ("_start_joinable_thread", "_start_new_thread") if hasattr(threading, name))
+    start, runs = getattr(threading, name), threading.Event()
 
-    def start_and_wait(*arguments):
-        start(*arguments)
+    def start_and_wait(*arguments, **more):
+        start(*arguments, **more)
         runs.wait(5)
         time.sleep(5)  # the signal finds the main thread here, and the started thread at work
 
-    monkeypatch.setattr(threading, "_start_new_thread", start_and_wait)
+    monkeypatch.setattr(threading, name, start_and_wait)
     with pytest.raises(UnknownOutcomeError) as caught, deadline(100):
         threading.Thread(target=runs.set).start()
     assert caught.value.id == "timed-out"
