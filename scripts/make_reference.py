@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -79,7 +80,8 @@ def _options_of_kind(kind: type[click.Option]) -> list[str]:
 def _command_section(ctx: click.Context, command: LeafCommand) -> Iterator[str]:
     yield f"## {ctx.command_path}\n"
     yield f"    {command.get_usage(ctx).removeprefix('Usage: ')}\n"
-    yield (command.help or "").replace("\b\n", "") + "\n"
+    # Python keeps the indentation of a docstring before 3.13; Markdown would take it for code.
+    yield inspect.cleandoc(command.help or "").replace("\b\n", "") + "\n"
     own = [
         param
         for param in command.params
