@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
+from kafkactl.adapters.kafka.line import TIMED_OUT
 from kafkactl.adapters.kafka.retries import Backoff, is_transient
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
@@ -19,7 +20,6 @@ T = TypeVar("T")
 Ask = Callable[[Address, Deadline], T]
 _GRACE_MS = 250.0  # how much later than its deadline a thread may still bring its own, better, error
 _SILENT_MS = 250.0  # for a node that was silent before: one that runs again answers in some milliseconds
-_TIMED_OUT = "connection-timed-out"
 
 
 class NotLeaderError(UnreachableError):
@@ -85,7 +85,7 @@ class SilentNodes:
     def answered(self, address: Address, error: KafkactlError | None) -> None:
         """The question was answered, or it failed."""
         self._asked.discard(address)
-        if error is None or error.id != _TIMED_OUT:
+        if error is None or error.id != TIMED_OUT:
             self._silent.discard(address)
 
     def add(self, address: Address) -> None:
@@ -165,7 +165,7 @@ def all_at_once(
 
 
 def _has_timed_out(answer: object) -> bool:
-    return isinstance(answer, KafkactlError) and answer.id == _TIMED_OUT
+    return isinstance(answer, KafkactlError) and answer.id == TIMED_OUT
 
 
 def worst_of(failures: Sequence[KafkactlError]) -> UnreachableError:
@@ -174,7 +174,7 @@ def worst_of(failures: Sequence[KafkactlError]) -> UnreachableError:
     Those of the other nodes are its cause, so that no node that was asked is left out.
     """
     if not failures:
-        return UnreachableError("no node was asked: the time was over before", id="connection-timed-out")
+        return UnreachableError("no node was asked: the time was over before", id=TIMED_OUT)
     ordered = sorted(failures, key=lambda error: (is_transient(error), isinstance(error, NotLeaderError)))
     worst, others = ordered[0], ordered[1:]
     causes = [worst.cause] if worst.cause else []
@@ -185,4 +185,4 @@ def worst_of(failures: Sequence[KafkactlError]) -> UnreachableError:
 
 
 def _too_late(address: Address) -> UnreachableError:
-    return UnreachableError(f"{address} did not answer in time", id=_TIMED_OUT)
+    return UnreachableError(f"{address} did not answer in time", id=TIMED_OUT)

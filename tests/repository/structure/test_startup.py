@@ -17,7 +17,10 @@ HEAVY = {
     "kafkactl.schema", "kafkactl.protocol", "kafkactl.features", "kafkactl.storage", "kafkactl.adapters",
 }  # fmt: skip
 # What an editable installation loads with the interpreter to find the package is forgotten first.
-FORGET = "import sys\nfor name in ('pathlib', 'urllib.parse'): sys.modules.pop(name, None)\n"
+FORGET = """import sys
+for name in [name for name in sys.modules if name == "urllib.parse" or name.partition(".")[0] == "pathlib"]:
+    del sys.modules[name]
+"""
 GROUPS = [[name, "--help"] for name in ("storage", "features", "quorum", "nodes", "config", "log", "dryrun")]
 
 
