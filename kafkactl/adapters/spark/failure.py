@@ -95,13 +95,22 @@ def _named(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield (within[1], within[2] or "") if within else ("task", part)
 
 
-def failed(error: Exception, written: str, *, application: str | None, master: str, log: str | None) -> KafkactlError:
+def failed(
+    error: Exception,
+    written: str,
+    *,
+    application: str | None,
+    master: str,
+    log: str | None,
+    is_gone: bool = False,
+) -> KafkactlError:
     """What pyspark raised as an error of ours.
 
     `written` is what the JVM wrote, which counts where the error says nothing; `application` is the id of the
     application, None where it did not start; `master` that of the context; `log` is the file that keeps `written`.
+    `is_gone`: the JVM has ended, so that what the error says is about the call that it met, and not why.
     """
-    said = _said(error)
+    said = None if is_gone else _said(error)
     if said is None or type(error).__name__ in _GONE:
         memory, others = _written_causes(written)
         ended = "the JVM of the driver ended: it crashed, or was killed"

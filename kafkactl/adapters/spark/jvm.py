@@ -33,6 +33,7 @@ SAFE_PATH: Final = "PYTHONSAFEPATH"
 _HOME: Final = "SPARK_HOME"
 _LOG: Final = "spark.log"
 _TAIL_BYTES: Final = 64_000
+_END_S: Final = 2.0
 _INTERRUPTIONS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
@@ -145,6 +146,20 @@ def written() -> str:
         return (_private_folder() / _LOG).read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
     except OSError:
         return ""
+
+
+def has_ended() -> bool:
+    """Whether the driver's JVM is gone. It is given a moment, because its connections close before it ends."""
+    from pyspark import SparkContext
+
+    process: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def kept_log() -> str | None:

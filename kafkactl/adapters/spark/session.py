@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 import kafkactl
 from kafkactl.adapters.spark import daemon as spark_daemon
 from kafkactl.adapters.spark.failure import failed, py4j_is_silent
-from kafkactl.adapters.spark.jvm import SAFE_PATH, kept_log, spark_home, start_jvm, written
+from kafkactl.adapters.spark.jvm import SAFE_PATH, has_ended, kept_log, spark_home, start_jvm, written
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.extras import install_advice
 
@@ -95,8 +95,15 @@ def spark_context(master: str | None) -> Iterator[SparkContext]:
                     context.addPyFile(str(write_zip(Path(folder) / "kafkactl.zip")))
                     yield context
         except (Py4JError, PySparkException, OSError, RuntimeError) as error:
+            # Without an exception of Java's: the JVM has refused the call, or is gone in the middle of it.
+            is_gone = type(error) is Py4JError and has_ended()
             raise failed(
-                error, written(), application=application, master=master or LOCAL_MASTER, log=kept_log()
+                error,
+                written(),
+                application=application,
+                master=master or LOCAL_MASTER,
+                log=kept_log(),
+                is_gone=is_gone,
             ) from error
 
 
@@ -118,8 +125,8 @@ def _workers_begun(context: SparkContext) -> Iterator[None]:
     """
 
     def begin() -> None:
-        cores = context.defaultParallelism
         with suppress(Exception):
+            cores = context.defaultParallelism
             context.parallelize(range(cores), cores).mapPartitions(iter).collect()
 
     # The JVM reports here what workers counted. Where the JVM is gone, socketserver would write a traceback.
@@ -139,7 +146,7 @@ def _stopped(context: SparkContext) -> Iterator[None]:
         yield
     except BaseException:
         with suppress(Exception):
-            _stop(context)
+            context.stop()  # with its wait, in which a JVM that is about to end does so
         raise
     else:
         _stop(context)

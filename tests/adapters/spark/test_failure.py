@@ -139,6 +139,13 @@ def test_a_driver_without_its_jvm() -> None:
     )
 
 
+def test_a_call_that_met_the_end_of_the_jvm() -> None:
+    met = Exception("PythonRDD does not exist in the JVM")
+    error = failed(met, "", application="local-1", master="local[*]", log=None, is_gone=True)
+    assert error.message.endswith("failed: the JVM of the driver ended: it crashed, or was killed")
+    assert "PythonRDD" in failed(met, "", application="local-1", master="local[*]", log=None).message
+
+
 @pytest.mark.parametrize("master", ["local[x]", "local[0]", "local[]", "localhost"])
 def test_a_master_on_this_machine_that_is_none(master: str) -> None:
     with pytest.raises(InputError, match="is not a valid master") as caught:
@@ -245,7 +252,7 @@ def test_applications_that_fail_say_why(tmp_path: Path) -> None:
         "no JVM": "the JVM of the driver ended",
     }
     found = failing(tmp_path, *(("local[2]", kind) for kind in kinds))
-    assert {kind: text for kind, text in kinds.items() if text not in found[kind]["message"]} == {}
+    assert {kind: found[kind]["message"] for kind, text in kinds.items() if text not in found[kind]["message"]} == {}
     for error in found.values():
         assert (error["id"], error["exit_code"]) == ("spark-failed", 1)
         kept = Path(next(word.rstrip(".;") for word in error["next_step"].split() if word.startswith(str(tmp_path))))
