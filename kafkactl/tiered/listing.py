@@ -6,7 +6,6 @@ Raises InputError `invalid-listing` with the place of what cannot be read, and `
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -29,17 +28,34 @@ _LEAST_MS: Final = 10**11  # of a time in milliseconds: in 1973
 _KEYS, _SIZES = ("key", "Key", "Path"), ("size", "Size")
 _TIMES = ("mtime_ms", "last_modified", "LastModified", "ModTime")
 _MORE = ("IsTruncated", "NextToken", "NextContinuationToken")
+INVENTORY_COLUMNS: Final = frozenset({"key", "size", "lastmodifieddate", "lastmodified", "islatest", "isdeletemarker"})
 _ENCODED: Final = re.compile(rb"(?:%[0-9A-Fa-f]{2})+")
 _IN_MS: Final = "expected milliseconds or ISO 8601"
 _AGAIN: Final = "Make the listing again, and wait until it is written."
 _NEXT_STEP: Final = "A listing has lines `key size [time]`, JSON with key and size, or is an S3 Inventory."
 
 
-def parse_listing(text: str, *, file: str) -> Iterator[StoredObject]:
-    """The objects that a listing names; entries of folders are left out."""
-    head = text.lstrip("\ufeff \t\r\n")[:1]
-    entries = _json_entries(text, file) if head in ("{", "[") else _line_entries(text, file)
-    return (found for found in entries if not _is_folder(found))
+def parse_lines(lines: Iterable[str], *, file: str) -> Iterator[StoredObject]:
+    """Yield the objects that lines `key size [time]`, with their line ends, name; entries of folders are left out."""
+    return (found for found in _line_entries(lines, file) if not _is_folder(found))
+
+
+def parse_json_lines(lines: Iterable[str], *, file: str) -> Iterator[StoredObject]:
+    """Yield the objects that JSON lines, with their line ends, name; entries of folders are left out."""
+    return (found for found in _json_lines(lines, file) if not _is_folder(found))
+
+
+def parse_document(text: str, *, file: str) -> Iterator[StoredObject]:
+    """Yield the objects that one JSON document names; entries of folders are left out."""
+    return (found for found in _json_entries(text, file) if not _is_folder(found))
+
+
+def is_json_line(first: str) -> bool:
+    """Return True if a line alone is a JSON object: further lines make it the first of JSON lines."""
+    try:
+        return isinstance(parse_json(first), dict)
+    except JsonInputError:
+        return False
 
 
 def _is_folder(found: StoredObject) -> bool:
@@ -49,17 +65,15 @@ def _is_folder(found: StoredObject) -> bool:
 # --- lines ----------------------------------------------------------------------------------------------------------
 
 
-def _line_entries(text: str, file: str) -> Iterator[StoredObject]:
-    lines = text.splitlines()
-    ends_whole = text.endswith(("\n", "\r"))
+def _line_entries(lines: Iterable[str], file: str) -> Iterator[StoredObject]:
     dated: bool | None = None
-    for number, line in enumerate(lines, 1):
+    for number, whole in enumerate(lines, 1):
+        line = whole.rstrip("\r\n")
         if not line.strip() or _SUMS.fullmatch(line):
             continue
         found = _line(line)
-        is_last = number == len(lines) and not ends_whole
         # A line that is cut in its time seems to have none, and in its size or key may seem to be whole.
-        if is_last and (found is None or (dated and found.mtime_ms is None)):
+        if line == whole and (found is None or (dated and found.mtime_ms is None)):
             raise _cut(file, number)
         if found is None:
             raise invalid(file, f"line {number}", f"no size in {line[:80]!r}")
@@ -78,7 +92,7 @@ def _cut(file: str, line: int) -> InputError:
 
 
 def _line(line: str) -> StoredObject | None:
-    aws = _AWS_LINE.fullmatch(line.rstrip("\r"))
+    aws = _AWS_LINE.fullmatch(line)
     if aws is not None:
         return StoredObject(aws[3], int(aws[2]), time_of(aws[1]))
     parts = line.strip().rsplit(maxsplit=2)
@@ -123,24 +137,12 @@ def _json_entries(text: str, file: str) -> Iterator[StoredObject]:
     try:
         document = parse_json(text)
     except JsonInputError as error:
-        if not _is_lines(text):
-            raise InputError(
-                f"{file} ends before its JSON does, or is not JSON: {error}",
-                id="truncated-listing",
-                next_step=_AGAIN,
-            ) from None
-        yield from _json_lines(text, file)
-        return
+        raise InputError(
+            f"{file} ends before its JSON does, or is not JSON: {error}",
+            id="truncated-listing",
+            next_step=_AGAIN,
+        ) from None
     yield from _document(document, file)
-
-
-def _is_lines(text: str) -> bool:
-    """Whether the first line of a text that is not one JSON value is a JSON object."""
-    first = text.lstrip("\ufeff \t\r\n").partition("\n")[0]
-    try:
-        return isinstance(parse_json(first), dict)
-    except JsonInputError:
-        return False
 
 
 def _document(document: Any, file: str) -> Iterator[StoredObject]:
@@ -162,15 +164,14 @@ def _document(document: Any, file: str) -> Iterator[StoredObject]:
             yield found
 
 
-def _json_lines(text: str, file: str) -> Iterator[StoredObject]:
-    lines = text.splitlines()
+def _json_lines(lines: Iterable[str], file: str) -> Iterator[StoredObject]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             found = _entry(parse_json(line))
         except JsonInputError as error:
-            if number == len(lines) and not text.endswith(("\n", "\r")):
+            if not line.endswith(("\n", "\r")):
                 raise _cut(file, number) from None
             raise invalid(file, f"line {number}", f"not JSON: {error}") from None
         if found is None:
@@ -201,17 +202,17 @@ def _first(entry: Mapping[str, Any], names: Iterable[str]) -> Any:
 # --- rows of an inventory -------------------------------------------------------------------------------------------
 
 
-def csv_rows(text: str, columns: Sequence[str], *, file: str) -> Iterator[Mapping[str, str]]:
+def csv_rows(lines: Iterable[str], columns: Sequence[str], *, file: str) -> Iterator[Mapping[str, str]]:
     """The rows of a CSV file without a header."""
-    for number, row in enumerate(_rows(text, file), 1):
+    for number, row in enumerate(_rows(lines, file), 1):
         if row and len(row) != len(columns):
             raise invalid(file, f"row {number}", f"{len(row)} values, and {len(columns)} columns are named")
         if row:
             yield dict(zip(columns, row, strict=True))
 
 
-def _rows(text: str, file: str) -> Iterator[list[str]]:
-    reader = csv.reader(io.StringIO(text, newline=""))
+def _rows(lines: Iterable[str], file: str) -> Iterator[list[str]]:
+    reader = csv.reader(lines)
     try:
         yield from reader
     except csv.Error as error:
@@ -224,7 +225,7 @@ def inventory_object(row: Mapping[str, Any], *, encoded: bool, file: str) -> Sto
     `encoded`: keys are URL-encoded, as in CSV. Column names are compared without case and signs: an inventory writes
     `LastModifiedDate` in CSV and `last_modified_date` in Parquet.
     """
-    fields = {name.lower().replace("_", "").replace(" ", ""): value for name, value in row.items()}
+    fields = {inventory_column(name): value for name, value in row.items()}
     if not _true(fields.get("islatest"), default=True) or _true(fields.get("isdeletemarker"), default=False):
         return None
     key, size = fields.get("key"), fields.get("size")
@@ -234,6 +235,11 @@ def inventory_object(row: Mapping[str, Any], *, encoded: bool, file: str) -> Sto
     time_ms = time_of(time.isoformat()) if isinstance(time, datetime) else time_of(time)
     found = StoredObject(_decoded(key) if encoded else key, int(size), time_ms)
     return None if _is_folder(found) else found
+
+
+def inventory_column(name: str) -> str:
+    """Return the name of a column without case and signs."""
+    return name.lower().replace("_", "").replace(" ", "")
 
 
 def _decoded(key: str) -> str:

@@ -81,6 +81,21 @@ def zip_of(*members: tuple[str, bytes], manifest: bytes | None = None) -> bytes:
     return file.getvalue()
 
 
+def parquet_of(rows: int, key: str) -> bytes:
+    """A listing whose rows all have one key, which the file holds once."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    count = min(rows, 100_000)
+    index = pa.array([0] * count, pa.int32())
+    columns = {"key": pa.DictionaryArray.from_arrays(index, pa.array([key])), "size": index}
+    table, file = pa.table(columns), io.BytesIO()
+    with parquet.ParquetWriter(file, table.schema, compression="zstd", store_schema=False) as writer:
+        for _ in range(rows // count):
+            writer.write_table(table)
+    return file.getvalue()
+
+
 QUORUM = "answers/quorum.describe.json"
 LOG, TREE = f"log/__cluster_metadata-0/{SEGMENT}", "zk.jsonl.gz"
 FOLDER = "{folder}/log"
@@ -90,6 +105,7 @@ STATUS = "migrate status --observation {seen}"
 APPLY = "storage apply {plan} --node 1 --dry-run"
 RENDER = "migrate render --inventory {migration} --out {folder}/out"
 FORMAT = "storage format -c {config} -t q1Sh-9_ISia_zwGINzRvyQ --standalone --dry-run"
+AUDIT = "tiered audit --observation {remote} --bucket {}"
 TRUST = "nodes list --bootstrap-controller 127.0.0.1:1 --command-config {trust}"
 BOMBS = [
     Bomb(LOG, lambda: batch(gzipped(tiny_records(100_000, b"")), count=100_000, attributes=1), "log dump {}", 2, None),
@@ -143,6 +159,19 @@ BOMBS = [
     Bomb("a.zip", lambda: zip_of((QUORUM, wide(3_000_000))), "quorum describe --bundle {}", 2, "hostile-bundle"),
     Bomb("a.zip", lambda: zip_of(*((f"n{number}", b"") for number in range(11_000))), "log image --bundle {}", 2,
          "hostile-bundle"),
+    Bomb("l.gz", lambda: gzip.compress(b"k 1\n" * 10_000_000, 6), AUDIT, 2, "listing-too-large"),
+    Bomb("l.gz", lambda: gzip.compress(b"\n" * 10_000_000, 6), AUDIT, 2, "listing-too-large"),
+    Bomb("l.gz", lambda: gzip.compress(b'{"key":"k","size":1}\n' * 3_000_000, 6), AUDIT, 2, "listing-too-large"),
+    Bomb("l.gz", lambda: gzip.compress(b"[" + b"{}," * 10_000_000 + b"{}]", 6), AUDIT, 2, "listing-too-large"),
+    Bomb("l.gz", lambda: gzip.compress(b"[" * 10_000_000, 6), AUDIT, 2, "listing-too-large"),
+    Bomb("l.gz", lambda: gzip.compress(b"k" * (1 << 27), 6), AUDIT, 2, "invalid-listing"),
+    Bomb("l.gz", lambda: gzip.compress(b"b,k,1\n" * 10_000_000, 6), f"{AUDIT} --columns Bucket,Key,Size", 2,
+         "listing-too-large"),
+    Bomb("l.gz", lambda: gzip.compress(b"," * (1 << 27), 6), f"{AUDIT} --columns Bucket,Key,Size", 2,
+         "invalid-listing"),
+    Bomb("l.parquet", lambda: parquet_of(5_000_000, "k"), AUDIT, 2, "listing-too-large"),
+    Bomb("l.parquet", lambda: parquet_of(100_000, "k" * 1_000_000), AUDIT, 2, "invalid-listing"),
+    Bomb("l.parquet", lambda: parquet_of(100_000, "k" * 8_000), AUDIT, 2, "listing-too-large"),
 ]  # fmt: skip
 # For `make lab`: as many records as there may be are read, or another bomb meets the same bound in the same reader.
 LONG = (2, 5, 6, 7, 9, 12, 14, 23, 25, 27, 33, 43)
@@ -164,7 +193,7 @@ def _things(bomb: Bomb, folder: Path, kafkactl: Callable[..., object]) -> dict[s
             "ssl.truststore.password=passw0rd\n"
         )
         return {"{trust}": str(client)}
-    if not any(name in bomb.words for name in ("{seen}", "{plan}", "{migration}", "{config}")):
+    if not any(name in bomb.words for name in ("{seen}", "{plan}", "{migration}", "{config}", "{remote}")):
         return {}
     known = Things(folder / "things", "fifo").known
     kafkactl("storage", "plan", known["fleet"], "--out", known["plan"])

@@ -5,23 +5,34 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
+from kafkactl.adapters.tiered.listing_text import ListingText, rows_of, too_large, unpacked_bytes_of
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.extras import install_advice
 from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.tiered.bucket import Listing, StoredObject
-from kafkactl.tiered.listing import csv_rows, invalid, inventory_object, parse_listing, time_of
+from kafkactl.tiered.listing import (
+    INVENTORY_COLUMNS,
+    csv_rows,
+    invalid,
+    inventory_column,
+    inventory_object,
+    is_json_line,
+    parse_document,
+    parse_json_lines,
+    parse_lines,
+    time_of,
+)
 
 STDIN: Final = "-"
-_GZIP_MAGIC: Final = b"\x1f\x8b"
 _PARQUET_MAGIC: Final = b"PAR1"
 _SCHEMES: Final = ("s3://", "gs://", "gcs://", "abfs://", "abfss://", "file:/")
-_GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
+_PARQUET_ROWS: Final = 4096
+MOST_KEY_BYTES: Final = 8192  # twice the longest path of a file system; a key of S3 has 1,024 at most
 _MANIFEST_PLACES: Final = ("", "data", "..", "../data")
 
 
@@ -30,67 +41,55 @@ def read_listing(path: str, *, columns: Sequence[str] = (), time_ms: int | None 
     made, where that is known from elsewhere.
 
     Raises InputError `input-file-unreadable`, `invalid-listing`, `truncated-listing`, `missing-inventory-file`,
-    `missing-extra`; UnreachableError `store-unreachable`.
+    `missing-extra`, `listing-too-large`; UnreachableError `store-unreachable`.
     """
     if path.startswith(_SCHEMES):
         return Listing(path=path, format="store", objects=tuple(_store(path)), time_ms=time_ms)
     if path != STDIN and Path(path).is_dir():
         return Listing(path=path, format="folder", objects=tuple(_folder(Path(path))), time_ms=time_ms)
+    return _read_file(path, columns, time_ms)
+
+
+def _read_file(path: str, columns: Sequence[str], time_ms: int | None) -> Listing:
     data = _bytes(path)
     if data[:4] == _PARQUET_MAGIC:
         return Listing(path=path, format="parquet", objects=tuple(_parquet(data, path)))
-    text = _text(data, path)
+    text = ListingText(data, path)
     if columns:
-        rows = csv_rows(text, columns, file=path)
-        found = (inventory_object(row, encoded=True, file=path) for row in rows)
-        return Listing(path=path, format="csv", objects=tuple(part for part in found if part is not None))
-    manifest = _manifest(text)
-    if manifest is not None:
-        objects = tuple(_inventory(manifest, Path(path)))
-        made_ms = time_of(manifest.get("creationTimestamp"))
-        return Listing(path=path, format="s3-inventory", objects=objects, time_ms=made_ms)
-    form = "json" if text.lstrip()[:1] in ("{", "[") else "lines"
+        return Listing(path=path, format="csv", objects=tuple(_csv(text, columns, path)))
+    if not text.first.lstrip().startswith(("{", "[")):
+        objects = tuple(parse_lines(text, file=path))
+        return Listing(path=path, format="lines", objects=objects, time_ms=time_ms, ends_whole=text.ends_whole)
     # A JSON document ends where it ends.
-    ends_whole = form == "json" or not text or text.endswith(("\n", "\r"))
-    objects = tuple(parse_listing(text, file=path))
-    return Listing(path=path, format=form, objects=objects, time_ms=time_ms, ends_whole=ends_whole)
+    if text.second and is_json_line(text.first):
+        return Listing(path=path, format="json", objects=tuple(parse_json_lines(text, file=path)), time_ms=time_ms)
+    return _document(text.document(), path, time_ms)
+
+
+def _document(text: str, path: str, time_ms: int | None) -> Listing:
+    manifest = _manifest(text)
+    if manifest is None:
+        return Listing(path=path, format="json", objects=tuple(parse_document(text, file=path)), time_ms=time_ms)
+    objects = tuple(_inventory(manifest, Path(path)))
+    made_ms = time_of(manifest.get("creationTimestamp"))
+    return Listing(path=path, format="s3-inventory", objects=objects, time_ms=made_ms)
 
 
 def _bytes(path: str) -> bytes:
+    if path != STDIN:
+        return read_input(Path(path), "the listing", InputKind.LISTING)
     most = InputKind.LISTING.most_bytes
-    data = sys.stdin.buffer.read(most) if path == STDIN else read_input(Path(path), "the listing", InputKind.LISTING)
-    return _unzipped(data, path) if data[:2] == _GZIP_MAGIC else data
+    data = sys.stdin.buffer.read(most + 1)
+    if len(data) > most:
+        raise too_large("standard input", len(data), f"more than {most} bytes")
+    return data
 
 
-def _unzipped(data: bytes, path: str) -> bytes:
-    unzip, parts, left = zlib.decompressobj(_GZIP_WINDOW), [], InputKind.LISTING.most_bytes
-    try:
-        while data and left > 0:
-            part = unzip.decompress(data, left)
-            parts.append(part)
-            left -= len(part)
-            if not unzip.eof:
-                break
-            data = unzip.unused_data
-            unzip = zlib.decompressobj(_GZIP_WINDOW) if data else unzip
-    except zlib.error as error:
-        raise invalid(path, "the gzip stream", str(error)) from error
-    if left <= 0:
-        raise invalid(path, "the gzip stream", f"more than {InputKind.LISTING.most_bytes} bytes when decompressed")
-    if not unzip.eof:
-        raise InputError(
-            f"{path} ends before its gzip stream does",
-            id="truncated-listing",
-            next_step="Make the listing again, and wait until it is written.",
-        )
-    return b"".join(parts)
-
-
-def _text(data: bytes, path: str) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise invalid(path, f"byte {error.start}", "not UTF-8 text, nor a Parquet file") from error
+def _csv(text: ListingText, columns: Sequence[str], path: str) -> Iterator[StoredObject]:
+    for row in csv_rows(text, columns, file=path):
+        found = inventory_object(row, encoded=True, file=path)
+        if found is not None:
+            yield found
 
 
 def _folder(folder: Path) -> Iterator[StoredObject]:
@@ -130,15 +129,13 @@ def _inventory(manifest: dict[str, Any], path: Path) -> Iterator[StoredObject]:
         if form == "PARQUET":
             yield from _parquet(data, str(file))
         elif form == "CSV":
-            rows = csv_rows(_text(data, str(file)), columns, file=str(file))
-            found = (inventory_object(row, encoded=True, file=str(file)) for row in rows)
-            yield from (part for part in found if part is not None)
+            yield from _csv(ListingText(data, str(file)), columns, str(file))
         else:
             raise invalid(str(path), "fileFormat", f"{form} is not read: configure the inventory as CSV or Parquet")
 
 
 def _data(file: Path, manifest: Path, md5: object) -> bytes:
-    """A data file, decompressed, if it is the one that the manifest was written for."""
+    """Return the bytes of a data file, if it is the one that the manifest was written for."""
     raw = read_input(file, "the inventory's data", InputKind.LISTING)
     if isinstance(md5, str) and hashlib.md5(raw, usedforsecurity=False).hexdigest() != md5.lower():
         raise InputError(
@@ -146,7 +143,7 @@ def _data(file: Path, manifest: Path, md5: object) -> bytes:
             id="truncated-listing",
             next_step="Copy the inventory's data files again, whole, with their manifest.json.",
         )
-    return _unzipped(raw, str(file)) if raw[:2] == _GZIP_MAGIC else raw
+    return raw
 
 
 def _data_file(manifest: Path, key: str) -> Path:
@@ -167,15 +164,40 @@ def _parquet(data: bytes, path: str) -> Iterator[StoredObject]:
     parquet = _pyarrow("a Parquet listing", "pyarrow.parquet")
     import pyarrow as pa
 
+    most, left, rows = rows_of(len(data)), unpacked_bytes_of(len(data)), 0
     try:
-        batches = parquet.ParquetFile(pa.BufferReader(data)).iter_batches()
-        for batch in batches:
+        opened = parquet.ParquetFile(pa.BufferReader(data), read_dictionary=_text_columns(pa, parquet, data))
+        names = [name for name in opened.schema_arrow.names if inventory_column(name) in INVENTORY_COLUMNS]
+        for batch in opened.iter_batches(_PARQUET_ROWS, columns=names):
+            rows += len(batch)
+            if rows > most:
+                raise too_large(path, len(data), f"more than {most} rows")
+            for column in batch.columns:
+                _check_dictionary(column, pa, path)
             for row in batch.to_pylist():
                 found = inventory_object(row, encoded=False, file=path)
                 if found is not None:
+                    left -= len(found.key)
                     yield found
+            if left < 0:
+                raise too_large(path, len(data), f"more than {unpacked_bytes_of(len(data))} bytes of keys")
     except pa.ArrowInvalid as error:
         raise invalid(path, "Parquet", str(error)) from error
+
+
+def _text_columns(pa: Any, parquet: Any, data: bytes) -> list[str]:
+    """Return the columns that are read with each value once: a file may hold one long value for a million rows."""
+    schema = parquet.read_schema(pa.BufferReader(data))
+    return [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)]
+
+
+def _check_dictionary(column: Any, pa: Any, path: str) -> None:
+    if pa.types.is_dictionary(column.type) and len(column.dictionary):
+        import pyarrow.compute as pc
+
+        longest = pc.max(pc.binary_length(column.dictionary)).as_py()
+        if longest > MOST_KEY_BYTES:
+            raise invalid(path, "Parquet", f"a value has {longest} bytes, and a key has {MOST_KEY_BYTES} at most")
 
 
 def _store(url: str) -> Iterator[StoredObject]:

@@ -167,3 +167,60 @@ def test_the_size_in_aivens_custom_metadata():
     assert aiven_remote_size(bytes([2, 0, 3, 0xF8, 0xAC, 0x02, 1, 2, 1, 65])) == 19260
     for cut in (None, b"", b"\x01", b"\x01\x00\x05\x01", b"\x01\x07\x01\x01"):
         assert aiven_remote_size(cut) is None
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------
+
+
+def test_line_ends_other_than_line_feeds_are_part_of_a_key(tmp_path: Path):
+    (tmp_path / "l").write_bytes("\ufeffa\u2028b\x85c 1\r\nd\x1ce 2\r\n".encode())
+    found = read_listing(str(tmp_path / "l"))
+    assert [part.key for part in found.objects] == ["a\u2028b\x85c", "d\x1ce"]
+    assert found.ends_whole
+
+
+def test_gzip_files_one_after_another_are_one_listing(tmp_path: Path):
+    (tmp_path / "l").write_bytes(gzip.compress(b"a 1\nb") + gzip.compress(b"") + gzip.compress(b" 2\n"))
+    assert [part.key for part in read_listing(str(tmp_path / "l")).objects] == ["a", "b"]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_byte_that_is_not_utf8_is_named_by_its_offset(tmp_path: Path, packed: bool):
+    text = b"a 1\n" * 200_000 + b"\xff 1\n"
+    (tmp_path / "l").write_bytes(gzip.compress(text, 0) if packed else text)
+    with pytest.raises(KafkactlError, match="byte 800000"):
+        read_listing(str(tmp_path / "l"))
+
+
+def test_listing_that_repeats_one_line_is_refused(tmp_path: Path):
+    (tmp_path / "l").write_bytes(gzip.compress(b"a 1\n" * 200_001))
+    with pytest.raises(KafkactlError) as caught:
+        read_listing(str(tmp_path / "l"))
+    assert caught.value.id == "listing-too-large"
+    (tmp_path / "l").write_bytes(gzip.compress(b"a 1\n" * 200_000))
+    assert len(read_listing(str(tmp_path / "l")).objects) == 200_000
+
+
+FORMS = ["lines", *(pytest.param(form, marks=pytest.mark.campaign) for form in ("json-lines", "document", "csv"))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", FORMS)
+def test_packed_listing_of_two_million_objects_is_read(tmp_path: Path, form: str):
+    """Keys that count up pack better than any real ones, which hold random ids."""
+    count = 2_000_000
+    keys = (f"data/part-{number:08}.log" for number in range(count))
+    columns: tuple[str, ...] = ()
+    if form == "lines":
+        lines = (f"{key} 1048576 {MADE_MS}\n" for key in keys)
+    elif form == "csv":
+        lines, columns = (f'"bucket","{key}","1048576"\n' for key in keys), ("Bucket", "Key", "Size")
+    elif form == "document":
+        more = {"Size": 1048576, "ETag": "0" * 32, "StorageClass": "STANDARD"}
+        lines = (f"{'[' if key.endswith('-00000000.log') else ','}{json.dumps({'Key': key} | more)}\n" for key in keys)
+    else:
+        lines = (json.dumps({"key": key, "size": 1048576, "mtime_ms": MADE_MS}) + "\n" for key in keys)
+    with gzip.open(tmp_path / "l", "wt", compresslevel=9) as file:
+        file.writelines(lines)
+        file.write("]" if form == "document" else "")
+    assert len(read_listing(str(tmp_path / "l"), columns=columns).objects) == count
