@@ -14,11 +14,15 @@ _SAMPLED = 10_000
 
 
 class StoredObject(NamedTuple):
-    """An object: bytes, and when it was written, None where the listing does not say."""
+    """An object: bytes, and when it was written, None if the listing does not contain times.
+
+    An archived object is in a storage class that must be restored before a read.
+    """
 
     key: str
     size: int
     mtime_ms: int | None
+    is_archived: bool = False
 
 
 @frozen
@@ -76,6 +80,10 @@ class Bucket:
     def count(self, segment_id: bytes) -> int:
         """How many objects a segment has."""
         return len(self.segments.get(segment_id, ()))
+
+    def has_archived(self, segment_id: bytes) -> bool:
+        """Return True if an object of a segment is in an archive class."""
+        return any(found.is_archived for _, found in self.segments.get(segment_id, ()))
 
     def sizes(self, segment_id: bytes) -> dict[str, int]:
         """The objects of a segment: bytes by suffix."""

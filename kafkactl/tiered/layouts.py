@@ -20,11 +20,11 @@ LOG: Final = "log"
 _ID = r"[A-Za-z0-9_-]{22}"
 _LOCAL: Final = re.compile(
     rf"(?:.*/)?(?P<topic>[^/]+)-(?P<partition>\d+)-(?P<topic_id>{_ID})/"
-    rf"(?P<offset>\d{{20}})-(?P<segment_id>{_ID})\.(?P<suffix>[^/.]+)"
+    rf"(?P<offset>\d{{20}})-(?P<segment_id>{_ID})\.(?P<suffix>[A-Za-z0-9_-]+)"
 )
 _AIVEN: Final = re.compile(
     rf"(?:.*/)?(?P<topic>[^/]+)-(?P<topic_id>{_ID})/(?P<partition>\d+)/"
-    rf"(?P<offset>\d{{20}})-(?P<segment_id>{_ID})\.(?P<suffix>[^/.]+)"
+    rf"(?P<offset>\d{{20}})-(?P<segment_id>{_ID})\.(?P<suffix>[A-Za-z0-9_-]+)"
 )
 _FIELDS: Final = {
     "topic": r"[^/]+",

@@ -16,17 +16,18 @@ from kafkactl.extras import install_advice
 from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.tiered.bucket import Listing, StoredObject
 from kafkactl.tiered.listing import (
-    INVENTORY_COLUMNS,
+    check_form,
+    csv_header,
     csv_rows,
+    headed_rows,
     invalid,
-    inventory_column,
-    inventory_object,
+    inventory_objects,
     is_json_line,
     parse_document,
     parse_json_lines,
     parse_lines,
-    time_of,
 )
+from kafkactl.tiered.listing_fields import FIELDS, plain_name, time_of
 
 STDIN: Final = "-"
 _PARQUET_MAGIC: Final = b"PAR1"
@@ -55,8 +56,11 @@ def _read_file(path: str, columns: Sequence[str], time_ms: int | None) -> Listin
     if data[:4] == _PARQUET_MAGIC:
         return Listing(path=path, format="parquet", objects=tuple(_parquet(data, path)))
     text = ListingText(data, path)
-    if columns:
-        return Listing(path=path, format="csv", objects=tuple(_csv(text, columns, path)))
+    if columns or csv_header(text.first):
+        rows = csv_rows(text, columns, file=path) if columns else headed_rows(text, file=path)
+        objects = tuple(inventory_objects(rows, encoded=bool(columns), file=path))
+        return Listing(path=path, format="csv", objects=objects)
+    check_form(text.first, file=path)
     if not text.first.lstrip().startswith(("{", "[")):
         objects = tuple(parse_lines(text, file=path))
         return Listing(path=path, format="lines", objects=objects, time_ms=time_ms, ends_whole=text.ends_whole)
@@ -83,13 +87,6 @@ def _bytes(path: str) -> bytes:
     if len(data) > most:
         raise too_large("standard input", len(data), f"more than {most} bytes")
     return data
-
-
-def _csv(text: ListingText, columns: Sequence[str], path: str) -> Iterator[StoredObject]:
-    for row in csv_rows(text, columns, file=path):
-        found = inventory_object(row, encoded=True, file=path)
-        if found is not None:
-            yield found
 
 
 def _folder(folder: Path) -> Iterator[StoredObject]:
@@ -129,7 +126,8 @@ def _inventory(manifest: dict[str, Any], path: Path) -> Iterator[StoredObject]:
         if form == "PARQUET":
             yield from _parquet(data, str(file))
         elif form == "CSV":
-            yield from _csv(ListingText(data, str(file)), columns, str(file))
+            rows = csv_rows(ListingText(data, str(file)), columns, file=str(file))
+            yield from inventory_objects(rows, encoded=True, file=str(file))
         else:
             raise invalid(str(path), "fileFormat", f"{form} is not read: configure the inventory as CSV or Parquet")
 
@@ -167,18 +165,16 @@ def _parquet(data: bytes, path: str) -> Iterator[StoredObject]:
     most, left, rows = rows_of(len(data)), unpacked_bytes_of(len(data)), 0
     try:
         opened = parquet.ParquetFile(pa.BufferReader(data), read_dictionary=_text_columns(pa, parquet, data))
-        names = [name for name in opened.schema_arrow.names if inventory_column(name) in INVENTORY_COLUMNS]
+        names = [name for name in opened.schema_arrow.names if plain_name(name) in FIELDS]
         for batch in opened.iter_batches(_PARQUET_ROWS, columns=names):
             rows += len(batch)
             if rows > most:
                 raise too_large(path, len(data), f"more than {most} rows")
             for column in batch.columns:
                 _check_dictionary(column, pa, path)
-            for row in batch.to_pylist():
-                found = inventory_object(row, encoded=False, file=path)
-                if found is not None:
-                    left -= len(found.key)
-                    yield found
+            for found in inventory_objects(batch.to_pylist(), encoded=False, file=path):
+                left -= len(found.key)
+                yield found
             if left < 0:
                 raise too_large(path, len(data), f"more than {unpacked_bytes_of(len(data))} bytes of keys")
     except pa.ArrowInvalid as error:

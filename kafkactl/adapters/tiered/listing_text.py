@@ -18,6 +18,7 @@ from kafkactl.errors import InputError
 from kafkactl.tiered.listing import invalid
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
+_UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 MOST_LINES: Final = 20_000_000
 MOST_LINE_BYTES: Final = 1024 * 1024
 ALWAYS_LINES: Final = 200_000
@@ -43,6 +44,8 @@ class ListingText:
         self.ends_whole = True  # False after the last line, if no line end follows it
         self._path = path
         self._packed = len(data)
+        if data.startswith(_UTF_16_MARKS):
+            data = _from_utf_16(data, path)
         raw = _Unpacked(data, path) if data.startswith(GZIP_MAGIC) else io.BytesIO(data)
         self._bytes = io.BufferedReader(raw, _CHUNK_BYTES) if isinstance(raw, io.RawIOBase) else raw
         self._most_lines = rows_of(self._packed)
@@ -91,6 +94,14 @@ class ListingText:
 
     def _too_large(self, what: str) -> InputError:
         return too_large(self._path, self._packed, what)
+
+
+def _from_utf_16(data: bytes, path: str) -> bytes:
+    """Return UTF-8 for the output that PowerShell redirected to a file."""
+    try:
+        return data.decode("utf-16").encode()
+    except UnicodeError as error:
+        raise invalid(path, "the text", "not UTF-16, although it begins like it") from error
 
 
 class _Unpacked(io.RawIOBase):

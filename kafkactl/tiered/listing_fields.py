@@ -1,0 +1,169 @@
+"""Names under which tools and inventories write the attributes of an object, and the object that they describe.
+
+Names are compared without case and signs: an S3 Inventory writes `LastModifiedDate` in CSV and `last_modified_date` in
+Parquet, Azure's inventory `Last-Modified`, `gcloud storage objects list` `update_time`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from kafkactl.tiered.bucket import StoredObject
+
+# The first name that has a value counts: `rclone lsjson` writes a Name in addition to the Path, whose last part it repeats.
+KEYS: Final = ("key", "path", "name")
+SIZES: Final = ("size", "contentlength")
+_TIMES: Final = (
+    "mtimems",
+    "lastmodified",
+    "lastmodifieddate",
+    "lastmodifiedtime",
+    "modtime",
+    "updatetime",
+    "updated",
+    "creationtime",
+)
+_CLASSES: Final = ("storageclass", "blobtier", "blobaccesstier", "accesstier", "tier")
+_ARCHIVE_TIERS: Final = ("intelligenttieringaccesstier", "archivestatus")
+_LATEST: Final = ("islatest", "iscurrentversion")
+_DELETED: Final = ("isdeletemarker", "deleted")
+# A value under one of these names belongs to an object that was replaced or deleted.
+_REPLACED: Final = ("snapshot", "noncurrenttime", "timedeleted", "softdeletetime")
+_ORDINAL: Final = "versionordinal"  # of `mc ls --versions`: the highest is the latest
+FIELDS: Final = frozenset(
+    (*KEYS, *SIZES, *_TIMES, *_CLASSES, *_ARCHIVE_TIERS, *_LATEST, *_DELETED, *_REPLACED, _ORDINAL)
+)
+_RESTORE: Final = "restorestatus"
+# Amazon S3 and Azure; Google's class ARCHIVE is read without a restore.
+_ARCHIVED: Final = frozenset({"GLACIER", "DEEP_ARCHIVE", "Archive"})
+_ARCHIVED_TIERS: Final = frozenset({"ARCHIVE", "DEEP_ARCHIVE", "ARCHIVE_ACCESS", "DEEP_ARCHIVE_ACCESS"})
+_URL_MARK: Final = "://"
+_TOO_LARGE: Final = 1 << 63
+
+
+class ListedVersion(NamedTuple):
+    """An entry of a listing: an object, or a version of a key that is not its current object.
+
+    `ordinal` orders the versions of a key where the listing does not mark the latest.
+    """
+
+    key: str
+    found: StoredObject | None
+    ordinal: int | None = None
+
+
+class _Names(NamedTuple):
+    """The names of an entry's attributes by what they mean, in the order in which they count."""
+
+    keys: tuple[str, ...]
+    sizes: tuple[str, ...]
+    times: tuple[str, ...]
+    classes: tuple[str, ...]
+    tiers: tuple[str, ...]
+    latest: tuple[str, ...]
+    deleted: tuple[str, ...]
+    replaced: tuple[str, ...]
+    ordinals: tuple[str, ...]
+    restores: tuple[str, ...]
+
+
+_MEANINGS: Final = (
+    KEYS, SIZES, _TIMES, _CLASSES, _ARCHIVE_TIERS, _LATEST, _DELETED, _REPLACED, (_ORDINAL,), (_RESTORE,),
+)  # fmt: skip
+
+
+@functools.lru_cache(maxsize=256)
+def _names(given: tuple[str, ...]) -> _Names:
+    """Return which of these names mean what; the entries of one listing have few different sets of names."""
+    by_plain: dict[str, str] = {}
+    for name in given:
+        by_plain.setdefault(plain_name(name), name)
+    return _Names(*(tuple(by_plain[word] for word in words if word in by_plain) for words in _MEANINGS))
+
+
+def listed_version(fields: Mapping[str, Any]) -> ListedVersion | None:
+    """Return what the attributes of an entry describe; None if they have no key or no size."""
+    names = _names(tuple(fields))
+    key = _first(fields, names.keys)
+    if not isinstance(key, str):
+        return None
+    ordinal = _first(fields, names.ordinals)
+    order = ordinal if type(ordinal) is int else None
+    if (names.latest or names.deleted or names.replaced) and _is_replaced(fields, names):
+        return ListedVersion(plain_key(key), None, order)
+    size = _whole_number(_first(fields, names.sizes))
+    if size is None or not -1 <= size < _TOO_LARGE:
+        return None
+    is_archived = bool(names.classes or names.tiers) and _is_archived(fields, names)
+    found = StoredObject(plain_key(key), size, time_of(_first(fields, names.times)), is_archived)
+    return ListedVersion(found.key, found, order)
+
+
+@functools.cache
+def plain_name(name: str) -> str:
+    """Return the name of an attribute in lower case, without `_`, `-` and blanks."""
+    return name.lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+def plain_key(key: str) -> str:
+    """Return a key without the scheme and the bucket of a URL such as `s3://bucket/key`."""
+    if _URL_MARK not in key:
+        return key
+    scheme, mark, rest = key.partition(_URL_MARK)
+    return rest.partition("/")[2] if mark and scheme.isalnum() else key
+
+
+def is_archive_class(storage_class: str | None) -> bool:
+    """Return True for a storage class whose objects are not read before a restore."""
+    return storage_class in _ARCHIVED
+
+
+def time_of(value: object) -> int | None:
+    """Return a time in ms since the epoch; without a zone the time is UTC. None for other values, and for 0, which
+    stores without times give."""
+    if isinstance(value, datetime):
+        value = value.isoformat()
+    if type(value) is int:
+        return value or None if abs(value) < _TOO_LARGE else None
+    if not isinstance(value, str):
+        return None
+    if value.isascii() and value.isdecimal() and len(value) <= 19:
+        return int(value)
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _first(fields: Mapping[str, Any], names: Iterable[str]) -> Any:
+    for name in names:
+        value = fields[name]
+        if value is not None and value != "":
+            return value
+    return None
+
+
+def _whole_number(value: Any) -> int | None:
+    if type(value) is int:
+        return value
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 19 else None
+
+
+def _is_replaced(fields: Mapping[str, Any], names: _Names) -> bool:
+    latest, deleted = _first(fields, names.latest), _first(fields, names.deleted)
+    return (latest is not None and not _true(latest)) or _true(deleted) or _first(fields, names.replaced) is not None
+
+
+def _is_archived(fields: Mapping[str, Any], names: _Names) -> bool:
+    restored = _first(fields, names.restores)
+    if isinstance(restored, Mapping) and restored.get("RestoreExpiryDate") is not None:
+        return False
+    return is_archive_class(_first(fields, names.classes)) or _first(fields, names.tiers) in _ARCHIVED_TIERS
+
+
+def _true(value: object) -> bool:
+    return value if isinstance(value, bool) else str(value).lower() == "true"
