@@ -59,6 +59,18 @@ def size_text(count: int) -> str:
     return f"{size:.1f} TB"
 
 
+def age_text(age_ms: int) -> str:
+    """Return a length of time for people, in its largest whole unit.
+
+    >>> age_text(7_200_000), age_text(90_000)
+    ('2 hours', '1 minute')
+    """
+    for unit, length in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000)):
+        if age_ms >= length:
+            return counted(age_ms // length, unit)
+    return counted(age_ms // 1000, "second")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The nearest known words as a question behind a message, or nothing.
 

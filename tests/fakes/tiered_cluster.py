@@ -38,6 +38,7 @@ class TieredBrokers:
         self.orders = Topic("orders", 1)
         self.logs = dict(logs or {0: LogOf(0).add(self.orders.copied(0, "a", 0, 99)), 1: LogOf(1)})
         self.topics = {"orders": self.orders.id}
+        self.has_metadata_topic = True
         self.hidden: dict[bytes, int] = {}  # ids that are asked for by name of an id, and the error of each
         self.errors: dict[str, int] = {}  # of a topic, in Metadata and DescribeConfigs
         self.leaders: dict[tuple[str, int], int] = {("orders", 0): 1, (METADATA, 0): 1, (METADATA, 1): 2}
@@ -87,7 +88,15 @@ class TieredBrokers:
             for number, broker in self.brokers.items()
         ]
         if body["Topics"] is None:
-            found = [self._topic(name, topic_id) for name, topic_id in {**self.topics, METADATA: METADATA_ID}.items()]
+            found = [
+                self._topic(name, topic_id)
+                for name, topic_id in {**self.topics, METADATA: METADATA_ID}.items()
+                if name != METADATA or self.has_metadata_topic
+            ]
+        elif body["Topics"][0]["Name"] is not None:
+            (asked,) = body["Topics"]
+            code = self.errors.get(asked["Name"], 3)
+            found = [{"ErrorCode": code, "Name": asked["Name"], "TopicId": Uuid(bytes(16)), "Partitions": []}]
         else:
             found = [
                 {
@@ -119,13 +128,14 @@ class TieredBrokers:
 
     def _describeconfigs(self, _: int, body: Mapping[str, Any]) -> dict[str, Any]:
         setting = {"Name": "remote.storage.enable", "Value": "true", "ConfigSource": 1, "IsSensitive": False}
+        kept = {**setting, "Name": "retention.ms", "Value": "-1"}  # as brokers create the topic
         return {
             "Results": [
                 {
                     "ErrorCode": self.errors.get(each["ResourceName"], 0),
                     "ResourceType": 2,
                     "ResourceName": each["ResourceName"],
-                    "Configs": [] if each["ResourceName"] == METADATA else [setting],
+                    "Configs": [kept if each["ResourceName"] == METADATA else setting],
                 }
                 for each in body["Resources"]
             ]

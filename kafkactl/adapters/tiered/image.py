@@ -9,7 +9,7 @@ from kafkactl.adapters.logs.source import open_source
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_TOPIC, REMOTE_LOG_METADATA
-from kafkactl.metadata.image.model import TOPIC_CONFIG, Image, Topic
+from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Topic
 from kafkactl.tiered.cluster_view import BrokerView, ClusterView, MetadataTopicView, PartitionView, TopicView
 
 # Topics of Kafka itself: they are never tiered (`Topic.INTERNAL_TOPICS` and the metadata topics).
@@ -22,6 +22,12 @@ INTERNAL: Final = frozenset(
         "__transaction_state",
     }
 )
+# Cluster-wide dynamic settings of brokers, and those of the metadata topic that they are the default of.
+_DEFAULTS: Final = {
+    "log.retention.ms": "retention.ms",
+    "log.retention.bytes": "retention.bytes",
+    "log.cleanup.policy": "cleanup.policy",
+}
 
 
 @frozen
@@ -55,8 +61,13 @@ def _view(image: Image, cluster_id: str | None, time_ms: int | None) -> ClusterV
 
 
 def _metadata_topic(image: Image, topic: Topic) -> MetadataTopicView:
+    defaults = image.configs.get((BROKER_CONFIG, ""), {})
+    configs = {name: defaults[key] for key, name in _DEFAULTS.items() if key in defaults}
     return MetadataTopicView(
-        name=topic.name, topic_id=topic.id.raw, partitions=len(topic.partitions), configs=_configs(image, topic.name)
+        name=topic.name,
+        topic_id=topic.id.raw,
+        partitions=len(topic.partitions),
+        configs=configs | _configs(image, topic.name),
     )
 
 

@@ -30,6 +30,7 @@ from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.schema.error_codes import error_code
 from kafkactl.tiered.cluster_view import (
     REMOTE_STORAGE_ENABLE,
     BrokerView,
@@ -42,7 +43,7 @@ from kafkactl.tiered.cluster_view import (
     TopicView,
 )
 from kafkactl.tiered.reading import PlacedRecord, read_records
-from kafkactl.values import Uuid
+from kafkactl.values import ZERO_UUID, Uuid
 from kafkactl.wording import counted, first_few
 
 NOT_ANSWERED: Final = "partitions-not-answered"
@@ -57,6 +58,7 @@ _AFTER: Final = {"earliest": EARLIEST, "latest": LATEST}
 _NEEDED: Final = ("earliest_local", "earliest", "latest")  # every release that tiers answers these
 _TOPIC_RESOURCE, _OWN_VALUE = 2, 1
 _TOPIC_AUTHORIZATION_FAILED: Final = 29
+_UNKNOWN_TOPIC: Final = 3
 _ASKED_BY_ID: Final = 12  # the version of Metadata that asks for topics by id without a name
 _MOST_SHOWN: Final = 1000
 _NO_OFFSETS: Final = Offsets()
@@ -80,13 +82,9 @@ def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
     asking = Leaders(client, client.ask_any("Metadata", ALL_TOPICS).body)
     first = asking.metadata
     metadata = next((topic for topic in first["Topics"] if topic["Name"] == REMOTE_LOG_METADATA), None)
-    if metadata is None or metadata["ErrorCode"]:
-        raise UnreachableError(
-            f"the cluster does not show a topic {REMOTE_LOG_METADATA}",
-            id="no-remote-log-metadata-topic",
-            next_step="It is made when the first topic is tiered. This user needs DESCRIBE and READ on it.",
-        )
     named = _named(first)
+    if metadata is None or metadata["ErrorCode"]:
+        return _without_metadata_topic(client, asking, named, now_ms)
     configs = _configs(client, [topic["Name"] for topic in [*named, metadata]])
     epochs = _epochs(named)
     tiered = [key for key in epochs if _may_have_segments(configs.get(key[0]))]
@@ -119,6 +117,36 @@ def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
         brokers={broker: BrokerView(id=broker, alive=True) for broker in asking.brokers},
     )
     return LiveObservation(view=view, logs=logs, findings=(*_unknown_findings(unknown), *_hidden_findings(hidden)))
+
+
+def _without_metadata_topic(
+    client: Client, asking: Leaders, named: Sequence[Mapping[str, Any]], now_ms: int
+) -> LiveObservation:
+    """Return what is known of a cluster that has no metadata topic, if some of its topics are tiered.
+
+    Asked for by its name, a topic that this user may not describe is refused with TOPIC_AUTHORIZATION_FAILED, whether
+    or not the topic exists (`KafkaApis.scala`, `handleTopicMetadataRequest`).
+    """
+    asked = {"Topics": [{"TopicId": ZERO_UUID, "Name": REMOTE_LOG_METADATA}], "AllowAutoTopicCreation": False}
+    codes = {topic["ErrorCode"] for topic in client.ask_any("Metadata", asked).body["Topics"]}
+    if codes != {_UNKNOWN_TOPIC}:
+        names = first_few([error_code(code).name for code in sorted(codes)])
+        raise UnreachableError(
+            f"the topic {REMOTE_LOG_METADATA} is not shown to this user{f': {names}' if names else ''}",
+            id="no-remote-log-metadata-topic",
+            next_step="Give this user DESCRIBE and READ on the topic.",
+        )
+    configs = _configs(client, [topic["Name"] for topic in named])
+    topics = {topic["TopicId"].raw: _topic(topic, configs, {}, {}) for topic in named}
+    if not any(topic.is_tiered for topic in topics.values()):
+        raise UnreachableError(
+            f"the cluster has no topic {REMOTE_LOG_METADATA}, and no topic with remote.storage.enable=true",
+            id="no-remote-log-metadata-topic",
+            next_step="Kafka makes the topic when brokers with tiered storage start. Check the cluster's address.",
+        )
+    brokers = {broker: BrokerView(id=broker, alive=True) for broker in asking.brokers}
+    view = ClusterView(time_ms=now_ms, cluster_id=asking.metadata["ClusterId"], topics=topics, brokers=brokers)
+    return LiveObservation(view=view, logs=())
 
 
 def _named(metadata: Mapping[str, Any], names: Iterable[str] | None = None) -> list[Mapping[str, Any]]:

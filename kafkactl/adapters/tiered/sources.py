@@ -115,12 +115,17 @@ def open_sources(paths: Iterable[str], *, needs_metadata: bool = True) -> Opened
                 next_step="Check path and permissions.",
             ) from error
     if needs_metadata and not found.replicas:
-        raise InputError(
-            f"no {REMOTE_LOG_METADATA} partition in {', '.join(paths)}",
-            id="no-remote-log-metadata",
-            next_step=f"Name {REMOTE_LOG_METADATA}-N folders, a broker's log directory, or use --from-cluster.",
-        )
+        raise without_metadata(paths)
     return found.opened(tuple(paths))
+
+
+def without_metadata(paths: Iterable[str]) -> InputError:
+    """Return the error of sources that hold no metadata partition."""
+    return InputError(
+        f"no {REMOTE_LOG_METADATA} partition in {', '.join(paths)}",
+        id="no-remote-log-metadata",
+        next_step=f"Name {REMOTE_LOG_METADATA}-N folders, a broker's log directory, or use --from-cluster.",
+    )
 
 
 class _Found:

@@ -69,19 +69,13 @@ class Reader:
     # --- the whole tree ---
 
     def sync(self) -> int:
-        """Have the server catch up with its leader; the zxid afterwards. Raises UnreachableError."""
+        """Have the server catch up with its leader; the zxid afterwards."""
         from kazoo.protocol.serialization import Sync
 
         if self._link.is_read_only:
             self.data(["/"])
         else:
-            try:
-                self._again(lambda: self._link.ask(Sync(self._chroot or "/"), self._deadline))
-            except CodeError as error:
-                raise UnreachableError(
-                    f"ZooKeeper at {self._link.connect} refuses to be read: it answers {error.name}",
-                    id="zookeeper-request-failed",
-                ) from error
+            self._again(lambda: self._link.ask(Sync(self._chroot or "/"), self._deadline))
         return self._link.last_zxid
 
     def walk(self, roots: Iterable[str]) -> dict[str, Znode]:

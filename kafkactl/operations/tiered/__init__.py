@@ -27,6 +27,7 @@ from kafkactl.tiered.audit.case import PartitionCase, by_offset
 from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
 from kafkactl.tiered.audit.run import AuditTotals, PartitionStatus, audit_findings, partition_status, totals
+from kafkactl.tiered.audit.topic_findings import topic_findings
 from kafkactl.tiered.bucket import BucketRead
 from kafkactl.tiered.forecast import LOG_START_JUMPS, UPLOADS_STOP, PartitionForecast, forecast, forecast_findings
 from kafkactl.tiered.ledger import Ledger, LogFacts, is_record, merged
@@ -298,7 +299,7 @@ def foresee(loaded: Loaded, filters: Filters = ALL) -> Forecast:
     forecasts = forecast(case, [partition for partition in case.partitions if filters.has(partition)])
     return Forecast(
         partitions=tuple(forecasts),
-        findings=(*forecast_findings(forecasts), *source_findings(loaded)),
+        findings=(*topic_findings(case), *forecast_findings(forecasts), *source_findings(loaded)),
         assumptions=loaded.assumptions,
     )
 

@@ -9,7 +9,7 @@ from kafkactl.adapters.tiered.image import view_of_metadata
 from kafkactl.adapters.tiered.listing import read_listing
 from kafkactl.adapters.tiered.live import LiveObservation
 from kafkactl.adapters.tiered.observation import SavedObservation, read_observation
-from kafkactl.adapters.tiered.sources import MetadataReplica, Opened, SegmentFile, open_sources
+from kafkactl.adapters.tiered.sources import MetadataReplica, Opened, SegmentFile, open_sources, without_metadata
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import changed, frozen
@@ -65,6 +65,8 @@ class Loaded:
     @property
     def is_empty(self) -> bool:
         """Whether there was no record, and nothing says that there should be none."""
+        if self.case.lacks_metadata_topic:
+            return False
         logs = self.case.ledger.logs.values()
         return not any(facts.records for facts in logs) and not (
             logs and all(facts.log.expected_end == 0 for facts in logs)
@@ -75,14 +77,20 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     """Read and fold. Raises InputError for a source that cannot be understood, `sources-of-different-clusters`; on
     Spark also as `spark_session.spark_context` and `adapters.tiered.spark.fold_on_spark` do."""
     saved = None if request.observation is None else read_observation(request.observation)
-    opened = open_sources(request.sources, needs_metadata=saved is None and request.live is None)
+    is_alone = saved is None and request.live is None
+    # Where the cluster's metadata log says that the topic was never created, no source can hold it.
+    opened = open_sources(request.sources, needs_metadata=is_alone and request.metadata is None)
     own_logs = not opened.replicas
     replicas = opened.replicas
     if request.live is not None and own_logs:
         replicas = _fetched(request.live)
     elif saved is not None and own_logs:
-        replicas = open_sources(saved.logs).replicas
+        tiers = any(topic.is_tiered for topic in (saved.view.topics or {}).values())
+        is_missing = saved.view.metadata_topic is None and tiers
+        replicas = open_sources(saved.logs, needs_metadata=not is_missing).replicas
     view, findings = _view(request, saved, opened)
+    if is_alone and not replicas and view.metadata_topic is not None:
+        raise without_metadata(request.sources)
     bucket = _bucket(request, saved, view)
     chosen, compared = _compared(replicas)
     logs = tuple(_log(log, replicas, view.metadata_topic) for log in chosen)
@@ -153,6 +161,9 @@ def _check_same_topic(view: ClusterView, opened: Opened, path: str | None, metad
     if view.metadata_topic is not None and view.metadata_topic.topic_id is not None:
         ids.add(view.metadata_topic.topic_id)
     if metadata is not None:
+        is_missing = metadata.metadata_topic is None
+        if is_missing and not ids and any(topic.is_tiered for topic in (metadata.topics or {}).values()):
+            return  # reported by the audit
         if metadata.metadata_topic is None:
             raise InputError(
                 f"the metadata log {path} has no topic {REMOTE_LOG_METADATA}: the log is of another cluster than the"
@@ -177,8 +188,13 @@ def _merged(view: ClusterView, metadata: ClusterView) -> ClusterView:
     assert metadata.topics is not None
     topics = {topic_id: _with_offsets(view, topic) for topic_id, topic in metadata.topics.items()}
     topic = view.metadata_topic or metadata.metadata_topic
-    if topic is not None and topic.partitions is None and metadata.metadata_topic is not None:
-        topic = changed(topic, partitions=metadata.metadata_topic.partitions)
+    other = metadata.metadata_topic
+    if topic is not None and other is not None:
+        topic = changed(
+            topic,
+            partitions=other.partitions if topic.partitions is None else topic.partitions,
+            configs=other.configs if topic.configs is None else topic.configs,
+        )
     return changed(
         view, topics=topics, topics_until_ms=metadata.time_ms, brokers=metadata.brokers, metadata_topic=topic
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkactl.report.model import Bars, Lane, Series, Span, Strip
-from kafkactl.wording import counted, first_few, plural, size_text
+from kafkactl.wording import age_text, counted, first_few, plural, size_text
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
@@ -161,18 +161,6 @@ def _age_name(part: OrphansOfAge) -> str:
     return f"{age_text(part.from_ms)} to {age_text(part.below_ms)}" if part.from_ms else (
         f"under {age_text(part.below_ms)}"
     )  # fmt: skip
-
-
-def age_text(age_ms: int) -> str:
-    """A length of time for people, in its largest whole unit.
-
-    >>> age_text(7_200_000), age_text(90_000)
-    ('2 hours', '1 minute')
-    """
-    for unit, length in (("day", _DAY_MS), ("hour", _HOUR_MS), ("minute", 60_000)):
-        if age_ms >= length:
-            return counted(age_ms // length, unit)
-    return counted(age_ms // 1000, "second")
 
 
 # --- the metadata topic ---------------------------------------------------------------------------------------------

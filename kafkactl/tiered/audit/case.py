@@ -70,6 +70,11 @@ class AuditCase:
         self.now_ms = now if now is not None else ledger.newest_ms
 
     @property
+    def lacks_metadata_topic(self) -> bool:
+        """True if the cluster is known, has tiered topics, and has no topic `__remote_log_metadata`."""
+        return self.view.metadata_topic is None and any(topic.is_tiered for topic in (self.view.topics or {}).values())
+
+    @property
     def is_outgrown(self) -> bool:
         """Whether the metadata topic has more partitions than brokers are configured with. One that starts then ends
         with "Existing topic partition count" in its log and neither copies, deletes nor reads what is remote

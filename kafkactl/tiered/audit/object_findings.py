@@ -38,6 +38,7 @@ def object_findings(case: AuditCase) -> Iterator[Finding]:
     doubt = _doubt(lacking, case.bucket) if any(found.segments() for found in lacking) else ""
     for found in lacking:
         yield from _missing(found, case.bucket, is_doubted=bool(doubt))
+        yield from _archived(found)
     if doubt:
         yield warning("listing-may-be-truncated", case.bucket.listing.path, doubt, _LIST_AGAIN)
     yield from _strangers(case, case.bucket)
@@ -74,6 +75,7 @@ class _Lacking(NamedTuple):
     log: list[Segment]
     cut: list[Segment]
     indexless: list[Segment]
+    archived: list[Segment]
 
     def segments(self) -> list[Segment]:
         """All of them."""
@@ -81,7 +83,7 @@ class _Lacking(NamedTuple):
 
 
 def _lacking(partition: PartitionCase, bucket: Bucket) -> _Lacking:
-    found = _Lacking(partition, [], [], [], [])
+    found = _Lacking(partition, [], [], [], [], [])
     start = partition.log_start
     for segment in partition.segments:
         if segment.state is not COPIED or _finished_after(bucket, segment):
@@ -97,6 +99,8 @@ def _lacking(partition: PartitionCase, bucket: Bucket) -> _Lacking:
             found.cut.append(segment)
         if bucket.layout is not None and bucket.layout.missing(sizes):
             found.indexless.append(segment)
+        if bucket.has_archived(segment.segment_id):
+            found.archived.append(segment)
     return found
 
 
@@ -120,6 +124,20 @@ def _missing(found: _Lacking, bucket: Bucket, *, is_doubted: bool) -> Iterator[F
         text = f"{counted(len(found.indexless), 'segment')} of which an index object is not in the store: {unread}"
         yield blocker(
             "missing-index-object", subject, text, restore, **place, **segment_evidence(case, found.indexless)
+        )
+
+
+def _archived(found: _Lacking) -> Iterator[Finding]:
+    if found.archived:
+        yield blocker(
+            "archived-object",
+            subject_of(found.partition),
+            f"{counted(len(found.archived), 'segment')} have objects in an archive class of the store, which is not "
+            "read before the objects are restored: consumers get an error for these offsets",
+            "Restore the objects to a class that is read at once, and remove the lifecycle rule that archives them: "
+            "brokers restore nothing.",
+            **place_of(found.partition),
+            **segment_evidence(found.partition.case, found.archived),
         )
 
 

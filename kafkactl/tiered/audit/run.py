@@ -14,12 +14,13 @@ from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
 from kafkactl.tiered.audit.object_findings import object_findings
 from kafkactl.tiered.audit.segment_findings import orphan_reason, segment_findings
+from kafkactl.tiered.audit.topic_findings import topic_findings
 from kafkactl.tiered.states import COPIED, COPYING, SegmentState
 
 
 def audit_findings(case: AuditCase) -> list[Finding]:
     """Everything that is wrong, the worst first."""
-    return in_order([*metadata_findings(case), *segment_findings(case), *object_findings(case)])
+    return in_order([*topic_findings(case), *metadata_findings(case), *segment_findings(case), *object_findings(case)])
 
 
 @frozen

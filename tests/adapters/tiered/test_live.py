@@ -233,6 +233,21 @@ def test_without_the_metadata_topic_there_is_no_answer(how: str) -> None:
     assert caught.value.id == "no-remote-log-metadata-topic"
 
 
+def test_missing_metadata_topic_is_observed_where_topics_are_tiered() -> None:
+    cluster = TieredBrokers()
+    cluster.has_metadata_topic = False
+    found = observed(cluster)
+    assert (found.view.metadata_topic, found.logs) == (None, ())
+    assert [topic.name for topic in (found.view.topics or {}).values() if topic.is_tiered] == ["orders"]
+
+
+def test_missing_metadata_topic_without_a_tiered_topic_is_an_error() -> None:
+    cluster = TieredBrokers()
+    cluster.has_metadata_topic, cluster.topics = False, {}
+    with pytest.raises(UnreachableError, match="no topic with remote"):
+        observed(cluster)
+
+
 def test_no_right_to_read_the_metadata_topic() -> None:
     cluster = TieredBrokers()
     refused = {"PartitionIndex": 0, "ErrorCode": NOT_AUTHORIZED, "Records": None}
