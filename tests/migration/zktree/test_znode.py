@@ -145,7 +145,7 @@ def test_a_line_that_is_too_long_is_passed_over(monkeypatch):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"".join(b'{"path":"/%d"}\n' % number for number in range(12_000)), "more than 10000 znodes"),
+        (b'{"path":"/0"}\n' * 12_000, "more than 10000 znodes"),
         (b"x\n" * 12_000, "more than 10000 znodes"),
         (b"".join(b'{"path":"/%d/a/a/a/a/a/a/a/a/a"}\n' % number for number in range(1_200)), "more than 10000 znodes"),
         (b'{"path":"/a","data":"' + b"A" * 17_000_000 + b'"}', "more than 16777216 bytes when unpacked"),
@@ -167,6 +167,11 @@ def test_a_large_file_may_hold_more_than_a_small_one(monkeypatch):
     monkeypatch.setattr(znode_module, "MOST_ZNODES", 900)
     with pytest.raises(InputError, match="more than 900 znodes"):
         decode_znodes(encode_znodes(many), file="f")
+
+
+def test_missing_parents_are_counted_once():
+    lines = [b'{"path":"/brokers/topics/t/partitions/%d/state"}\n' % number for number in range(4_900)]
+    assert len(decode_znodes(gzip.compress(b"".join(lines)), file="f").znodes) == 4_900
 
 
 def test_blank_lines_are_counted_and_passed_over():
