@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
-from kafkactl.errors import KafkactlError
+from kafkactl.errors import DecodeError, KafkactlError
 from kafkactl.findings import Finding, blocker, blockers, error_finding
 from kafkactl.frozen import changed
-from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.driver import actions as apply
 from kafkactl.migration.driver.actions import Place
 from kafkactl.migration.driver.journal import DriverJournal, JournalState
@@ -18,13 +17,18 @@ from kafkactl.migration.driver.steps import Files, phase_of
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.plan.step import Move, Progress, Step
-from kafkactl.migration.render.facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, cluster_facts, node_file
+from kafkactl.migration.render.facts import (
+    PHASES,
+    ClusterFacts,
+    ConfigPhase,
+    NodeFile,
+    cluster_facts,
+    entered_by,
+    node_file,
+)
 from kafkactl.migration.render.folder import FromFolder, difference_text, from_folder
 from kafkactl.migration.render.hand_edits import HandEdit, HandEdits, edit_finding, hand_edit
 from kafkactl.migration.render.node import render
-
-_MARKS = (MIGRATION_ENABLE.encode(), b"process.roles")
-
 
 _RENDERED: Final = (
     "files: rendered from the nodes' own files, which the journal keeps; a folder of `migrate render` is used only"
@@ -109,26 +113,36 @@ class RenderedFiles:
     # --- what an operator changed ---
 
     def objections(self, seen: Observation, steps: Iterable[Step]) -> tuple[Finding, ...]:
-        """Files that were edited by hand, and files of the folder that the steps could not use, each node once."""
+        """Files that were edited by hand, and files that the steps need and that cannot be made, each node once."""
         edited = [
             finding for edit in self._seen_edits(seen) if (finding := edit_finding(edit, self._edits)) is not None
         ]
-        return (*edited, *(finding for finding in self._of_the_folder(steps) if isinstance(finding, Finding)))
+        unmade = {found.subject: found for found in self._made_files(steps) if isinstance(found, Finding)}
+        return (*edited, *(found for name, found in unmade.items() if name not in {edit.subject for edit in edited}))
 
-    def _of_the_folder(self, steps: Iterable[Step]) -> Iterable[FromFolder | Finding | bytes]:
-        if self.folder is None:
-            return
+    def _made_files(self, steps: Iterable[Step]) -> Iterator[FromFolder | Finding | bytes]:
+        """The file of each pending step that puts one, or why there is none; every node's own file is read once."""
         wanted = {
             (step.node, phase_of(step)): step
             for step in steps
             if step.action in (Move.PUT_CONFIG, Move.RESTORE_CONFIG) and step.state is Progress.PENDING
         }
+        if not wanted:
+            return
         texts = [(node, text) for node in self._inventory.nodes if (text := self._original(node, None)) is not None]
-        files = [_file(node, text) for node, text in texts]
+        try:
+            files = [_file(node, text) for node, text in texts]
+        except DecodeError as error:
+            yield error_finding("nodes' files", error)
+            return
         facts = cluster_facts(files)
         for id, phase in wanted:
             node = None if id is None else self._inventory.node(id)
-            if node is not None and phase != ConfigPhase.ORIGINAL and any(file.id == id for file in files):
+            if node is None:
+                continue
+            if not any(file.id == id for file in files):
+                yield _unknown(node)
+            elif phase != ConfigPhase.ORIGINAL:
                 yield self._made(node, ConfigPhase(phase), files, facts)
 
     def settle(self, journal: DriverJournal, seen: Observation, steps: Iterable[Step]) -> tuple[str, ...]:
@@ -137,9 +151,7 @@ class RenderedFiles:
         """
         lines = [_RENDERED if self.folder is None else f"files: those of {self.folder}"]
         lines += [
-            difference_text(file)
-            for file in self._of_the_folder(steps)
-            if isinstance(file, FromFolder) and file.differs
+            difference_text(file) for file in self._made_files(steps) if isinstance(file, FromFolder) and file.differs
         ]
         if self._rendered is not None and self._rendered != journal.recorded.rendered:
             journal.append("rendered", {"folder": self._rendered})
@@ -263,8 +275,13 @@ def missing_files(
 
 
 def is_original(node: InventoryNode, content: bytes) -> bool:
-    """Whether a file is one from before the migration: of a broker, nothing of a migration is in it."""
-    return node.role is NodeRole.CONTROLLER or not any(mark in content for mark in _MARKS)
+    """Return True for a file from before the migration: of a broker, one that makes it run on ZooKeeper alone."""
+    if node.role is NodeRole.CONTROLLER:
+        return True
+    try:
+        return entered_by(_file(node, content).given) is None
+    except DecodeError:  # a file that Java does not read started no broker
+        return False
 
 
 def _file(node: InventoryNode, content: bytes) -> NodeFile:

@@ -160,11 +160,17 @@ class Rehearsal:
 
 
 class ForwardGuard:
-    """`accepted` are numbers (`C-41`) and ids of findings that the operator knows of; each accepts that one only."""
+    """`accepted` are numbers (`C-41`) and ids of findings that the operator knows of; each accepts that one only.
 
-    def __init__(self, crew: RunContext | Rehearsal, *, accepted: frozenset[str] = frozenset()) -> None:
+    The files of all steps up to the state `until` have to be in hand before the first of them (None: of all steps).
+    """
+
+    def __init__(
+        self, crew: RunContext | Rehearsal, *, accepted: frozenset[str] = frozenset(), until: str | None = None
+    ) -> None:
         self._crew = crew
         self._accepted = accepted
+        self._last = None if until is None else State(until).place
         self._passed: set[str] = set()
         self._files_settled = False
 
@@ -179,7 +185,8 @@ class ForwardGuard:
         """All that speaks against it, blockers first."""
         if risks := majority_at_risk(seen, step):
             return risks
-        if not self._files_settled and (files := self._crew.files.objections(seen, route.steps)):
+        wanted_steps = [step for step in route.steps if step.is_before(self._last)]
+        if not self._files_settled and (files := self._crew.files.objections(seen, wanted_steps)):
             return files
         is_milestone = self.observations_needed(route, step) > 1
         if not is_milestone and step.action in _MENDING:

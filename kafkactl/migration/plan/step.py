@@ -87,6 +87,10 @@ class Step:
         """For people: `put-config broker 2 (migration)`."""
         return f"{self.action} {self.target}{'' if self.file is None else f' ({self.file})'}"
 
+    def is_before(self, last: int | None) -> bool:
+        """Return True if the step belongs to no state, or to one up to the place `last` (None: any)."""
+        return last is None or self.phase is None or (self.phase.place or 0) <= last
+
     to_dict = json_of(
         "number", "action", "target", "gate", "state", "why", "node_id=node", "file", "znode_version=version",
         "value", "barrier", "phase",

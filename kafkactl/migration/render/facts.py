@@ -17,9 +17,10 @@ from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.migration.zktree.connect import chroot_of
 from kafkactl.migration.zktree.znode import Hidden
 from kafkactl.protocol.text.config_variables import has_variable
-from kafkactl.protocol.text.java_text import split_list
+from kafkactl.protocol.text.java_text import parse_boolean, split_list
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.config.keys import ProblemFound
 from kafkactl.storage.config.listeners import csv_map
@@ -87,6 +88,18 @@ def node_file(id: int, role: NodeRole, content: bytes, *, file: str, kafka_versi
     """Read a node's file. Raises DecodeError `malformed-unicode-escape`."""
     given = {key: value.strip() for key, value in parse_properties(content, file=file).mapping.items()}
     return NodeFile(id=id, role=role, file=file, content=content, given=given, kafka_version=kafka_version)
+
+
+def entered_by(given: Mapping[str, str]) -> str | None:
+    """Return the key that makes a broker's file one of a migration or of KRaft, by its value; None for neither.
+
+    `false` is Kafka's default for the migration flag, which generated files spell out. A value that is not in the file
+    itself (`${env:…}`) may be true.
+    """
+    if given.get("process.roles", "").strip():
+        return "process.roles"
+    flag = given.get(MIGRATION_ENABLE, "").strip()
+    return MIGRATION_ENABLE if flag and parse_boolean(flag) is not False else None
 
 
 @frozen
@@ -217,9 +230,9 @@ class _AgreedValues:
         keys = sorted(
             {key for file in still for key in file.given if key.startswith(ZOOKEEPER) and key != MIGRATION_ENABLE}
         )
-        chroots = {file.given[CONNECT].partition("/")[2].strip("/") for file in still}
+        chroots = {chroot_of(file.given[CONNECT]) for file in still}
         if len(chroots) > 1:
-            named = ", ".join(f"/{chroot}" for chroot in sorted(chroots))
+            named = ", ".join(chroot or "/" for chroot in sorted(chroots))
             text = f"the brokers do not have the same chroot in {CONNECT}: {named}"
             next_step = "One of these files is that of another cluster; correct it or the inventory."
             self.findings.append(blocker("render-nodes-disagree", CONNECT, text, next_step))

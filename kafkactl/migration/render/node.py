@@ -16,11 +16,10 @@ from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import find_release, newest_with_zookeeper
 from kafkactl.findings import Finding, Severity, blocker
 from kafkactl.frozen import changed, frozen
-from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.render.broker import broker_edits
 from kafkactl.migration.render.controller import controller_edits
-from kafkactl.migration.render.facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, is_withheld
+from kafkactl.migration.render.facts import PHASES, ClusterFacts, ConfigPhase, NodeFile, entered_by, is_withheld
 from kafkactl.migration.render.properties_edit import Edits, edited, shown_diff
 from kafkactl.storage.config.node_config import ConfigError, read_node_config
 
@@ -68,14 +67,12 @@ def render(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts) -> Rendered:
 
 def _original(node: NodeFile) -> Rendered:
     """The file as it is; that of a broker which has entered the migration is not what a rollback needs."""
-    entered = [
-        key for key in (MIGRATION_ENABLE, "process.roles") if node.role is NodeRole.BROKER and node.given.get(key)
-    ]
+    entered = entered_by(node.given) if node.role is NodeRole.BROKER else None
     made = Rendered(node=node.id, role=node.role, phase=ConfigPhase.ORIGINAL, content=node.content)
-    if not entered:
+    if entered is None:
         return made
-    text = f"its file has {entered[0]}: a rollback requires the file from before the migration"
-    found = blocker("render-original-needed", node.name, text, key=entered[0])
+    text = f"its file has {entered}={node.given[entered]}: a rollback requires the file from before the migration"
+    found = blocker("render-original-needed", node.name, text, key=entered)
     return changed(made, content=None, findings=(found,))
 
 

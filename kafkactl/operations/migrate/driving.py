@@ -162,7 +162,8 @@ def rehearse(
     journal = journal_of(inventory, seen)
     route = way(seen, journal.recorded)
     files = files_of(inventory, world, journal, options)
-    guard = ForwardGuard(Rehearsal(world=world, inventory=inventory, files=files), accepted=options.accepted)
+    rehearsal = Rehearsal(world=world, inventory=inventory, files=files)
+    guard = ForwardGuard(rehearsal, accepted=options.accepted, until=until)
     step = first_due(route, until)
     stops = (*blockers(route.findings), *(() if step is None else guard.objections(seen, None, route, step)))
     found = [
@@ -174,7 +175,7 @@ def rehearse(
         changed(finding, severity=Severity.WARNING) for finding in (*blockers(found), *open_questions(found)) if step
     ]
     last = None if until is None else State(until).place
-    steps = [step for step in route.steps if last is None or step.phase is None or (step.phase.place or 0) <= last]
+    steps = [step for step in route.steps if step.is_before(last)]
     result = RunResult(
         outcome=_outcome_of(route, step, stops),
         state_before=route.state,

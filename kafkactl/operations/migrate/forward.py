@@ -68,7 +68,7 @@ def run(
             identity=identity_of(inventory),
             until=until,
             is_there=is_there,
-            guard=ForwardGuard(crew, accepted=options.accepted),
+            guard=ForwardGuard(crew, accepted=options.accepted, until=until),
             ask=asking(ask, crew, seen),
             accept_observed=options.accept_observed,
         )

@@ -81,7 +81,9 @@ def test_back(migrate) -> None:
     ("verb", "phase", "words", "id"),
     [
         ("run", "M0", ACCEPTED, "confirmation-missing"),
-        ("run", "M4L", ACCEPTED, "confirmation-missing"),
+        ("run", "M4L", [*ACCEPTED, "--until", "M6"], "confirmation-missing"),
+        ("run", "M4L", ACCEPTED, "original-file-unknown"),
+        ("run", "M4L", [*ACCEPTED, "--dry-run"], "original-file-unknown"),
         ("run", "M0", ["--yes"], "check-unknown"),
         ("rollback", "M3", [], "confirmation-missing"),
         ("rollback", "M6", ["--yes"], "original-file-unknown"),
