@@ -20,6 +20,7 @@ from kafkactl.frozen import changed, frozen
 from kafkactl.migration.hooks.templates import COMMAND, DERIVED, LOCAL, MANUAL, TEMPLATES, VARIABLES
 from kafkactl.migration.hooks.words import Verb, check_template, parse_template
 from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.migration.zktree.connect import EXPECTED, parse_connect_string
 from kafkactl.protocol.text.toml_lines import in_line
 from kafkactl.storage.fleet.inventory_tables import (
     Key,
@@ -35,7 +36,6 @@ from kafkactl.storage.fleet.inventory_tables import (
 
 _HOST: Final = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\[\]:/,\s]+)"
 _ADDRESS: Final = re.compile(rf"({_HOST}):(\d{{1,5}})")
-_CONNECT: Final = re.compile(rf"{_HOST}(?::\d{{1,5}})?(?:,{_HOST}(?::\d{{1,5}})?)*(?:/[^/\s]+)*/?")
 _DEFAULT_TIMEOUT_S: Final = 300
 _SSH_USER: Final = "ssh_user"
 _YEAR_HOURS: Final = 8_760
@@ -146,8 +146,9 @@ def _an_address(value: object) -> str:
 
 
 def _a_connect(value: object) -> str:
-    if not isinstance(value, str) or not _CONNECT.fullmatch(value.strip()):
-        raise ValueError('zookeeper.connect as in server.properties: "zk1:2181,zk2:2181/chroot"')
+    if not isinstance(value, str):
+        raise ValueError(EXPECTED)
+    parse_connect_string(value)
     return value.strip()
 
 

@@ -19,13 +19,13 @@ from kafkactl.adapters.net.tls_properties import not_supported
 from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
+from kafkactl.migration.zktree.connect import parse_connect_string
 from kafkactl.protocol.text.jaas import JaasEntry, parse_jaas
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.protocol.text.places import key_lines, placed
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.shown import if_plain
 
-DEFAULT_PORT: Final = 2181
 SESSION_TIMEOUT_MS: Final = 18_000  # Kafka's default
 _TLS: Final = "zookeeper.ssl."
 # Settings that decide about TLS and cannot be followed here, with the values with which it is the same without them.
@@ -76,28 +76,15 @@ class ZooKeeperSettings:
 
 
 def parse_connect(text: str) -> Connect:
-    """`host:port,host:port/chroot`; a port left out is 2181. Raises InputError `invalid-zookeeper-connect`."""
-    hosts, slash, path = text.strip().partition("/")
-    servers = tuple(_server(part.strip(), text) for part in hosts.split(",") if part.strip())
-    chroot = (slash + path).rstrip("/")
-    if not servers or "//" in chroot:
-        raise _invalid(text)
-    return Connect(servers=servers, chroot=chroot)
-
-
-def _server(part: str, whole: str) -> Address:
-    match = re.fullmatch(r"(\[[0-9A-Fa-f:.%]+\]|[^\[\]:\s]+)(?::(\d{1,5}))?", part)
-    port = DEFAULT_PORT if match is None or match[2] is None else int(match[2])
-    if match is None or not 0 < port < 1 << 16:
-        raise _invalid(whole)
-    return Address(match[1].strip("[]"), port)
-
-
-def _invalid(text: str) -> InputError:
-    return InputError(
-        f"{if_plain(text, 'zookeeper.connect')} does not name a ZooKeeper: expected host:port,host:port/chroot",
-        id="invalid-zookeeper-connect",
-    )
+    """Read `host:port,host:port/chroot`; a port left out is 2181. Raises InputError `invalid-zookeeper-connect`."""
+    try:
+        read = parse_connect_string(text)
+    except ValueError as error:
+        raise InputError(
+            f"{if_plain(text, 'zookeeper.connect')} does not name a ZooKeeper: expected {error}",
+            id="invalid-zookeeper-connect",
+        ) from None
+    return Connect(servers=tuple(Address(host, port) for host, port in read.servers), chroot=read.chroot)
 
 
 # --- properties -------------------------------------------------------------------------------------------------------

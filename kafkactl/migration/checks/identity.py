@@ -9,16 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, warning
+from kafkactl.findings import Finding, blocker, note, warning
 from kafkactl.migration.checks.bugs import Bug, bugs_of
-from kafkactl.migration.checks.case import CLAIMED, FORWARD, UNFINISHED, CheckCase, Row, Said, Stage, Unknown
+from kafkactl.migration.checks.case import (
+    CLAIMED,
+    FORWARD,
+    ON_ZOOKEEPER,
+    UNFINISHED,
+    CheckCase,
+    Row,
+    Said,
+    Stage,
+    Unknown,
+)
 from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.release_rules import first_recommended, migration_rules, numbers_of
 from kafkactl.migration.observed.settings import (
     BOOTSTRAP,
     CONNECT,
     VOTERS,
-    chroot_of,
     dynamic_quorum,
     given,
     ibp_level,
@@ -31,6 +40,8 @@ from kafkactl.migration.observed.settings import (
 )
 from kafkactl.migration.state.identity import cluster_id_mismatch, disk_of_another_cluster, is_known
 from kafkactl.migration.state.unknown import different_clusters
+from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string
+from kafkactl.values import host_port
 
 _FLOOR: Final = 8  # 3.4-IV0: MetadataVersion.isMigrationSupported
 _TRANSACTION_FLOOR: Final = 13  # 3.6-IV1: metadata transactions, asked for since KAFKA-17457
@@ -56,7 +67,19 @@ def _cluster_id(case: CheckCase) -> Said:
         disk_of_another_cluster(node, id, expected) for node, id in reported if id != expected and node in case.brokers
     )
     unformatted = case.stage is Stage.BEFORE  # so controllers may be
-    silent = [node.name for node, id in seen if not id and not (unformatted and node in case.controllers)]
+    silent = []
+    for node, id in seen:
+        if id or (unformatted and node in case.controllers):
+            continue
+        if node.meta_properties and node in case.brokers and case.stage in ON_ZOOKEEPER:
+            yield note(
+                "broker-without-cluster-id",
+                node.name,
+                f"meta.properties of {node.name} has no cluster.id, as Kafka before 0.10.1 wrote it; the next start of"
+                f" the broker adds {expected}, the id in /cluster/id",
+            )
+            continue
+        silent.append(node.name)
     if silent:
         yield Unknown(f"meta.properties of {', '.join(silent)} was not observed")
 
@@ -112,8 +135,7 @@ def _ensembles(case: CheckCase) -> Iterator[Finding]:
     for node in case.observation.nodes:
         text = given(node, CONNECT)
         if text is not None and not is_hidden(text):
-            hosts = frozenset(host.strip() for host in text.partition("/")[0].split(",") if host.strip())
-            servers.setdefault(hosts, []).append(node.name)
+            servers.setdefault(_servers(text), []).append(node.name)
     if len(servers) > 1:
         apart = not frozenset.intersection(*servers)
         named = "; ".join(f"{', '.join(nodes)}: {','.join(sorted(hosts))}" for hosts, nodes in servers.items())
@@ -121,6 +143,30 @@ def _ensembles(case: CheckCase) -> Iterator[Finding]:
             "nodes name ZooKeeper servers of which none is common to all" if apart else "nodes name different servers"
         )
         yield warning("zookeeper-servers-differ", CONNECT, f"{text} ({named})")
+
+
+def _servers(connect: str) -> frozenset[str]:
+    """Return the servers of a connect string; of one that ZooKeeper refuses, the parts as they are written."""
+    try:
+        return frozenset(host_port(host, port) for host, port in parse_connect_string(connect).servers)
+    except ValueError:
+        return frozenset(part.strip() for part in connect.partition("/")[0].split(",") if part.strip())
+
+
+def _refused_connects(case: CheckCase) -> Iterator[Finding]:
+    """C-02, before both: what ZooKeeper's client refuses ends the start of a node."""
+    for node in case.observation.nodes:
+        text = given(node, CONNECT)
+        if text is None or is_hidden(text):
+            continue
+        try:
+            parse_connect_string(text)
+        except ValueError as error:
+            yield blocker(
+                "zookeeper-connect-refused",
+                node.name,
+                f"{CONNECT} of {node.name} is refused by ZooKeeper's client; expected is {error}",
+            )
 
 
 # --- versions -------------------------------------------------------------------------------------------------------
@@ -391,6 +437,7 @@ ROWS: Final = (
     Row(check="C-01", title="every node is who it should be", stages=frozenset(Stage), find=_who_they_are),
     Row(check="C-01", title="one cluster in ZooKeeper and the log", stages=CLAIMED, find=_strangers),
     Row(check="C-02", title="one chroot", stages=UNFINISHED, find=_chroot),
+    Row(check="C-02", title="connect strings", stages=UNFINISHED, find=_refused_connects),
     Row(check="C-02", title="one ensemble", stages=UNFINISHED, find=_ensembles),
     Row(check="C-03", title="releases", stages=UNFINISHED, find=_versions),
     Row(check="C-04", title="inter.broker.protocol.version", stages=UNFINISHED, find=_ibp),

@@ -28,6 +28,7 @@ from kafkactl.migration.observed.observation import (
 )
 from kafkactl.migration.observed.raw import CLOSED, RawNode, RawObservation
 from kafkactl.migration.observed.release_rules import migration_rules, release_of_requests
+from kafkactl.migration.zktree.connect import chroot_of
 from kafkactl.migration.zktree.tree import Tree, find_chroots, tree_of
 from kafkactl.migration.zktree.znode import Znode
 from kafkactl.protocol.codec import Message, decode_message
@@ -92,10 +93,8 @@ def chroot_seen(raw: RawObservation, paths: Iterable[str]) -> str | None:
         return raw.chroot.rstrip("/")
     if raw.connect is None:
         return None
-    _, slash, path = raw.connect.partition("/")
-    if path.strip("/"):
-        return (slash + path).rstrip("/")
-    return "" if "" in find_chroots(paths) else None
+    named = chroot_of(raw.connect)
+    return named or ("" if "" in find_chroots(paths) else None)
 
 
 def _tree(znodes: Iterable[Znode], chroot: str | None, findings: list[Finding]) -> Tree | None:

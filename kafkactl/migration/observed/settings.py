@@ -74,12 +74,6 @@ def dynamic_quorum(node: NodeSeen) -> bool | None:
     return True if given(node, BOOTSTRAP) else None
 
 
-def chroot_of(connect: str) -> str:
-    """The end of a connect string from its first slash on, without a slash at its end."""
-    _, slash, path = connect.partition("/")
-    return ("/" + path.strip("/")) if slash and path.strip("/") else ""
-
-
 def protocols(node: NodeSeen) -> Mapping[str, str]:
     """Security protocols by listener name in capitals."""
     text = given(node, "listener.security.protocol.map")

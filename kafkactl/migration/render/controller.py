@@ -37,6 +37,7 @@ from kafkactl.migration.render.facts import (
     mechanisms_key,
 )
 from kafkactl.migration.render.properties_edit import Edits
+from kafkactl.migration.zktree.connect import chroot_of
 from kafkactl.protocol.text.java_text import parse_boolean, parse_int, split_list
 
 _NEIGHBOURS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -96,8 +97,9 @@ def _zookeeper(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> 
         next_step = "Render from the files that the brokers had before, which the first rendering kept as `original`."
         findings.append(blocker("render-setting-missing", CONNECT, text, next_step))
     for key, value in facts.zookeeper.items():
-        if key == CONNECT and key in given and _chroot(given[key]) != _chroot(value):
-            text = f"its {CONNECT} has the chroot /{_chroot(given[key])}, the brokers' have /{_chroot(value)}"
+        if key == CONNECT and key in given and chroot_of(given[key]) != chroot_of(value):
+            own, theirs = (chroot_of(connect) or "/" for connect in (given[key], value))
+            text = f"its {CONNECT} has the chroot {own}, the brokers' have {theirs}"
             findings.append(blocker("render-another-chroot", node.name, text))
         elif key not in given:
             wanted[key] = value
@@ -105,10 +107,6 @@ def _zookeeper(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> 
                 text = f"{key} is taken over from the brokers: {value} has to be on this host, too"
                 findings.append(warning("render-file-needed", node.name, text, path=value))
     return wanted
-
-
-def _chroot(connect: str) -> str:
-    return connect.partition("/")[2].strip("/")
 
 
 def _between(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dict[str, str]:

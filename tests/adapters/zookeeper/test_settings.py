@@ -21,7 +21,13 @@ TLS = {"zookeeper.ssl.client.enable": "true"}
     [
         ("zk:2181", [("zk", 2181)], ""),
         ("zk", [("zk", 2181)], ""),
-        (" a:1 , b:2/kafka/ ", [("a", 1), ("b", 2)], "/kafka"),
+        (" a:1 , b:2/kafka ", [("a", 1), ("b", 2)], "/kafka"),
+        ("a, b:2182", [("a", 2181), ("b", 2182)], ""),
+        ("a:1,,b:2", [("a", 1), ("b", 2)], ""),
+        ("a:1,/kafka", [("a", 1)], "/kafka"),
+        ("a:/kafka", [("a", 2181)], "/kafka"),
+        ("::1:2182", [("::1", 2182)], ""),
+        ("a:1/kafka,b:2/kafka", [("a", 1)], "/kafka,b:2/kafka"),
         ("a:1,b/deep/kafka", [("a", 1), ("b", 2181)], "/deep/kafka"),
         ("[::1]:2182/k", [("::1", 2182)], "/k"),
         ("zk:2181/", [("zk", 2181)], ""),
@@ -34,7 +40,9 @@ def test_a_connect_string(text, servers, chroot):
     assert parse_connect(str(found)) == found
 
 
-@pytest.mark.parametrize("text", ["", "/kafka", "zk:port", "zk:0", "zk:70000", "zk:1//kafka", "::1:2181", "a b:1"])
+@pytest.mark.parametrize(
+    "text", ["", "/kafka", "zk:port", "zk:0", "zk:70000", "zk:1//kafka", "zk:1/kafka/", "zk:1/a/../b", "zk: 1", "a b:1"]
+)
 def test_what_names_no_zookeeper(text):
     with pytest.raises(InputError) as caught:
         parse_connect(text)
