@@ -5,10 +5,12 @@ import java.util.Map;
 /**
  * Prints what a release of Kafka defines as a node's configuration, in the order in which it is checked: one line a
  * key with name, type, default and validator, separated by tabs. NONE is a key that must be given, null no default.
+ * With the argument "topic", the same of the configuration of topics.
  */
 public class ServerConfig {
     public static void main(String[] arguments) throws Exception {
-        Map<?, ?> keys = (Map<?, ?>) call(definition(), "configKeys");
+        boolean ofTopics = arguments.length > 0 && arguments[0].equals("topic");
+        Map<?, ?> keys = (Map<?, ?>) call(ofTopics ? topicDefinition() : definition(), "configKeys");
         for (Map.Entry<?, ?> entry : keys.entrySet()) {
             Object key = entry.getValue();
             Object fallback = (Boolean) call(key, "hasDefault") ? field(key, "defaultValue") : "NONE";
@@ -33,6 +35,17 @@ public class ServerConfig {
             }
             throw absent;
         }
+    }
+
+    /** As in the schema by which a controller knows the types of records. */
+    private static Object topicDefinition() throws ReflectiveOperationException {
+        Object schema = Class.forName("kafka.server.KafkaRaftServer").getMethod("configSchema").invoke(null);
+        Field definitions = schema.getClass().getDeclaredField("configDefs");
+        definitions.setAccessible(true);
+        for (Map.Entry<?, ?> entry : ((Map<?, ?>) definitions.get(schema)).entrySet())
+            if (entry.getKey().toString().equals("TOPIC"))
+                return entry.getValue();
+        throw new IllegalStateException("no definition of topics");
     }
 
     /** The validator's class, its own words, and its fields by name. */

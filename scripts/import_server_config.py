@@ -1,4 +1,4 @@
-"""Make schemas/config/server.json: every key of a node's configuration, by release, from the jars.
+"""Make schemas/config/server.json and topics.json: every key of nodes and topics, by release, from the jars.
 
     python scripts/import_server_config.py ~/.cache/kafkactl-lab/kafka-3.3.2 … ~/.cache/kafkactl-lab/kafka-4.4.0
 
@@ -17,21 +17,22 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = Path(__file__).with_name("ServerConfig.java")
-TARGET = ROOT / "schemas" / "config" / "server.json"
+TARGETS = {"server": ROOT / "schemas" / "config" / "server.json", "topic": ROOT / "schemas" / "config" / "topics.json"}
 _JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 Definitions = dict[str, dict[str, Any]]
 
 
 def main(folders: Sequence[Path]) -> None:
-    """Write the table of the releases in the folders."""
-    releases = {_release(folder): definitions("java", folder) for folder in folders}
-    TARGET.write_text(rendered(merged(releases), list(releases)), encoding="utf-8")
+    """Write both tables of the releases in the folders."""
+    for kind, target in TARGETS.items():
+        releases = {_release(folder): definitions("java", folder, kind) for folder in folders}
+        target.write_text(rendered(merged(releases), list(releases)), encoding="utf-8")
 
 
-def definitions(java: str, jars: Path) -> Definitions:
-    """The keys of the release in the folder, in the order in which Kafka checks them."""
-    command = [java, *_JVM, "-cp", f"{jars}/*", str(SOURCE)]
+def definitions(java: str, jars: Path, kind: str = "server") -> Definitions:
+    """Return the keys of the release in the folder, in the order in which Kafka checks them: of a server or a topic."""
+    command = [java, *_JVM, "-cp", f"{jars}/*", str(SOURCE), kind]
     return parsed(subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout)
 
 
@@ -64,6 +65,7 @@ _NAMED_CHECKS = {
     "MetadataVersionValidator": "metadata-version",
     "ControllerQuorumVotersValidator": "quorum-voters",
     "ControllerQuorumBootstrapServersValidator": "bootstrap-servers",
+    "ThrottledReplicaListValidator": "throttled-replicas",
 }
 
 
@@ -71,7 +73,7 @@ def _check(validator: Sequence[str]) -> Any:
     """What a validator asks, as data; None where there is none. An unknown validator is an error of this script."""
     if validator in ([], [""]):
         return None
-    kind = validator[0]
+    kind = validator[0].rstrip("$")  # 3.3: a Scala object
     fields = dict(item.split("=", 1) for item in validator[1:])
     if kind in _NAMED_CHECKS:
         return _NAMED_CHECKS[kind]

@@ -104,8 +104,8 @@ def _show(page: Page, verified: LogVerification) -> None:
     else:
         page.heading(f"{what} sound", "good")
     page.table(("source", "offsets", "epoch", "records", "snapshot", "a restart cuts"), map(_row, verified.sources))
-    for best in verified.ranking[:1]:
-        page.line(f"Best disk: {best.path}, to offset {best.end_offset} (epoch {best.last_epoch})")
+    for best in verified.ranking[:1] if verified.is_one_history else ():
+        page.line(f"Best disk: {best.path}, offsets to {best.end_offset - 1} (epoch {best.last_epoch})")
     page.findings(verified.findings)
 
 

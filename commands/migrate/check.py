@@ -99,8 +99,14 @@ def _section(page: Page, title: str, findings: Sequence[Finding]) -> None:
 
 
 def _verdict(found: CheckResult) -> Word:
+    from kafkactl.operations.migrate.observing import Lacking
+
     if found.has_problems:
         return Word("Correct the blockers, then run `kafkactl migrate check` again.", "bad")
+    if found.lacks is Lacking.RIGHTS:
+        return Word(
+            "kafkactl was not let in everywhere: give it the login or the right above, then check again.", "bad"
+        )
     if found.lacks is not None:
         return Word("Too little was observed to exclude blockers: make every node reachable, then check again.", "bad")
     if found.open_findings:

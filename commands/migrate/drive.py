@@ -90,7 +90,8 @@ def answer(kind: str, found: DriveResult) -> NoReturn:
     """Print how a run ended, or what it would do."""
     from kafkactl.commands.migrate.page import drive_page
 
-    exit_code = exit_codes.INTERRUPTED if found.result.interrupted else found.outcome.exit_code
+    code = exit_codes.UNREACHABLE if found.is_not_let_in else found.outcome.exit_code
+    exit_code = exit_codes.INTERRUPTED if found.result.interrupted else code
     output.emit(kind, found, render=drive_page, exit_code=exit_code)
 
 

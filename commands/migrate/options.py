@@ -90,8 +90,9 @@ def open_observation(source: ObservationArguments) -> Observation:
 
 
 def code_without_evidence(source: ObservationArguments, lacks: Lacking | None) -> int | None:
-    """The exit code where too little was seen to answer with: 4 where ZooKeeper could not be reached now, 6 where the
-    observation does not hold it; None where there is enough.
+    """Return the exit code if too little was observed for an answer; None if enough was observed.
+
+    4 if ZooKeeper could not be reached now, or kafkactl was not let in; 6 if the observation does not hold it.
     """
     from kafkactl.commands.framework import exit_codes
     from kafkactl.operations.migrate.observing import Lacking
@@ -99,7 +100,7 @@ def code_without_evidence(source: ObservationArguments, lacks: Lacking | None) -
     if lacks is None:
         return None
     is_live = source.observation is None
-    return exit_codes.UNREACHABLE if is_live and lacks is Lacking.ZOOKEEPER else exit_codes.UNKNOWN
+    return exit_codes.UNREACHABLE if is_live and lacks is not Lacking.EVERYTHING else exit_codes.UNKNOWN
 
 
 def time_for_nodes_ms() -> float:

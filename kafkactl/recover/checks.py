@@ -23,6 +23,7 @@ from kafkactl.recover.rank import BROKER, SHOWN, UNKNOWN, OldVoter, ranked, role
 from kafkactl.recover.request import Read, Request
 from kafkactl.recover.seen import MOST_NAMED, DiskSeen, FolderKind, all_folders
 from kafkactl.recover.settings import Expiring
+from kafkactl.recover.tails import check_tails, start_step
 from kafkactl.values import Uuid
 from kafkactl.wording import counted, first_few
 
@@ -83,13 +84,12 @@ def _majority(case: Case) -> Iterator[Finding]:
         yield _voters_lost_their_end(case, sound, lost)
         return
     repair = len(case.voters) == 1 and case.adopted > 0
+    step = start_step(case.read.tails, case.source)
     yield refusal(
         "quorum-has-majority",
         "quorum",
         f"the disks of voters {_ids(sound)} are sound: {len(sound)} of {len(case.voters)}, a majority is {needed}",
-        "The only voter is replaced to adopt partitions: keep it stopped from now on."
-        if repair
-        else "Start these controllers: they elect a leader, and nothing is lost. A recovery would only lose voters.",
+        "The only voter is replaced to adopt partitions: keep it stopped from now on." if repair else step,
         allowed=repair,
         sound=sound,
         majority=needed,
@@ -212,39 +212,9 @@ def _damage(case: Case) -> Iterator[Finding]:
 
 
 def _tails(case: Case) -> Iterator[Finding]:
-    for tail in case.read.tails:
-        harmless = not (tail.parted.same_epoch or tail.is_committed or tail.change_count)
-        text = (
-            f"from offset {tail.parted.offset} on, {tail.path} (epoch {_epoch(tail.parted.epoch)}) has other records"
-            f" than {case.source.path} (epoch {_epoch(tail.parted.other_epoch)})"
-        )
-        if tail.parted.same_epoch:
-            text += ": one leader cannot have written both"
-        elif tail.is_committed:
-            text += ", although that part is committed"
-        elif tail.change_count:
-            text += f"; its records there make {counted(tail.change_count, 'change')} that would be lost"
-        else:
-            text += ": an uncommitted tail of an earlier leader, without any change of metadata"
-        fatal = tail.parted.same_epoch or tail.is_committed
-        step = "Nothing is merged. "
-        step += (
-            "Find out which of the two belongs to the present cluster, and show only that directory."
-            if fatal
-            else "The tail was not committed, unless disks of controllers were wiped. Repeat the command with"
-            " --accept-loss to leave it out."
-        )
-        yield refusal(
-            "disks-diverge",
-            f"directory {tail.path}",
-            text,
-            "Nothing to do: it is left out." if harmless else step,
-            allowed=harmless or (case.request.overrides.accept_loss and not fatal),
-            offset=tail.parted.offset,
-            epoch=tail.parted.epoch,
-            source_epoch=tail.parted.other_epoch,
-            changes=tail.change_count,
-        )
+    yield from check_tails(
+        case.read.tails, case.source, case.read.disks, accept_loss=case.request.overrides.accept_loss
+    )
 
 
 def _readable(case: Case) -> Iterator[Finding]:
@@ -413,10 +383,6 @@ def _numbers(case: Case) -> Iterator[Finding]:
 
 def _ids(ids: Any) -> str:
     return ", ".join(map(str, sorted(ids)))
-
-
-def _epoch(epoch: int | None) -> str:
-    return "of no batch" if epoch is None else str(epoch)
 
 
 def other_lives(case: Case) -> Iterator[Finding]:

@@ -21,11 +21,11 @@ def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
     yield from other_lives(case)
     end = case.source.place[1]
     if end > committed:
-        yield warning(
+        yield note(
             "uncommitted-tail-possible",
             f"directory {case.source.path}",
-            f"records from offset {committed} to {end - 1} may not have been committed; they are all taken",
-            "Nothing to do: a new leader would commit them, too.",
+            f"records from offset {committed} to {end - 1} may not have been committed; they are all taken, and a new"
+            " leader would commit them, too",
             first=committed,
             last=end - 1,
         )
@@ -36,25 +36,25 @@ def remarks(case: Case, repairs: Repairs, committed: int) -> Iterator[Finding]:
             "as many voters' disks are lost as a majority has members: records that were on them alone are"
             " lost, and no disk can list them",
         )
-    yield warning(
+    yield note(
         "leader-epochs-raised",
         "partitions",
-        f"the leader epoch of {counted(repairs.partitions, 'partition')} is raised by {repairs.raised_by}",
-        "Nothing to do: epochs that went back would keep replicas out of the ISR.",
+        f"the leader epoch of {counted(repairs.partitions, 'partition')} is raised by {repairs.raised_by}: epochs that"
+        " go back keep replicas out of the ISR",
     )
-    yield warning(
+    yield note(
         "producer-ids-raised",
         "producer ids",
-        f"the next producer id goes from {repairs.producer_ids[0]} to {repairs.producer_ids[1]}",
-        "Nothing to do: an id that is given out twice loses acknowledged records.",
+        f"the next producer id goes from {repairs.producer_ids[0]} to {repairs.producer_ids[1]}: an id that is given"
+        " out twice loses acknowledged records",
     )
     if repairs.controllers_unregistered:
         ids = ", ".join(map(str, repairs.controllers_unregistered))
-        yield warning(
+        yield note(
             "registrations-dropped",
             f"controllers {ids}",
-            f"the registrations of controllers {ids} are left out of the snapshot",
-            "Nothing to do: running controllers register again; registrations of others would block feature changes.",
+            f"the registrations of controllers {ids} are left out of the snapshot: running controllers register again,"
+            " and registrations of others would block feature changes",
         )
     stranded = without_in_sync_disk(case.recovered, case.brokers_missing)
     if stranded.names:

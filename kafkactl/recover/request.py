@@ -8,9 +8,10 @@ from typing import Final
 
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
-from kafkactl.metadata.log.lineage import Divergence
+from kafkactl.recover.histories import FATAL
 from kafkactl.recover.losses import Compared
 from kafkactl.recover.seen import Answering, DiskImage, DiskSeen, RecoveryTarget
+from kafkactl.storage.log_histories import Parting
 from kafkactl.values import Uuid
 
 RAISE: Final = 1_000_000
@@ -51,13 +52,26 @@ class Request:
 
 @frozen
 class Tail:
-    """Where a disk's log is not the source's, and what its records from there on change."""
+    """How a disk's log differs from the source's, and what its records from there on change."""
 
-    path: str
-    parted: Divergence
+    parting: Parting
     changes: Compared
     change_count: int
-    is_committed: bool
+
+    @property
+    def path(self) -> str:
+        """The disk."""
+        return self.parting.path
+
+    @property
+    def is_fatal(self) -> bool:
+        """Whether no recovery is made as long as this disk is shown with the source."""
+        return self.parting.verdict in FATAL
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether nothing is lost with it: its records from there on change no metadata, and were not committed."""
+        return not self.is_fatal and not self.change_count
 
 
 @frozen

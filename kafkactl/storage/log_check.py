@@ -86,6 +86,7 @@ class NodeLog:
     """One source: a folder with the log of a node, or a single file.
 
     `index` is of all that can be read, `kept` of what a node that starts keeps: up to the first damage or gap.
+    `node_id` is None where no meta.properties names the node.
     """
 
     path: str
@@ -93,6 +94,12 @@ class NodeLog:
     facts: MetadataLogFacts
     index: BatchIndex
     beyond: Beyond
+    node_id: int | None = None
+
+    @property
+    def snapshot_ends(self) -> tuple[tuple[int, int], ...]:
+        """End offset and epoch of each snapshot."""
+        return tuple((snapshot.offset, snapshot.epoch) for snapshot in self.facts.snapshots)
 
     @property
     def kept(self) -> BatchIndex:

@@ -7,13 +7,13 @@ elections, for controllers' and brokers' copies alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from kafkactl.findings import Finding, Severity
 from kafkactl.metadata.dump.findings import EMPTY_LOG, empty_log
-from kafkactl.metadata.log.lineage import BatchIndex, Divergence, divergence
 from kafkactl.storage.log_check import NodeLog, check_log, remark
+from kafkactl.storage.log_histories import divergence_findings, precedes_founding, reference_of
 
 _BLOCKER: Final = Severity.BLOCKER
 _WARNING: Final = Severity.WARNING
@@ -49,61 +49,6 @@ def _clusters(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
         f"the sources belong to different clusters: {listed}",
         clusters=sorted({node.cluster_id for node in nodes if node.cluster_id is not None}),
     )
-
-
-class Compared(Protocol):
-    """A log that is compared with others."""
-
-    @property
-    def path(self) -> str:
-        """How it is shown."""
-
-    @property
-    def kept(self) -> BatchIndex:
-        """The batches of its valid part."""
-
-    @property
-    def committed_offset(self) -> int:
-        """Everything below is committed for certain."""
-
-
-_Log = TypeVar("_Log", bound=Compared)
-
-
-def reference_of(nodes: Sequence[_Log]) -> _Log:
-    """The log that the others are compared with: by Raft's rule the one whose valid part wins an election."""
-    return max(nodes, key=lambda node: (node.kept.last_epoch, node.kept.end_offset))
-
-
-def divergences(nodes: Sequence[_Log], reference: _Log | None = None) -> list[tuple[_Log, Divergence]]:
-    """The nodes that went their own way, and where, against the reference (default: `reference_of`)."""
-    against = reference_of(nodes) if reference is None else reference
-    found = [(node, divergence(node.kept, against.kept)) for node in nodes if node is not against]
-    return [(node, parted) for node, parted in found if parted is not None]
-
-
-def divergence_findings(nodes: Sequence[_Log], reference: _Log | None = None) -> Iterator[Finding]:
-    """What `divergences` come to: a tail that was never committed, or a log that cannot be."""
-    against = reference_of(nodes) if reference is None else reference
-    committed = max(node.committed_offset for node in nodes)
-    for node, parted in divergences(nodes, against):
-        evidence: Mapping[str, Any] = {
-            "offset": parted.offset,
-            "epoch": parted.epoch,
-            "other": against.path,
-            "other_epoch": parted.other_epoch,
-            "offsets_behind": node.kept.end_offset - parted.offset,
-        }
-        text = (
-            f"From offset {parted.offset} on (epoch {_epoch(parted.epoch)}) it is not the log of {against.path}"
-            f" (epoch {_epoch(parted.other_epoch)})."
-        )
-        if parted.same_epoch or parted.offset < committed:
-            text += " One leader wrote both, which cannot be." if parted.same_epoch else " That part is committed."
-            yield remark("committed-log-diverged", _BLOCKER, f"log {node.path}", text, _WHO_IS_RIGHT, **evidence)
-        else:
-            text += " It was not committed there, and the node cuts it when it follows the present leader."
-            yield remark("uncommitted-tail", _WARNING, f"log {node.path}", text, **evidence)
 
 
 def _ranking_findings(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
@@ -166,6 +111,8 @@ def _empty(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
     others = [node for node in nodes if not node.is_empty]
     for node in nodes:
         if node.is_empty and others:
+            if precedes_founding(node, reference_of(others)):
+                continue
             text = (
                 f"The log contains no metadata record, and {others[0].path} reaches offset "
                 f"{others[0].place[1]}: this node has "
@@ -175,10 +122,3 @@ def _empty(nodes: Sequence[NodeLog]) -> Iterator[Finding]:
             yield remark(EMPTY_LOG, _BLOCKER, f"log {node.path}", text, step)
         elif node.is_empty:
             yield empty_log(node.path)
-
-
-_WHO_IS_RIGHT = "Start no further node before you know which log is right: the majority's, at the highest epoch."
-
-
-def _epoch(epoch: int | None) -> str:
-    return "of no batch" if epoch is None else str(epoch)

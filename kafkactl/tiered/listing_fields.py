@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkactl.tiered.bucket import StoredObject
 
-# The first name that has a value counts: `rclone lsjson` writes a Name in addition to the Path, whose last part it repeats.
+# The first name that has a value counts: `rclone lsjson` repeats the last part of the Path as the Name.
 KEYS: Final = ("key", "path", "name")
 SIZES: Final = ("size", "contentlength")
 _TIMES: Final = (

@@ -207,6 +207,8 @@ class World:
     def _quorum(self) -> QuorumSeen:
         if self.leader == -1:  # as a controller answers that does not lead
             return QuorumSeen(partition_error=6)
+        if self.leader == -31:  # as one answers that denies the question
+            return QuorumSeen(error_code=31)
         return QuorumSeen(
             leader_id=self.leader,
             leader_epoch=1,

@@ -68,6 +68,27 @@ def test_voters_of_a_static_quorum_have_no_directory_ids(recover: Recovery, tmp_
     assert "None" not in str([each["message"] for each in hidden["findings"]])
 
 
+def test_two_foundings_are_never_recovered_from_nor_started(recover: Recovery, tmp_path: Path) -> None:
+    """A majority was formatted again: its disks are sound, and would cut the third one."""
+    old = disk(tmp_path / "c1", 1, worlds.first_log(AFTER))
+    new = [disk(tmp_path / f"c{id}", id, worlds.MetadataLog(begun_ms=9_000).lead(15).noop(15)) for id in (2, 3)]
+    planned = recover.plan("--without-broker-disks", disks=[old, *new], code=3)
+    assert {"cluster-founded-twice", "quorum-has-majority"} <= ids(planned)
+    assert "disks-diverge" not in ids(planned)
+    assert "Start none of these controllers yet" in finding(planned, "quorum-has-majority")["next_step"]
+    assert "nothing is lost" not in str(planned["findings"])
+    assert "--lost" in finding(planned, "cluster-founded-twice")["next_step"]
+    alone = recover.plan("--lost", "2,3", "--without-broker-disks", "--drop-empty", disks=[old])
+    assert alone["outcome"] == "planned"
+
+
+def test_a_plan_does_not_warn_of_what_needs_nothing(recover: Recovery, tmp_path: Path) -> None:
+    planned = recover.plan(*LOST, disks=survivors(tmp_path))
+    assert [each["id"] for each in planned["findings"] if "Nothing to do" in each["next_step"]] == []
+    raised = {"uncommitted-tail-possible", "leader-epochs-raised", "producer-ids-raised", "registrations-dropped"}
+    assert {finding(planned, id)["severity"] for id in raised} == {"info"}
+
+
 def test_the_only_voter_is_not_started_again_where_it_is_replaced(recover: Recovery, tmp_path: Path) -> None:
     made = disk(tmp_path / "c2", 2)
     worlds.snapshot(made, changed(BEFORE, kraft_version=1, voters=worlds.voters([2])), 500, 7)

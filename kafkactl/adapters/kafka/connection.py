@@ -163,7 +163,8 @@ class Connection(Closing):
         """
         if error.id != "connection-closed" or self._was_answered or self._access.authenticator is not None:
             return None
-        if self._versions is None or name in ("ApiVersions", _HANDSHAKE) or self._framing.has_part_of_response:
+        # ApiVersions is answered once without a login: the second one is hung up on like any other request.
+        if self._versions is None or name == _HANDSHAKE or self._framing.has_part_of_response:
             return None
         offered = _offered_mechanisms(self.address, self._access, deadline.at_most(_PROBE_MS))
         return None if offered is None else _sasl_expected(self.address, offered)

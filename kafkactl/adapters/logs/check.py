@@ -21,7 +21,14 @@ def read_node_log(path: str) -> NodeLog:
     announce([*source.checkpoints[-1:], *source.segments, *source.segments])  # segments are read twice
     facts = _facts(path, source)
     index, beyond = _indexed(source, facts)
-    return NodeLog(path=path, cluster_id=source.cluster_id, facts=facts, index=index, beyond=beyond)
+    return NodeLog(
+        path=path,
+        cluster_id=source.cluster_id,
+        facts=facts,
+        index=index,
+        beyond=beyond,
+        node_id=source.node_id,
+    )
 
 
 def _facts(path: str, source: LogSource) -> MetadataLogFacts:

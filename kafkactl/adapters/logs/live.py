@@ -37,8 +37,8 @@ def saved_log(client: Client) -> Iterator[str]:
 def _save(client: Client, folder: Path) -> None:
     folder.mkdir(parents=True)
     cluster_id = _cluster_id(client)
-    if cluster_id is not None:  # it is read as that of a node, which has an id
-        text = f"version=1\ncluster.id={cluster_id}\nnode.id=0\n"
+    if cluster_id is not None:  # version 0, which may lack the node id: which controller leads is not known
+        text = f"version=0\ncluster.id={cluster_id}\n"
         (folder.parent / META_PROPERTIES).write_text(text, encoding="utf-8")
     for file in cluster_files(client, from_offset=None, up_to=None, whole=True):
         with (folder / PurePosixPath(file.name).name).open("wb") as out:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from kafkactl.adapters.files.input_files import InputKind, irregular, open_regular, read_advice, read_whole
 from kafkactl.adapters.logs.deleted import open_of_log
 from kafkactl.errors import DecodeError, FailedError, InputError
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.progress import counted, expect
 from kafkactl.protocol.control_records import ControlType, decode_control_record
@@ -28,7 +28,7 @@ from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, 
 from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.storage.verify.log import PARTITION_METADATA, parse_snapshot_name
-from kafkactl.values import METADATA_TOPIC_ID
+from kafkactl.values import METADATA_TOPIC_ID, Uuid
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
@@ -65,7 +65,7 @@ class LogSource:
     """A metadata log: segments in order, checkpoints in order of their offsets. `name` is what the operator gave.
 
     `is_folder` says that the files belong together, so that a missing one is a gap; `cluster_id` is that of the
-    meta.properties in the log's folder or the one above it, if there is one.
+    meta.properties in the log's folder or the one above it, if there is one; so are `node_id` and `directory_id`.
     """
 
     name: str
@@ -73,6 +73,8 @@ class LogSource:
     checkpoints: tuple[LogFile, ...]
     is_folder: bool
     cluster_id: str | None = None
+    node_id: int | None = None
+    directory_id: Uuid | None = None
 
     def files(self, *, checkpoints: bool) -> tuple[LogFile, ...]:
         """What is read of it: its segments, with `checkpoints` those first."""
@@ -137,14 +139,16 @@ def _folder(given: str, folder: Path) -> LogSource:
     if not segments and not checkpoints:
         raise _no_log(given, folder, names)
     _refuse_other_topic(given, folder, segments)
-    return LogSource(
-        name=given,
-        segments=tuple(_disk_file(folder / name, SEGMENT, int(name[:20]), None) for name in segments),
-        checkpoints=tuple(
-            _disk_file(folder / name, CHECKPOINT, *(parse_snapshot_name(name) or ())) for name in checkpoints
+    return _owned(
+        folder,
+        LogSource(
+            name=given,
+            segments=tuple(_disk_file(folder / name, SEGMENT, int(name[:20]), None) for name in segments),
+            checkpoints=tuple(
+                _disk_file(folder / name, CHECKPOINT, *(parse_snapshot_name(name) or ())) for name in checkpoints
+            ),
+            is_folder=True,
         ),
-        is_folder=True,
-        cluster_id=_cluster_id(folder),
     )
 
 
@@ -188,15 +192,16 @@ def _other_topic(given: str, why: str) -> InputError:
     return InputError(text, id="not-a-metadata-log")
 
 
-def _cluster_id(folder: Path) -> str | None:
-    """The cluster id in the meta.properties of the folder above the log, or of the log's own folder."""
+def _owned(folder: Path, source: LogSource) -> LogSource:
+    """Return the source with what the meta.properties above its folder, or in the folder itself, says."""
     for place in (folder.parent, folder):
         try:
             data = read_whole(place / META_PROPERTIES, InputKind.META_PROPERTIES)
-            return parse_meta_properties(data, file=str(place / META_PROPERTIES)).cluster_id
+            meta = parse_meta_properties(data, file=str(place / META_PROPERTIES))
         except (OSError, DecodeError):
             continue
-    return None
+        return changed(source, cluster_id=meta.cluster_id, node_id=meta.stored_id, directory_id=meta.directory_id)
+    return source
 
 
 # --- single files -------------------------------------------------------------------------------------------------
@@ -219,11 +224,9 @@ def _single(given: str) -> LogSource:
     if kind == SEGMENT:
         offset, epoch = (int(segment[1]) if segment else None), None
         file = _disk_file(path, SEGMENT, offset, epoch)
-        return LogSource(
-            name=given, segments=(file,), checkpoints=(), is_folder=False, cluster_id=_cluster_id(path.parent)
-        )
+        return _owned(path.parent, LogSource(name=given, segments=(file,), checkpoints=(), is_folder=False))
     file = _disk_file(path, CHECKPOINT, *(snapshot or (None, None)))
-    return LogSource(name=given, segments=(), checkpoints=(file,), is_folder=False, cluster_id=_cluster_id(path.parent))
+    return _owned(path.parent, LogSource(name=given, segments=(), checkpoints=(file,), is_folder=False))
 
 
 def _kind_by_content(path: Path) -> str | None:

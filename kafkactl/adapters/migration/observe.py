@@ -14,9 +14,8 @@ from typing import Final
 
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.client_config import load_client_config
+from kafkactl.adapters.kafka.client_config import ClientConfig, load_client_config
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.connection import Access
 from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.adapters.migration.lock import observe_lock
 from kafkactl.adapters.migration.observe_nodes import NodeAnswers, ask_nodes
@@ -32,6 +31,7 @@ from kafkactl.migration.observed.driver_lock import LockSeen
 from kafkactl.migration.observed.observation import NodeRole, Observation, ServerSeen
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.migration.observed.reading import node_seen
+from kafkactl.migration.observed.silence import NO_ANSWER, REFUSES_CLIENT
 from kafkactl.migration.state.identity import identities_of
 from kafkactl.migration.zktree.json import BrokenError, parse_json
 from kafkactl.migration.zktree.tree import Tree
@@ -119,13 +119,16 @@ class _Looking:
         self.share_ms = min(_PATIENCE_MS, _SHARE * timeout_ms)
         self._silent_ms = min(_SILENT_MS, self.share_ms)
         self._tree_ms = 2 * _SHARE * timeout_ms
-        self._access = {
-            NodeRole.BROKER: self._access_by(inventory.command_config),
-            NodeRole.CONTROLLER: self._access_by(inventory.controller_command_config or inventory.command_config),
+        paths = {
+            NodeRole.BROKER: inventory.command_config,
+            NodeRole.CONTROLLER: inventory.controller_command_config or inventory.command_config,
         }
+        configs = {role: self._config_at(path) for role, path in paths.items()}
+        self._access = {role: config.access() for role, config in configs.items()}
+        self._principals = {role: config.principal for role, config in configs.items()}
 
-    def _access_by(self, path: str | None) -> Access:
-        return load_client_config(None if path is None else str(self._folder / path)).access()
+    def _config_at(self, path: str | None) -> ClientConfig:
+        return load_client_config(None if path is None else str(self._folder / path))
 
     # --- ZooKeeper ---
 
@@ -210,7 +213,9 @@ class _Looking:
         met = changed(
             raw,
             alive=True,
-            identity=answer.identity,
+            identity=None
+            if answer.identity is None
+            else changed(answer.identity, principal=self._principals[node.role]),
             api_versions=answer.api_versions,
             describe_quorum=answer.describe_quorum,
             quorum_error=answer.quorum_error,
@@ -224,12 +229,25 @@ class _Looking:
         return changed(met, kafka_version=seen.kafka_version, mode=seen.mode)
 
     def _note_unmet(self, node: InventoryNode, error: KafkactlError) -> None:
+        if error.id not in NO_ANSWER:
+            self._note_refusal(node, error)
+            return
         is_gone = error.id == "connection-refused"
         tell = note if is_gone else warning
         text = f"{node.name} does not respond, so its information is missing: {error.message}"
         if node.role is NodeRole.CONTROLLER and not is_gone:
             text += "; its process may hang or be cut off, which is not gone"
         self.findings.append(tell("node-not-observed", node.name, text, error.advice, reason=error.id))
+
+    def _note_refusal(self, node: InventoryNode, error: KafkactlError) -> None:
+        """A process answered and did not let kafkactl in: nothing is known of the node, not even that it is down."""
+        key = command_key(self._inventory, node.role)
+        principal = self._principals[node.role]
+        who = "" if principal is None else f" (asked as {principal})"
+        text = f"{node.name} did not let kafkactl in, so nothing is known of it: {error.message}{who}"
+        where = f"{key} of the inventory names the login."
+        step = f"{error.advice} {where}".strip()
+        self.findings.append(warning(REFUSES_CLIENT, node.name, text, step, reason=error.id, principal=principal))
 
     def compare_clusters(self, tree: Tree | None) -> None:
         """An inventory may point at the ZooKeeper, or the chroot, of another cluster than the one it names."""
@@ -289,6 +307,12 @@ class _Looking:
 
 
 _SILENT: Final = frozenset({"connection-refused", "connection-timed-out", "connection-failed", "unknown-host"})
+
+
+def command_key(inventory: Inventory, role: NodeRole) -> str:
+    """Return the key of the inventory that names the login for nodes of a role."""
+    own = role is NodeRole.CONTROLLER and inventory.controller_command_config is not None
+    return "controller_command_config" if own else "command_config"
 
 
 def _cluster_id(tree: Tree) -> str | None:

@@ -29,6 +29,7 @@ from kafkactl.frozen import frozen
 from kafkactl.migration.zktree.tree import Tree, tree_of
 from kafkactl.migration.zktree.znode import Znode
 
+SESSION_MS: Final = 10_000.0  # for a server that takes a connection and says nothing
 PASSES: Final = 5  # looks at the tree before it is given as it is, in motion
 _NO_NODE, _NO_AUTH, _BAD_VERSION, _EXISTS, _NOT_EMPTY = -101, -102, -103, -110, -111
 _EPHEMERAL: Final = 1
@@ -295,18 +296,17 @@ def open_zookeeper(
     *,
     settings: ZooKeeperSettings | None = None,
     timeout_ms: float = 30_000,
-    session_ms: float | None = None,
+    session_ms: float = SESSION_MS,
     clock: Clock | None = None,
 ) -> ZooKeeper:
-    """A session. `connect` as in server.properties. Raises InputError and UnreachableError.
+    """Open a session. `connect` as in server.properties. Raises InputError and UnreachableError.
 
     `timeout_ms` is for each call; a server that is there gives a session much sooner than it gives a large tree, so
-    for that `session_ms` may be less.
+    at most `session_ms` of it are for the session.
     """
     clock = clock or SystemClock()
     place = parse_connect(connect) if isinstance(connect, str) else connect
-    patience_ms = timeout_ms if session_ms is None else min(session_ms, timeout_ms)
-    link = Link(place, settings or ZooKeeperSettings(), Deadline.after(patience_ms, clock))
+    link = Link(place, settings or ZooKeeperSettings(), Deadline.after(min(session_ms, timeout_ms), clock))
     return ZooKeeper(link, timeout_ms, clock)
 
 

@@ -135,6 +135,7 @@ class Link:
             ConnectionClosedError,
             ConnectionLoss,
             NotReadOnlyCallError,
+            SessionClosedRequireSaslError,
             SessionExpiredError,
             ZookeeperError,
         )
@@ -148,6 +149,8 @@ class Link:
             raise self._too_large or self._lost(error) from error
         except AuthFailedError as error:
             raise self._refused() from error
+        except SessionClosedRequireSaslError as error:  # enforce.auth.enabled of ZooKeeper 3.7 and newer
+            raise (self._requires_login() if self._settings.login is None else self._refused()) from error
         except NotReadOnlyCallError as error:
             raise read_only(self.connect) from error
         except ZookeeperError as error:
@@ -307,6 +310,12 @@ class Link:
             f"the connection to ZooKeeper at {self.connect} was lost in the middle",
             id="zookeeper-connection-lost",
             cause=type(error).__name__,
+        )
+
+    def _requires_login(self) -> UnreachableError:
+        return UnreachableError(
+            f"ZooKeeper at {self.connect} requires a SASL login (enforce.auth.enabled), and kafkactl has none",
+            id="zookeeper-requires-login",
         )
 
     def _refused(self) -> UnreachableError:

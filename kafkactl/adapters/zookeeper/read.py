@@ -69,13 +69,19 @@ class Reader:
     # --- the whole tree ---
 
     def sync(self) -> int:
-        """Have the server catch up with its leader; the zxid afterwards."""
+        """Have the server catch up with its leader; the zxid afterwards. Raises UnreachableError."""
         from kazoo.protocol.serialization import Sync
 
         if self._link.is_read_only:
             self.data(["/"])
         else:
-            self._again(lambda: self._link.ask(Sync(self._chroot or "/"), self._deadline))
+            try:
+                self._again(lambda: self._link.ask(Sync(self._chroot or "/"), self._deadline))
+            except CodeError as error:
+                raise UnreachableError(
+                    f"ZooKeeper at {self._link.connect} refuses to be read: it answers {error.name}",
+                    id="zookeeper-request-failed",
+                ) from error
         return self._link.last_zxid
 
     def walk(self, roots: Iterable[str]) -> dict[str, Znode]:

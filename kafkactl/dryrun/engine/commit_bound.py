@@ -3,12 +3,13 @@
 The disk does not record what is committed. But a record that is in the logs of a majority of the voters is committed
 if these logs have, at or after it, a record of the newest epoch: a leader commits records of earlier epochs only with
 one of its own (KIP-595, `LeaderState.updateHighWatermark`). Logs are compared by their epochs: two logs in which the
-same epochs begin at the same offsets are equal up to the end of the shorter one.
+same epochs begin at the same offsets are equal up to the end of the shorter one. Voters are counted, not logs: several
+copies of one voter's log are one vote, and the log of a broker or observer is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.lineage import BatchIndex
@@ -34,18 +35,23 @@ def lineage_of(index: BatchIndex, sound_end: int) -> Lineage:
     return Lineage(epochs=tuple(epochs), end_offset=min(index.end_offset, sound_end) if epochs else 0)
 
 
-def commit_bound(logs: Sequence[Lineage], voters: int) -> int | None:
-    """The last offset that these logs prove to be committed, of a quorum of so many voters; None where they prove none.
+def commit_bound(logs: Sequence[tuple[Hashable, Lineage]], voters: int) -> int | None:
+    """Return the last offset that these logs prove to be committed, of a quorum of so many voters; None for no proof.
 
-    Each log is to be of another voter.
+    Each log comes with the voter whose log it is, None for a log of any other node.
     """
     needed = majority(voters)
-    held = [lineage for lineage in logs if lineage.epochs]
-    if len(held) < needed:
+    held = [(voter, lineage) for voter, lineage in logs if lineage.epochs]
+    if not held:
         return None
-    best = max(held, key=lambda lineage: (lineage.epochs[-1][0], lineage.end_offset))
-    ends = sorted((_common_end(best, lineage) for lineage in held), reverse=True)
-    bound = ends[needed - 1]
+    best = max((lineage for _, lineage in held), key=lambda lineage: (lineage.epochs[-1][0], lineage.end_offset))
+    of_voters: dict[Hashable, int] = {}
+    for voter, lineage in held:
+        if voter is not None:
+            of_voters[voter] = max(of_voters.get(voter, 0), _common_end(best, lineage))
+    if len(of_voters) < needed:
+        return None
+    bound = sorted(of_voters.values(), reverse=True)[needed - 1]
     newest_start = best.epochs[-1][1]
     return bound - 1 if bound > newest_start else None
 

@@ -7,7 +7,7 @@ before the first damage or gap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from kafkactl.dryrun.engine.commit_bound import commit_bound, lineage_of
@@ -17,7 +17,8 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex
 from kafkactl.protocol.batch_scan import Damage
-from kafkactl.storage.log_compare import divergence_findings
+from kafkactl.storage.log_histories import divergence_findings
+from kafkactl.values import Uuid
 
 
 class Source(Protocol):
@@ -35,6 +36,14 @@ class Source(Protocol):
     def checkpoints(self) -> Sequence[LogFile]:
         """In order."""
 
+    @property
+    def node_id(self) -> int | None:
+        """The node whose log it is, None where that is not known."""
+
+    @property
+    def directory_id(self) -> Uuid | None:
+        """The directory whose log it is, None where that is not known."""
+
 
 @frozen
 class Replica:
@@ -42,7 +51,8 @@ class Replica:
     would not keep, `damage` why it ends before the log does (None where it does not); `epoch` is that of the last
     batch before it.
 
-    `committed_offset` is the end of its newest checkpoint; `can_begin`: checkpoint or segments reach back far enough.
+    `snapshot_ends` are end offset and epoch of each checkpoint; `can_begin`: checkpoint or segments reach back far
+    enough. `node_id` and `directory_id` say whose log it is, None where that is not known.
     """
 
     path: str
@@ -50,8 +60,10 @@ class Replica:
     epoch: int
     sound_end: int
     damage: str | None
-    committed_offset: int
+    snapshot_ends: tuple[tuple[int, int], ...]
     can_begin: bool
+    node_id: int | None = None
+    directory_id: Uuid | None = None
 
     @property
     def kept(self) -> BatchIndex:
@@ -77,8 +89,10 @@ def replica_of(source: Source) -> Replica:
         epoch=max(epoch, newest[1]),
         sound_end=max(end, newest[0]),
         damage=walked.damage,
-        committed_offset=newest[0],
+        snapshot_ends=tuple(ends),
         can_begin=begin == 0 or (newest[0] > 0 and (begin is None or begin <= newest[0])),
+        node_id=source.node_id,
+        directory_id=source.directory_id,
     )
 
 
@@ -97,9 +111,22 @@ def compared(replicas: Sequence[Replica], chosen: int) -> tuple[Finding, ...]:
     return (*_damages(replicas, chosen), *divergence_findings(replicas, replicas[chosen]))
 
 
-def proved(replicas: Sequence[Replica], voters: int) -> int | None:
-    """The last offset that these logs, each of another voter, prove to be committed; None where they prove none."""
-    return commit_bound([lineage_of(replica.index, replica.sound_end) for replica in replicas], voters)
+def proved(replicas: Sequence[Replica], voters: Mapping[int, Uuid | None]) -> int | None:
+    """Return the last offset that these logs prove to be committed; None if they prove none.
+
+    `voters` are the voters' ids, with the directory id where the voter set has one: the log of another directory of
+    that node is not the voter's.
+    """
+    logs = [(_voter(replica, voters), lineage_of(replica.index, replica.sound_end)) for replica in replicas]
+    return commit_bound(logs, len(voters))
+
+
+def _voter(replica: Replica, voters: Mapping[int, Uuid | None]) -> int | None:
+    """Return the voter whose log a replica is, None for that of any other node or directory."""
+    node_id = replica.node_id
+    if node_id is None or node_id not in voters:
+        return None
+    return node_id if voters[node_id] in (None, replica.directory_id) else None
 
 
 def _damages(replicas: Sequence[Replica], chosen: int) -> Iterator[Finding]:

@@ -14,27 +14,36 @@ from dataclasses import dataclass, field
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.batch_runs import BatchRun
 
-_HEADER = struct.Struct(">q4xixI2xi")  # base offset, leader epoch, CRC, last offset delta
+# Base offset, leader epoch, CRC, attributes, last offset delta, largest timestamp.
+_HEADER = struct.Struct(">q4xixIhi8xq")
+_CONTROL_BIT = 0x20
 
 
 @dataclass(slots=True)
 class BatchIndex:
-    """The batches of one node's log, 20 bytes each: their identity. Offsets ascend."""
+    """The batches of one node's log, some 30 bytes each: their identity, kind and time. Offsets ascend.
+
+    `controls` has 1 for a control batch, 0 for a batch of metadata records; `times_ms` the largest timestamp of each.
+    """
 
     base_offsets: array[int] = field(default_factory=lambda: array("q"))
     epochs: array[int] = field(default_factory=lambda: array("i"))
     crcs: array[int] = field(default_factory=lambda: array("L"))
+    controls: array[int] = field(default_factory=lambda: array("b"))
+    times_ms: array[int] = field(default_factory=lambda: array("q"))
     end_offset: int = 0
 
     def add(self, run: BatchRun) -> None:
         """Take in the batches of a run. One that begins below the last is left out: it can be compared with nothing."""
         for position in run.positions:
-            base_offset, epoch, crc, last_delta = _HEADER.unpack_from(run.data, position)
+            base_offset, epoch, crc, attributes, last_delta, time_ms = _HEADER.unpack_from(run.data, position)
             if base_offset < self.end_offset and self.base_offsets:
                 continue
             self.base_offsets.append(base_offset)
             self.epochs.append(epoch)
             self.crcs.append(crc)
+            self.controls.append(1 if attributes & _CONTROL_BIT else 0)
+            self.times_ms.append(time_ms)
             self.end_offset = base_offset + last_delta + 1
 
     def until(self, offset: int) -> BatchIndex:
@@ -44,7 +53,13 @@ class BatchIndex:
         if offset >= self.end_offset:
             return self
         count = bisect.bisect_left(self.base_offsets, offset)
-        kept = BatchIndex(self.base_offsets[:count], self.epochs[:count], self.crcs[:count])
+        kept = BatchIndex(
+            self.base_offsets[:count],
+            self.epochs[:count],
+            self.crcs[:count],
+            self.controls[:count],
+            self.times_ms[:count],
+        )
         kept.end_offset = offset if count else 0
         return kept
 
@@ -52,6 +67,13 @@ class BatchIndex:
     def last_epoch(self) -> int:
         """The leader epoch of the last batch; -1 for an empty log."""
         return self.epochs[-1] if self.epochs else -1
+
+    def epoch_at(self, offset: int) -> int:
+        """Return the epoch of the last batch that begins at or below an offset; -1 if there is none."""
+        import bisect
+
+        at = bisect.bisect_right(self.base_offsets, offset)
+        return self.epochs[at - 1] if at else -1
 
     @property
     def first_offset(self) -> int | None:

@@ -19,6 +19,7 @@ from typing import Any
 from kafkactl.errors import DecodeError
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.frame import decode_record
+from kafkactl.metadata.log.stored_settings import StoredSettings
 from kafkactl.protocol.batch_bounds import MOST_BATCH_BYTES, MOST_BATCH_RECORDS
 from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
@@ -43,22 +44,12 @@ _MAGIC_POSITION = 16
 _ATTRIBUTES_END = 22  # the low byte of the attributes, which has the control bit
 _CONTROL_BIT = 0x20
 
-TOPIC, REMOVE_TOPIC = 2, 9
+TOPIC, CONFIG, REMOVE_TOPIC = 2, 4, 9
 FEATURE_LEVEL, SCRAM, REMOVE_SCRAM, ZK_MIGRATION = 12, 11, 22, 21
 BEGIN_TRANSACTION, END_TRANSACTION, ABORT_TRANSACTION = 23, 24, 25
-_FOLDED = frozenset(
-    {
-        TOPIC,
-        REMOVE_TOPIC,
-        FEATURE_LEVEL,
-        SCRAM,
-        REMOVE_SCRAM,
-        ZK_MIGRATION,
-        BEGIN_TRANSACTION,
-        END_TRANSACTION,
-        ABORT_TRANSACTION,
-    }
-)
+_TOPICS_AND_CONFIGS = frozenset({TOPIC, CONFIG, REMOVE_TOPIC})
+_TRANSACTIONS = frozenset({BEGIN_TRANSACTION, END_TRANSACTION, ABORT_TRANSACTION})
+_FOLDED = _TOPICS_AND_CONFIGS | _TRANSACTIONS | {FEATURE_LEVEL, SCRAM, REMOVE_SCRAM, ZK_MIGRATION}
 _LARGEST_KNOWN_KEY = 29
 _PARTITION_RECORDS = frozenset({b"\x01\x03", b"\x01\x05"})  # PartitionRecord and PartitionChangeRecord in their frames
 _IDS_END = 3 + 4 + 16  # the partition and the topic id
@@ -232,8 +223,9 @@ class Contents:
     With `decode_all` every record is decoded, else only those that say something about the whole cluster.
 
     `kinds` counts data records by (api key, version) and `first_offsets` says where each kind stands first. Offsets
-    are those of the records; `end_offset` is one behind the last. `topics` are names by topic id. `open_transaction`
-    is the offset of a BeginTransactionRecord without an end, None if there is none.
+    are those of the records; `end_offset` is one behind the last. `topics` are names by topic id, `settings` those of
+    topics and brokers. `open_transaction` is the offset of a BeginTransactionRecord without an end, None if there is
+    none.
     """
 
     decode_all: bool = False
@@ -245,6 +237,7 @@ class Contents:
     features: list[FeatureChange] = field(default_factory=list)
     scram: set[tuple[str, int]] = field(default_factory=set)
     topics: dict[Uuid, str] = field(default_factory=dict)
+    settings: StoredSettings = field(default_factory=StoredSettings)
     zk_migration_state: int | None = None
     kraft_version: int | None = None
     voters: tuple[VoterSeen, ...] | None = None
@@ -396,7 +389,9 @@ class Contents:
         elif api_key == TOPIC:
             self.topics[data["TopicId"]] = data["Name"]
         elif api_key == REMOVE_TOPIC:
-            self.topics.pop(data["TopicId"], None)
+            self.settings.remove_topic(data["TopicId"], self.topics.pop(data["TopicId"], None))
+        elif api_key == CONFIG:
+            self.settings.add(data)
         elif api_key == ZK_MIGRATION:
             self.zk_migration_state = data["ZkMigrationState"]
         elif api_key == BEGIN_TRANSACTION:

@@ -23,7 +23,7 @@ from kafkactl.migration.checks.case import (
 )
 from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.observed.settings import is_kraft_file, is_on
-from kafkactl.migration.observed.silence import silent_brokers
+from kafkactl.migration.observed.silence import leader_unknown, silent_brokers
 from kafkactl.migration.state.evidence import Quorum, metric
 from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.wording import counted, some
@@ -105,14 +105,10 @@ def _split_brain(case: CheckCase) -> Iterator[Finding]:
 
 def _quorum_leads(case: CheckCase) -> Said:
     """C-31, of the quorum: it has a leader, and that is who holds /controller."""
-    unasked = [
-        controller.name
-        for controller in case.controllers
-        if controller.alive is not False and controller.quorum is None
-    ]
+    unknown = leader_unknown(case.observation)
     has_majority = case.evidence.controllers not in (Quorum.MINORITY, Quorum.DOWN)
-    if case.quorum is None and has_majority and (unasked or not case.controllers):
-        yield Unknown(f"the leader of the quorum was not observed ({', '.join(unasked) or 'no controller'})")
+    if case.quorum is None and has_majority and (unknown or not case.controllers):
+        yield Unknown(f"the leader of the quorum was not observed ({unknown or 'no controller'})")
         return
     if case.quorum is None:
         some = "none of those that answer leads" if has_majority else "a majority of the controllers does not answer"

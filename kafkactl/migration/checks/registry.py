@@ -24,6 +24,7 @@ from kafkactl.migration.checks import health as check_health
 from kafkactl.migration.checks import identity as check_identity
 from kafkactl.migration.checks import machines as check_machines
 from kafkactl.migration.checks import nodes as check_nodes
+from kafkactl.migration.checks import rights as check_rights
 from kafkactl.migration.checks import topic_configs as check_topic_configs
 from kafkactl.migration.checks import witnesses as check_witnesses
 from kafkactl.migration.checks.case import CheckCase, Row, Unknown, case_of
@@ -52,6 +53,7 @@ ROWS: Final[tuple[Row, ...]] = (
     *check_controllers.ROWS,
     *check_access.ROWS,
     *check_health.ROWS,
+    *check_rights.ROWS,
     *check_machines.ROWS,
     *check_data.ROWS,
     *check_topic_configs.ROWS,

@@ -16,6 +16,7 @@ from kafkactl.metadata.image.model import LOST, MIGRATING, UNASSIGNED
 from kafkactl.migration.checks.case import ALWAYS, CLAIMED, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.observed.observation import Mode, NodeSeen
 from kafkactl.migration.observed.settings import flag, is_kraft_file
+from kafkactl.migration.observed.silence import refusing
 
 _NO_DIRECTORY: Final = {str(uuid) for uuid in (LOST, MIGRATING, UNASSIGNED)}
 
@@ -32,6 +33,7 @@ class Witnesses:
     fenced: bool
     tag: bool | None
     observer: bool | None
+    refuses_client: bool = False
 
     @property
     def evidence(self) -> dict[str, Any]:
@@ -46,10 +48,13 @@ class Witnesses:
 
     @property
     def runs_without_flag(self) -> bool:
-        """Whether the running broker, or where it was not asked its file, has no migration mode."""
+        """Return if the running broker, or its file if it was not asked, has no migration mode.
+
+        The file of a broker that did not let kafkactl in does not show how the broker runs.
+        """
         if self.tag is not None:
             return not self.tag
-        if self.node is None:
+        if self.node is None or self.refuses_client:
             return False
         if self.node.mode is not None:
             return self.node.mode is Mode.ZK
@@ -77,6 +82,7 @@ def _of(case: CheckCase, id: int) -> Witnesses:
         fenced=held is not None and held.fenced,
         tag=None if node is None or node.api_versions is None else node.api_versions.zk_migration_ready,
         observer=None if observers is None else id in observers,
+        refuses_client=f"broker {id}" in refusing(case.observation),
     )
 
 

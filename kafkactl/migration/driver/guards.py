@@ -20,6 +20,7 @@ from kafkactl.migration.driver.ports import MigrationPort
 from kafkactl.migration.driver.steps import Files, RunContext, StepPlan
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.observed.silence import refusals
 from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.plan.liveness import majority_at_risk, replicas_at_risk
 from kafkactl.migration.plan.step import Barrier, Move, Progress, Step
@@ -40,6 +41,7 @@ _MENDING: Final = frozenset(
         Move.WAIT_FINALIZED,
     }
 )
+_WAITS: Final = frozenset(move for move in Move if move.value.startswith("wait-"))
 _OF_A_RESTART: Final = frozenset(
     {
         "file-not-in-effect",
@@ -131,6 +133,8 @@ class BackGuard:
         self, seen: Observation, _earlier: Observation | None, route: StepPlan, step: Step
     ) -> tuple[Finding, ...]:
         """The files that are missing; a majority, or a last replica, that the next restart would make unavailable."""
+        if closed := closed_to_kafkactl(seen, step):
+            return closed
         if risks := (*majority_at_risk(seen, step), *replicas_at_risk(seen, step)):
             return risks
         if self._is_ready:
@@ -182,7 +186,9 @@ class ForwardGuard:
     def objections(
         self, seen: Observation, earlier: Observation | None, route: StepPlan, step: Step
     ) -> tuple[Finding, ...]:
-        """All that speaks against it, blockers first."""
+        """All that speaks against it, blockers first. Nothing else is judged while a node could not be asked."""
+        if closed := closed_to_kafkactl(seen, step):
+            return closed
         if risks := majority_at_risk(seen, step):
             return risks
         wanted_steps = [step for step in route.steps if step.is_before(self._last)]
@@ -265,6 +271,13 @@ class ForwardGuard:
                 known = f"Or go on knowing it: --accept {accept_word(finding)}"
                 kept.append(changed(finding, next_step=f"{finding.advice} {known}"))
         return kept
+
+
+def closed_to_kafkactl(seen: Observation, step: Step) -> tuple[Finding, ...]:
+    """Return the nodes that did not let kafkactl in, as blockers of every step that does more than wait."""
+    if step.action in _WAITS:
+        return ()
+    return tuple(changed(finding, severity=Severity.BLOCKER) for finding in refusals(seen))
 
 
 def _is_brought_by(seen: Observation, step: Step, finding: Finding) -> bool:

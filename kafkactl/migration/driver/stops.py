@@ -10,6 +10,7 @@ from kafkactl.findings import Finding, blocker
 from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.driver.journal import BACK, JournalState
 from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.observed.silence import leader_unknown
 from kafkactl.migration.plan.step import Step
 from kafkactl.migration.state.names import State
 from kafkactl.migration.zktree.parse import parse_tree
@@ -109,7 +110,8 @@ def not_caught_up(seen: Observation, controller: int) -> tuple[str, ...]:
     """Why a controller that was restarted does not count in its quorum yet, by the leader's own word."""
     quorum = seen.quorum
     if quorum is None or quorum.high_watermark is None:
-        return ("no controller leads",)
+        unknown = leader_unknown(seen)
+        return ("no controller leads" if unknown is None else f"the leader of the quorum is unknown: {unknown}",)
     end = next((voter.log_end_offset for voter in quorum.voters if voter.id == controller), None)
     if end is None or end < 0 or quorum.high_watermark - end > _CAUGHT_UP:
         return (f"controller {controller} has {end} of {quorum.high_watermark} records",)

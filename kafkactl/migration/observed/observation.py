@@ -18,6 +18,8 @@ from kafkactl.migration.observed.log_facts import LogFacts, Mirror
 from kafkactl.migration.zktree.tree import Tree
 from kafkactl.values import Uuid
 
+_NOT_LEADER, _DENIED = 6, 31  # NOT_LEADER_OR_FOLLOWER, CLUSTER_AUTHORIZATION_FAILED
+
 
 class Mode(StrEnum):
     """How a node runs: on ZooKeeper alone, on ZooKeeper with the migration enabled, or on KRaft."""
@@ -78,6 +80,16 @@ class QuorumSeen:
     voters: tuple[ReplicaSeen, ...] = ()
     observers: tuple[ReplicaSeen, ...] = ()
 
+    @property
+    def is_follower(self) -> bool:
+        """Whether the node answered that it does not lead. Every other error leaves unknown who leads."""
+        return self.error_code == 0 and self.partition_error == _NOT_LEADER
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the user of kafkactl has no right to ask."""
+        return _DENIED in (self.error_code, self.partition_error)
+
 
 @frozen
 class IdentitySeen:
@@ -87,7 +99,7 @@ class IdentitySeen:
     that names another cluster (INCONSISTENT_CLUSTER_ID, KIP-595): `asked_cluster_id` is what a Fetch was sent with,
     `is_of_asked` whether it was taken. `node_id` is the id under which the node describes its own configuration, or as
     which it leads the quorum. `endpoints` are the addresses of the nodes that it names, by id. `denied` names the
-    requests that this user may not make.
+    requests that this user may not make, and `principal` is that user as far as the login shows it (`User:ops`).
     """
 
     role: NodeRole | None = None
@@ -97,6 +109,7 @@ class IdentitySeen:
     node_id: int | None = None
     endpoints: Mapping[int, str] = field(default_factory=dict)
     denied: tuple[str, ...] = ()
+    principal: str | None = None
 
 
 @frozen

@@ -156,6 +156,7 @@ def _identity_table(seen: IdentitySeen | None) -> dict[str, Any] | None:
         "node_id": seen.node_id,
         "endpoints": {str(id): address for id, address in seen.endpoints.items()},
         "denied": list(seen.denied),
+        "principal": seen.principal,
     }
 
 
@@ -318,6 +319,7 @@ class _FieldReader:
             node_id=self.value(known, "node_id", inside, read_node_id),
             endpoints=self.value(known, "endpoints", inside, read_endpoints) or {},
             denied=self.value(known, "denied", inside, read_texts) or (),
+            principal=self.value(known, "principal", inside, read_text),
         )
 
     def _metrics(self, table: Mapping[str, Any], at: str) -> dict[str, float] | None:

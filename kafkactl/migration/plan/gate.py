@@ -47,6 +47,8 @@ _CHECKED: Final = frozenset(
         "accidental-finalization",
         "controller-down",
         "controller-without-flag",
+        "node-refuses-client",
+        "quorum-question-denied",
         "quorum-without-leader",
         "several-controllers",
         "under-replicated-partitions",

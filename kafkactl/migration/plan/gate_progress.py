@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kafkactl.findings import Finding, warning
 from kafkactl.kafka_names import ZkMigrationState
+from kafkactl.migration.observed.silence import leader_unknown, refusing
 from kafkactl.migration.state.brokers import BrokerEvidence, answers
 from kafkactl.migration.state.evidence import (
     STATE_WORDS,
@@ -31,9 +32,14 @@ def controllers_formatted(e: Evidence) -> Iterator[Finding]:
 def quorum_ready(e: Evidence) -> Iterator[Finding]:
     """M3, M4: a leader, every controller with the flag and in PRE_MIGRATION, `/migration` made, ZooKeeper active."""
     if e.quorum is None or e.quorum.leader_id is None:
-        yield warning("quorum-not-ready", "controllers", "no controller was seen to lead")
+        unknown = leader_unknown(e.observation)
+        text = f"the leader of the quorum is unknown: {unknown}" if unknown else "no controller was seen to lead"
+        yield warning("quorum-not-ready", "controllers", text)
+    closed_to_us = refusing(e.observation)
     for controller in e.observation.controllers:
-        if answers(controller) is not True:
+        if controller.name in closed_to_us:
+            yield warning("quorum-not-ready", controller.name, f"{controller.name} did not let kafkactl in")
+        elif answers(controller) is not True:
             yield warning("quorum-not-ready", controller.name, f"{controller.name} was not observed to respond")
         elif has_flag(controller) is None:
             text = f"whether {controller.name} is ready for the migration was not observed"

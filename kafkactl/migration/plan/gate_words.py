@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observed.observation import Mode, NodeRole, NodeSeen, Observation
+from kafkactl.migration.observed.silence import leader_unknown, refusals
 from kafkactl.migration.plan.step import File, Move, Step
 from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.evidence import evidence_of
@@ -22,8 +23,13 @@ def seen_instead(seen: Observation, step: Step) -> str:
     if step.action in _OF_FILES:
         return f"the file of {node.name} is not its {step.file} file yet"
     if answers(node) is not True:
-        return f"{node.name} does not answer yet"
+        return _refusal(seen, node) or f"{node.name} does not answer yet"
     return _running(seen, step, node)
+
+
+def _refusal(seen: Observation, node: NodeSeen) -> str | None:
+    """Return why a node has not let kafkactl in; None if no answer at all came."""
+    return next((finding.message for finding in refusals(seen) if finding.subject == node.name), None)
 
 
 def _running(seen: Observation, step: Step, node: NodeSeen) -> str:
@@ -50,9 +56,14 @@ def _of_the_cluster(seen: Observation, step: Step) -> str:
         return f"/controller is held by {e.holder}, /migration is {e.copy_marker}"
     if step.action is Move.WAIT_ZOOKEEPER_CONTROLLER:
         return f"/controller is held by {e.holder}"
-    silent = [controller.name for controller in seen.controllers if answers(controller) is not True]
+    silent = [controller for controller in seen.controllers if answers(controller) is not True]
+    refused = [text for controller in silent if (text := _refusal(seen, controller))]
+    if refused:
+        return "; ".join(refused)
     if silent:
-        return f"{', '.join(silent)} {'does' if len(silent) == 1 else 'do'} not answer yet"
+        names = ", ".join(controller.name for controller in silent)
+        return f"{names} {'does' if len(silent) == 1 else 'do'} not answer yet"
     if seen.quorum is None or seen.quorum.leader_id is None:
-        return "no controller leads yet"
+        unknown = leader_unknown(seen)
+        return "no controller leads yet" if unknown is None else f"the leader is unknown: {unknown}"
     return f"controller {seen.quorum.leader_id} leads, /migration is {e.copy_marker}"

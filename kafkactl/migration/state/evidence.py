@@ -18,6 +18,7 @@ from kafkactl.migration.observed.log_facts import LogFacts
 from kafkactl.migration.observed.observation import Mode, NodeSeen, Observation, QuorumSeen
 from kafkactl.migration.observed.release_rules import MigrationRules, migration_rules, numbers_of
 from kafkactl.migration.observed.settings import version_of
+from kafkactl.migration.observed.silence import leader_unknown, refusing
 from kafkactl.migration.state.brokers import BrokerEvidence, answers, brokers_of
 from kafkactl.migration.state.identity import Identities, identities_of, without_strangers
 from kafkactl.migration.zktree.parse import parse_tree
@@ -117,13 +118,19 @@ class Evidence:
 
     @property
     def leads(self) -> bool | None:
-        """Whether a leader was seen that has committed something; None where no controller was asked."""
+        """Return if a leader was observed that has committed something; None if a controller could not be asked."""
         if self.quorum is not None:
             return self.quorum.leader_id is not None and self.quorum.high_watermark is not None
         if self.controllers in (Quorum.DOWN, Quorum.MINORITY):
             return False
-        asked = [controller for controller in self.observation.controllers if answers(controller)]
-        return False if asked and all(node.quorum is not None for node in asked) else None
+        asked = any(answers(controller) for controller in self.observation.controllers)
+        return False if asked and leader_unknown(self.observation) is None else None
+
+    @property
+    def controllers_refuse_client(self) -> bool:
+        """Whether a controller answered and did not let kafkactl in: then a process runs there."""
+        names = refusing(self.observation)
+        return any(controller.name in names for controller in self.observation.controllers)
 
     @property
     def expected(self) -> tuple[BrokerEvidence, ...]:

@@ -104,7 +104,7 @@ def _gone(e: Evidence) -> bool:
 
 
 def _not_up(e: Evidence) -> bool:
-    return e.controllers in (Quorum.DOWN, Quorum.UNKNOWN)
+    return e.controllers is Quorum.DOWN or (e.controllers is Quorum.UNKNOWN and not e.controllers_refuse_client)
 
 
 def _split(e: Evidence) -> bool:

@@ -26,6 +26,8 @@ from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.operations.dryrun.clusters import Cluster
 from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.storage.log_histories import CONTRADICTIONS
+from kafkactl.values import Uuid
 
 __all__ = [
     "Chosen",
@@ -149,12 +151,20 @@ def _context(
 
 
 def _committed(chosen: Chosen, loaded: Loaded) -> int | None:
-    """What one log says of itself, or several logs together prove; they count as those of different voters."""
-    voters = len(loaded.image.voters or loaded.voters)
-    if len(chosen.replicas) < 2 or not voters:
+    """Return what one log says of itself, or what the logs of several voters prove, if they are of one history."""
+    voters = _voters(loaded)
+    is_one_history = not any(finding.id in CONTRADICTIONS for finding in chosen.findings)
+    if len(chosen.replicas) < 2 or not voters or not is_one_history:
         return loaded.committed_offset
     known = [bound for bound in (loaded.committed_offset, proved(chosen.replicas, voters)) if bound is not None]
     return max(known, default=None)
+
+
+def _voters(loaded: Loaded) -> dict[int, Uuid | None]:
+    """Return the voters by id, with the directory id where the voter set is in the log."""
+    if loaded.image.voters:
+        return {voter.node_id: voter.directory_id for voter in loaded.image.voters}
+    return dict.fromkeys(loaded.voters)
 
 
 def _started(log: LogSource, *, keeps_configs: bool, is_whole: bool) -> Iterator[Started]:

@@ -14,7 +14,7 @@ from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.dump.findings import EMPTY_LOG
 from kafkactl.operations.log.places import FilePath
-from kafkactl.storage import log_compare
+from kafkactl.storage import log_compare, log_histories
 from kafkactl.storage.log_check import NodeLog, VerifiedLog
 
 if TYPE_CHECKING:
@@ -67,6 +67,11 @@ class LogVerification:
         return bool(blockers(self.findings))
 
     @property
+    def is_one_history(self) -> bool:
+        """Whether the logs differ in nothing that is or may be committed: only then one of them is the best."""
+        return not any(finding.id in log_histories.CONTRADICTIONS for finding in self.findings)
+
+    @property
     def is_empty(self) -> bool:
         """Whether there was no record to check."""
         return sum(finding.id == EMPTY_LOG for finding in self.findings) == len(self.sources)
@@ -98,7 +103,7 @@ def verify_logs(
 def compare_logs(logs: Sequence[NodeLog]) -> LogVerification:
     """What is to be said of logs that were read."""
     ranked = log_compare.ranking(logs) if len(logs) > 1 and log_compare.may_agree(logs) else []
-    reference = log_compare.reference_of(ranked) if ranked else None
+    reference = log_histories.reference_of(ranked) if ranked else None
     return LogVerification(
         sources=tuple(log.verified for log in logs),
         reference=None if reference is None else reference.path,
@@ -120,7 +125,7 @@ def compare_logs(logs: Sequence[NodeLog]) -> LogVerification:
                 reference_epoch=parted.other_epoch,
                 offsets_behind=log.kept.end_offset - parted.offset,
             )
-            for log, parted in ([] if reference is None else log_compare.divergences(logs, reference))
+            for log, parted in ([] if reference is None else log_histories.divergences(logs, reference))
         ),
         findings=tuple(log_compare.check_logs(logs)),
     )

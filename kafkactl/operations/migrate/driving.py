@@ -26,6 +26,7 @@ from kafkactl.migration.state.soak import soak_of
 from kafkactl.migration.state.table import state_of_evidence
 from kafkactl.operations.callbacks import NoteCallback
 from kafkactl.operations.migrate import driver
+from kafkactl.operations.migrate.observing import NOT_LET_IN
 
 if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory
@@ -99,6 +100,11 @@ class DriveResult:
     def findings(self) -> tuple[Finding, ...]:
         """Blockers, and what should be known."""
         return tuple(self.result.findings)
+
+    @property
+    def is_not_let_in(self) -> bool:
+        """Whether the run was refused because nodes did not let kafkactl in, or denied it a question."""
+        return self.outcome is Outcome.REFUSED and any(finding.id in NOT_LET_IN for finding in self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """The answers `migrate.run` and `migrate.finalize`, and `migrate.rollback` where it was carried out."""

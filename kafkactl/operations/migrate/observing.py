@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.migration import observe as observing
@@ -14,6 +14,7 @@ from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.migration.inventory import Inventory, parse_inventory
+from kafkactl.migration.observed.silence import REFUSES_CLIENT, denying, refusals
 from kafkactl.migration.state.names import State
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
 
@@ -75,15 +76,23 @@ class Lacking(Enum):
 
     ZOOKEEPER = "zookeeper"
     EVERYTHING = "everything"
+    RIGHTS = "rights"
+
+
+NOT_LET_IN: Final = frozenset({REFUSES_CLIENT, "quorum-question-denied"})
+"""Findings about kafkactl's own logins and rights: an answer that has them is not about the cluster alone."""
 
 
 def lacking(observation: Observation, state: State) -> Lacking | None:
-    """What is missing to answer with; None where enough was seen.
+    """Return what is missing for an answer; None if enough was observed.
 
-    Until the migration is final, nothing can be said of it without ZooKeeper.
+    Until the migration is final, nothing can be said of it without ZooKeeper. A node that did not let kafkactl in, or a
+    quorum whose leader kafkactl has no right to ask for, leaves an answer incomplete.
     """
     if state not in (State.M10, State.M11, State.BORN_IN_KRAFT) and observation.tree is None:
         return Lacking.ZOOKEEPER
+    if refusals(observation) or (observation.quorum is None and denying(observation.controllers)):
+        return Lacking.RIGHTS
     if observation.tree is not None or observation.logs or any(node.alive for node in observation.nodes):
         return None
     return Lacking.EVERYTHING

@@ -25,13 +25,13 @@ from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import EMPTY
-from kafkactl.metadata.log.lineage import divergence
 from kafkactl.operations.recover.words import Probe, recovery_probe
 from kafkactl.recover import plan as planning
 from kafkactl.recover.answer import KIND, KeptPlan, Recovery, plan_file_of, read_kept_plan
+from kafkactl.recover.histories import partings_of
 from kafkactl.recover.losses import Compared, compared
 from kafkactl.recover.plan import RecoveryPlan
-from kafkactl.recover.rank import choose_source, committed_offset, old_voters, ranked
+from kafkactl.recover.rank import choose_source, old_voters, ranked
 from kafkactl.recover.request import RAISE, Read, RecoveryOverrides, Request, Tail
 from kafkactl.recover.seen import DiskSeen, RecoveryTarget
 from kafkactl.values import Endpoint, Uuid
@@ -170,28 +170,12 @@ def _inside(directory: str, disks: Sequence[DiskSeen]) -> str | None:
 
 
 def _tails(disks: Sequence[DiskSeen], source: DiskSeen) -> Iterable[Tail]:
-    """The disks whose log is not the source's from some offset on that both have.
-
-    What can still be read behind damage is not compared: a node drops it, and a snapshot beyond it is what counts.
-    """
-    committed = committed_offset(disks)
-    for disk in disks:
-        if disk is source or disk.log is None or source.log is None or disk.candidate is None:
-            continue
-        if source.candidate is None:
-            continue
-        own = disk.log.kept.until(disk.candidate.end_offset)
-        parted = divergence(own, source.log.kept.until(source.candidate.end_offset))
-        if parted is None:
-            continue
-        changes = _changes(disk, parted.offset)
-        yield Tail(
-            path=disk.path,
-            parted=parted,
-            changes=changes,
-            change_count=_count(changes),
-            is_committed=parted.offset < committed,
-        )
+    """Yield the disks whose log is not the source's from some offset on, with what only they have."""
+    by_path = {disk.path: disk for disk in disks}
+    for parting in partings_of(disks, source):
+        offset = 0 if parting.parted is None else parting.parted.offset
+        changes = _changes(by_path[parting.path], offset)
+        yield Tail(parting=parting, changes=changes, change_count=_count(changes))
 
 
 def _changes(disk: DiskSeen, offset: int) -> Compared:

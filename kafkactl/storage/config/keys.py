@@ -7,6 +7,7 @@ Rule: what a key is (type, range, whether it must be given) is data, taken from 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from types import MappingProxyType
@@ -81,7 +82,16 @@ class Values:
 @functools.cache
 def server_keys(release_name: str) -> Mapping[str, ServerKey]:
     """Every key that the release (`4.3`) defines, in the order in which the newest release checks them."""
-    table = _table()
+    return _keys_of(_table(), release_name)
+
+
+@functools.cache
+def topic_keys(release_name: str) -> Mapping[str, ServerKey]:
+    """Return every key of a topic that the release (`4.3`) defines."""
+    return _keys_of(_table("config/topics.json"), release_name)
+
+
+def _keys_of(table: Any, release_name: str) -> Mapping[str, ServerKey]:
     releases = table["releases"]
     at = releases.index(release_name) if release_name in releases else len(releases) - 1
     keys = {}
@@ -104,10 +114,10 @@ def known_in(key: str) -> tuple[str, str] | None:
 
 
 @functools.cache
-def _table() -> Any:
+def _table(name: str = "config/server.json") -> Any:
     import json
 
-    return json.loads(read_data("config/server.json"))
+    return json.loads(read_data(name))
 
 
 @frozen
@@ -140,6 +150,15 @@ def read_values(
             problems.append(found.problem)
             unusable.add(key.name)
     return Values(keys=keys, given=given, parsed=parsed, unusable=frozenset(unusable)), problems
+
+
+def value_problem(key: ServerKey, text: str, rules: ReadingRules) -> Problem | None:
+    """Return why the release refuses this value of one key, None where it takes the value."""
+    try:
+        _value(key, text, rules)
+    except ProblemFound as found:
+        return found.problem
+    return None
 
 
 _WHAT_TO_SET = {
@@ -290,12 +309,20 @@ def _version_complaints(value: str, rules: ReadingRules) -> Iterator[str]:
         yield f"Version {value} is not a valid version"
 
 
+def _throttle_complaints(value: list[str], _: ReadingRules) -> Iterator[str]:
+    """Accept nothing, `*`, or pairs of numbers (`ThrottledReplicaListValidator`)."""
+    items = [trim(item) for item in value]
+    if items not in ([], ["*"]) and not all(re.fullmatch("([0-9]+:[0-9]+)?", item) for item in items):
+        yield "Must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],…"
+
+
 _NAMED_CHECKS: Mapping[str, Callable[[Any, ReadingRules], Iterator[str]]] = {
     "non-empty": lambda value, _: iter(() if value else ("String must be non-empty",)),
     "non-null": lambda *_: iter(()),  # text never is
     "quorum-voters": _voters_complaints,
     "bootstrap-servers": _bootstrap_complaints,
     "metadata-version": _version_complaints,
+    "throttled-replicas": _throttle_complaints,
 }
 
 

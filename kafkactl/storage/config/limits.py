@@ -103,6 +103,23 @@ def check_codecs(view: ConfigView) -> Iterator[Problem]:
             yield Problem(id="unknown-compression-id", key=key, words=words, next_step=step)
 
 
+# Bounds that a class checks in its constructor before a later release writes them into the key's definition.
+_BOUNDS_OF_CONSTRUCTORS: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {"share.coordinator.snapshot.update.records.per.snapshot": (0, 500)}  # ShareCoordinatorConfig, 4.0 to 4.2
+)
+
+
+def check_constructor_bounds(view: ConfigView) -> Iterator[Problem]:
+    """Yield values out of bounds that no definition of the release names."""
+    for key, (lowest, highest) in _BOUNDS_OF_CONSTRUCTORS.items():
+        try:
+            value = view.get(key)
+        except Unusable:
+            continue
+        if value is not None and not lowest <= value <= highest:
+            yield _conflict(key, f"{key} must be between [{lowest}, {highest}]")
+
+
 def check_group_limits(view: ConfigView) -> Iterator[Problem]:
     """Settings of the group coordinator."""
     yield from check_limits(view, GROUP_LIMITS)

@@ -28,14 +28,13 @@ from kafkactl.quorum.voters import StaticVoter
 from kafkactl.storage.config.keys import (
     BOOTSTRAP_SERVERS,
     Problem,
-    ReadingRules,
     ServerKey,
     known_in,
     read_values,
     server_keys,
 )
 from kafkactl.storage.config.listeners import Listener
-from kafkactl.storage.config.release_rules import config_rules
+from kafkactl.storage.config.release_rules import reading_rules
 from kafkactl.storage.config.rules import check_config
 from kafkactl.storage.config.values import Resolve, named_variables, resolve_values
 from kafkactl.storage.config.view import ConfigView
@@ -134,7 +133,7 @@ def _read(data: bytes, file: str, release: Release, resolve: Resolve | None) -> 
     elsewhere = resolve_values(properties.mapping, resolve)
     keys = server_keys(release.name)
     given, unresolved = _with_synonyms(elsewhere.given), elsewhere.unresolved
-    values, found = read_values(given, keys, _reading_rules(release), unresolved=_with_synonym_keys(unresolved, given))
+    values, found = read_values(given, keys, reading_rules(release), unresolved=_with_synonym_keys(unresolved, given))
     view = ConfigView(values, release)
     problems = _as_written([*elsewhere.problems, *found, *check_config(view)], properties)
     warnings = [warning.finding(file) for warning in properties.warnings if _matters(warning, keys)]
@@ -144,11 +143,6 @@ def _read(data: bytes, file: str, release: Release, resolve: Resolve | None) -> 
     if problems:
         raise _error(file, [_finding(problem, properties, file) for problem in problems], warnings)
     return _node_config(view, file, elsewhere.given, tuple(warnings))
-
-
-def _reading_rules(release: Release) -> ReadingRules:
-    overlooks = config_rules(release).overlooks_text_before_host
-    return ReadingRules(anything_before_host=overlooks, newest_level=release.testing_level)
 
 
 def _with_synonyms(given: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ import functools
 from kafkactl.features.catalog.releases import Release
 from kafkactl.frozen import frozen
 from kafkactl.schema.release_table import ReleaseTable, Version, read_release_table
+from kafkactl.storage.config.keys import ReadingRules
 
 
 @frozen
@@ -39,6 +40,12 @@ class ConfigRules:
 def config_rules(release: Release) -> ConfigRules:
     """The rules of a release."""
     return _at(release.numbers)
+
+
+def reading_rules(release: Release) -> ReadingRules:
+    """Return what the release decides in reading single values."""
+    overlooks = config_rules(release).overlooks_text_before_host
+    return ReadingRules(anything_before_host=overlooks, newest_level=release.testing_level)
 
 
 @functools.cache

@@ -13,6 +13,7 @@ Rule = Callable[[ConfigView], Iterator[Problem]]
 RULES: tuple[Rule, ...] = (
     kraft.check_roles,
     limits.check_codecs,
+    limits.check_constructor_bounds,
     limits.check_group_limits,
     limits.check_rack_tags,
     kraft.check_early_start_listeners,

@@ -18,6 +18,7 @@ from kafkactl.storage.verify.features import feature_rules, snapshot_level_rules
 from kafkactl.storage.verify.files import file_rules
 from kafkactl.storage.verify.hygiene import hygiene_rules
 from kafkactl.storage.verify.log import MetadataLogFacts
+from kafkactl.storage.verify.log_settings import log_setting_rules
 from kafkactl.storage.verify.losses import loss_rules
 from kafkactl.storage.verify.meta import classify, meta_rules
 from kafkactl.storage.verify.model import (
@@ -50,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     quorum_state_rules,
     voter_rules,
     feature_rules,
+    log_setting_rules,
     loss_rules,
     hygiene_rules,
 )

@@ -87,6 +87,48 @@ def test_a_server_that_falls_silent_is_left_at_once(asks, id: str, server: Silen
     assert time.monotonic() - began < _SESSION_MS / 1000 / 3
 
 
+def test_server_that_enforces_sasl_is_a_typed_error_with_the_missing_line() -> None:
+    # ZooKeeper 3.7 and newer answer with this number (SESSIONCLOSEDREQUIRESASLAUTH) and close the session.
+    enforcing = SilentServer(b"#ID#" + struct.pack(">qi", 5, -124))
+    try:
+        with (
+            pytest.raises(UnreachableError) as caught,
+            open_zookeeper(enforcing.address, timeout_ms=5_000) as zookeeper,
+        ):
+            zookeeper.read_tree()
+    finally:
+        enforcing.close()
+    assert caught.value.id == "zookeeper-requires-login"
+    assert "java.security.auth.login.config" in caught.value.advice
+
+
+def test_other_refusal_of_the_first_question_about_the_tree_is_typed() -> None:
+    refusing = SilentServer(b"#ID#" + struct.pack(">qi", 5, -118))
+    try:
+        with (
+            pytest.raises(UnreachableError) as caught,
+            open_zookeeper(refusing.address, timeout_ms=5_000) as zookeeper,
+        ):
+            zookeeper.read_tree()
+    finally:
+        refusing.close()
+    assert caught.value.id == "zookeeper-request-failed"
+
+
+def test_session_of_a_silent_server_is_given_up_before_the_time_for_the_tree() -> None:
+    """As plaintext against a TLS port: `dryrun zk-migration` has an hour for a tree, and seconds for a session."""
+    from kafkactl.adapters.zookeeper.client import SESSION_MS
+
+    assert SESSION_MS <= 15_000
+    began = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(UnreachableError) as caught:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        open_zookeeper(address, timeout_ms=3_600_000, session_ms=300)
+    assert time.monotonic() - began < 10
+    assert caught.value.id == "zookeeper-unreachable"
+    assert "TLS or SASL" in str(caught.value.cause)
+
+
 class LargeServer(SilentServer):
     """Announces answers of a size from the request `number` on, and then trickles."""
 

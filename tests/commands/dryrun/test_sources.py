@@ -29,11 +29,11 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def node(logs: Path, name: str, to: Path, cluster_id: str | None = None) -> Path:
-    """A copy of a log, with the cluster id next to it."""
+def node(logs: Path, name: str, to: Path, cluster_id: str | None = None, node_id: int = 1) -> Path:
+    """A copy of a log, with the cluster id and the node id next to it."""
     shutil.copytree(logs / name, to)
     if cluster_id is not None:
-        (to / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=1\n")
+        (to / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\n")
     return to / "__cluster_metadata-0"
 
 
@@ -81,9 +81,15 @@ def test_one_id_is_one_cluster(kafkactl: Kafkactl, logs: Path, tmp_path: Path, m
 
 
 def test_what_two_voters_hold_is_committed(kafkactl: Kafkactl, logs: Path, tmp_path: Path) -> None:
-    path, two = (node(logs, "a", tmp_path / name, IDS[0]) for name in ("1", "2"))
+    path, two = (node(logs, "a", tmp_path / str(id), IDS[0], id) for id in (1000, 1001))
     _, both = asked(kafkactl, path, two)
     assert both["source"]["committed_offset"] == both["source"]["last_offset"]
+    # a second directory of the same voter, and the logs of brokers, do not count
+    again = node(logs, "a", tmp_path / "again", IDS[0], 1000)
+    assert asked(kafkactl, path, again)[1]["source"]["committed_offset"] is None
+    brokers = [node(logs, "a", tmp_path / str(id), IDS[0], id) for id in (11, 12)]
+    assert asked(kafkactl, *brokers)[1]["source"]["committed_offset"] is None
+    assert asked(kafkactl, path, *brokers)[1]["source"]["committed_offset"] is None
     # the same disk by another path does not count as a second voter
     _, once = asked(kafkactl, path, path.parent)
     assert once["source"]["committed_offset"] is None

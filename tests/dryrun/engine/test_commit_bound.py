@@ -34,7 +34,16 @@ ONE_EPOCH = [log(100, (1, 0)), log(90, (1, 0)), log(50, (1, 0))]
     ],
 )
 def test_what_a_majority_holds(logs: list[Lineage], voters: int, bound: int | None) -> None:
-    assert commit_bound(logs, voters) == bound
+    assert commit_bound(list(enumerate(logs)), voters) == bound
+
+
+def test_copies_of_one_voter_and_other_nodes_do_not_count() -> None:
+    ahead, behind = ONE_EPOCH[0], ONE_EPOCH[2]
+    assert commit_bound([(1, ahead), (1, ahead)], 3) is None
+    assert commit_bound([(1, ahead), (None, ahead), (None, ahead)], 3) is None
+    assert commit_bound([(1, ahead), (1, behind), (2, behind)], 3) == 49
+    # an observer's log with a newer epoch leaves it open what of the older one is committed
+    assert commit_bound([(1, ahead), (2, ahead), (None, log(103, (1, 0), (2, 101)))], 3) is None
 
 
 def test_the_lineage_of_a_log() -> None:
@@ -46,4 +55,4 @@ def test_the_lineage_of_a_log() -> None:
     assert found.end_offset == generator.expected().last_offset + 1
     cut = lineage_of(index, 1_500)
     assert cut.end_offset == 1_500
-    assert commit_bound([found, cut], 3) == (1_499 if cut.epochs[-1][0] == 3 else None)
+    assert commit_bound([(1, found), (2, cut)], 3) == (1_499 if cut.epochs[-1][0] == 3 else None)

@@ -324,6 +324,29 @@ def test_sasl_refuses_another_password(node: ZooKeeperNode) -> None:
     assert "s3cret" not in str(caught.value.to_dict())
 
 
+def test_server_that_enforces_sasl_names_the_missing_line(lab_pool: Pool, tmp_path: Path) -> None:
+    jaas = tmp_path / "jaas.conf"
+    jaas.write_text(
+        f'Server {{ org.apache.zookeeper.server.auth.DigestLoginModule required user_{USER}="{PASSWORD}"; }};\n'
+        "Client { org.apache.zookeeper.server.auth.DigestLoginModule required\n"
+        f'  username="{USER}" password="{PASSWORD}"; }};\n',
+        encoding="utf-8",
+    )
+    settings = {"authProvider.sasl": _PROVIDER, "enforce.auth.enabled": "true", "enforce.auth.schemes": "sasl"}
+    options = [f"-Djava.security.auth.login.config={jaas}"]
+    with ZooKeeperNode(tmp_path, settings=settings, java_options=options, pool=lab_pool) as server:
+        server.start().wait_ready()
+        with (
+            pytest.raises(UnreachableError) as caught,
+            open_zookeeper(server.connect, timeout_ms=15_000) as zookeeper,
+        ):
+            zookeeper.read_tree()
+        assert caught.value.id == "zookeeper-requires-login"
+        line = {"java.security.auth.login.config": str(jaas)}  # the remedy, carried out
+        with open_zookeeper(server.connect, settings=zookeeper_settings(line), timeout_ms=15_000) as zookeeper:
+            assert zookeeper.read("/zookeeper") is not None
+
+
 # --- a server that has lost the others --------------------------------------------------------------------------------
 
 

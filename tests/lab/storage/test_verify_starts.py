@@ -28,12 +28,14 @@ from tests.lab.harness.node import KafkaNode, StartOutcome
 from tests.lab.harness.pool import Pool
 from tests.lab.harness.releases import VERSIONS
 from tests.lab.harness.storage_tool import StorageToolServer
-from tests.lab.storage.verify_cases import CASES, REPRESENTATIVES, Case, case_named
+from tests.lab.storage.setting_cases import SETTING_CASES, SETTING_REPRESENTATIVES
+from tests.lab.storage.verify_cases import CASES, REPRESENTATIVES, Case
 from tests.lab.storage.verify_disks import Disks, lock_held
 
 PROOF = Path(__file__).parents[3] / "docs" / "proof" / "verify.md"
 WAITS_S, STARTS_S, SAYS_LATER_S = 15.0, 90.0, 20.0
 OTHER_THREAD = "Tried to apply FeatureLevelRecord FeatureLevelRecord(name='metadata.version'"
+ALL_CASES = (*CASES, *SETTING_CASES)
 RETRIED_BOOTSTRAP = ("the default bootstrap", "the configured bootstrap")
 
 
@@ -180,10 +182,15 @@ def _last_error(log: str) -> str:
     return lines[-1][:200] if lines else "no error in the log"
 
 
+def case_named(name: str) -> Case:
+    """Return the row with this name."""
+    return next(case for case in ALL_CASES if case.name == name)
+
+
 # --- tests ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "release"), REPRESENTATIVES)
+@pytest.mark.parametrize(("name", "release"), (*REPRESENTATIVES, *SETTING_REPRESENTATIVES))
 def test_what_is_foretold_happens(name: str, release: str, disks: Disks) -> None:
     runs = run_case(case_named(name), release, disks)
     assert runs.mismatch is None, runs.mismatch
@@ -220,7 +227,7 @@ def test_the_whole_catalogue_is_foretold(disks: Disks) -> None:
 
 
 def _every_start() -> Iterator[tuple[Case, str]]:
-    for case in CASES:
+    for case in ALL_CASES:
         for release in case.releases:
             yield case, release
 

@@ -493,8 +493,3 @@ REPRESENTATIVES: tuple[tuple[str, str], ...] = (
     ("formatted by 4.4.0", "4.3.1"),
     ("started once with 4.4.0", "4.3.1"),
 )
-
-
-def case_named(name: str) -> Case:
-    """The row with this name."""
-    return next(case for case in CASES if case.name == name)

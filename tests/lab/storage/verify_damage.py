@@ -10,6 +10,12 @@ import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+from kafkactl.metadata.log.frame import encode_record
+from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.schema.definitions import metadata_record
 
 Damage = Callable[[Path], None]
 
@@ -150,3 +156,18 @@ def batches(data: bytes) -> list[tuple[int, int]]:
         found.append((position, size))
         position += size
     return found
+
+
+def stored(*records: tuple[int, dict[str, Any]]) -> Damage:
+    """The log of a node that ran once has more records at its end, each an api key and its fields (version 0)."""
+
+    def run(root: Path) -> None:
+        found = scan_metadata_log(str(root / "d1")).contents
+        framed = [(None, encode_record(metadata_record(key), 0, data)) for key, data in records]
+        batch = encode_batch(
+            framed, base_offset=found.end_offset, timestamp_ms=0, partition_leader_epoch=found.last_epoch or 0
+        )
+        with (root / SEGMENT).open("ab") as file:
+            file.write(batch)
+
+    return run

@@ -182,6 +182,7 @@ HEALTH = (
         2: {"kafka.controller:type=KafkaController,name=ActiveControllerCount": 1}})),
     Case("C-31", "split-brain", "M6", lambda seen: seen.znode("/controller", holder(1))),
     Case("C-31", "quorum-without-leader", "M6", lambda seen: seen.but(leader=-1)),
+    Case("C-31", "quorum-question-denied", "M6", lambda seen: seen.but(leader=-31), "warning"),
     Case("C-31", "check-unknown", "M6", lambda seen: seen.but(leader=None), "warning"),
     Case("C-31", "quorum-without-leader", "M8", lambda seen: seen.but(controllers={3001: False})),
     Case("C-31", "quorum-without-leader", "M6", lambda seen: seen.but(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.frozen import changed
-from kafkactl.migration.observed.observation import NodeRole
+from kafkactl.migration.observed.observation import NodeRole, Observation, QuorumSeen
 from kafkactl.migration.plan.gate_words import seen_instead
 from kafkactl.migration.plan.step import File, Move, Step
 from tests.migration.state.states_seen import HEALTHY, Seen, without
@@ -71,8 +71,19 @@ def test_a_quorum_that_is_waited_for(controllers: dict[int, bool | None], words:
 
 
 def test_a_quorum_without_a_leader() -> None:
-    observation = _M3.but(leader=False).observation()
+    observation = _with_answer(QuorumSeen(partition_error=6))
     assert seen_instead(observation, wait(Move.WAIT_QUORUM)) == "no controller leads yet"
+
+
+def test_denied_question_leaves_the_leader_unknown() -> None:
+    words = seen_instead(_with_answer(QuorumSeen(error_code=31)), wait(Move.WAIT_QUORUM))
+    assert words == "the leader is unknown: controller 3001 denied DescribeQuorum to the user of kafkactl"
+
+
+def _with_answer(answer: QuorumSeen) -> Observation:
+    observation = _M3.but(leader=False).observation()
+    nodes = [changed(node, quorum=answer) if node.role is NodeRole.CONTROLLER else node for node in observation.nodes]
+    return changed(observation, nodes=tuple(nodes))
 
 
 def test_who_holds_controller_is_named_while_an_election_or_the_copy_is_waited_for() -> None:

@@ -41,6 +41,18 @@ from tests.storage.config.node_configs import BROKER, COMBINED, CONTROLLER, read
             "Unknown compression type id: 99",
         ),
         (
+            text(BROKER) + b"share.coordinator.snapshot.update.records.per.snapshot=600",
+            "4.2",  # the constructor checks it; from 4.3 on, the definition of the key
+            "config-values-conflict",
+            "share.coordinator.snapshot.update.records.per.snapshot must be between [0, 500]",
+        ),
+        (
+            text(BROKER) + b"share.coordinator.snapshot.update.records.per.snapshot=600",
+            "4.3",
+            "invalid-config-value",
+            "Value must be no more than 500",
+        ),
+        (
             text(BROKER, log_dirs="/a") + b"cordoned.log.dirs=/a/",
             "4.4",
             "config-values-conflict",

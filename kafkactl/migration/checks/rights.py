@@ -1,0 +1,49 @@
+"""C-31r: questions that nodes denied to the user of kafkactl, and nodes that did not let kafkactl in.
+
+Nothing else is concluded from either: who could not be asked is unknown, and what is missing is a right or a login.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, warning
+from kafkactl.migration.checks.case import ALWAYS, FORWARD, CheckCase, Row, Stage
+from kafkactl.migration.observed.silence import denying, principals
+from kafkactl.wording import some
+
+_BEFORE_COPY: Final = FORWARD | {Stage.COPY}
+
+
+def _denied_questions(case: CheckCase) -> Iterator[Finding]:
+    """C-31. The leader of the quorum is asked of controllers by DescribeQuorum, which needs DESCRIBE on the cluster."""
+    denied = denying(case.controllers)
+    if not denied or case.quorum is not None:
+        return
+    names, who = some(node.name for node in denied), principals(denied)
+    yield warning(
+        "quorum-question-denied",
+        ", ".join(node.name for node in denied),
+        f"{names} denied DescribeQuorum to {who}: who leads the quorum, and how far each voter is, is unknown",
+        _grant(case, who),
+        request="DescribeQuorum",
+        principal=who,
+    )
+
+
+def _grant(case: CheckCase, who: str) -> str:
+    """Return how to give the right: before the copy the quorum has no ACLs, and takes none."""
+    if case.stage in _BEFORE_COPY:
+        return (
+            f"Add {who} to super.users of every controller and restart the controllers one at a time, or name a login"
+            " that is in it as controller_command_config of the inventory: before the copy the quorum has no ACLs."
+        )
+    principal = who if who.startswith("User:") else "User:NAME"
+    return (
+        f"kafka-acls.sh --bootstrap-server HOST:PORT --command-config FILE --add --allow-principal {principal}"
+        " --operation Describe --cluster"
+    )
+
+
+ROWS: Final = (Row(check="C-31", title="questions that controllers answer", stages=ALWAYS, find=_denied_questions),)

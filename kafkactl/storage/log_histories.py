@@ -1,0 +1,280 @@
+"""Where logs of one cluster part, and what that means: a tail that was never committed, or two histories.
+
+A tail is uncommitted only as far as nothing proves the opposite (`metadata/log/histories`). Two logs that part at
+offset 0, and were both led by an active controller, are two foundings under one cluster id: each of them may be the
+last copy of its metadata, and a node that follows the other founding cuts its log to nothing (measured on 3.9.2 and
+4.3.1). Where neither is proved, both possibilities are reported.
+"""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import Any, Final, Protocol, TypeVar
+
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.frozen import frozen
+from kafkactl.metadata.log.histories import (
+    SnapshotEnd,
+    committed_records,
+    longest_reign_ms,
+    overtakes,
+    shares,
+)
+from kafkactl.metadata.log.lineage import BatchIndex, Divergence, divergence
+from kafkactl.wording import first_few
+
+# Findings by which the logs are, or may be, of two histories.
+CONTRADICTIONS: Final = frozenset({"cluster-founded-twice", "committed-log-diverged", "tail-may-be-committed"})
+# A leader without a majority resigns after 1.5 fetch timeouts (3.7 and later), 3 s by default.
+_MOST_ALONE_MS: Final = 6_000
+# Clocks of two leaders may differ by as much.
+_MOST_SKEW_MS: Final = 60_000
+
+
+class Compared(Protocol):
+    """A log that is compared with others."""
+
+    @property
+    def path(self) -> str:
+        """How it is shown."""
+
+    @property
+    def kept(self) -> BatchIndex:
+        """The batches of its valid part."""
+
+    @property
+    def snapshot_ends(self) -> Sequence[SnapshotEnd]:
+        """End offset and epoch of each of its snapshots."""
+
+    @property
+    def node_id(self) -> int | None:
+        """Whose log it is; None if that is not known."""
+
+
+_Log = TypeVar("_Log", bound=Compared)
+
+
+class Verdict(StrEnum):
+    """What it means that a log is not the reference.
+
+    uncommitted: a tail of an earlier leader. doubtful: perhaps committed. committed: one of the two lacks committed
+    records. one-leader: both have a batch of one epoch at one offset. founded-twice: no record in common.
+    """
+
+    UNCOMMITTED = "uncommitted"
+    DOUBTFUL = "doubtful"
+    COMMITTED = "committed"
+    ONE_LEADER = "one-leader"
+    FOUNDED_TWICE = "founded-twice"
+
+
+@frozen
+class Parting:
+    """A log that is not of the reference's history; `parted` is None if no offset is in both.
+
+    `reason` is the evidence for the verdict, as a sentence.
+    """
+
+    path: str
+    parted: Divergence | None
+    verdict: Verdict
+    reason: str
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether the part in which the log differs was never committed."""
+        return self.verdict is Verdict.UNCOMMITTED
+
+
+def committed_offset(snapshots: Iterable[SnapshotEnd]) -> int:
+    """Return the offset below which everything is committed, by snapshots alone."""
+    return max((offset for offset, _ in snapshots), default=0)
+
+
+def reference_of(nodes: Sequence[_Log]) -> _Log:
+    """Return the log that the others are compared with: by Raft's rule its valid part wins an election."""
+    return max(nodes, key=lambda node: (node.kept.last_epoch, node.kept.end_offset))
+
+
+def divergences(nodes: Sequence[_Log], reference: _Log | None = None) -> list[tuple[_Log, Divergence]]:
+    """Return the logs that differ from the reference (default: `reference_of`), and where they begin to differ."""
+    against = reference_of(nodes) if reference is None else reference
+    found = [(node, divergence(node.kept, against.kept)) for node in nodes if node is not against]
+    return [(node, parted) for node, parted in found if parted is not None]
+
+
+def partings(nodes: Sequence[_Log], reference: _Log) -> list[tuple[_Log, Parting]]:
+    """Return the logs that are not of the reference's history, each with the verdict."""
+    found = [(node, parting(node, reference, nodes)) for node in nodes if node is not reference]
+    return [(node, parted) for node, parted in found if parted is not None]
+
+
+def parting(log: Compared, against: Compared, nodes: Sequence[Compared]) -> Parting | None:
+    """Return how a log stands to the reference; None if it is the same log, as far as both go."""
+    parted = divergence(log.kept, against.kept)
+    verdict, reason = _verdict(log, against, parted, nodes)
+    return None if verdict is None else Parting(path=log.path, parted=parted, verdict=verdict, reason=reason)
+
+
+def precedes_founding(log: Compared, founded: Compared) -> bool:
+    """Return True for the log of a leader that no majority followed before the cluster was founded.
+
+    Its elections from offset 0 on are of an earlier epoch and not later than the first record of the founding. A node
+    that was formatted later, and elected by others that were, wrote its elections afterwards.
+    """
+    parted = parting(log, founded, [log, founded])
+    if parted is None or not parted.is_harmless or parted.parted is None or parted.parted.offset != 0:
+        return False
+    return max(log.kept.times_ms) <= founded.kept.times_ms[0] + _MOST_SKEW_MS
+
+
+def _verdict(
+    log: Compared, against: Compared, parted: Divergence | None, nodes: Sequence[Compared]
+) -> tuple[Verdict | None, str]:
+    if parted is not None and parted.offset == 0 and _is_led(log) and _is_led(against):
+        return Verdict.FOUNDED_TWICE, "Both were led by an active controller, which a majority of voters followed."
+    if parted is not None and parted.same_epoch:
+        return Verdict.ONE_LEADER, "One leader wrote both, which cannot be."
+    proof = _overtaken(log, against) or _overtaken(against, log)
+    if proof:
+        return Verdict.COMMITTED, proof
+    if parted is not None and parted.offset < max(committed_offset(node.snapshot_ends) for node in nodes):
+        return Verdict.COMMITTED, "That part is committed: a snapshot covers it."
+    doubt = _late(log, against) if parted is None else _doubt(log, parted.offset, nodes)
+    if doubt:
+        return Verdict.DOUBTFUL, doubt
+    return (None, "") if parted is None else (Verdict.UNCOMMITTED, "")
+
+
+def _is_led(log: Compared) -> bool:
+    return next(committed_records(log.kept, log.snapshot_ends), None) is not None
+
+
+def _overtaken(log: Compared, other: Compared) -> str:
+    """Return the proof that a log has a committed record which a later leader, who wrote the other, did not have."""
+    for record in committed_records(log.kept, log.snapshot_ends):
+        if overtakes(record, other.kept, other.snapshot_ends):
+            return (
+                f"The record at offset {record.offset} (epoch {record.epoch}) of {log.path} was committed, and"
+                f" {other.path} has a later epoch and not that record."
+            )
+    return ""
+
+
+def _doubt(log: Compared, offset: int, nodes: Sequence[Compared]) -> str:
+    """Return why the part of a log from an offset on may be committed, or nothing."""
+    reign_ms = longest_reign_ms(log.kept, offset)
+    if reign_ms > _MOST_ALONE_MS:
+        return (
+            f"One leader wrote it over {reign_ms / 1000:.1f} s, and a leader that no majority follows resigns after"
+            " 3 s (Kafka 3.7 and later)."
+        )
+    same = {_node(node) for node in nodes if node is log or shares(node.kept, log.kept, offset)}
+    every = {_node(node) for node in nodes}
+    if 2 * len(same) > len(every) and len(same) > 1:
+        return f"{len(same)} of the {len(every)} nodes shown have it."
+    return ""
+
+
+def _node(log: Compared) -> object:
+    return log.path if log.node_id is None else log.node_id
+
+
+def _late(log: Compared, other: Compared) -> str:
+    """Return why a log that ends before the other begins may be of another history, or nothing."""
+    short, far = sorted((log, other), key=lambda each: each.kept.end_offset)
+    if not short.kept.times_ms or not far.kept.times_ms or short.kept.end_offset > far.kept.base_offsets[0]:
+        return ""
+    late_ms = max(short.kept.times_ms) - far.kept.times_ms[0]
+    if late_ms <= _MOST_SKEW_MS:
+        return ""
+    return (
+        f"{short.path} ends at offset {short.kept.end_offset}, and was written {late_ms // 1000} s after {far.path} had"
+        f" reached offset {far.kept.base_offsets[0]}."
+    )
+
+
+# --- findings -------------------------------------------------------------------------------------------------------
+
+
+def divergence_findings(nodes: Sequence[Compared], reference: Compared | None = None) -> Iterator[Finding]:
+    """Yield what `partings` mean; the logs of another founding together."""
+    against = reference_of(nodes) if reference is None else reference
+    found = partings(nodes, against)
+    founded = [node for node, parted in found if parted.verdict is Verdict.FOUNDED_TWICE]
+    if founded:
+        yield founded_twice(founded, [node for node in nodes if node not in founded and _begins_as(node, against)])
+    for node, parted in found:
+        if parted.verdict is not Verdict.FOUNDED_TWICE:
+            yield _finding(node, against, parted)
+
+
+def _begins_as(node: Compared, other: Compared) -> bool:
+    return node is other or divergence(node.kept, other.kept) is None
+
+
+def founded_twice(logs: Sequence[Compared], others: Sequence[Compared]) -> Finding:
+    """Return the blocker about disks of two foundings of one cluster id."""
+    sides = [sorted(side, key=lambda log: -log.kept.end_offset) for side in (logs, others)]
+    described = " and ".join(_side(side) for side in sides)
+    paths = [shlex.quote(side[0].path) for side in sides]
+    return blocker(
+        "cluster-founded-twice",
+        f"log {first_few([log.path for log in sides[0]])}",
+        f"The cluster was founded twice under one cluster id: {described} have no record in common, from offset 0 on."
+        " Both were led by an active controller, which a majority of voters followed. A node that follows the other"
+        " founding cuts its own log to nothing.",
+        f"Start none of them. `kafkactl log diff {paths[0]} {paths[1]}` shows what only one founding has; show the"
+        " disks of the right one alone to `kafkactl quorum recover`.",
+        foundings=[[log.path for log in side] for side in sides],
+    )
+
+
+def _side(logs: Sequence[Compared]) -> str:
+    best = logs[0].kept
+    when = datetime.datetime.fromtimestamp(max(best.times_ms) / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return (
+        f"{first_few([log.path for log in logs])} (to offset {best.end_offset - 1}, epoch {best.last_epoch}, last"
+        f" written {when})"
+    )
+
+
+def _finding(node: Compared, against: Compared, parting: Parting) -> Finding:
+    parted = parting.parted
+    evidence: dict[str, Any] = {
+        "offset": None if parted is None else parted.offset,
+        "epoch": None if parted is None else parted.epoch,
+        "other": against.path,
+        "other_epoch": None if parted is None else parted.other_epoch,
+        "offsets_behind": node.kept.end_offset - (0 if parted is None else parted.offset),
+    }
+    text = f"{node.path} and {against.path} have no offset in common."
+    if parted is not None:
+        text = (
+            f"From offset {parted.offset} on (epoch {_epoch(parted.epoch)}) it is not the log of {against.path}"
+            f" (epoch {_epoch(parted.other_epoch)})."
+        )
+    subject = f"log {node.path}"
+    if parting.verdict in (Verdict.COMMITTED, Verdict.ONE_LEADER):
+        return blocker("committed-log-diverged", subject, f"{text} {parting.reason}", **evidence)
+    if parting.verdict is Verdict.DOUBTFUL:
+        step = (
+            f"Do not start the node before `kafkactl log diff {shlex.quote(node.path)} {shlex.quote(against.path)}`"
+            " shows that nothing which only this log has is missed."
+        )
+        return blocker("tail-may-be-committed", subject, f"{text} {parting.reason} {_EITHER}", step, **evidence)
+    text += " It was not committed there, and the node cuts it when it follows the present leader."
+    return warning("uncommitted-tail", subject, text, **evidence)
+
+
+_EITHER: Final = (
+    "Either an earlier leader wrote it alone, and no majority ever had it; or it was committed, and disks of a majority"
+    " were wiped, exchanged or restored from older copies since."
+)
+
+
+def _epoch(epoch: int | None) -> str:
+    return "of no batch" if epoch is None else str(epoch)
