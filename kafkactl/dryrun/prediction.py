@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -12,8 +12,8 @@ from kafkactl.answers import by_fields, json_of
 from kafkactl.dryrun.answer import Effects, PredictionDict, Step
 from kafkactl.dryrun.controller.appended import Appended, Operation, measured
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.findings import Finding
-from kafkactl.frozen import frozen
+from kafkactl.findings import Finding, Severity
+from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import Broker
 from kafkactl.schema.error_codes import error_code
 
@@ -276,3 +276,11 @@ _NO_STEP: Final[Step] = {
 def heaviest(verdicts: Iterable[Verdict]) -> Verdict:
     """The heaviest of several verdicts; OK for none."""
     return max(verdicts, key=lambda verdict: verdict.weight, default=Verdict.OK)
+
+
+def findings_for(verdict: Verdict, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings of a request as they go with its verdict: a blocker stops all of it, so what stops a part is a
+    warning."""
+    for finding in findings:
+        is_part = finding.severity is Severity.BLOCKER and not verdict.exit_code
+        yield changed(finding, severity=Severity.WARNING) if is_part else finding

@@ -9,7 +9,7 @@ number, while Kafka iterates over hash tables. Sources: `ReplicationControlManag
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -256,6 +256,13 @@ class ActiveController:
         """What leaders report: the ISR as it is now, which also ends the recovery of a partition (`alterPartition`)."""
         items = self._alike(changes, self.is_active, recovery_state=0)
         return self._done(name, *items) if items else None
+
+    def elect_unclean(self, *, other_than: Collection[Key] = ()) -> Operation | None:
+        """Elect a leader out of sync for each leaderless partition whose configuration allows that (`electUnclean`,
+        every unclean.leader.election.interval.ms)."""
+        allowed = [key for key in self.without_leader() if self.settings(self.image.topics[key[0]])[1]]
+        items = self._update(key for key in allowed if key not in other_than)
+        return self._done("unclean elections by configuration", *items) if items else None
 
     def apply(self, name: str, *items: MetadataRecord | Changed) -> Operation:
         """An operation whose records are already known."""

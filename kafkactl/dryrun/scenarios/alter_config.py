@@ -1,5 +1,7 @@
 """Scenario `alter-config`: what a change of configuration writes, and which partitions it strands.
 
+What the controller does automatically some minutes later because of the change is part of the answer (`periodic`).
+
 With ELR on, every ConfigRecord of min.insync.replicas brings a ClearElrRecord: all eligible replicas and last known
 leaders in its scope are forgotten, and a partition that has no leader at that moment stays without one when its
 broker returns (measured on 4.0.2 and 4.3.1). Source: `ConfigurationControlManager.java`.
@@ -9,14 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, ClassVar, Final
 
 from kafkactl.dryrun.chain import replayed
-from kafkactl.dryrun.compare import change_of, counts_of
+from kafkactl.dryrun.compare import SHOWN_NAMES, change_of, counts_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.appended import record, records_of
 from kafkactl.dryrun.controller.facts import MIN_ISR, UNCLEAN, Facts
+from kafkactl.dryrun.controller.periodic import unclean_interval_s
 from kafkactl.dryrun.fields import Texts, TextTable
 from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Option, OptionsError, Scenario, ScenarioContext
@@ -36,7 +39,7 @@ from kafkactl.metadata.image.model import (
 )
 from kafkactl.metadata.image.redact import redacted_configs
 from kafkactl.metadata.log.frame import MetadataRecord
-from kafkactl.wording import first_few
+from kafkactl.wording import counted, first_few
 
 NAME: Final = "alter-config"
 
@@ -112,18 +115,20 @@ def alter_config(
     if records:
         controller.apply(f"configuration of {entity}", *records)
     changed = replayed(image, facts, records_of(controller.operations, facts.rules))
-    forgotten = _forgotten(image, changed, facts)
-    stranded = [change for change in forgotten if change.leader_before == NO_LEADER]
-    after = ActiveController(changed, facts)
+    after = _minutes_later(image, changed, facts, entity)
+    changes = _changes(image, after)
+    stranded = [change for change in changes if change.leader_before == change.leader_after == NO_LEADER]
+    unclean = [change for change in changes if change.elected_uncleanly]
+    is_less = stranded or unclean or _newly_under(controller, after)
     return Prediction(
         scenario=NAME,
         input=asked,
-        verdict=Verdict.DEGRADED if stranded or _newly_under(controller, after) else Verdict.OK,
+        verdict=Verdict.DEGRADED if is_less else Verdict.OK,
         facts=facts,
-        findings=tuple(_findings(controller, after, stranded)),
-        counts=counts_of(after, ()),
-        changes=forgotten,
-        operations=tuple(controller.operations),
+        findings=tuple(_findings(controller, after, stranded, unclean)),
+        counts=counts_of(after, changes),
+        changes=changes,
+        operations=(*controller.operations, *after.operations),
         effects={"stranded": [{"topic": change.topic, "partition": change.partition} for change in stranded]},
         assumptions=tuple(_assumptions(entity, wanted, through_broker=through_broker)),
     )
@@ -214,16 +219,35 @@ def _records(image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, st
         yield record("ClearElrRecord", {"TopicName": name if kind == TOPIC_CONFIG else ""})
 
 
-def _forgotten(before: Image, after: Image, facts: Facts) -> tuple[Change, ...]:
-    """The partitions that lose their ELR or last known leader, those without a leader first."""
-    old, new = ActiveController(before, facts), ActiveController(after, facts)
-    keys = old.keys(lambda fields: bool(fields[ELR_AT] or fields[LAST_KNOWN_ELR_AT]))
+def _minutes_later(image: Image, changed: Image, facts: Facts, entity: Entity) -> ActiveController:
+    """The controller at its next check of leaderless partitions, which elects uncleanly where the change allows it.
+
+    What it would elect without the change is left out. The configuration of another controller counts from the moment
+    at which that one leads.
+    """
+    if entity.kind == "broker" and int(entity.name) in (
+        *image.controllers,
+        *(voter.node_id for voter in image.voters or ()),
+    ):
+        facts = replace(facts, leader_id=int(entity.name))
+    due, after = ActiveController(image, facts), ActiveController(changed, facts)
+    due.elect_unclean()
+    after.elect_unclean(other_than=due.changed)
+    return after
+
+
+def _changes(before: Image, after: ActiveController) -> tuple[Change, ...]:
+    """The partitions that lose their ELR or last known leader, or are led uncleanly, the worst first."""
+    old = ActiveController(before, after.facts)
+    cleared = old.keys(lambda fields: bool(fields[ELR_AT] or fields[LAST_KNOWN_ELR_AT]))
     found = [
-        change_of(new, key, old.partition(key), new.partition(key))
-        for key in keys
-        if old.partition(key) != new.partition(key)
+        change_of(after, key, old.partition(key), after.partition(key))
+        for key in dict.fromkeys((*cleared, *after.changed))
+        if old.partition(key) != after.partition(key)
     ]
-    return tuple(sorted(found, key=lambda change: (change.leader_before >= 0, change.topic, change.partition)))
+    return tuple(
+        sorted(found, key=lambda change: (not change.elected_uncleanly, change.leader_before >= 0, *change.rank))
+    )
 
 
 def _newly_under(before: ActiveController, after: ActiveController) -> list[str]:
@@ -239,10 +263,25 @@ def _newly_under(before: ActiveController, after: ActiveController) -> list[str]
     return sorted(found)
 
 
-def _findings(before: ActiveController, after: ActiveController, stranded: Sequence[Change]) -> Iterator[Finding]:
+def _findings(
+    before: ActiveController, after: ActiveController, stranded: Sequence[Change], unclean: Sequence[Change]
+) -> Iterator[Finding]:
+    if unclean:
+        lost = [f"{change.topic}-{change.partition}" for change in unclean]
+        within = f"{unclean_interval_s(after.facts):g} s"
+        yield warning(
+            "unclean-leader",
+            counted(len(unclean), "partition"),
+            f"the controller elects leaders that are not in sync within {within} of this change, and records that only "
+            f"the other replicas have are lost: {first_few(lost)}",
+            "Bring back the last leaders first if their data matters, or set it for a topic whose data may be lost.",
+            count=len(unclean),
+            partitions=lost[:SHOWN_NAMES],
+            within_s=unclean_interval_s(after.facts),
+        )
     if stranded:
         names: list[str] = [f"{change.topic}-{change.partition}" for change in stranded]
-        yield blocker(
+        yield warning(
             "elr-wipe-strands-partition",
             f"{len(stranded)} partitions",
             f"partitions without a leader, whose eligible leaders the change removes: they stay leaderless when their "

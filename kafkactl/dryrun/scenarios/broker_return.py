@@ -11,6 +11,7 @@ from kafkactl.dryrun.controller.active_controller import ActiveController, Key, 
 from kafkactl.dryrun.controller.election import Ids
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked, last_registration
+from kafkactl.dryrun.controller.periodic import leaders_move_back
 from kafkactl.dryrun.controller.placed import named, placed
 from kafkactl.dryrun.controller.rules import grown_isr
 from kafkactl.dryrun.fields import NodeIds
@@ -74,6 +75,7 @@ def broker_return(
     findings = [
         *_led_by_empty(controller, empty),
         *findings_of(changes, 0),
+        *leaders_move_back(controller),
         *_still_leaderless(controller, back, outcomes),
         *_recovering(controller, back),
         *(_present(broker) for broker in brokers if broker not in back),

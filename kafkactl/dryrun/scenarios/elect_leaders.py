@@ -8,11 +8,12 @@ from typing import Annotated, Any, Final
 from kafkactl.dryrun.answer import Result
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
+from kafkactl.dryrun.controller.bounds import BeyondBound, beyond_bound
 from kafkactl.dryrun.controller.election import Election, PartitionChange, Target
 from kafkactl.dryrun.controller.facts import Facts
-from kafkactl.dryrun.controller.rules import MOST_RECORDS_OF_REQUEST
+from kafkactl.dryrun.controller.periodic import leaders_move_back
 from kafkactl.dryrun.fields import Texts, one_of
-from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, heaviest
+from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for, heaviest
 from kafkactl.dryrun.scenario import Option, Reported, Scenario, ScenarioContext
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker
@@ -28,12 +29,11 @@ from kafkactl.metadata.image.model import (
     Topic,
 )
 from kafkactl.schema.error_codes import error_code
-from kafkactl.wording import first_few
+from kafkactl.wording import counted, first_few
 
 NAME: Final = "elect-leaders"
 
 NONE, UNKNOWN_PARTITION, PREFERRED_NOT_AVAILABLE, ELIGIBLE_NOT_AVAILABLE, NOT_NEEDED = 0, 3, 80, 83, 84
-POLICY_VIOLATION = 44
 
 Wanted = Sequence[tuple[str, int | None]]  # topic, and a partition or None for all of them
 
@@ -51,8 +51,15 @@ def elect_leaders(image: Image, facts: Facts, election: Election, wanted: Wanted
         if wanted or code != NOT_NEEDED:
             answers.append((topic, number, code))
     changes_made = elections.changes
-    if len(changes_made) > MOST_RECORDS_OF_REQUEST and facts.rules.bounded_requests:
-        return _too_large(image, facts, election, wanted, len(changes_made))
+    beyond = beyond_bound(
+        len(changes_made),
+        facts.rules,
+        id="election-too-large",
+        subject=counted(len(changes_made), "partition"),
+        what="the election",
+    )
+    if beyond is not None:
+        return _too_large(image, facts, election, wanted, beyond)
     operation = [controller.put(key, controller.partition(key), change) for key, change in changes_made.items()]
     if operation:
         controller.apply(f"{election.value} election", *operation)
@@ -61,12 +68,17 @@ def elect_leaders(image: Image, facts: Facts, election: Election, wanted: Wanted
         for topic, number, code in answers
     ]
     changes = changes_of(controller)
+    verdict = _verdict(results, verdict_of(changes))
     return Prediction(
         scenario=NAME,
         input={"type": election.value, "topics": [_text(asked) for asked in wanted]},
-        verdict=_verdict(results, verdict_of(changes)),
+        verdict=verdict,
         facts=facts,
-        findings=(*_not_elected(results, election), *findings_of(changes, leaderless(controller))),
+        findings=(
+            *findings_for(verdict, _not_elected(results, election)),
+            *findings_of(changes, leaderless(controller)),
+            *leaders_move_back(controller),
+        ),
         counts=counts_of(controller, changes),
         changes=changes,
         operations=tuple(controller.operations),
@@ -74,26 +86,17 @@ def elect_leaders(image: Image, facts: Facts, election: Election, wanted: Wanted
     )
 
 
-def _too_large(image: Image, facts: Facts, election: Election, wanted: Wanted, records: int) -> Prediction:
-    """One request may not write so much: the controller does nothing of it."""
-    error = ServerError(code=POLICY_VIOLATION, message="Unable to perform excessively large batch operation.")
-    controller = ActiveController(image, facts)
-    finding = blocker(
-        "election-too-large",
-        f"{records} partitions",
-        f"the election writes {records} records in one request, which may write {MOST_RECORDS_OF_REQUEST}: Kafka "
-        f"answers {error.code}: {error.message}",
-        records=records,
-    )
+def _too_large(image: Image, facts: Facts, election: Election, wanted: Wanted, beyond: BeyondBound) -> Prediction:
+    """One request may not write so much."""
     return Prediction(
         scenario=NAME,
         input={"type": election.value, "topics": [_text(asked) for asked in wanted]},
-        verdict=Verdict.REFUSED,
+        verdict=beyond.verdict,
         facts=facts,
-        findings=(finding,),
-        counts=counts_of(controller, ()),
+        findings=(beyond.finding,),
+        counts=counts_of(ActiveController(image, facts), ()),
         operations=(),
-        effects={"results": [], "server_error": error},
+        effects={"results": [], "server_error": beyond.error},
     )
 
 

@@ -14,9 +14,10 @@ from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, verdict_
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
 from kafkactl.dryrun.controller.election import Election, Target, without
 from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.controller.periodic import leaders_move_back
 from kafkactl.dryrun.controller.rules import MOST_RECORDS_OF_REQUEST
 from kafkactl.dryrun.fields import Kind, is_ids, is_number, is_text, list_of
-from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for, heaviest
 from kafkactl.dryrun.scenario import Document, Option, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.broker_return import catch_up
 from kafkactl.errors import InputError
@@ -116,16 +117,18 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
     changes = changes_of(controller)
     completes = not stuck and fits and all(result["error_code"] == NONE for result in results)
     steps = [_state(controller, key, stuck) for key in started]
+    verdict = _verdict(results, stuck, verdict_of(changes), fits=fits)
     findings = [
-        *_refused(results),
-        *_too_many(asked, is_atomic=not facts.rules.bounded_requests),
+        *findings_for(verdict, _refused(results)),
+        *findings_for(verdict, _too_many(asked, is_atomic=not facts.rules.bounded_requests)),
         *_stuck(controller, stuck),
         *findings_of(changes, 0),
+        *leaders_move_back(controller),
     ]
     return Prediction(
         scenario=NAME,
         input={"moves": [_shown(move) for move in moves]},
-        verdict=_verdict(results, stuck, verdict_of(changes), fits=fits),
+        verdict=verdict,
         facts=facts,
         findings=tuple(findings),
         counts=counts_of(controller, changes),

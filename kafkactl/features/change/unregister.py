@@ -26,8 +26,8 @@ UNREGISTER_BROKER = 64
 UNREGISTER_CONTROLLER = 94
 # BROKER_ID_NOT_REGISTERED, CONTROLLER_ID_NOT_REGISTERED: it is gone already.
 _NOT_REGISTERED = frozenset({102, 136})
-# Answers after which nothing was or will be written: not allowed, not supported, invalid.
-_DEFINITE = frozenset({31, 35, 42})
+# Answers after which nothing was or will be written: not allowed, not supported, invalid, too large.
+_DEFINITE = frozenset({31, 35, 42, 44})
 
 
 @frozen
