@@ -10,6 +10,7 @@ from kafkactl.commands.rendering.simulated import show_simulation
 from kafkactl.report.model import TONES
 
 if TYPE_CHECKING:
+    from kafkactl.dryrun.answer import Feature
     from kafkactl.operations.dryrun import Answer, Change, Effects
 
 _SHOWN = 15
@@ -72,7 +73,7 @@ def _changes(page: Page, effects: Effects) -> None:
             _leaders(change),
             f"{_ids(change.isr_before)} → {_ids(change.isr_after)}",
             _ids(change.elr_after),
-            None if change.certain else Word(f"{len(change.alternatives)} outcomes", "warn"),
+            "yes" if change.certain else Word(f"{len(change.alternatives)} outcomes", "warn"),
         )
         for change in effects["changes"][:_SHOWN]
     ]
@@ -142,7 +143,7 @@ def _features(page: Page, effects: Effects) -> None:
             feature["to"],
             feature["kind"],
             feature["verdict"],
-            "yes" if feature["reversible"] else "no",
+            _undo(feature),
         )
         for feature in effects["features"]
     ]
@@ -153,6 +154,14 @@ def _features(page: Page, effects: Effects) -> None:
             page.line(f"{feature['name']}: {text}")
         if (error := feature["server_error"]) is not None:
             page.line(Word(f"Kafka answers {error.code}: {error.message}", "bad"))
+
+
+def _undo(feature: Feature) -> str:
+    """Return whether the change can be undone; "-" for what is refused."""
+    if feature["verdict"] == "refused":
+        return "-"
+    unknown = (feature["way_back"] or "").startswith("unknown")
+    return "unknown" if unknown else "yes" if feature["reversible"] else "no"
 
 
 def _differences(page: Page, effects: Effects) -> None:

@@ -92,7 +92,7 @@ def show_change(page: Page, found: FeatureChange, *, server_asked: bool) -> None
     plan, outcome = found.plan, found.outcome
     text, tone = _HEADINGS[outcome]
     page.heading(text, tone)
-    page.table(("feature", "from", "to", "kind", "undo"), _changes(plan.changes))
+    page.table(("feature", "from", "to", "kind", "undo"), _changes(plan.changes, is_refused=outcome == "refused"))
     if outcome == "planned":
         page.groups(
             (Word(f"{change.name}:", "strong"), [("-", line) for line in change.consequences])
@@ -108,14 +108,20 @@ def show_change(page: Page, found: FeatureChange, *, server_asked: bool) -> None
     page.findings(found.findings)
 
 
-def _changes(changes: Sequence[LevelChange]) -> Iterator[Sequence[Cell]]:
+def _changes(changes: Sequence[LevelChange], *, is_refused: bool) -> Iterator[Sequence[Cell]]:
     from kafkactl.operations.features.levels import level_name
 
     for change in changes:
         name = change.name
-        no_way = change.how_to_undo and not change.reversible
-        back = Word("none", "warn") if no_way else Word("yes" if change.how_to_undo else "-", "dim")
+        back = Word("-", "dim") if is_refused else _undo(change)
         yield name, level_name(name, change.before), level_name(name, change.after), change.kind.value, back
+
+
+def _undo(change: LevelChange) -> Word:
+    """Return in a word whether the change can be undone."""
+    if change.reversible:
+        return Word("yes" if change.how_to_undo else "-", "dim")
+    return Word(change.how_to_undo.partition(" ")[0].rstrip(":"), "warn")  # none, unknown
 
 
 def _steps(steps: Sequence[FeatureStep]) -> Iterator[Sequence[Cell]]:

@@ -16,7 +16,7 @@ from kafkactl.dryrun.controller.appended import Operation, record
 from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.dryrun.controller.feature_state import state_of
 from kafkactl.dryrun.fields import LevelTable, NodeIds
-from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict
+from kafkactl.dryrun.prediction import Prediction, ServerError, Verdict, findings_for
 from kafkactl.dryrun.scenario import Option, OptionsError, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.controllers import known_voters
 from kafkactl.features.catalog.consequences import finalized_name
@@ -29,8 +29,8 @@ from kafkactl.features.plan.plan import FeaturePlan, plan_change
 from kafkactl.features.plan.predict import predicted_acceptance
 from kafkactl.features.plan.request import FeatureRequest, parse_request
 from kafkactl.features.plan.request import Operation as Asked
-from kafkactl.findings import Severity
-from kafkactl.frozen import frozen
+from kafkactl.findings import Finding, Severity, blockers
+from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, METADATA_VERSION
 from kafkactl.metadata.image.model import BROKER_CONFIG, Image
 from kafkactl.metadata.log.frame import MetadataRecord
@@ -57,22 +57,24 @@ def feature_levels(
     the last LeaderChange record names them. `not_alive` are voters that were not seen to follow the live leader, where
     it was asked, with what was seen instead; they count as down.
 
-    The verdict is about what Kafka does. It accepts changes that `kafkactl features` refuses; these are `degraded`,
-    with every reason among the findings. `steps` are those of `kafkactl features`, none where it would refuse.
+    The verdict is `refused` where Kafka refuses all of it, and where Kafka would accept a change that a blocker speaks
+    against (`kafkactl features` refuses that; `accepted_by_kafka` and the records say what Kafka does). `steps` are
+    those of `kafkactl features`, none where it would refuse.
     """
     unseen = not_alive or {}
     down = down | frozenset(unseen)
     members, source = _quorum_of(image, facts, voters)
     state = state_of(image, facts, cluster_id=cluster_id, voters=members, down=down)
     plan = plan_change(state, request)
+    findings = tuple(_of_a_log(finding) for finding in plan.findings)
     accepted = predicted_acceptance(state, request.levels, upgrade_type(request))
     taken = {name: level for name, level in request.levels.items() if accepted[name] is not False}
     return Prediction(
         scenario=NAME,
         input=_input(request, down),
-        verdict=_verdict(plan, accepted),
+        verdict=(verdict := _verdict(findings, accepted)),
         facts=facts,
-        findings=plan.findings,
+        findings=tuple(findings_for(verdict, findings)),
         operations=tuple(_operations(image, facts, taken)),
         effects={
             "features": [_feature(state, plan, name, accepted) for name in request.levels],
@@ -111,13 +113,28 @@ def _conversion_assumed(state: FeatureState, plan: FeaturePlan, source: str) -> 
         )
 
 
-def _verdict(plan: FeaturePlan, accepted: Mapping[str, bool | None]) -> Verdict:
-    """Refused where nothing of it is accepted, unknown where only the leader can know."""
+def _of_a_log(finding: Finding) -> Finding:
+    """The finding, as a warning where it is about the files of the brokers, which no log holds."""
+    if finding.id != "elr-min-insync-unknown":
+        return finding
+    step = (
+        f"Compare the value that is written with {MIN_ISR} in the brokers' files; `kafkactl features plan` reads them."
+    )
+    return changed(finding, severity=Severity.WARNING, next_step=step)
+
+
+def _verdict(findings: Sequence[Finding], accepted: Mapping[str, bool | None]) -> Verdict:
+    """Refused where nothing is accepted or a blocker is against all of it, unknown where only the leader can know.
+
+    Where Kafka takes a part of the request (3.x), the reasons against the rest are warnings.
+    """
     if all(answer is False for answer in accepted.values()):
         return Verdict.REFUSED
     if None in accepted.values():
         return Verdict.UNKNOWN
-    warned = any(finding.severity is not Severity.INFO for finding in plan.findings)
+    if blockers(findings) and False not in accepted.values():
+        return Verdict.REFUSED
+    warned = any(finding.severity is not Severity.INFO for finding in findings)
     return Verdict.DEGRADED if warned or False in accepted.values() else Verdict.OK
 
 

@@ -17,6 +17,7 @@ from kafkactl.features.catalog.releases import Release, known_releases
 from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION
 from kafkactl.schema.source import list_data, read_data
 
+UNKNOWN_WAY = "unknown"
 _IDLE = "nothing:"
 # A default is for clusters that are formatted; a change of metadata.version leaves other features alone.
 _DEFAULT, _DEFAULT_HERE = " by default", " as the default of new clusters (here it stays as it is)"
@@ -65,12 +66,16 @@ def downgrade_floor(release: Release, level: int) -> int:
 
 
 def is_reversible(release: Release, feature: str, before: int, after: int) -> bool:
-    """Whether the cluster can return from `after` to `before` once the change is made."""
-    if after <= before:
+    """Whether the cluster can return from `after` to `before` once the change is made, with nothing lost.
+
+    False where kafkactl does not know the level: `how_to_undo` then says that it is unknown.
+    """
+    lower, higher = sorted((before, after))
+    if lower == higher:
         return True
-    if feature == KRAFT_VERSION:
+    if feature == KRAFT_VERSION or not is_known_level(feature, higher):
         return False
-    return feature != METADATA_VERSION or downgrade_floor(release, after) <= before
+    return feature != METADATA_VERSION or downgrade_floor(release, higher) <= lower
 
 
 def how_to_undo(release: Release, feature: str, before: int, after: int) -> str:
@@ -81,8 +86,16 @@ def how_to_undo(release: Release, feature: str, before: int, after: int) -> str:
         if before == 0:
             return f"kafkactl features disable --feature {feature}"
         return f"kafkactl features {'downgrade' if after > before else 'upgrade'} --feature {feature}={before}"
+    return _why_not(release, feature, before, after)
+
+
+def _why_not(release: Release, feature: str, before: int, after: int) -> str:
     if feature == KRAFT_VERSION:
         return "none: a dynamic quorum never becomes static again"
+    if feature != METADATA_VERSION:
+        return f"{UNKNOWN_WAY}: {feature} {max(before, after)} is newer than kafkactl"
+    if after < before:
+        return "none: metadata that the lower level cannot hold does not come back"
     known = _levels(METADATA_VERSION)
     doors = metadata_changes(release, before, after)
     words = [f"{level_name(feature, door)} {_door(door)}" for door in doors if door in known]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.features.catalog.consequences import (
+    UNKNOWN_WAY,
     downgrade_floor,
     is_known_level,
     level_name,
@@ -38,7 +39,7 @@ def check_directions(case: Case) -> Iterator[Finding]:
                 "downgrade-not-asked-for",
                 f"feature {change.name}",
                 f"{is_now}, and upgrade cannot take it down to {asked}",
-                _other_way("downgrade", change),
+                "Leave it out: the level cannot go down." if _loses(case, change) else _other_way("downgrade", change),
             )
         else:
             yield blocker(
@@ -107,7 +108,8 @@ def check_promises(case: Case) -> Iterator[Finding]:
     for change in case.moving:
         if change.name in unknown_features(case) or (change.after > change.before) != upgrade:
             continue
-        if not change.reversible:
+        is_way_known = not change.how_to_undo.startswith(UNKNOWN_WAY)
+        if change.after > change.before and not change.reversible and is_way_known:
             yield warning(
                 "one-way-change",
                 f"feature {change.name}",
@@ -134,6 +136,11 @@ def check_semantics(case: Case) -> Iterator[Finding]:
             f"Kafka {case.release.name} changes every feature on its own: some may be refused when others are done",
             "The result of each is shown.",
         )
+
+
+def _loses(case: Case, change: FeatureChange) -> bool:
+    """Whether no command takes the feature there, because metadata would be lost."""
+    return change.name == METADATA_VERSION and bool(metadata_changes(case.release, change.after, change.before))
 
 
 def _crossed(case: Case, change: FeatureChange) -> Iterator[Finding]:
