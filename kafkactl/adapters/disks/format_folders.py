@@ -16,7 +16,7 @@ from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.adapters.files.found import sync_found_name
 from kafkactl.errors import RefusedError
 from kafkactl.kafka_names import METADATA_LOG
-from kafkactl.storage.format.guard import KAFKA_TEMPORARIES
+from kafkactl.storage.leftovers import KAFKA_TEMPORARIES
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     KAFKACTL_LOCK,

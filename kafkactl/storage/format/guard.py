@@ -21,10 +21,9 @@ from typing import Any
 from kafkactl.findings import Finding, Severity
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.format.lost_disk import LostDisk, check_lost_disk
+from kafkactl.storage.leftovers import data_entries, is_half_done
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
-    FIRST_CHECKPOINT,
-    KAFKACTL_LOCK,
     LOST_AND_FOUND,
     META_PROPERTIES,
     DirectoryEntry,
@@ -32,13 +31,9 @@ from kafkactl.storage.model import (
     GuardOverrides,
     ObservedDirectory,
     QuorumSeen,
-    is_staged_name,
 )
 from kafkactl.wording import first_few
 
-# Kafka's own temporary names (PropertiesUtils, BootstrapDirectory); its checkpoints carry a random infix.
-KAFKA_TEMPORARIES = frozenset({"meta.properties.tmp", "bootstrap.checkpoint.tmp"})
-_PARTIAL_FIRST_CHECKPOINT = r"0{20}-0{10}-?[^/]*\.checkpoint\.part"
 _TOPIC_PARTITION = r"(?P<topic>[A-Za-z0-9._-]{1,249})-\d+(?:[.-][0-9a-f]+-(?:delete|future|stray))?"
 _WRITTEN = frozenset({METADATA_LOG, META_PROPERTIES, BOOTSTRAP_CHECKPOINT})
 _NAMES_SHOWN = 8
@@ -79,27 +74,6 @@ def check_blank(
             findings += _check_lost_disk(directory, formatted, lost)
         findings += _warn_of_temporary_place(directory)
     return tuple(findings)
-
-
-def is_leftover(directory: ObservedDirectory, entry: DirectoryEntry) -> bool:
-    """True for what an interrupted format leaves in a log directory: temporaries and checkpoints without a log."""
-    if entry.name == METADATA_LOG and entry.kind == "directory":
-        inside = directory.metadata_log or ()
-        return directory.metadata_log_error is None and all(map(_is_leftover_of_first_checkpoint, inside))
-    if entry.kind != "file":
-        return False
-    known = {BOOTSTRAP_CHECKPOINT, KAFKACTL_LOCK} | KAFKA_TEMPORARIES
-    return entry.name in known or is_staged_name(entry.name)
-
-
-def _is_leftover_of_first_checkpoint(entry: DirectoryEntry) -> bool:
-    partial = re.fullmatch(_PARTIAL_FIRST_CHECKPOINT, entry.name)
-    return entry.kind == "file" and (entry.name == FIRST_CHECKPOINT or partial is not None)
-
-
-def data_entries(directory: ObservedDirectory) -> list[DirectoryEntry]:
-    """What lies in the directory other than lost+found and leftovers of a format."""
-    return [entry for entry in directory.entries if entry.name != LOST_AND_FOUND and not is_leftover(directory, entry)]
 
 
 def is_topic_partition(name: str) -> bool:
@@ -272,13 +246,8 @@ def _warn_of_foreign_directories(directory: ObservedDirectory, overrides: GuardO
 def _check_lost_disk(
     directory: ObservedDirectory, formatted: Sequence[ObservedDirectory], lost: LostDisk
 ) -> Iterable[Finding]:
-    if formatted and not _is_half_done(directory):
+    if formatted and not is_half_done(directory):
         yield from check_lost_disk(lost, directory, formatted, _evidence(directory, directory.entries))
-
-
-def _is_half_done(directory: ObservedDirectory) -> bool:
-    """True where an interrupted format has left its traces: that is not a lost disk."""
-    return any(is_leftover(directory, entry) for entry in directory.entries if entry.name != KAFKACTL_LOCK)
 
 
 def _warn_of_temporary_place(directory: ObservedDirectory) -> Iterable[Finding]:

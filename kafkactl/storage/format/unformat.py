@@ -18,7 +18,7 @@ from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.disks import ClassifiedDirectory, DirectoryClass, classify
-from kafkactl.storage.format.guard import is_leftover
+from kafkactl.storage.leftovers import is_leftover
 from kafkactl.storage.model import (
     KAFKACTL_LOCK,
     LOST_AND_FOUND,

@@ -9,7 +9,8 @@ import pytest
 
 from kafkactl.findings import Finding, Severity
 from kafkactl.kafka_names import METADATA_LOG
-from kafkactl.storage.format.guard import check_blank, data_entries, foreign_directories, is_topic_partition
+from kafkactl.storage.format.guard import check_blank, foreign_directories, is_topic_partition
+from kafkactl.storage.leftovers import data_entries
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,
