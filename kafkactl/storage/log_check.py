@@ -141,7 +141,7 @@ class NodeLog:
         """
         snapshot = self.facts.latest_snapshot
         log = self.kept.last_epoch, self.kept.end_offset
-        if snapshot is None or snapshot_problem(snapshot) is not None:
+        if snapshot is None or snapshot.problem is not None:
             return log
         return max(log, (snapshot.epoch, snapshot.offset))
 
@@ -404,7 +404,7 @@ def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Find
     if snapshot.error is not None:
         yield remark("checkpoint-unreadable", _BLOCKER, subject, f"{snapshot.error}.")
         return
-    problem = _content_problem(snapshot)
+    problem = snapshot.damage
     if problem is not None:
         yield remark("broken-checkpoint", _BLOCKER, subject, problem, _RESTORE)
     elif snapshot.contents is not None and (snapshot.is_cut or snapshot.stop is not None):
@@ -415,28 +415,6 @@ def _snapshot(facts: MetadataLogFacts, snapshot: SnapshotFacts) -> Iterator[Find
             subject,
             f"The checkpoint is truncated {where}; a node does not detect this.",
         )
-
-
-def snapshot_problem(snapshot: SnapshotFacts) -> str | None:
-    """Why a snapshot does not hold a whole state; None for a sound one, and for one that was not read."""
-    if snapshot.error is not None:
-        return snapshot.error
-    if snapshot.contents is not None and (snapshot.is_cut or snapshot.stop is not None):
-        return "it is cut"
-    return _content_problem(snapshot)
-
-
-def _content_problem(snapshot: SnapshotFacts) -> str | None:
-    contents = snapshot.contents
-    if contents is None:
-        return None
-    problem = snapshot.crc_problem or (contents.undecodable.message if contents.undecodable else None)
-    problem = problem or (contents.unknown_control[1] if contents.unknown_control else None)
-    if problem is None and contents.batches and contents.first_control != "SNAPSHOT_HEADER":
-        problem = "it does not begin with a snapshot header"
-    if problem is None and not contents.batches:
-        problem = "not one batch of it is whole"
-    return problem
 
 
 def remark(id: str, severity: Severity, subject: str, message: str, next_step: str = "", **evidence: object) -> Finding:

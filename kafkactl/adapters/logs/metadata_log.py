@@ -99,7 +99,21 @@ def _scan(path: str, names: list[str], contents: Contents) -> MetadataLogFacts:
         unreadable=tuple(_unreadable(path, names)),
         write_error=_write_error(path),
         mixed_offsets=mixed,
+        orphaned_indexes=tuple(_orphaned_indexes(names)),
     )
+
+
+def _orphaned_indexes(names: list[str]) -> Iterator[str]:
+    """The offset indexes without their segment, by name."""
+    present = set(names)
+    for name in names:
+        stem, suffix = name[:20], name[20:]
+        if (
+            suffix == ".index"
+            and _SEGMENT.fullmatch(f"{stem}.log")
+            and not present & {f"{stem}.log", f"{stem}.log.deleted"}
+        ):
+            yield name
 
 
 # --- segments -------------------------------------------------------------------------------------------------------
@@ -188,15 +202,18 @@ def _read_pieces(descriptor: int, size: int) -> Iterator[bytes]:
 
 
 def _snapshots(path: str, names: list[str]) -> Iterator[SnapshotFacts]:
-    """All snapshots; the newest and the first are read, the others only named."""
-    known = {name: parsed for name in names if (parsed := parse_snapshot_name(name)) and _is_there(path, name)}
-    newest = max(known.values(), default=None)
-    for name, (offset, epoch) in known.items():
-        if (offset, epoch) in ((0, 0), newest):
-            yield _snapshot(path, name, offset, epoch)
-        else:
+    """All snapshots, oldest first. The first is read, and from the newest on those down to a sound one."""
+    known = {parsed: name for name in names if (parsed := parse_snapshot_name(name)) and _is_there(path, name)}
+    found: list[SnapshotFacts] = []
+    has_sound = False
+    for (offset, epoch), name in sorted(known.items(), reverse=True):
+        if has_sound and (offset, epoch) != (0, 0):
             size = _size(Path(name_now(str(Path(path, name)))))
-            yield SnapshotFacts(name=name, offset=offset, epoch=epoch, size_bytes=size)
+            found.append(SnapshotFacts(name=name, offset=offset, epoch=epoch, size_bytes=size))
+        else:
+            found.append(_snapshot(path, name, offset, epoch))
+            has_sound = has_sound or found[-1].problem is None
+    yield from reversed(found)
 
 
 def _is_there(path: str, name: str) -> bool:

@@ -27,7 +27,7 @@ from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
 from kafkactl.recover.candidate import Candidate, Snapshot, candidate_of
 from kafkactl.recover.seen import DiskImage, DiskSeen, SourceFile
-from kafkactl.storage.log_check import NodeLog, snapshot_problem
+from kafkactl.storage.log_check import NodeLog
 from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.model import QUORUM_STATE, DirectoryState, FileRead, ObservedDirectory
 
@@ -160,7 +160,7 @@ def _snapshots(directory: str, log: NodeLog) -> list[Snapshot]:
         facts = snapshot
         if facts.contents is None and facts.error is None:
             (facts,) = scan_checkpoint_file(str(Path(directory, METADATA_LOG, snapshot.name))).snapshots
-        problem = snapshot_problem(facts)
+        problem = facts.problem
         found.append(Snapshot(name=snapshot.name, offset=snapshot.offset, epoch=snapshot.epoch, problem=problem))
         if problem is None:
             break

@@ -223,14 +223,15 @@ class Contents:
     With `decode_all` every record is decoded, else only those that say something about the whole cluster.
 
     `kinds` counts data records by (api key, version) and `first_offsets` says where each kind stands first. Offsets
-    are those of the records; `end_offset` is one behind the last. `topics` are names by topic id, `settings` those of
-    topics and brokers. `open_transaction` is the offset of a BeginTransactionRecord without an end, None if there is
-    none.
+    are those of the records; `end_offset` is one behind the last, `data_end` one behind the last data batch. `topics`
+    are names by topic id, `settings` those of topics and brokers. `open_transaction` is the offset of a
+    BeginTransactionRecord without an end, None if there is none.
     """
 
     decode_all: bool = False
     batches: int = 0
     end_offset: int = 0
+    data_end: int = 0
     last_epoch: int | None = None
     kinds: Counter[tuple[int, int]] = field(default_factory=Counter)
     first_offsets: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -268,6 +269,7 @@ class Contents:
         if spans:
             self._add_plain(batch, spans, file)
             self.end_offset = header.last_offset + 1
+            self.data_end = max(self.data_end, self.end_offset)
             self.last_epoch = header.partition_leader_epoch
             return
         try:
@@ -286,18 +288,22 @@ class Contents:
             else:
                 self._add_data(record, file)
         self.end_offset = header.last_offset + 1
+        self.data_end = self.data_end if header.is_control else max(self.data_end, self.end_offset)
         self.last_epoch = header.partition_leader_epoch
 
     def add_record(self, record: Record, *, file: str) -> None:
         """Take in a data record of a batch that is counted by `pass_over`."""
         self._add_data(record, file)
 
-    def pass_over(self, counts: Mapping[tuple[int, int], int], *, batches: int, end_offset: int, epoch: int) -> None:
+    def pass_over(
+        self, counts: Mapping[tuple[int, int], int], *, batches: int, end_offset: int, data_end: int, epoch: int
+    ) -> None:
         """Take in batches without reading them: what `counts` says is in them is sound, and of kinds met before."""
         for kind, count in counts.items():
             self.kinds[kind] += count
         self.batches += batches
         self.end_offset, self.last_epoch = end_offset, epoch
+        self.data_end = max(self.data_end, data_end)
 
     def _add_plain(self, batch: FoundBatch, spans: list[Span], file: str) -> None:
         """The data records of a usual batch. Most are about partitions and like others, so that none is decoded."""

@@ -75,7 +75,7 @@ def _levels_in_log(context: StartContext) -> Iterator[RuleResult]:
 def snapshot_level_rules(context: StartContext) -> Iterator[RuleResult]:
     """Levels in the snapshot that is loaded before the log."""
     snapshot = loaded_snapshot(context)
-    if snapshot is None or snapshot.contents is None:
+    if snapshot is None or snapshot.contents is None or snapshot.damage is not None:
         return
     bad = _unsupported(context, snapshot.contents.features)
     if bad is not None:

@@ -40,6 +40,15 @@ class SegmentFacts:
     out_of_range: int | None = None
     gaps: tuple[tuple[int, int], ...] = ()
 
+    @property
+    def is_wiped(self) -> bool:
+        """Whether zeros stand in place of the first batch.
+
+        Zeros behind batches may be all that was written there. A segment is made when its first batch is appended, so
+        that a segment without one has lost what it held.
+        """
+        return self.stop is not None and self.stop.zeros and self.stop.position == 0 and self.size_bytes > 0
+
 
 @frozen
 class SnapshotFacts:
@@ -69,6 +78,33 @@ class SnapshotFacts:
             return False
         return self.stop is not None or not self.contents.control.get("SNAPSHOT_FOOTER")
 
+    @property
+    def is_readable_to_cut(self) -> bool:
+        """Whether a node reads the file up to its early end and continues; any other damage ends the node."""
+        stops_quietly = self.stop is None or self.stop.reason in ("cut", "tiny")
+        return self.is_cut and stops_quietly and self.damage is None
+
+    @property
+    def problem(self) -> str | None:
+        """Why the snapshot does not hold a whole state; None for a sound one, and for one that was not read."""
+        if self.error is not None:
+            return self.error
+        return "it is cut" if self.is_cut or self.stop is not None else self.damage
+
+    @property
+    def damage(self) -> str | None:
+        """What is wrong with the content other than an early end; None for a file that was not read."""
+        contents = self.contents
+        if contents is None:
+            return None
+        problem = self.crc_problem or (contents.undecodable.message if contents.undecodable else None)
+        problem = problem or (contents.unknown_control[1] if contents.unknown_control else None)
+        if problem is None and contents.batches and contents.first_control != "SNAPSHOT_HEADER":
+            problem = "it does not begin with a snapshot header"
+        if problem is None and not contents.batches:
+            problem = "not one batch of it is whole"
+        return problem
+
 
 @frozen
 class MetadataLogFacts:
@@ -77,7 +113,8 @@ class MetadataLogFacts:
     `contents` is the fold over all that a recovery would leave; `stop` and `dropped_segments` say what it would not.
     `passed_over` are names of segments that are not regular files, each with what it is.
     `unreadable` are files of the log that the system refuses to read or, opened as a node opens them, to write, each
-    with its words; `write_error` says why nothing can be made in the folder. `mixed_offsets` says that offsets do not
+    with its words; `write_error` says why nothing can be made in the folder. `orphaned_indexes` are indexes whose
+    segment is not there. `mixed_offsets` says that offsets do not
     ascend, so that what a recovery would do is not known.
     """
 
@@ -93,6 +130,17 @@ class MetadataLogFacts:
     unreadable: tuple[tuple[str, str], ...] = ()
     write_error: str | None = None
     mixed_offsets: bool = False
+    orphaned_indexes: tuple[str, ...] = ()
+
+    @property
+    def lost_tail(self) -> tuple[str, int] | None:
+        """Name and base offset of a missing last segment, as its index shows; None if no end of the log is missing.
+
+        An index that stays of a segment before the log's start is one that a node was about to delete.
+        """
+        names = [name.removesuffix(".index") for name in self.orphaned_indexes]
+        bases = [int(name) for name in names if int(name) >= self.end_offset]
+        return (f"{min(bases):020}.log", min(bases)) if bases else None
 
     @property
     def is_hidden(self) -> bool:

@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.metadata.log.quorum_state import NO_NODE
+from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.storage.model import NODE_LOCK, QUORUM_STATE
+from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT
 from kafkactl.storage.verify.model import (
     DirectoryFacts,
     Loss,
     RuleResult,
     StartContext,
     directory_subject,
+    informs,
     loses,
     warns,
 )
+from kafkactl.storage.verify.places import partition_of
 from kafkactl.storage.verify.state import log_looks_empty
 from kafkactl.storage.verify.voters import has_a_vote, other_voters
 
+_PRODUCERS = ".snapshot"  # the state of producers at an offset; a segment other than the first has one
 # Made by a first start and never by a format (LogManager, KafkaRaftManager, PartitionMetadataFile).
 _TRACES = frozenset(
     {
@@ -36,26 +42,87 @@ _TRACES = frozenset(
 
 
 def loss_rules(context: StartContext) -> Iterator[RuleResult]:
-    """A metadata log that is gone, or is somewhere else."""
-    snapshot = context.log.latest_snapshot
-    damaged = context.log.damaged_segment is not None
-    cut = snapshot is not None and not snapshot.is_first and snapshot.is_cut
-    if damaged or cut or not log_looks_empty(context):
+    """A metadata log that is gone, or is somewhere else; and one that was never begun."""
+    if context.log.is_hidden or context.log.damaged_segment is not None or _has_metadata(context):
         return
     traces = [trace for directory in context.directories for trace in _traces(context, directory)]
     if not traces:
         return
     subject = directory_subject(context.config.metadata_log_dir)
-    if context.is_controller and _can_lead_alone(context):
+    if is_first_start_unfinished(context):
+        yield informs(
+            "first-start-unfinished",
+            subject,
+            "The node was started before and ended before the first leader of its quorum wrote a record: the metadata"
+            " log is whole and holds no record yet. Nothing is missing.",
+            next_step="Start the node: the next start completes the first one.",
+            quorum_epoch=None if context.quorum_state is None else context.quorum_state.leader_epoch,
+        )
+    elif context.is_controller and _can_lead_alone(context):
         yield _founds_again(subject, traces)
     else:
-        yield warns(
-            "metadata-log-missing",
-            subject,
-            "The node has run before, and its metadata log is gone. It fetches the log again from the other voters.",
-            next_step="Make sure that a majority of the other controllers has its log before starting this one.",
-            traces=traces[:10],
+        yield _fetches_again(context, subject, traces)
+
+
+def _has_metadata(context: StartContext) -> bool:
+    """Whether the log or a snapshot, in whatever state, holds more than a format writes."""
+    snapshots = any(not snapshot.is_first for snapshot in context.log.snapshots)
+    return snapshots or context.log.contents.records > 0 or not log_looks_empty(context)
+
+
+def is_first_start_unfinished(context: StartContext) -> bool:
+    """Whether an empty log is that of a first start that was interrupted, by what the disk shows.
+
+    Segment 0 is there and whole, and holds at most the control records of elections, none of a later epoch than
+    quorum-state. Where it holds none, quorum-state knows no leader, this node included. No other file, and no
+    folder of a partition, speaks of offsets or replicas that are not there. Kafka completes such a start (3.9.2,
+    4.3.1).
+    """
+    log, state = context.log, context.quorum_state
+    if len(log.segments) != 1 or log.segments[0].base_offset or log.segments[0].gaps or log.segments[0].out_of_range:
+        return False
+    if QUORUM_STATE in context.metadata_directory.observed.metadata_files and state is None:
+        return False
+    epoch = 0 if state is None else state.leader_epoch
+    had_no_leader = state is None or state.leader_id == NO_NODE
+    if (log.contents.last_epoch or 0) > epoch or not (log.contents.batches or had_no_leader):
+        return False
+    return not _known_offsets_beyond(context) and not _has_partitions(context)
+
+
+def _known_offsets_beyond(context: StartContext) -> bool:
+    """Whether leader-epoch-checkpoint or a producer snapshot knows an offset that the log does not reach."""
+    end = context.log.end_offset
+    file = context.log.small_files.get(LEADER_EPOCH_CHECKPOINT)
+    lines = (file.content or b"").decode(errors="replace").splitlines()[2:] if file is not None else []
+    starts = [parse_int(line.split()[-1], 64) for line in lines if line.split()]
+    names = [entry.name for entry in context.metadata_directory.observed.metadata_log or ()]
+    starts += [parse_int(name.removesuffix(_PRODUCERS), 64) for name in names if name.endswith(_PRODUCERS)]
+    return any(start is None or start > end for start in starts)
+
+
+def _has_partitions(context: StartContext) -> bool:
+    return any(
+        entry.kind == "directory" and entry.name != METADATA_LOG and partition_of(entry.name) is not None
+        for directory in context.directories
+        for entry in directory.observed.entries
+    )
+
+
+def _fetches_again(context: StartContext, subject: str, traces: list[str]) -> RuleResult:
+    """A node that fetches from others: a broker without risk, a controller only while a majority has the log."""
+    if not context.is_controller:
+        text = "The broker has run before, and its copy of the metadata log is gone. It fetches it from the voters."
+        step = "Nothing to do for the metadata: a broker has no vote. Check that the directory's disk is mounted."
+        return warns("metadata-log-missing", subject, text, next_step=step, traces=traces[:10])
+    text = "The node has run before, and its metadata log is gone. It fetches the log again from the other voters."
+    if len(context.log.segments) == 1 and not context.log.contents.batches and not _known_offsets_beyond(context):
+        text = (
+            "The node has followed a leader, and its metadata log is empty: either its first start ended before the"
+            " first fetch, or the log is gone. It fetches the log from the other voters."
         )
+    step = "Make sure that a majority of the other controllers has its log before starting this one."
+    return warns("metadata-log-missing", subject, text, next_step=step, traces=traces[:10])
 
 
 def _founds_again(subject: str, traces: list[str]) -> RuleResult:

@@ -194,7 +194,7 @@ def _unformatted(context: StartContext, good: list[DirectoryFacts]) -> Iterator[
     """One empty directory stops the whole node, metadata directory or not."""
     for directory in context.directories:
         if directory.kind is DirectoryClass.EMPTY and (good or not context.release.meta_properties_compared):
-            yield not_formatted(directory)
+            yield not_formatted(context, directory)
 
 
 def _incomplete(directory: DirectoryFacts) -> Iterator[RuleResult]:

@@ -25,7 +25,7 @@ def compared_with_each_other(context: StartContext) -> Iterator[RuleResult]:
     """Read one by one, compared, and only then checked against the configuration."""
     for directory in context.directories:
         if directory.kind is DirectoryClass.EMPTY:
-            yield not_formatted(directory)
+            yield not_formatted(context, directory)
         elif directory.kind is DirectoryClass.ERROR and _is_malformed(directory):
             yield _malformed(directory)
     good = [directory for directory in context.directories if directory.kind is DirectoryClass.GOOD]

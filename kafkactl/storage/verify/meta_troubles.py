@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from kafkactl.storage.leftovers import data_entries, is_half_done
 from kafkactl.storage.model import META_PROPERTIES, DirectoryState
-from kafkactl.storage.verify.model import DirectoryFacts, Loss, Phase, RuleResult, directory_subject, loses, stops
+from kafkactl.storage.verify.model import (
+    DirectoryClass,
+    DirectoryFacts,
+    Loss,
+    Phase,
+    RuleResult,
+    StartContext,
+    directory_subject,
+    loses,
+    stops,
+)
 
 FORMAT_STEP = "Format the directory (`kafkactl storage format`, or `ensure`) or take it out of log.dirs."
+_DATA_STEP = (
+    "The directory holds data of a node: do not format it. Bring its meta.properties back, from a backup or from"
+    " another directory of the node; the directory.id is the directory's own."
+)
 COPY_STEP = "Compare the file with the meta.properties of the node's other directories and repair it by hand."
 OWNER_STEP = "Run the command as the user that runs Kafka. If that user may not read it either, change its owner."
 
@@ -38,8 +53,10 @@ def goes_offline(directory: DirectoryFacts) -> RuleResult:
     )
 
 
-def not_formatted(directory: DirectoryFacts) -> RuleResult:
+def not_formatted(context: StartContext, directory: DirectoryFacts) -> RuleResult:
     """One directory without the file ends the start of the whole node."""
+    if directory.path == context.config.metadata_log_dir and is_metadata_disk_lost(context):
+        return _metadata_disk_lost(context)
     seen = directory.observed
     missing = seen.state is DirectoryState.MISSING
     what = "does not exist" if missing else "has no meta.properties"
@@ -48,11 +65,37 @@ def not_formatted(directory: DirectoryFacts) -> RuleResult:
         Phase.META_PROPERTIES,
         directory_subject(directory.path),
         f"The directory {what}.",
-        says=f"No `meta.properties` found in {directory.path} (have you run `kafka-storage.sh` to format the"
-        " directory?)",
-        next_step="Is the disk mounted? If it is, and new: " + FORMAT_STEP,
+        says=_says_not_formatted(directory.path),
+        next_step=_DATA_STEP if data_entries(seen) else "Is the disk mounted? If it is, and new: " + FORMAT_STEP,
         entries=[entry.name for entry in seen.entries[:10]],
     )
+
+
+def is_metadata_disk_lost(context: StartContext) -> bool:
+    """Return True if the metadata directory is blank while another directory of the node is formatted."""
+    metadata = context.metadata_directory
+    if metadata.kind is not DirectoryClass.EMPTY or data_entries(metadata.observed) or is_half_done(metadata.observed):
+        return False
+    return any(directory.kind is DirectoryClass.GOOD for directory in context.directories)
+
+
+def _metadata_disk_lost(context: StartContext) -> RuleResult:
+    """Return the refusal of a start without the disk of the metadata log, which is not mounted or is gone."""
+    metadata = context.metadata_directory
+    others = ", ".join(directory.path for directory in context.directories if directory.kind is DirectoryClass.GOOD)
+    return stops(
+        "metadata-disk-lost",
+        Phase.META_PROPERTIES,
+        directory_subject(metadata.path),
+        f"The metadata directory is blank while other directories of this node are formatted ({others}): its disk may"
+        " be lost or not mounted.",
+        says=_says_not_formatted(metadata.path),
+        entries=[entry.name for entry in metadata.observed.entries[:10]],
+    )
+
+
+def _says_not_formatted(path: str) -> str:
+    return f"No `meta.properties` found in {path} (have you run `kafka-storage.sh` to format the directory?)"
 
 
 def other_node(directory: DirectoryFacts, stored: int, configured: int, *, says: str) -> RuleResult:

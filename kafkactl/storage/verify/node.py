@@ -21,6 +21,7 @@ from kafkactl.storage.verify.log import MetadataLogFacts
 from kafkactl.storage.verify.log_settings import log_setting_rules
 from kafkactl.storage.verify.losses import loss_rules
 from kafkactl.storage.verify.meta import classify, meta_rules
+from kafkactl.storage.verify.meta_troubles import is_metadata_disk_lost
 from kafkactl.storage.verify.model import (
     DirectoryFacts,
     Failure,
@@ -35,6 +36,7 @@ from kafkactl.storage.verify.offline import offline_rules
 from kafkactl.storage.verify.places import place_rules
 from kafkactl.storage.verify.quorum_state import quorum_state_rules, read_quorum_state
 from kafkactl.storage.verify.recovery import offset_rules, recovery_rules
+from kafkactl.storage.verify.snapshot_remedy import with_remedies
 from kafkactl.storage.verify.snapshots import snapshot_rules
 from kafkactl.storage.verify.voters import voter_rules
 
@@ -55,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     loss_rules,
     hygiene_rules,
 )
+_RULES_WITHOUT_METADATA: tuple[Rule, ...] = (meta_rules, place_rules, offline_rules, hygiene_rules)
 
 
 def verify_node(config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts) -> Verification:
@@ -62,8 +65,17 @@ def verify_node(config: NodeConfig, observed: ObservedNode, release: Release, lo
     if config.is_zookeeper_mode:
         return _not_for_zookeeper_mode(config)
     context = start_context(config, observed, release, log)
-    results = [result for rule in RULES for result in rule(context)]
-    return _answer(context, results, config.warnings)
+    results = [result for rule in rules_for(context) for result in rule(context)]
+
+    def predict(other: MetadataLogFacts) -> Verification:
+        return verify_node(config, observed, release, other)
+
+    return _answer(context, list(with_remedies(context, results, predict)), config.warnings)
+
+
+def rules_for(context: StartContext) -> tuple[Rule, ...]:
+    """Return the rules that apply: without the metadata disk nothing is known of log, quorum and levels."""
+    return _RULES_WITHOUT_METADATA if is_metadata_disk_lost(context) else RULES
 
 
 def verify_refused_config(findings: Iterable[Finding]) -> Verification:

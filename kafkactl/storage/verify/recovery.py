@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.metadata.log.scan import Contents, Stop
-from kafkactl.storage.log_check import snapshot_problem
 from kafkactl.storage.verify.log import SegmentFacts, SnapshotFacts
 from kafkactl.storage.verify.model import (
     Loss,
@@ -38,6 +37,10 @@ def recovery_rules(context: StartContext) -> Iterator[RuleResult]:
     damaged = context.log.damaged_segment
     if damaged is not None:
         yield from _damage(context, damaged)
+    elif context.log.lost_tail is not None:
+        name, base_offset = context.log.lost_tail
+        text = f"The segment {name} is missing, and its index is there: it was the last one of the log."
+        yield from _segment_lost(context, base_offset, text, file_subject(f"{context.log.path}/{name}"))
     else:
         yield from _ends_before_snapshot(context)
     yield from _gaps(context)
@@ -88,7 +91,9 @@ def _damage(context: StartContext, segment: SegmentFacts) -> Iterator[RuleResult
     alone = context.is_controller and not other_voters(context)
     snapshot = _snapshot_behind(context, segment.end_offset)
     is_last = not context.log.dropped_segments
-    if is_last and snapshot is not None and (stop.zeros or stop.reason in ("cut", "tiny")):
+    if segment.is_wiped:
+        yield from _segment_lost(context, segment.base_offset, message, subject)
+    elif is_last and snapshot is not None and (stop.zeros or stop.reason in ("cut", "tiny")):
         yield _continues_from(context, snapshot, segment.end_offset, message)
     elif is_last and stop.zeros and not alone:
         step = "Nothing to do: what they may have replaced is fetched from the voters."
@@ -103,6 +108,24 @@ def _damage(context: StartContext, segment: SegmentFacts) -> Iterator[RuleResult
         yield loses("metadata-log-damaged", subject, message, *losses, next_step=_FROM_BROKERS, **evidence)
 
 
+def _segment_lost(context: StartContext, base_offset: int, message: str, subject: str) -> Iterator[RuleResult]:
+    """The last segment held batches and holds none: what it had beyond the snapshots is gone from this disk."""
+    snapshot = _snapshot_behind(context, base_offset)
+    known = base_offset if snapshot is None else snapshot.offset
+    text = f"{message} It held records: those from offset {known} on are not on this disk."
+    evidence = {"base_offset": base_offset, "known_until": known}
+    if not context.is_controller or other_voters(context):
+        yield warns("metadata-log-damaged", subject, text, next_step=_FROM_OTHERS, **evidence)
+        return
+    lost = Loss(
+        what="metadata-records",
+        subject=subject,
+        message=f"Metadata changes from offset {known} on, as far as there were any.",
+    )
+    losses = (_whole_log(subject),) if log_looks_empty(context) else (lost,)
+    yield loses("metadata-log-damaged", subject, text, *losses, next_step=_FROM_BROKERS, **evidence)
+
+
 def _snapshot_behind(context: StartContext, end_offset: int) -> SnapshotFacts | None:
     """The newest snapshot if it is sound and covers more than the log: a start continues from it, and drops the log.
 
@@ -111,7 +134,7 @@ def _snapshot_behind(context: StartContext, end_offset: int) -> SnapshotFacts | 
     newest = context.log.latest_snapshot
     if newest is None or newest.is_first or newest.contents is None or newest.offset <= end_offset:
         return None
-    return newest if snapshot_problem(newest) is None else None
+    return newest if newest.problem is None else None
 
 
 def _ends_before_snapshot(context: StartContext) -> Iterator[RuleResult]:

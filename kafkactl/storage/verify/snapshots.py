@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.metadata.log.scan import Contents, Stop
 from kafkactl.storage.verify.log import SnapshotFacts
 from kafkactl.storage.verify.model import (
@@ -23,8 +24,8 @@ from kafkactl.storage.verify.model import (
     stops,
     warns,
 )
-from kafkactl.storage.verify.state import log_looks_empty
-from kafkactl.storage.verify.voters import other_voters
+from kafkactl.storage.verify.state import has_records_behind, log_looks_empty, replayed_changes
+from kafkactl.storage.verify.voters import bootstrap_servers_elsewhere, last_voters, other_voters, waits
 
 
 def snapshot_rules(context: StartContext) -> Iterator[RuleResult]:
@@ -49,7 +50,7 @@ def snapshot_rules(context: StartContext) -> Iterator[RuleResult]:
     if fatal is not None:
         yield _broken_snapshot(context, snapshot, fatal)
     elif snapshot.contents is not None and not snapshot.contents.batches and _loader_needs_header(context, snapshot):
-        yield _empty_snapshot(context, snapshot)
+        yield _empty_snapshot(context, snapshot) if _may_have_leader(context) else _no_voters_left(context, snapshot)
     elif snapshot.is_cut or snapshot.stop is not None:
         yield from _cut_snapshot(context, snapshot)
 
@@ -64,6 +65,25 @@ def _loader_needs_header(context: StartContext, snapshot: SnapshotFacts) -> bool
     return not snapshot.is_first or context.rules.loader_gets_first_checkpoint
 
 
+def _may_have_leader(context: StartContext) -> bool:
+    """Whether the node knows a voter or an address to ask for one: with a leader the loader reads the snapshot."""
+    known = context.config.static_voters or last_voters(context)
+    return bool(known or bootstrap_servers_elsewhere(context) or not context.rules.reads_voters)
+
+
+def _no_voters_left(context: StartContext, snapshot: SnapshotFacts) -> RuleResult:
+    """The voters of a dynamic quorum were in this snapshot: what the log says before its end is not read."""
+    return waits(
+        context,
+        "broken-checkpoint",
+        "Not one batch of the newest checkpoint is whole, and the voters that a start reads are in it: the node knows"
+        " none, and there will never be a leader.",
+        "Starting voters are VoterSet(voters={})",
+        subject=file_subject(f"{context.log.path}/{snapshot.name}"),
+        size_bytes=snapshot.size_bytes,
+    )
+
+
 def _empty_snapshot(context: StartContext, snapshot: SnapshotFacts) -> RuleResult:
     return stops(
         "broken-checkpoint",
@@ -72,7 +92,6 @@ def _empty_snapshot(context: StartContext, snapshot: SnapshotFacts) -> RuleResul
         "Not one batch of the checkpoint is whole. It is passed over while voters are looked for, and kills the node"
         " when there is a leader.",
         says="java.util.NoSuchElementException: No value present",
-        next_step=_checkpoint_remedy(snapshot),
         size_bytes=snapshot.size_bytes,
     )
 
@@ -139,15 +158,8 @@ def _broken_snapshot(context: StartContext, snapshot: SnapshotFacts, fatal: str)
         file_subject(f"{context.log.path}/{snapshot.name}"),
         "The checkpoint is damaged, and a starting node reads it.",
         says=fatal,
-        next_step=_checkpoint_remedy(snapshot),
         problem=snapshot.crc_problem or (snapshot.stop.message if snapshot.stop else None),
     )
-
-
-def _checkpoint_remedy(snapshot: SnapshotFacts) -> str:
-    if snapshot.is_first:
-        return "If the node never started: `kafkactl storage unformat`, then format it again with the same arguments."
-    return "Restore the file from another voter, or let the node fetch everything from the other voters."
 
 
 def _cut_snapshot(context: StartContext, snapshot: SnapshotFacts) -> Iterator[RuleResult]:
@@ -156,14 +168,36 @@ def _cut_snapshot(context: StartContext, snapshot: SnapshotFacts) -> Iterator[Ru
     stop, contents = snapshot.stop, snapshot.contents
     assert contents is not None
     where = "before its footer" if stop is None else f"at byte {stop.position} ({stop.message})"
-    message = f"The checkpoint is cut {where}. A node does not notice."
     only_footer = bool(contents.control.get("SNAPSHOT_FOOTER")) or (stop is not None and stop.control)
     levels_are_there = stop is None and bool(contents.features)
+    message = f"The checkpoint is cut {where}. A node does not notice."
     if only_footer or levels_are_there or snapshot.is_first:
-        yield warns("checkpoint-truncated", subject, message, next_step=_checkpoint_remedy(snapshot))
+        yield warns("checkpoint-truncated", subject, message)
+    elif _loader_ends(context, snapshot):
+        yield _without_level(context, snapshot, f"The checkpoint is cut {where}.")
     else:
-        loss = _cut_loss(context, subject)
-        yield loses("checkpoint-truncated", subject, message, loss, next_step=_checkpoint_remedy(snapshot))
+        yield loses("checkpoint-truncated", subject, message, _cut_loss(context, subject))
+
+
+def _loader_ends(context: StartContext, snapshot: SnapshotFacts) -> bool:
+    """Whether a controller ends that has read up to the end of the log: records follow, and none sets a level.
+
+    The other voters, if there are any, have written some, or will.
+    """
+    follow = has_records_behind(context, snapshot) or bool(other_voters(context))
+    has_level = METADATA_VERSION in {change.name for change in replayed_changes(context)}
+    return context.rules.loader_needs_metadata_version and context.is_controller and follow and not has_level
+
+
+def _without_level(context: StartContext, snapshot: SnapshotFacts, message: str) -> RuleResult:
+    return stops(
+        "checkpoint-truncated",
+        Phase.METADATA_REPLAY,
+        file_subject(f"{context.log.path}/{snapshot.name}"),
+        f"{message} What a node reads of it has no metadata.version, and the log goes on behind it: a controller ends"
+        " when it has read the log. One that is alone may found a new cluster on its way.",
+        says="Unknown metadata version for FeaturesImage",
+    )
 
 
 def _cut_loss(context: StartContext, subject: str) -> Loss:

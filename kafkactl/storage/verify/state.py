@@ -38,10 +38,27 @@ def replayed_changes(context: StartContext) -> list[FeatureChange]:
 def log_looks_empty(context: StartContext) -> bool:
     """Whether a controller that becomes leader on these disks would take the cluster for a new one.
 
-    False where the log may not be read: what it holds is unknown, and a node that may not read it does not start.
+    False where the log may not be read: what it holds is unknown, and a node that may not read it does not start; and
+    where the newest snapshot ends the node before it leads.
     """
-    if context.log.is_hidden:
+    if context.log.is_hidden or ends_in_snapshot(context):
         return False
-    if context.rules.activates_by_metadata_version or loaded_snapshot(context) is not None:
+    if context.rules.activates_by_metadata_version:
         return METADATA_VERSION not in {change.name for change in replayed_changes(context)}
-    return context.log.contents.records == 0
+    snapshot = loaded_snapshot(context)
+    if snapshot is None or snapshot.contents is None:
+        return context.log.contents.records == 0
+    return snapshot.contents.records == 0 and not has_records_behind(context, snapshot)
+
+
+def ends_in_snapshot(context: StartContext) -> bool:
+    """Whether the newest snapshot, the one of a format apart, is damaged so that a node does not get beyond it."""
+    newest = context.log.latest_snapshot
+    if newest is None or newest.is_first or newest.problem is None or newest.is_readable_to_cut:
+        return False
+    return context.rules.reads_every_snapshot or context.log.start_offset > 0
+
+
+def has_records_behind(context: StartContext, snapshot: SnapshotFacts) -> bool:
+    """Whether the log has data records from the end of a snapshot on."""
+    return context.log.contents.data_end > snapshot.offset

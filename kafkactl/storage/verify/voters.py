@@ -7,6 +7,7 @@ waits for a leader indefinitely and logs no error; it looks for one at the boots
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kafkactl.metadata.log.scan import VoterSeen
 from kafkactl.storage.verify.model import (
@@ -19,19 +20,19 @@ from kafkactl.storage.verify.model import (
     loses,
     stops,
 )
-from kafkactl.values import Uuid
+from kafkactl.storage.verify.state import ends_in_snapshot
+from kafkactl.values import Uuid, host_port
 
 
 def last_voters(context: StartContext) -> tuple[VoterSeen, ...] | None:
     """The voter set that comes from the log or a snapshot; None where it comes from the configuration."""
     if not context.rules.reads_voters:
         return None
-    if context.log.contents.voters is not None:
-        return context.log.contents.voters
-    snapshot = context.log.latest_snapshot
-    if snapshot is not None and snapshot.contents is not None and snapshot.contents.voters is not None:
-        return snapshot.contents.voters
-    return None
+    log, snapshot = context.log.contents, context.log.latest_snapshot
+    covered = 0 if snapshot is None else snapshot.offset  # of the log only what is behind the snapshot is read
+    if log.voters is not None and (log.voters_offset or 0) >= covered:
+        return log.voters
+    return None if snapshot is None or snapshot.contents is None else snapshot.contents.voters
 
 
 def other_voters(context: StartContext) -> list[int]:
@@ -101,11 +102,16 @@ def _needs_others(context: StartContext, who: list[str]) -> RuleResult:
 
 def _no_voters(context: StartContext) -> Iterator[RuleResult]:
     """A dynamic quorum whose voters this node does not know: it asks the bootstrap servers indefinitely."""
-    elsewhere = _bootstrap_servers_elsewhere(context)
+    elsewhere = bootstrap_servers_elsewhere(context)
+    if context.is_controller and ran_static(context):
+        yield _voters_line_lost(context, elsewhere)
+        return
+    if ends_in_snapshot(context):
+        return  # reported with the snapshot
     ignored = context.log.first_checkpoint
     cut = ignored is not None and ignored.stop is not None
     if not elsewhere:
-        yield _waits(
+        yield waits(
             context,
             "no-voters-known",
             "The node knows no voters, and its bootstrap servers are itself: there will never be a leader."
@@ -119,15 +125,74 @@ def _no_voters(context: StartContext) -> Iterator[RuleResult]:
         yield _needs_others(context, elsewhere)
 
 
-def _waits(context: StartContext, id: str, message: str, says: str, next_step: str = "") -> RuleResult:
-    """No leader, ever. A broker waits for one on its way up; a controller alone is up by then, and of no use."""
+def ran_static(context: StartContext) -> bool:
+    """Whether the node has run in a quorum whose voters are those of the configuration, and none are on the disk.
+
+    The metadata log has records, or quorum-state names voters, and no kraft.version of 1 and no voter set is anywhere:
+    a dynamic quorum has its voters before it has records.
+    """
+    files = (context.log.contents, *(found.contents for found in context.log.snapshots if found.contents is not None))
+    if any(contents.kraft_version or contents.voters is not None for contents in files):
+        return False
+    has_state = context.quorum_state is not None and bool(context.quorum_state.current_voters)
+    if any(not snapshot.is_first and snapshot.problem is not None for snapshot in context.log.snapshots):
+        return has_state  # what the snapshot held is not known
+    return has_state or context.log.contents.records > 0 or any(not found.is_first for found in context.log.snapshots)
+
+
+def _voters_line_lost(context: StartContext, elsewhere: list[str]) -> RuleResult:
+    """The configuration lost the voters of a static quorum; the disks are as they should be."""
+    line, rest = static_voters_line(context)
+    state = context.quorum_state
+    message = (
+        "The node ran in a static quorum, so its voters are those of controller.quorum.voters, and the configuration no"
+        " longer has that key. The disks hold no voter set."
+    )
+    step = f"Put the voters back into the configuration: `{line}`{rest}. Do not format: the metadata log is in use."
+    voters = sorted(state.current_voters) if state is not None else []
+    if not elsewhere:
+        says = "Starting voters are VoterSet(voters={})"
+        return waits(context, "no-voters-known", message, says, step, voters=voters)
     subject = f"node {context.config.node_id}"
+    text = "The controller only observes, and once no controller has the key there is never a leader again."
+    loss = Loss(what="vote", subject=subject, message=text)
+    return loses("no-voters-known", subject, f"{message} {text}", loss, next_step=step, voters=voters)
+
+
+def static_voters_line(context: StartContext) -> tuple[str, str]:
+    """The line of the configuration as far as the disk knows it, and what has to be filled in."""
+    config, state = context.config, context.quorum_state
+    ids = sorted(state.current_voters) if state is not None and state.current_voters else [config.node_id]
+    own = config.controller_endpoint()
+    places = [
+        host_port(own.host or "HOST", own.port) if node_id == config.node_id and own is not None else "HOST:PORT"
+        for node_id in ids
+    ]
+    line = ",".join(f"{node_id}@{place}" for node_id, place in zip(ids, places, strict=True))
+    text = f"controller.quorum.voters={line}"
+    if "HOST" in line:
+        return text, ", with the addresses that the other nodes' files still have"
+    return text, ""
+
+
+def waits(
+    context: StartContext,
+    id: str,
+    message: str,
+    says: str,
+    next_step: str = "",
+    *,
+    subject: str = "",
+    **evidence: Any,
+) -> RuleResult:
+    """No leader, ever. A broker waits for one on its way up; a controller alone is up by then, and of no use."""
+    subject = subject or f"node {context.config.node_id}"
     if not context.is_broker:
         loss = Loss(what="vote", subject=subject, message="The controller runs, and no quorum ever has it as a voter.")
         text = (
             f"{message} The controller reports that it has started, waits for a leader indefinitely, and logs no error."
         )
-        return loses(id, subject, text, loss, next_step=next_step)
+        return loses(id, subject, text, loss, next_step=next_step, **evidence)
     return stops(
         id,
         Phase.WAITING_FOR_QUORUM,
@@ -136,10 +201,12 @@ def _waits(context: StartContext, id: str, message: str, says: str, next_step: s
         says=f"{says} (no error is logged; the node waits indefinitely)",
         waits=True,
         next_step=next_step,
+        **evidence,
     )
 
 
-def _bootstrap_servers_elsewhere(context: StartContext) -> list[str]:
+def bootstrap_servers_elsewhere(context: StartContext) -> list[str]:
+    """The addresses in controller.quorum.bootstrap.servers that are not this node's."""
     return [server for server in context.config.bootstrap_servers if not context.is_own(server)]
 
 
@@ -160,12 +227,12 @@ def _dynamic_quorum(context: StartContext, voters: tuple[VoterSeen, ...]) -> Ite
 
 def _not_a_voter(context: StartContext, others: list[str]) -> Iterator[RuleResult]:
     """An observer asks the bootstrap servers for the leader, not the voters that it knows."""
-    reachable = others if context.config.static_voters else _bootstrap_servers_elsewhere(context)
+    reachable = others if context.config.static_voters else bootstrap_servers_elsewhere(context)
     if others and reachable:
         yield _needs_others(context, reachable)
         return
     ids = ", ".join(others) or "empty"
-    yield _waits(
+    yield waits(
         context,
         "not-a-voter",
         f"The voter set on the disk is {ids}; this node is not in it, and its bootstrap servers are itself.",
@@ -180,7 +247,7 @@ def _other_directory(
     expected = Uuid(entry.directory_id)
     message = f"Voter {entry.node_id} is known by the directory id {expected}; this directory has {own or 'none'}."
     if not others:
-        yield _waits(
+        yield waits(
             context,
             "voter-directory-id-changed",
             message + " No other voter is there to let it in again.",

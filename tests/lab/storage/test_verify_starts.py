@@ -165,8 +165,11 @@ def _harmless(what: str, runs: CaseRun) -> bool:
     """
     found = {finding.id: finding for finding in runs.predicted.findings}
     ignored = found.get("newer-checkpoint-ignored")
+    damaged = found.get("metadata-log-damaged")
+    gone = damaged is not None and "known_until" in damaged.evidence  # a lost segment leaves no trace in a node's log
     harmless = {
-        "metadata-records": bool({"metadata-log-zero-tail", "snapshot-beyond-log"} & found.keys()),
+        "metadata-log": "first-start-unfinished" in found,
+        "metadata-records": gone or bool({"metadata-log-zero-tail", "snapshot-beyond-log"} & found.keys()),
         "replicas": "quorum-state-discarded" in found,
         "release": ignored is not None and _same_level(ignored.evidence),
     }

@@ -34,6 +34,7 @@ from tests.lab.storage.verify_damage import (
     renamed,
     steps,
     untouched,
+    without_producer_snapshots,
 )
 
 FAMILIES = ("3.3.2", "3.6.2", "3.9.2", "4.4.0")
@@ -100,6 +101,18 @@ def _healthy() -> Iterator[Case]:
     yield Case(name="healthy, metadata directory apart", releases=FAMILIES, node=APART)
     unstable = replace(ONE, more={"unstable.feature.versions.enable": "true"})
     yield Case(name="unstable levels allowed", releases=("4.3.1",), becomes=unstable)
+
+
+def _interrupted_first_starts() -> Iterator[Case]:
+    """A first start that ended after the election, before the records of the first leader; and one before it."""
+
+    def damage(batch: int) -> Damage:
+        return steps(cut_in_batch(SEGMENT, batch, 0), without_producer_snapshots)
+
+    rest: dict[str, Any] = {"releases": ("3.9.2", "4.3.1"), "started_once": True}
+    yield Case(name="first start interrupted", damage=damage(2), node=STANDALONE, **rest)
+    yield Case(name="first start interrupted, static", damage=damage(1), node=CONTROLLER, **rest)
+    yield Case(name="voters taken out of the configuration", becomes=replace(ONE, dynamic=True), **rest)
 
 
 def _meta_properties() -> Iterator[Case]:
@@ -401,6 +414,7 @@ def _snapshots() -> Iterator[Case]:
     rest: dict[str, Any] = {"releases": releases, "node": SNAPSHOTS, "started_once": True}
     for name, damage in newest.items():
         yield Case(name=f"newest snapshot {name}", damage=in_snapshot(-1, damage), **rest)
+    yield from _damaged_with_records_behind()
     older = in_snapshot(-2, lambda name: flipped(name, 1, 70))
     yield Case(name="older snapshot wrong bit", damage=older, **rest)
     yield Case(name="metadata log wrong bit before the snapshot", damage=flipped(SEGMENT, 1, 80), **rest)
@@ -412,6 +426,28 @@ def _snapshots() -> Iterator[Case]:
     }
     for where, damage in ends.items():
         yield Case(name=f"metadata log ends before the newest snapshot{where}", damage=damage, **rest)
+
+
+def _damaged_with_records_behind() -> Iterator[Case]:
+    """The newest snapshot is gone, so that the log goes on behind the one before, which is damaged."""
+    forms: dict[str, Callable[[str], Damage]] = {
+        "cut between its batches": lambda name: cut_in_batch(name, 1, 0),
+        "cut in the second batch": lambda name: cut_in_batch(name, 1, 100),
+        "empty": lambda name: holds(name, b""),
+    }
+    newest_gone = in_snapshot(-1, removed)
+    rest: dict[str, Any] = {"releases": ("3.6.2", *DYNAMIC_FEW), "started_once": True}
+    for name, damage in forms.items():
+        damages = steps(newest_gone, in_snapshot(-1, damage))
+        yield Case(name=f"snapshot {name}, records behind it", damage=damages, node=SNAPSHOTS, **rest)
+    lone = replace(STANDALONE, more=OFTEN)
+    yield Case(
+        name="snapshot with the voters empty",
+        releases=DYNAMIC_FEW,
+        damage=in_snapshot(-1, forms["empty"]),
+        node=lone,
+        started_once=True,
+    )
 
 
 def _offset_checkpoints() -> Iterator[Case]:
@@ -465,6 +501,7 @@ def _other_releases() -> Iterator[Case]:
 
 CASES: tuple[Case, ...] = (
     *_healthy(),
+    *_interrupted_first_starts(),
     *_meta_properties(),
     *_ensemble(),
     *_places(),
@@ -490,6 +527,8 @@ REPRESENTATIVES: tuple[tuple[str, str], ...] = (
     ("bootstrap.checkpoint wrong CRC field", "3.9.2"),
     ("0-0 checkpoint empty", "3.9.2"),
     ("metadata log wrong bit in the second batch", "4.4.0"),
+    ("snapshot cut between its batches, records behind it", "4.3.1"),
+    ("first start interrupted", "4.3.1"),
     ("formatted by 4.4.0", "4.3.1"),
     ("started once with 4.4.0", "4.3.1"),
 )

@@ -146,6 +146,12 @@ def in_snapshot(age: int, damage: Callable[[str], Damage]) -> Damage:
     return run
 
 
+def without_producer_snapshots(root: Path) -> None:
+    """The state of producers, which a clean end writes at the end offset of the log, is gone."""
+    for file in (root / METADATA).glob("*.snapshot"):
+        file.unlink()
+
+
 def batches(data: bytes) -> list[tuple[int, int]]:
     """Position and size of the whole batches of a file, found by their lengths alone."""
     found, position = [], 0

@@ -75,7 +75,12 @@ def test_ten_names_are_enough():
     names = [f"n{number}" for number in range(12)]
     assert _founds_again("log", names).finding.evidence["traces"] == names[:10]
     entries = tuple(DirectoryEntry(name=name, kind="file", size_bytes=0, mtime_ms=0) for name in names)
-    assert not_formatted(facts(observed=blank("/data/d1", entries=entries))).finding.evidence["entries"] == names[:10]
+    assert (
+        not_formatted(
+            Some(config=Some(metadata_log_dir="/other")), facts(observed=blank("/data/d1", entries=entries))
+        ).finding.evidence["entries"]
+        == names[:10]
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,7 +91,12 @@ def test_ten_names_are_enough():
     ],
 )
 def test_a_missing_directory_is_distinguished_from_one_without_the_file(state, words):
-    assert not_formatted(facts(observed=blank("/data/d1", state=state))).finding.message == words
+    assert (
+        not_formatted(
+            Some(config=Some(metadata_log_dir="/other")), facts(observed=blank("/data/d1", state=state))
+        ).finding.message
+        == words
+    )
 
 
 @pytest.mark.parametrize(

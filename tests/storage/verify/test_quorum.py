@@ -89,6 +89,26 @@ def test_standalone_becomes_static(node):
     assert node("4.4.0").format("--standalone").configure(static=True).verify().will_start is True
 
 
+@pytest.mark.parametrize("roles", ["controller", "broker,controller"])
+def test_voters_of_a_static_quorum_are_put_back_and_nothing_is_formatted(node, roles):
+    made = node("4.3.1").format(static=True, roles=roles).started_once()
+    answer = made.configure(roles=roles).verify()
+    found = next(finding for finding in answer.findings if finding.id == "no-voters-known")
+    assert blocker_ids(answer) == ["no-voters-known"] and found.evidence["voters"] == [1]
+    assert "controller.quorum.voters=1@" in found.next_step and "Do not format" in found.next_step
+    assert answer.will_start is (roles == "controller")  # it waits, and says that it has started
+    assert made.configure(roles=roles, static=True).verify().will_start is True
+
+
+def test_static_voter_with_bootstrap_servers_elsewhere_loses_its_vote(node):
+    made = node("4.3.1").format(static=True).started_once()
+    made.configure()
+    made.file.write_text(made.file.read_text().replace("servers=localhost:9093", "servers=other:9193"))
+    answer = made.verify()
+    assert (answer.will_start, [loss.what for loss in answer.would_lose]) == (True, ["vote"])
+    assert blocker_ids(answer) == ["no-voters-known"]
+
+
 # --- quorum-state -----------------------------------------------------------------------------------------------------
 
 

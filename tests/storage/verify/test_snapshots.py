@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
-from kafkactl.metadata.log.frame import MetadataRecord
+from kafkactl.metadata.log.frame import MetadataRecord, encode_record
 from kafkactl.protocol.record_batch import encode_batch
-from tests.lab.storage.verify_damage import added, cut, cut_in_batch, flipped, holds, removed
-from tests.storage.verify.nodes import SEGMENT, blocker_ids
+from kafkactl.schema.definitions import metadata_record
+from tests.lab.storage.verify_damage import added, changed, cut, cut_in_batch, flipped, holds, removed
+from tests.storage.verify.nodes import DIRECTORY_IDS, SEGMENT, blocker_ids, voters_batch
 
 FOLDER = "d1/__cluster_metadata-0"
 NEWEST, OLDER = (f"{FOLDER}/{offset:020}-0000000001.checkpoint" for offset in (4, 2))
@@ -16,6 +17,10 @@ NEWEST, OLDER = (f"{FOLDER}/{offset:020}-0000000001.checkpoint" for offset in (4
 
 def level(name, value):
     return MetadataRecord(type="FeatureLevelRecord", api_key=12, version=0, data={"Name": name, "FeatureLevel": value})
+
+
+def noop():
+    return encode_record(metadata_record(20), 0, {})
 
 
 @pytest.fixture
@@ -69,13 +74,12 @@ def test_damage_that_does_not_matter_before_36(lived):
 
 
 @pytest.mark.parametrize("damage", [cut_in_batch(NEWEST, 1, 0), cut_in_batch(NEWEST, 1, 30)])
-def test_a_snapshot_cut_before_its_levels_founds_the_cluster_again(lived, damage):
+def test_controller_ends_at_records_behind_a_snapshot_cut_before_its_levels(lived, damage):
     made = lived("4.3.1")
     damage(made.root)
     answer = made.verify()
-    assert answer.will_start is True
-    assert [loss.what for loss in answer.would_lose] == (["metadata-log"] if answer.would_lose else [])
-    assert ("checkpoint-truncated" in blocker_ids(answer)) == bool(answer.would_lose)
+    assert (answer.will_start, blocker_ids(answer)) == (False, ["checkpoint-truncated"])
+    assert answer.expected_failure.message == "Unknown metadata version for FeaturesImage"
 
 
 def test_a_missing_footer_is_only_reported(lived):
@@ -124,3 +128,101 @@ def test_without_segments_the_snapshot_is_enough(lived):
     answer = made.verify()
     assert answer.will_start is True
     assert "metadata-log-missing" not in {finding.id for finding in answer.findings}
+
+
+# --- the way out --------------------------------------------------------------------------------------------------
+
+ASIDE = "Move the damaged file aside"
+
+
+def step_of(answer, id):
+    return next(finding.next_step for finding in answer.findings if finding.id == id)
+
+
+@pytest.mark.parametrize(
+    ("damage", "id"),
+    [
+        (flipped(NEWEST, 1, 70), "broken-checkpoint"),
+        (holds(NEWEST, ""), "broken-checkpoint"),
+        (cut_in_batch(NEWEST, 1, 30), "checkpoint-truncated"),
+    ],
+)
+def test_damaged_snapshot_is_moved_aside_if_the_log_reaches_back_to_an_older_one(lived, damage, id):
+    made = lived("4.3.1")
+    damage(made.root)
+    answer = made.verify()
+    assert ASIDE in step_of(answer, id) and "snapshot at offset 2 on, up to offset 5" in step_of(answer, id)
+    made.path(NEWEST).rename(made.path(f"{NEWEST}.damaged"))
+    assert (made.verify().will_start, made.verify().would_lose) == (True, ())
+
+
+def test_damaged_snapshots_are_moved_aside_together_if_the_log_reaches_back_to_its_begin(lived):
+    made = lived("4.3.1")
+    for name in (NEWEST, OLDER):
+        flipped(name, 1, 70)(made.root)
+    step = step_of(made.verify(), "broken-checkpoint")
+    assert ASIDE in step and step.count("mv ") == 2 and "from offset 0 on" in step
+
+
+def test_damaged_snapshot_is_not_moved_aside_if_records_are_only_in_it(lived):
+    made = lived("4.3.1")
+    flipped(NEWEST, 1, 70)(made.root)
+    batch = encode_batch([(None, noop())], base_offset=3, timestamp_ms=1, partition_leader_epoch=1)
+    removed(f"d1/{SEGMENT}")(made.root)
+    made.path(f"{FOLDER}/{3:020}.log").write_bytes(batch * 1)
+    step = step_of(made.verify(), "broken-checkpoint")
+    assert ASIDE not in step and "offset 2 to 2" in step and "quorum recover" in step
+
+
+def test_one_of_several_voters_fetches_from_the_leader_if_its_own_log_does_not_reach_back(lived):
+    made = lived("4.3.1")
+    flipped(NEWEST, 1, 70)(made.root)
+    removed(f"d1/{SEGMENT}")(made.root)
+    text = made.file.read_text()
+    made.file.write_text(text.replace("voters=1@localhost:9093", "voters=1@localhost:9093,2@localhost:9094"))
+    step = step_of(made.verify(), "broken-checkpoint")
+    assert ASIDE not in step and "majority of the voters, this one not counted" in step
+
+
+@pytest.mark.parametrize("damage", BROKEN)
+def test_damaged_snapshot_with_a_whole_log_is_not_a_missing_log(lived, damage):
+    made = lived("4.3.1")
+    damage[0](made.root)
+    answer = made.verify()
+    assert blocker_ids(answer) == ["broken-checkpoint"] and answer.would_lose == ()
+
+
+def test_no_leader_is_predicted_if_the_voters_were_in_a_snapshot_without_a_whole_batch(node):
+    made = node("4.3.1").format("--standalone").started_once(batches=6)
+    log = made.path(f"d1/{SEGMENT}")
+    log.write_bytes(log.read_bytes() + voters_batch([(1, DIRECTORY_IDS["d1"])], 6))
+    made.path(f"{FOLDER}/{8:020}-0000000001.checkpoint").write_bytes(b"")
+    answer = made.verify()
+    assert (answer.will_start, answer.expected_failure.waits) == (False, True)
+    assert blocker_ids(answer) == ["broken-checkpoint"]
+
+
+def test_controller_before_40_continues_behind_a_cut_snapshot(lived):
+    made = lived("3.9.2")
+    cut_in_batch(NEWEST, 1, 0)(made.root)
+    answer = made.verify()
+    assert (answer.will_start, [loss.what for loss in answer.would_lose]) == (True, ["metadata-records"])
+
+
+def test_a_segment_of_zeros_alone_has_lost_what_is_behind_the_snapshot(lived):
+    made = lived("4.3.1")
+    changed(f"d1/{SEGMENT}", lambda data: bytes(len(data)))(made.root)
+    answer = made.verify()
+    assert blocker_ids(answer) == ["metadata-log-damaged"]
+    assert [loss.message for loss in answer.would_lose] == [
+        "Metadata changes from offset 4 on, as far as there were any."
+    ]
+
+
+def test_a_missing_last_segment_is_known_by_its_index(lived):
+    made = lived("4.3.1")
+    removed(f"d1/{SEGMENT}")(made.root)
+    holds(f"d1/{SEGMENT.removesuffix('.log')}.index", "")(made.root)
+    answer = made.verify()
+    assert blocker_ids(answer) == ["metadata-log-damaged"]
+    assert "is missing, and its index is there" in answer.findings[0].message

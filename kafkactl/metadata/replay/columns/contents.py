@@ -77,6 +77,7 @@ class ContentScan:
             counts,
             batches=int(found.is_usual.sum()),
             end_offset=int(taken.last[-1]) + 1,
+            data_end=int(taken.last[found.is_usual].max(initial=-1)) + 1,
             epoch=int(taken.epoch[-1]),
         )
 
