@@ -188,7 +188,7 @@ def _result(plan: RecoveryPlan) -> dict[str, Any] | None:
 
 
 def _steps(plan: RecoveryPlan, outcome: Outcome) -> tuple[Step, ...]:
-    if plan.result is None:
+    if plan.result is None or outcome is Outcome.REFUSED:
         return ()
     directory = plan.request.target.directory
     return steps_of(

@@ -5,7 +5,6 @@ Every check is a function of one `Case`, and all are asked: an operator learns e
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -24,6 +23,7 @@ from kafkactl.recover.request import Read, Request
 from kafkactl.recover.seen import MOST_NAMED, DiskSeen, FolderKind, all_folders
 from kafkactl.recover.settings import Expiring
 from kafkactl.recover.tails import check_tails, start_step
+from kafkactl.recover.target_checks import check_place
 from kafkactl.values import Uuid
 from kafkactl.wording import counted, first_few
 
@@ -331,32 +331,8 @@ def _running_brokers(case: Case) -> Iterator[Finding]:
 # --- the new directory ----------------------------------------------------------------------------------------------
 
 
-def _written_by(case: Case) -> str:
-    if case.read.target_plan is None:
-        return ""
-    return f": the recovery of {case.read.target_plan} wrote it, and a node has started on it or it was changed since"
-
-
 def _target(case: Case) -> Iterator[Finding]:
-    names = case.read.target_entries
-    if case.read.target_inside is not None:
-        yield refusal(
-            "target-in-source",
-            f"directory {case.request.target.directory}",
-            f"{case.request.target.directory} lies in {case.read.target_inside}, which is a source",
-            "Name a directory outside every directory shown: nothing is ever written into a source.",
-        )
-    elif names:
-        yield refusal(
-            "target-not-empty",
-            f"directory {case.request.target.directory}",
-            f"{case.request.target.directory} exists and holds {first_few(list(names))}" + _written_by(case),
-            "Name a new directory with --out. An existing one is never written into."
-            if case.read.target_plan is None
-            else f"Continue with `kafkactl quorum recover verify {shlex.quote(case.read.target_plan)}`. Another --out"
-            " would begin again from the disks that were shown, without any change that was made since.",
-            entries=list(names)[:100],
-        )
+    yield from check_place(case.request.target.directory, case.read)
     if case.node_id is None:
         yield refusal(
             "recovered-node-unknown",

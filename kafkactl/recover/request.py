@@ -81,7 +81,9 @@ class Read:
     `findings` are what there is to say of the directories, whatever they are read for.
     `target_entries` are the names in the new directory, None where it does not exist; `answering` are old voters'
     addresses at which a controller answers. `target_inside` is the source directory that the new one would lie in.
-    `target_plan` is the kept plan by which the new directory was written already, None for another directory.
+    `target_plan` is the kept plan by which the new directory was written already, None for another directory;
+    `other_plan` the file and directory id of a plan that is kept for this directory, which is not written, by another
+    recovery.
     """
 
     disks: tuple[DiskSeen, ...]
@@ -91,4 +93,5 @@ class Read:
     target_entries: tuple[str, ...] | None = None
     target_inside: str | None = None
     target_plan: str | None = None
+    other_plan: tuple[str, Uuid] | None = None
     findings: tuple[Finding, ...] = ()

@@ -115,24 +115,29 @@ def command(
     only voter is the recovered controller. Every loss is listed before anything is written; a
     loss that is not accepted stops the command. Start with --plan; docs/quorum-recovery.md is the runbook.
     """
+    from contextlib import ExitStack
+
     from kafkactl.commands.quorum.recover.asked import probe_asked, request_of
     from kafkactl.findings import Outcome
-    from kafkactl.operations.recover.plan import apply_recovery, plan_recovery
+    from kafkactl.operations.recover.plan import apply_recovery, plan_recovery, recovery_lock
 
     request = request_of(**given)
-    with shown_progress("Reading the disks"):
-        planned = plan_recovery(request, probe=probe_asked(bootstrap_controller, command_config))
-    if dry_run or planned.outcome is Outcome.REFUSED:
-        _emit(planned, planned.outcome)
-    if planned.outcome is Outcome.NOTHING_TO_DO:
-        settled = apply_recovery(planned)
-        _emit(planned, settled.outcome, settled.findings)
-    no = _confirmed(request, planned, confirm, confirm_loss)
-    if no is not None:
-        _emit(planned, Outcome.REFUSED, [no])
-    with shown_progress("Reading and writing"):
-        written = apply_recovery(planned)
-    _emit(planned, written.outcome, written.findings)
+    probe = probe_asked(bootstrap_controller, command_config)
+    with ExitStack() as stack:
+        if not dry_run:
+            stack.enter_context(recovery_lock(request))
+        with shown_progress("Reading the disks"):
+            planned = plan_recovery(request, probe=probe)
+        outcome, findings = planned.outcome, []
+        if outcome is Outcome.PLANNED and not dry_run:
+            no = _confirmed(request, planned, confirm, confirm_loss)
+            if no is not None:
+                outcome, findings = Outcome.REFUSED, [no]
+        if outcome in (Outcome.PLANNED, Outcome.NOTHING_TO_DO) and not dry_run:
+            with shown_progress("Reading and writing"):
+                written = apply_recovery(planned, is_locked=True)
+            outcome, findings = written.outcome, [*written.findings]
+    _emit(planned, outcome, findings)
 
 
 def _confirmed(

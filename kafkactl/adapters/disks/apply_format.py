@@ -234,7 +234,7 @@ class _Work:
         for file in target.files:
             if file.name == META_PROPERTIES:
                 self.published = True
-                self.folders.give_folders(target)
+                self.folders.give_folders(target.path)
             path, at = self._of(target, file.name)
             self.published = True
             leftover = self._leftovers[path]
@@ -247,7 +247,7 @@ class _Work:
         try:
             self.files.publish(staged, path, at=at)
         except FileExistsError:
-            raise _ReadBackError(_appeared(path)) from None
+            raise _ReadBackError(appeared_finding(path)) from None
 
     # --- 4: reading back
 
@@ -304,12 +304,13 @@ def _staged_path(target: PlannedDirectory, file: PlannedFile) -> str:
     return str(final.with_name(staged_name(final.name)))
 
 
-def _appeared(path: str) -> Finding:
+def appeared_finding(path: str) -> Finding:
+    """Return a finding for a file of another program in the place of one that was about to be named."""
     return Finding(
         id="appeared-meanwhile",
         severity=Severity.BLOCKER,
         subject=f"file {path}",
-        message=f"{path} appeared while its directory was being formatted; it was not replaced",
+        message=f"{path} appeared while its directory was being written; it was not replaced",
     )
 
 
@@ -340,9 +341,10 @@ _FAILURES: dict[int, tuple[str, str]] = {
 
 
 def failure_finding(error: OSError, at: str) -> Finding:
-    """What the operating system refused; `at` is the path that was worked on, where the error names none."""
+    """Return a finding for what the operating system refused; `at` is the path that was worked on."""
     id_, next_step = _FAILURES.get(error.errno or 0, ("write-failed", "Remove the cause and run this again."))
-    path = error.filename if isinstance(error.filename, str) else at
+    # An operation in an open directory reports the last name alone.
+    path = str(Path(at).parent / error.filename) if isinstance(error.filename, str) else at
     return Finding(
         id=id_,
         severity=Severity.BLOCKER,

@@ -44,6 +44,10 @@ class Folders:
         """The descriptor of a directory that was opened here."""
         return self._open[path]
 
+    def opened(self, path: str) -> int | None:
+        """Return the descriptor of a directory; None where it is not open."""
+        return self._open.get(path)
+
     # --- making and opening
 
     def make(self, target: PlannedDirectory) -> int:
@@ -61,6 +65,13 @@ class Folders:
         else:
             self._descend([Path(path)])
         self.check(target)
+        return self._open[path]
+
+    def open(self, path: str) -> int:
+        """Open a folder that this run has not made, over links. Raises OSError."""
+        self.at = path
+        if path not in self._open:
+            self._keep(path, self._files.open_folder(path))
         return self._open[path]
 
     def _descend(self, folders: list[Path]) -> None:
@@ -119,9 +130,9 @@ class Folders:
         if (owner.uid not in (-1, found.st_uid)) or (owner.gid not in (-1, found.st_gid)):
             self._files.chown(descriptor, owner.uid, owner.gid)
 
-    def give_folders(self, target: PlannedDirectory) -> None:
+    def give_folders(self, directory: str) -> None:
         """Give a log directory away, with what was made below and above it."""
-        path = Path(target.path)
+        path = Path(directory)
         inside = [folder for folder in self._open if path in Path(folder).parents]
         above = [str(folder) for folder in path.parents if str(folder) in self._created]
         for folder in (*inside, str(path), *above):

@@ -14,6 +14,7 @@ import fcntl
 import os
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.errors import RefusedError
@@ -66,10 +67,19 @@ def _ask_by_trying(descriptor: int) -> int | None:
 def directory_lock(directory: str, files: Filesystem, *, at: int | None = None) -> Iterator[None]:
     """Keep every other kafkactl out of this directory, which is open as `at`, while the block runs. It never waits.
 
+    Raises as `file_lock`.
+    """
+    with file_lock(str(Path(directory, KAFKACTL_LOCK)), directory, files, at=at):
+        yield
+
+
+@contextlib.contextmanager
+def file_lock(path: str, directory: str, files: Filesystem, *, at: int | None = None) -> Iterator[None]:
+    """Keep every other kafkactl out of `directory` by a lock file, in the open directory `at`, while the block runs.
+
     Raises RefusedError `another-kafkactl-is-writing`, or OSError where the lock file cannot be made. The file is
     removed at the end of the block, but not when the process is killed in it.
     """
-    path = os.path.join(directory, KAFKACTL_LOCK)  # noqa: PTH118
     descriptor = _acquire(path, directory, files, at)
     try:
         yield
@@ -103,7 +113,7 @@ def _acquire(path: str, directory: str, files: Filesystem, at: int | None) -> in
 
 def _is_still_at(path: str, descriptor: int, at: int | None) -> bool:
     try:
-        there = os.lstat(path) if at is None else os.stat(KAFKACTL_LOCK, dir_fd=at, follow_symlinks=False)
+        there = os.lstat(path) if at is None else os.stat(Path(path).name, dir_fd=at, follow_symlinks=False)
     except OSError:
         return False
     mine = os.fstat(descriptor)

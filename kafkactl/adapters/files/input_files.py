@@ -145,9 +145,12 @@ def check_parts(data: bytes, kind: InputKind, path: str) -> None:
         raise OSError(errno.EFBIG, words, path)
 
 
-def read_whole(path: str | os.PathLike[str], kind: InputKind) -> bytes:
-    """All bytes of a regular file. Raises OSError, also if it is not a regular file, or too large for its kind."""
-    descriptor = open_regular(path)
+def read_whole(path: str | os.PathLike[str], kind: InputKind, *, at: int | None = None) -> bytes:
+    """All bytes of a regular file. Raises OSError, also if it is not a regular file, or too large for its kind.
+
+    With `at`, the descriptor of the folder that a relative path starts from, no link is followed.
+    """
+    descriptor = open_regular(path, follow=at is None, at=at)
     try:
         return read_open(descriptor, kind, str(path))
     finally:

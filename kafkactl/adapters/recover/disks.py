@@ -176,11 +176,15 @@ def _files(directory: str) -> Iterator[SourceFile]:
             yield checksum(str(path))
 
 
-def checksum(path: str) -> SourceFile:
-    """Size and SHA-256 of a file, read in pieces. Raises InputError `log-dir-unreadable`."""
+def checksum(path: str, *, at: int | None = None) -> SourceFile:
+    """Size and SHA-256 of a file, read in pieces. Raises InputError `log-dir-unreadable`.
+
+    With `at`, the descriptor of its directory, only the last name of `path` is looked up, and no link is followed.
+    """
     digest, size = hashlib.sha256(), 0
     try:
-        with os.fdopen(open_regular(path), "rb", buffering=0) as opened:
+        name = path if at is None else Path(path).name
+        with os.fdopen(open_regular(name, follow=at is None, at=at), "rb", buffering=0) as opened:
             while piece := opened.read(_READ_BYTES):
                 digest.update(piece)
                 size += len(piece)

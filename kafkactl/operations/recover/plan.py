@@ -6,10 +6,11 @@ into.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.files.named import each_once, named_twice
 from kafkactl.adapters.recover import apply as writing
-from kafkactl.adapters.recover.apply import Place, WrittenRecovery, entries_of, is_leftover, is_written
+from kafkactl.adapters.recover.apply import Place, WrittenRecovery, is_leftover, is_written
 from kafkactl.adapters.recover.disks import disk_place, read_disk, read_image, read_images
-from kafkactl.errors import InputError
-from kafkactl.findings import Finding, Outcome
+from kafkactl.adapters.recover.target import TargetLook, locked_target, look_at
+from kafkactl.errors import InputError, RefusedError
+from kafkactl.findings import Finding, Outcome, error_finding
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import EMPTY
 from kafkactl.operations.recover.words import Probe, recovery_probe
@@ -34,6 +36,7 @@ from kafkactl.recover.plan import RecoveryPlan
 from kafkactl.recover.rank import choose_source, old_voters, ranked
 from kafkactl.recover.request import RAISE, Read, RecoveryOverrides, Request, Tail
 from kafkactl.recover.seen import DiskSeen, RecoveryTarget
+from kafkactl.storage.model import Owner
 from kafkactl.values import Endpoint, Uuid
 
 
@@ -60,6 +63,7 @@ class PlannedRecovery:
     """A plan, and the state of the directory that it is for: `is_there` exactly as planned already."""
 
     plan: RecoveryPlan
+    look: TargetLook
     is_there: bool = False
 
     @property
@@ -87,7 +91,7 @@ def plan_recovery(
     A plan that is kept next to the new directory gives its ids and times, so that the same disks and arguments give the
     same bytes again. Raises InputError for directories that cannot be read, and as `choose_source`.
     """
-    target_entries = entries_of(request.target.directory)  # before the disks, which take long to read
+    look = look_at(request.target.directory)  # before the disks, which take long to read
     names = each_once(request.log_dirs, disk_place)
     request = changed(request, source=next((path for path in names if request.source in names[path]), request.source))
     disks = tuple(read_disk(path) for path in names)
@@ -103,19 +107,21 @@ def plan_recovery(
         images=images,
         tails=tuple(_tails(disks, source)),
         answering=(probe or recovery_probe())(places),
-        target_entries=target_entries,
+        target_entries=look.names,
         target_inside=_inside(request.target.directory, disks),
         findings=(*(found for disk in disks for found in disk.findings), *named_twice(names, "directory")),
     )
     kept = _kept(request.target.directory)
     if kept is not None:
-        again = _planned_again(request, read, kept)
+        again = _planned_again(request, read, kept, look)
         if again is not None:
             return again
-        if read.target_entries and _directory_id(request.target.directory) == kept.directory_id:
+        if not read.target_entries:
+            read = changed(read, other_plan=(plan_file_of(request.target.directory), kept.directory_id))
+        elif _directory_id(request.target.directory) == kept.directory_id:
             read = changed(read, target_plan=plan_file_of(request.target.directory))
     planned_at_ms = int(time.time() * 1000) if now_ms is None else now_ms
-    return PlannedRecovery(plan=planning.plan_recovery(_request(request, now_ms=planned_at_ms), read))
+    return PlannedRecovery(plan=planning.plan_recovery(_request(request, now_ms=planned_at_ms), read), look=look)
 
 
 def _request(request: RecoveryRequest, *, now_ms: int, kept: KeptPlan | None = None) -> Request:
@@ -131,10 +137,10 @@ def _request(request: RecoveryRequest, *, now_ms: int, kept: KeptPlan | None = N
     )
 
 
-def _planned_again(request: RecoveryRequest, read: Read, kept: KeptPlan) -> PlannedRecovery | None:
+def _planned_again(request: RecoveryRequest, read: Read, kept: KeptPlan, look: TargetLook) -> PlannedRecovery | None:
     """The kept plan made again, where disks and arguments still give it; its leftovers do not count as content."""
     made = planning.plan_recovery(_request(request, now_ms=0, kept=kept), changed(read, target_entries=None))
-    again = PlannedRecovery(plan=made)
+    again = PlannedRecovery(plan=made, look=look)
     if made.result is None or again.answer().to_dict()["plan_sha256"] != kept.plan_sha256:
         return None
     directory = request.target.directory
@@ -197,18 +203,39 @@ def _count(changes: Compared) -> int:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def apply_recovery(planned: PlannedRecovery, files: Filesystem | None = None) -> WrittenRecovery:
+@contextlib.contextmanager
+def recovery_lock(request: RecoveryRequest, files: Filesystem | None = None) -> Iterator[None]:
+    """Keep every other recovery out of the new directory while the block runs, from the first look to the last write.
+
+    Raises RefusedError `another-kafkactl-is-writing`, InputError `recovery-target-unusable`.
+    """
+    with locked_target(request.target.directory, files or OsFilesystem()):
+        yield
+
+
+def apply_recovery(
+    planned: PlannedRecovery, files: Filesystem | None = None, *, is_locked: bool = False
+) -> WrittenRecovery:
     """Write the plan and the new directory, or make sure of what is there. A plan that is refused writes nothing.
 
-    meta.properties is written last: a node does not start from what a killed call left, and the same call continues.
-    Failures are part of the result. `files` writes (default: the file system of this machine).
+    The directory is looked at again first, under its lock: it may hold nothing but what a killed call with this plan
+    left. meta.properties is written last: a node does not start from what a killed call left, and the same call
+    continues. Failures are part of the result. `files` writes (default: the file system of this machine); `is_locked`:
+    the caller holds `recovery_lock`.
     """
     made = planned.plan.result
     if made is None or planned.outcome is Outcome.REFUSED:
         return WrittenRecovery(outcome=Outcome.REFUSED)
-    if planned.is_there:
-        return writing.settle_recovery(made, _place(planned.plan), files or OsFilesystem())
-    return writing.apply_recovery(made, kept_bytes(planned), _place(planned.plan), files or OsFilesystem())
+    port = files or OsFilesystem()
+    directory = planned.plan.request.target.directory
+    try:
+        with contextlib.nullcontext() if is_locked else locked_target(directory, port):
+            if planned.is_there:
+                return writing.settle_recovery(made, _place(planned), port)
+            return writing.apply_recovery(made, kept_bytes(planned), _place(planned), port)
+    except (RefusedError, InputError) as error:
+        outcome = Outcome.REFUSED if isinstance(error, RefusedError) else Outcome.FAILED
+        return WrittenRecovery(outcome=outcome, findings=(error_finding(f"directory {directory}", error),))
 
 
 def kept_bytes(planned: PlannedRecovery) -> bytes:
@@ -217,14 +244,13 @@ def kept_bytes(planned: PlannedRecovery) -> bytes:
     return (json.dumps(answer, indent=2, ensure_ascii=True) + "\n").encode()
 
 
-def _place(plan: RecoveryPlan) -> Place:
+def _place(planned: PlannedRecovery) -> Place:
     """The owner of the source's directory owns the new one, where this user may give it away."""
-    directory = plan.request.target.directory
-    found = Path(plan.source.path).stat()
-    is_root = os.geteuid() == 0
+    directory = planned.plan.request.target.directory
+    found = Path(planned.plan.source.path).stat()
     return Place(
         directory=directory,
         plan_file=plan_file_of(directory),
-        uid=found.st_uid if is_root else -1,
-        gid=found.st_gid if is_root else -1,
+        look=planned.look,
+        owner=Owner(text="", uid=found.st_uid, gid=found.st_gid) if os.geteuid() == 0 else None,
     )

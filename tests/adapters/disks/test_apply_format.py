@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.disks.apply_format import apply_plan
+from kafkactl.adapters.disks.apply_format import apply_plan, failure_finding
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
 from kafkactl.storage.model import (
@@ -368,3 +368,10 @@ def test_directories_to_keep_or_skip_are_not_touched(tmp_path: Path) -> None:
     applied = apply_plan(a_plan(kept, skipped, a_directory(tmp_path / "d")), OsFilesystem())
     assert applied.outcome is Outcome.DONE
     assert list(tmp_path.iterdir()) == [tmp_path / "d"]
+
+
+def test_failure_in_an_open_directory_names_the_whole_path() -> None:
+    error = OSError(errno.ENOENT, "No such file or directory", "x.checkpoint.part")
+    found = failure_finding(error, "/d1/__cluster_metadata-0/x.checkpoint")
+    assert found.message == "/d1/__cluster_metadata-0/x.checkpoint.part: No such file or directory"
+    assert failure_finding(OSError(errno.EIO, "bad", "/d2/y"), "/d1/x").evidence["path"] == "/d2/y"

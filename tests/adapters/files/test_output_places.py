@@ -16,8 +16,8 @@ from kafkactl.adapters.files import whole_file
 from kafkactl.adapters.files.detail_files import check_details_target
 from kafkactl.adapters.files.plan_files import check_plan_target
 from kafkactl.adapters.files.report_files import check_report_target
-from kafkactl.adapters.recover.apply import entries_of
 from kafkactl.adapters.recover.collect import collect
+from kafkactl.adapters.recover.target import look_at
 from kafkactl.adapters.tiered.observation import check_observation_target
 from kafkactl.errors import KafkactlError
 from kafkactl.operations.tiered import check_keys_target
@@ -28,7 +28,7 @@ CHECKS = {
     "bundle-not-written": lambda path: check_bundle_target(path, force=False),
     "details-not-written": check_details_target,
     "copy-not-written": lambda path: collect("/nothing/is/read", str(path)),
-    "recovery-target-unusable": lambda path: entries_of(str(path)),
+    "recovery-target-unusable": lambda path: look_at(str(path)),
     "observation-not-written": lambda path: check_observation_target(str(path)),
     "output-file-not-written": lambda path: check_keys_target(str(path)),
 }
