@@ -90,6 +90,7 @@ docs: setup
 	$(BIN)/python -m scripts.make_layers
 	$(BIN)/python -m scripts.make_states
 	$(BIN)/python -m scripts.make_checks
+	$(BIN)/python -m scripts.make_rights
 	$(BIN)/python -m scripts.make_picture
 
 pictures: setup

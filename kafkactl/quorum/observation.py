@@ -20,6 +20,7 @@ from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.liveness import by_one_answer
 from kafkactl.quorum.state import ALIVE_WITHIN_MS, Mode, NodeFacts, Probe, QuorumState, Replica
+from kafkactl.schema.rights import server_text
 from kafkactl.values import ZERO_UUID, Endpoint, Uuid
 
 _FIRST_WITH_DIRECTORIES = 2
@@ -65,9 +66,9 @@ class DiskSeen:
 def answer_error(body: Mapping[str, Any]) -> tuple[int, str]:
     """The error of a DescribeQuorum answer, from the top or from the partition: code (0 for none) and text."""
     if body["ErrorCode"]:
-        return body["ErrorCode"], body.get("ErrorMessage") or ""
+        return body["ErrorCode"], server_text(body.get("ErrorMessage"))
     partition = body["Topics"][0]["Partitions"][0]
-    return partition["ErrorCode"], partition.get("ErrorMessage") or ""
+    return partition["ErrorCode"], server_text(partition.get("ErrorMessage"))
 
 
 def quorum_answer(body: Mapping[str, Any], *, version: int, asked: str) -> QuorumAnswer:

@@ -15,13 +15,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, TypeVar
 
 from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.attempts import Ask, NotLeaderError, all_at_once, one_after_another
+from kafkactl.adapters.kafka.client_errors import (
+    forwarded_in_vain,
+    leadership_lost,
+    no_time_left,
+    not_described,
+)
 from kafkactl.adapters.kafka.cluster_view import (
     ClusterView,
     Role,
@@ -38,12 +44,12 @@ from kafkactl.adapters.kafka.quorum_requests import QUORUM_REQUEST
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address, NotSentError
 from kafkactl.change.clock import Clock, Deadline
-from kafkactl.errors import KafkactlError, RefusedError, UnknownOutcomeError, UnreachableError
+from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
 from kafkactl.frozen import changed, frozen
 from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.protocol.framing import Response
 from kafkactl.schema.definitions import message
-from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import CLUSTER_DENIED, Login, not_authorised, server_text
 
 DEFAULT_TIMEOUT_MS = 60_000.0  # default.api.timeout.ms
 DEFAULT_REQUEST_TIMEOUT_MS = 30_000.0  # request.timeout.ms
@@ -53,7 +59,6 @@ _SOON_MS = 1_000.0
 # and twice as long each time that it is asked again: a node that is slow, or far away, is heard in the end.
 _CONTACT_MS = 5_000.0
 _MOST_DOUBLINGS = 4
-_QUORUM_DENIED = 31  # CLUSTER_AUTHORIZATION_FAILED
 T = TypeVar("T")
 
 
@@ -133,6 +138,11 @@ class Client(Closing):
         return self._clock
 
     @property
+    def login(self) -> Login:
+        """The user that nodes take requests from, as far as it is known here."""
+        return self._access.login
+
+    @property
     def left_ms(self) -> float:
         """How long a question that is asked now may take."""
         return self._deadline().left_ms
@@ -199,8 +209,8 @@ class Client(Closing):
     def _find_leader(self, deadline: Deadline) -> Address:
         def ask(address: Address, deadline: Deadline) -> Address:
             answer = self._leaders_answer("DescribeQuorum", QUORUM_REQUEST, address, deadline)
-            if _QUORUM_DENIED in error_codes_in(answer.body):
-                raise _not_described(address, _QUORUM_DENIED, None)
+            if CLUSTER_DENIED in error_codes_in(answer.body):
+                raise not_authorised("DescribeQuorum", str(address), self.login)
             return address
 
         return self._search(lambda: self._controllers(deadline), ask, deadline)
@@ -261,7 +271,7 @@ class Client(Closing):
         response = self._search(lambda: (leader,), ask, deadline)
         if is_not_the_leader(response.body):
             self._leader = None
-            raise _leadership_lost(name, leader)
+            raise leadership_lost(name, leader)
         return response
 
     def _asking(
@@ -311,7 +321,7 @@ class Client(Closing):
             except UnreachableError as error:
                 is_sent = not isinstance(error, NotSentError)
                 if self.role is Role.BROKER and name == _FORWARDED and error.id == TIMED_OUT and is_sent:
-                    raise _forwarded_in_vain(address) from error
+                    raise forwarded_in_vain(address) from error
                 raise
 
     def _describe_cluster(self, address: Address, deadline: Deadline) -> ClusterView:
@@ -323,7 +333,10 @@ class Client(Closing):
             body = describe_cluster_body(self.role, version)
             response = connection.ask("DescribeCluster", body, deadline=self._request(deadline), version=version)
         if code := response.body["ErrorCode"]:
-            raise _not_described(address, code, response.body["ErrorMessage"])
+            text = response.body["ErrorMessage"]
+            if code == CLUSTER_DENIED:
+                raise not_authorised("DescribeCluster", str(address), self.login, text)
+            raise not_described(address, code, server_text(text))
         return cluster_view(response.body, role=self.role, version=version)
 
     def _fresh_versions(self, address: Address, deadline: Deadline) -> NodeVersions:
@@ -351,7 +364,7 @@ class Client(Closing):
 
     def _search(self, candidates: Callable[[], Iterable[Address]], ask: Ask[T], deadline: Deadline) -> T:
         if deadline.passed:
-            raise _no_time_left(self._silent)
+            raise no_time_left(self._silent)
         return one_after_another(
             candidates, ask, deadline=deadline, backoff=self._limits.backoff, randomness=self._randomness
         )
@@ -414,34 +427,3 @@ def _random() -> float:
     import random  # takes hashlib along; only a second round needs it
 
     return random.random()
-
-
-def _forwarded_in_vain(address: Address) -> UnreachableError:
-    """The broker has answered ApiVersions: the node that does not answer is another one."""
-    return UnreachableError(
-        f"the broker {address} answers, but not {_FORWARDED}, which it forwards to the active controller",
-        id=TIMED_OUT,
-        next_step="Ask the controllers themselves: `kafkactl quorum describe --bootstrap-controller HOST:PORT`.",
-    )
-
-
-def _no_time_left(silent: Collection[Address]) -> UnreachableError:
-    """The time was used up by questions before, most often by nodes that did not answer them."""
-    if not silent:
-        return UnreachableError("no node was asked: the time was over before", id=TIMED_OUT)
-    names = ", ".join(sorted(map(str, silent)))
-    return UnreachableError(f"{names} did not answer, and no time was left to ask again", id=TIMED_OUT)
-
-
-def _not_described(address: Address, code: int, text: str | None) -> UnreachableError:
-    name = error_code(code).name
-    if code == _QUORUM_DENIED:
-        return UnreachableError(f"{address} does not let this user ask: {name}", id="not-authorised", cause=text)
-    return UnreachableError(f"{address} does not describe its cluster: {name}", id="cluster-not-described", cause=text)
-
-
-def _leadership_lost(name: str, leader: Address) -> UnknownOutcomeError:
-    return UnknownOutcomeError(
-        f"{leader} led the quorum, and answered {name} by saying that it does not: the change may be in its log",
-        id="leadership-lost",
-    )

@@ -23,6 +23,10 @@ from kafkactl.frozen import changed, frozen
 from kafkactl.protocol.text.client_properties import ClientProperties, client_keys, read_client_properties
 from kafkactl.protocol.text.places import key_lines, place, placed
 from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.schema.rights import Login
+
+ANONYMOUS = "User:ANONYMOUS"  # the principal of a connection without SASL and without a certificate
+_OWN_CERTIFICATE = ("ssl.keystore.location", "ssl.keystore.key")
 
 
 class SecurityProtocol(Enum):
@@ -102,8 +106,11 @@ class ClientConfig:
         if self.protocol.has_sasl:
             from kafkactl.adapters.kafka.sasl.authenticator import authenticator
 
-            access = changed(access, authenticator=authenticator(self.properties))
-        return access
+            sasl = authenticator(self.properties)
+            principal = None if sasl.user is None else f"User:{sasl.user}"
+            return changed(access, authenticator=sasl, login=Login(principal=principal))
+        has_certificate = self.protocol.has_tls and any(map(self.properties.get, _OWN_CERTIFICATE))
+        return access if has_certificate else changed(access, login=Login(principal=ANONYMOUS))
 
 
 def client_of(
@@ -130,7 +137,9 @@ def client_of(
         raise InputError("no node of the cluster is named", id="bootstrap-missing")
     role = Role.BROKER if brokers else Role.CONTROLLER
     limits = config.limits(timeout_ms)
-    return Client(parse_addresses(text), role, access=config.access(), limits=limits, time_left=time_left)
+    access = config.access()
+    access = changed(access, login=changed(access.login, brokers=brokers or None))
+    return Client(parse_addresses(text), role, access=access, limits=limits, time_left=time_left)
 
 
 def load_client_config(path: str | None) -> ClientConfig:

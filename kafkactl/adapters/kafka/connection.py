@@ -9,6 +9,7 @@ reason. After any error but one about arguments the connection is closed and can
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, Protocol
 
 from kafkactl._version import __version__
@@ -29,6 +30,7 @@ from kafkactl.protocol.api_versions import (
 from kafkactl.protocol.framing import Framing, Response
 from kafkactl.schema.definitions import message
 from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import Login
 
 DEFAULT_SETUP_TIMEOUT_MS = 10_000.0
 _HANDSHAKE = "SaslHandshake"
@@ -56,6 +58,7 @@ class Access:
     setup_timeout_ms: float = DEFAULT_SETUP_TIMEOUT_MS
     wrapper: Wrapper | None = None
     authenticator: Authenticator | None = None
+    login: Login = field(default_factory=Login)
 
 
 class Connection(Closing):
@@ -73,6 +76,11 @@ class Connection(Closing):
     def address(self) -> Address:
         """The address of the node."""
         return self._transport.address
+
+    @property
+    def login(self) -> Login:
+        """The user that the node takes requests from, as far as the client knows it."""
+        return self._access.login
 
     @property
     def is_secured(self) -> bool:

@@ -18,13 +18,16 @@ from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
+from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters
+from kafkactl.schema.definitions import message
 from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import CLUSTER_DENIED, not_authorised, right_of
 
 _BROKER_RESOURCE = 4
+_NAMES_NODES = 2  # the version of DescribeQuorum that names listeners of the voters
 _VOTERS_KEY, _SERVERS_KEY = "controller.quorum.voters", "controller.quorum.bootstrap.servers"
-_DENIED = 31
 # Why a broker that lets this user in may not describe the quorum: its own configuration may still tell.
 _LEFT_OPEN = frozenset({"not-authorised", "quorum-not-described", "request-not-supported", "no-active-controller"})
 
@@ -49,13 +52,14 @@ def describe_quorum(client: Client) -> QuorumAnswer:
             return quorum_answer(response.body, version=response.version, asked="the leader")
     else:
         code, text = -1, "the answer names no partition"
+    if code == CLUSTER_DENIED:
+        where = "the active controller" if client.role is Role.CONTROLLER else "the cluster"
+        raise not_authorised("DescribeQuorum", where, client.login, text)
     raise UnreachableError(
         f"the quorum is not described: {error_code(code).name}",
-        id="not-authorised" if code == _DENIED else "quorum-not-described",
+        id="quorum-not-described",
         cause=text or None,
-        next_step="The user needs DESCRIBE on the cluster."
-        if code == _DENIED
-        else "Ask again; if it stays so, look in the log of the active controller.",
+        next_step="Ask again; if it stays so, look in the log of the active controller.",
     )
 
 
@@ -75,17 +79,30 @@ def controllers_of(client: Client, quorum: QuorumAnswer | None = None) -> Client
         failure = error
     places = _places(client, quorum)
     if not places:
-        if failure is not None and failure.id not in _LEFT_OPEN:
-            raise failure
-        raise UnreachableError(
-            "no broker reports the controllers' addresses",
-            id="controllers-not-known",
-            cause="DescribeQuorum names them from Kafka 3.9 on; before, DESCRIBE_CONFIGS on the cluster is needed.",
-        )
+        raise failure if failure is not None and _is_the_reason(client, failure) else _controllers_not_known(client)
     # The others are asked for the leader's log in vain, and one that is paused takes half of the time of a call.
     leader_id = NO_LEADER if quorum is None else quorum.leader_id
     ordered = sorted(places, key=lambda place: place.node_id != leader_id)
     return client.sibling(Role.CONTROLLER, tuple(place.address for place in ordered))
+
+
+def _is_the_reason(client: Client, failure: UnreachableError) -> bool:
+    """Return True if the failed DescribeQuorum is why no controller is known: from 3.9 on its answer names them."""
+    if failure.id != "not-authorised":
+        return failure.id not in _LEFT_OPEN
+    request = message("DescribeQuorumRequest")
+    answers = [answer for answer in client.versions(client.bootstrap).values() if isinstance(answer, NodeVersions)]
+    return any(usable_version(request, answer, peer="a broker") >= _NAMES_NODES for answer in answers)
+
+
+def _controllers_not_known(client: Client) -> UnreachableError:
+    return UnreachableError(
+        "no broker reports the controllers' addresses: DescribeQuorum names them from Kafka 3.9 on, and before that "
+        "the brokers' own configuration does",
+        id="controllers-not-known",
+        next_step="Name the controllers with --bootstrap-controller. If the brokers are older than 3.9 and their "
+        f"configuration may not be read: {client.login.grant([right_of('DescribeConfigs')])}",
+    )
 
 
 def controller_places(client: Client, quorum: QuorumAnswer | None = None) -> tuple[Place, ...]:

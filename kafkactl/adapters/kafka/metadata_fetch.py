@@ -30,6 +30,7 @@ from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_TOPIC
 from kafkactl.quorum.observation import QuorumAnswer
 from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import CLUSTER_DENIED, Login, not_authorised
 from kafkactl.values import METADATA_TOPIC_ID
 
 PIECE_BYTES = 8 * 1024 * 1024
@@ -40,7 +41,6 @@ _PATIENCE_MS = 15_000.0  # how long a leader may have nothing to say: an electio
 _PAUSE_MS = 100.0
 _EPOCHS_TRIED = 64
 _EPOCH_PLACE = slice(12, 16)  # of the first batch of an answer
-_DENIED = 31
 _FENCED_EPOCH, _UNKNOWN_EPOCH, _SNAPSHOT_NOT_FOUND = 74, 75, 98
 _LEADER_MOVED = NOT_THE_LEADER | {_FENCED_EPOCH, _UNKNOWN_EPOCH}
 
@@ -145,7 +145,7 @@ def fetch_snapshot(client: Client, snapshot_id: SnapshotId, *, leader_epoch: int
         answer = _partition(client, "FetchSnapshot", _snapshot_request(snapshot_id, leader_epoch, at))
         if answer["ErrorCode"] == _SNAPSHOT_NOT_FOUND:
             return None
-        _check_error(answer["ErrorCode"], "FetchSnapshot")
+        _check_error(answer["ErrorCode"], "FetchSnapshot", client.login)
         found = SnapshotId(end_offset=answer["SnapshotId"]["EndOffset"], epoch=answer["SnapshotId"]["Epoch"])
         piece = answer["UnalignedRecords"] or b""
         if found != snapshot_id or answer["Position"] != at or (size is not None and answer["Size"] != size):
@@ -218,7 +218,7 @@ class _LogWalk:
             return SoundBatches(wanted, last_epoch=None)
         for epoch in range(self.epoch, max(self.epoch - _EPOCHS_TRIED, -1), -1) if start else ():
             answer = _partition(self._controllers, "Fetch", self._request(start, epoch))
-            _check_error(answer["ErrorCode"], "Fetch")
+            _check_error(answer["ErrorCode"], "Fetch", self._controllers.login)
             found = int.from_bytes((answer["Records"] or b"")[_EPOCH_PLACE], "big")
             if answer["SnapshotId"]["EndOffset"] < 0 and answer["DivergingEpoch"]["EndOffset"] < 0 and epoch <= found:
                 return SoundBatches(start, last_epoch=epoch)
@@ -228,7 +228,7 @@ class _LogWalk:
         """What comes next; None where nothing came."""
         last_epoch = self.epoch if batches.last_epoch is None else batches.last_epoch
         answer = _partition(self._controllers, "Fetch", self._request(batches.next_offset, last_epoch))
-        _check_error(answer["ErrorCode"], "Fetch")
+        _check_error(answer["ErrorCode"], "Fetch", self._controllers.login)
         offered = SnapshotId(end_offset=answer["SnapshotId"]["EndOffset"], epoch=answer["SnapshotId"]["Epoch"])
         if offered.end_offset >= 0:
             self._log_start = answer["LogStartOffset"]
@@ -310,7 +310,7 @@ def _snapshot_request(snapshot_id: SnapshotId, leader_epoch: int, position: int)
 def _partition(client: Client, name: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """The one partition of an answer; an error at its top is raised."""
     response = client.ask_active_controller(name, body)
-    _check_error(response.body["ErrorCode"], name)
+    _check_error(response.body["ErrorCode"], name, client.login)
     topics: Iterable[Mapping[str, Any]] = response.body["Responses" if name == "Fetch" else "Topics"]
     partitions = [partition for topic in topics for partition in topic["Partitions"]]
     if len(partitions) != 1:
@@ -320,18 +320,14 @@ def _partition(client: Client, name: str, body: Mapping[str, Any]) -> Mapping[st
     return found
 
 
-def _check_error(code: int, name: str) -> None:
+def _check_error(code: int, name: str, login: Login) -> None:
     if not code:
         return
     word = error_code(code).name
     if code in _LEADER_MOVED:
         raise _MovedError(f"{name}: {word}", id="no-active-controller", next_step="Ask again in a moment.")
-    if code == _DENIED:
-        raise UnreachableError(
-            f"this user may not read the metadata log: {word}",
-            id="not-authorised",
-            next_step="Reading it needs CLUSTER_ACTION on the cluster; the log can be read from a disk instead.",
-        )
+    if code == CLUSTER_DENIED:
+        raise not_authorised(name, "the active controller", login)
     raise UnreachableError(
         f"the active controller does not give its metadata log: {word} to {name}", id="metadata-log-not-given"
     )

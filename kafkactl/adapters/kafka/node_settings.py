@@ -26,9 +26,9 @@ from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.protocol.text.java_text import parse_int, split_list
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import CLUSTER_DENIED, not_authorised, server_text
 
 BROKER_RESOURCE: Final = 4
-_DENIED: Final = (29, 31)  # of the topic, of the cluster
 _LISTENERS: Final = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
 
 
@@ -112,14 +112,14 @@ def describe_own(client: Client, address: Address, node_id: int, keys: Sequence[
     answer = client.ask_node(address, "DescribeConfigs", body)
     result: Mapping[str, Any] = next(iter(answer.body["Results"]), {"ErrorCode": -1, "ErrorMessage": None})
     if result["ErrorCode"]:
-        code = result["ErrorCode"]
+        code, text = result["ErrorCode"], result["ErrorMessage"]
+        if code == CLUSTER_DENIED:
+            raise not_authorised("DescribeConfigs", str(address), client.login, text)
         raise UnreachableError(
             f"{address} does not describe its settings: {error_code(code).name}",
-            id="not-authorised" if code in _DENIED else "settings-not-described",
-            cause=result["ErrorMessage"],
-            next_step="The user needs DESCRIBE_CONFIGS on the cluster."
-            if code in _DENIED
-            else "Look into that node's log.",
+            id="settings-not-described",
+            cause=server_text(text) or None,
+            next_step="Look into that node's log.",
         )
     return list(result["Configs"])
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.quorum_visit import STATIC_VOTERS, Visit, are_out_of_reach
-from kafkactl.findings import Finding, Severity, warning
+from kafkactl.findings import Finding, note, warning
 from kafkactl.quorum.observation import DiskSeen
 from kafkactl.quorum.state import Mode, QuorumState
 from kafkactl.quorum.voters import address_key
-
-# What is not known where a request is refused, and the right that is needed.
-_RIGHTS: Mapping[str, tuple[str, str]] = {
-    "DescribeQuorum": ("whether it leads", "DESCRIBE on the cluster"),
-    "DescribeCluster": ("the cluster id and who is registered", "ALTER on the cluster"),
-    "DescribeConfigs": ("which node answers, and its settings", "DESCRIBE_CONFIGS on the cluster"),
-    "Fetch": ("whom a controller believes to lead", "CLUSTER_ACTION on the cluster"),
-}
+from kafkactl.schema.rights import denied_text, request_rights
 
 
 def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> Iterator[Finding]:
@@ -74,17 +67,18 @@ def _waits_for_leader(visit: Visit) -> bool:
 
 
 def _denied(visits: Sequence[Visit]) -> Iterator[Finding]:
-    denied = {request: visit for visit in reversed(visits) for request in visit.denied}
-    for request, (fact, right) in _RIGHTS.items():
-        if request in denied:
-            where = [str(visit.address) for visit in visits if request in visit.denied]
-            yield Finding(
-                id="question-denied",
-                severity=Severity.INFO,
-                subject=request,
-                message=f"{', '.join(where)} denied {request} to this user: {fact} is unknown there",
-                evidence={"request": request, "addresses": where},
-                next_step=f"Give the user {right}, if that is wanted.",
+    for request, needed in request_rights().items():
+        refusing = [visit for visit in visits if request in visit.denied]
+        if refusing:
+            where = [str(visit.address) for visit in refusing]
+            yield note(
+                "question-denied",
+                request,
+                f"{denied_text(request, ', '.join(where), refusing[0].login)}, so {needed.unknown} is unknown there",
+                f"If that is wanted: {refusing[0].login.grant([needed.right])}",
+                request=request,
+                addresses=where,
+                operation=needed.right.operation,
             )
 
 

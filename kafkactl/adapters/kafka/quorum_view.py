@@ -35,13 +35,14 @@ from kafkactl.adapters.kafka.quorum_visit import (
 from kafkactl.adapters.kafka.retries import is_transient
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Clock, Deadline
-from kafkactl.errors import InputError, KafkactlError, UnreachableError
+from kafkactl.errors import InputError, KafkactlError
 from kafkactl.frozen import changed
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.quorum.liveness import is_steady, proven
 from kafkactl.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
 from kafkactl.quorum.state import ALIVE_WITHIN_MS, NodeFacts, Probe, QuorumState
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters
+from kafkactl.schema.rights import not_authorised
 from kafkactl.values import Endpoint
 
 PATIENCE_MS = 3_000.0
@@ -284,12 +285,10 @@ class QuorumObserver(Closing):
 
 def _check_allowed(visits: Sequence[Visit]) -> None:
     """Raise UnreachableError if DescribeQuorum was refused: then it is not known that there is no leader."""
-    refused = [str(visit.address) for visit in visits if "DescribeQuorum" in visit.denied]
+    refused = [visit for visit in visits if "DescribeQuorum" in visit.denied]
     if refused:
-        raise UnreachableError(
-            f"{', '.join(refused)} does not let this user ask for the quorum: CLUSTER_AUTHORIZATION_FAILED",
-            id="not-authorised",
-        )
+        where = ", ".join(str(visit.address) for visit in refused)
+        raise not_authorised("DescribeQuorum", where, refused[0].login)
 
 
 # --- from visits to a state -----------------------------------------------------------------------------------------

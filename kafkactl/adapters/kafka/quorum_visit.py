@@ -28,6 +28,7 @@ from kafkactl.protocol.api_versions import NodeVersions, usable_version
 from kafkactl.quorum.observation import QuorumAnswer, answer_error, quorum_answer
 from kafkactl.schema.definitions import message
 from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import CLUSTER_DENIED, Login, server_text
 
 AUTO_JOIN = "controller.quorum.auto.join.enable"
 FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms"
@@ -38,7 +39,6 @@ _SETTINGS = ("node.id", ROLES, AUTO_JOIN, FETCH_TIMEOUT, STATIC_VOTERS, BOOTSTRA
 
 _BROKER_RESOURCE = 4
 _INVALID_REQUEST = 42
-_DENIED = 31
 _NOT_LEADER = 6
 _SENDS_ITS_LEADER = 12
 _OWN_ID = r"expected ([0-9]{1,9}) or empty string"  # compiled when it is first used
@@ -51,8 +51,9 @@ class Visit:
     """What the node at one address answered.
 
     `error` is why not everything could be asked. `expected_id` is the node that is expected there, `node_id` the id
-    that the node reported; None if unknown. `denied` names the requests that this user may not make. `leader_id` and
-    `leader_epoch` are the leader that a follower follows, None if it was not asked or does not report it.
+    that the node reported; None if unknown. `denied` names the requests that the user of `login` may not make.
+    `leader_id` and `leader_epoch` are the leader that a follower follows, None if it was not asked or does not report
+    it.
     """
 
     address: Address
@@ -66,6 +67,7 @@ class Visit:
     leader_id: int | None = None
     leader_epoch: int | None = None
     denied: tuple[str, ...] = ()
+    login: Login = field(default_factory=Login)
 
     @property
     def answers(self) -> bool | None:
@@ -100,7 +102,9 @@ def visit_node(
 
     A broker answers the first and the last on its own, but does not answer for the quorum while there is no leader.
     """
-    seen = Visit(address=connection.address, expected_id=expected_id, versions=connection.versions)
+    seen = Visit(
+        address=connection.address, expected_id=expected_id, versions=connection.versions, login=connection.login
+    )
     try:
         seen = _cluster(connection, seen, deadline)
         if identify and seen.role is Role.BROKER:
@@ -151,7 +155,7 @@ def believed_leader(connection: Connection, seen: Visit, deadline: Deadline) -> 
         response = connection.ask("Fetch", empty_fetch(), deadline=deadline)
     except KafkactlError:
         return seen
-    if response.body["ErrorCode"] == _DENIED:
+    if response.body["ErrorCode"] == CLUSTER_DENIED:
         return changed(seen, denied=(*seen.denied, "Fetch"))
     leaders = [partition["CurrentLeader"] for topic in response.body["Responses"] for partition in topic["Partitions"]]
     if not leaders or leaders[0]["LeaderEpoch"] < 0:
@@ -175,7 +179,7 @@ def ask_quorum_of(connection: Connection, seen: Visit, deadline: Deadline) -> Vi
     code, text = answer_error(response.body)
     if code == _NOT_LEADER:
         return seen
-    if code == _DENIED:
+    if code == CLUSTER_DENIED:
         return changed(seen, denied=(*seen.denied, "DescribeQuorum"))
     if code:
         return changed(seen, error=_not_described(connection.address, code, text))
@@ -199,8 +203,9 @@ def _cluster(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
         return seen  # controllers before 3.7
     body = describe_cluster_body(seen.role, version)
     response = connection.ask("DescribeCluster", body, deadline=deadline, version=version)
-    if response.body["ErrorCode"] == _DENIED:
-        return changed(seen, denied=(*seen.denied, "DescribeCluster"))
+    if response.body["ErrorCode"] == CLUSTER_DENIED:
+        login = seen.login.named_by(response.body["ErrorMessage"])
+        return changed(seen, denied=(*seen.denied, "DescribeCluster"), login=login)
     if response.body["ErrorCode"]:
         return seen  # below metadata.version 3.7-IV0 controllers do not report it
     return changed(seen, view=cluster_view(response.body, role=seen.role, version=version))
@@ -214,11 +219,11 @@ def _identity(connection: Connection, seen: Visit, deadline: Deadline) -> Visit:
     supposed = _supposed_id(seen)
     for _ in range(2):
         result = _own_settings(connection, supposed, deadline)
-        code, text = result["ErrorCode"], result["ErrorMessage"] or ""
+        code, text = result["ErrorCode"], server_text(result["ErrorMessage"])
         if not code:
             settings = {config["Name"]: config["Value"] or "" for config in result["Configs"]}
             return changed(seen, node_id=supposed, settings=settings)
-        if code == _DENIED:
+        if code == CLUSTER_DENIED:
             return changed(seen, denied=(*seen.denied, "DescribeConfigs"))
         matched = re.search(_OWN_ID, text) if code == _INVALID_REQUEST else None
         if matched is None:

@@ -15,6 +15,7 @@ from kafkactl.features.plan.change import UpgradeType
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import server_text
 
 UPDATE_FEATURES = 57
 _NO_RESULTS_FROM = 2
@@ -139,5 +140,5 @@ def check_dry_run(expected: Mapping[str, bool | None], results: Iterable[Feature
 def _result(name: str, code: int, message: str | None) -> FeatureResult:
     reply = Reply.ACCEPTED if code == 0 else Reply.REFUSED if code in _DEFINITE else Reply.UNCLEAR
     # 4.x fills the text of a success with the name of the code.
-    text = "" if code == 0 or message is None else message
+    text = "" if code == 0 else server_text(message)
     return FeatureResult(name=name, reply=reply, error_code=int(code), message=text)

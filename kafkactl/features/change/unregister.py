@@ -21,6 +21,7 @@ from kafkactl.findings import Finding, Outcome, blocker, blockers, note, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import server_text
 
 UNREGISTER_BROKER = 64
 UNREGISTER_CONTROLLER = 94
@@ -99,7 +100,7 @@ def read_answer(body: Mapping[str, Any] | None) -> tuple[Reply, str]:
     code = int(body["ErrorCode"])
     if code == 0 or code in _NOT_REGISTERED:
         return Reply.ACCEPTED, ""
-    text = f"{error_code(code).name}: {body['ErrorMessage'] or ''}".rstrip(": ")
+    text = f"{error_code(code).name}: {server_text(body['ErrorMessage'])}".rstrip(": ")
     return (Reply.REFUSED if code in _DEFINITE else Reply.UNCLEAR), text
 
 

@@ -30,6 +30,7 @@ from kafkactl.features.plan.plan_file import FeaturePlanFile
 from kafkactl.features.plan.request import FeatureRequest
 from kafkactl.findings import Finding, Outcome, blockers
 from kafkactl.frozen import frozen
+from kafkactl.schema.rights import CLUSTER_DENIED, not_authorised
 
 __all__ = ["ChangeRun", "DryRun", "LiveFeatures", "change_features", "observe_for", "validate"]
 
@@ -37,7 +38,6 @@ PROOF_MS = 20_000.0
 SETTLE_MS = 15_000.0
 _GRACE_MS = 2_000.0
 _POLL_MS = 200
-_DENIED = 31
 _SERVER_TIMEOUT_MS = 30_000  # ignored by KRaft controllers
 
 
@@ -146,12 +146,9 @@ class LiveFeatures:
         body = update_features_request(levels, kind, validate_only=True, timeout_ms=_SERVER_TIMEOUT_MS)
         answer = self._client.ask_active_controller("UpdateFeatures", body)
         results = read_response(levels, answer.version, answer.body)
-        if any(result.error_code == _DENIED for result in results):
-            raise UnreachableError(
-                "this user may not change feature levels: CLUSTER_AUTHORIZATION_FAILED",
-                id="not-authorised",
-                next_step="Nothing was changed. It needs ALTER on the cluster.",
-            )
+        if any(result.error_code == CLUSTER_DENIED for result in results):
+            text = answer.body["ErrorMessage"]
+            raise not_authorised("UpdateFeatures", "the active controller", self._client.login, text)
         unclear = [result for result in results if result.reply is Reply.UNCLEAR]
         if unclear:
             raise UnreachableError(

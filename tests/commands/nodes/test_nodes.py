@@ -73,7 +73,7 @@ def test_a_log_that_may_not_be_read_leaves_registrations_unknown(kafkactl: Kafka
     assert listed.code == 0
     assert {node["registered"] for node in listed.json["nodes"]} == {None}
     (finding,) = [finding for finding in listed.json["findings"] if finding["id"] == "metadata-log-not-read"]
-    assert "CLUSTER_ACTION" in finding["next_step"]
+    assert "--operation ClusterAction" in finding["next_step"]
     assert (run.code, run.json["outcome"]) == (3, "refused")
     assert "registrations-not-read" in [finding["id"] for finding in run.json["findings"]]
     assert cluster.sent == []

@@ -14,7 +14,7 @@ import pytest
 from kafkactl._version import __version__
 from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.framework.leaf import LeafCommand
-from scripts import make_checks, make_layers, make_reference, make_states
+from scripts import make_checks, make_layers, make_reference, make_rights, make_states
 from tests.repository.tree import PURE_PACKAGES, ROOT, product_files, shown
 
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
@@ -65,6 +65,11 @@ def test_the_states_of_a_migration_are_the_table():
 
 def test_the_table_of_checks_is_that_of_their_rows():
     assert make_checks.PAGE.read_text(encoding="utf-8") == make_checks.page(), REMEDY
+
+
+def test_table_of_rights_is_that_of_their_data():
+    assert make_rights.PAGE.read_text(encoding="utf-8") == make_rights.page(), REMEDY
+    assert "| TABLE |" not in make_rights.page()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda path: path.name)

@@ -17,6 +17,7 @@ from kafkactl.protocol.sasl.mechanism import exchange_broken, required_option
 from kafkactl.protocol.text.client_properties import ClientProperties
 from kafkactl.protocol.text.jaas import JaasEntry, parse_jaas
 from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import server_text
 
 _UNSUPPORTED_MECHANISM, _ILLEGAL_STATE, _FAILED = 33, 34, 58
 _MOST_STEPS = 10  # no mechanism here takes more than two
@@ -25,10 +26,14 @@ _MOST_STEPS = 10  # no mechanism here takes more than two
 class Sasl:
     """Runs exchanges; implements `connection.Authenticator`."""
 
-    def __init__(self, name: str, make: MakeMechanism) -> None:
-        """`name` is Kafka's for the mechanism; `make` may fetch a token or a ticket, within the deadline."""
+    def __init__(self, name: str, make: MakeMechanism, *, user: str | None = None) -> None:
+        """`name` is Kafka's for the mechanism; `make` may fetch a token or a ticket, within the deadline.
+
+        `user` is the name that the server takes as it is; None for a token or a ticket, which it maps by own rules.
+        """
         self._name = name
         self._make = make
+        self.user = user
 
     def authenticate(self, connection: Connection, deadline: Deadline) -> float | None:
         """Run one exchange; how long the session lasts in milliseconds, None without an end."""
@@ -65,7 +70,7 @@ class Sasl:
         return UnreachableError(
             f"{connection.address} does not let kafkactl in by {self._name}: {words}",
             id="authentication-failed",
-            cause=text,
+            cause=server_text(text) or None,
         )
 
 
@@ -83,7 +88,13 @@ def authenticator(properties: ClientProperties) -> Sasl:
     text = properties.get("sasl.jaas.config")
     if text is None:
         raise InputError("sasl.jaas.config is not set", id="missing-jaas-line")
-    return Sasl(name, make(name, parse_jaas(text), properties))
+    entry = parse_jaas(text)
+    return Sasl(name, make(name, entry, properties), user=_user(name, entry))
+
+
+def _user(name: str, entry: JaasEntry) -> str | None:
+    is_named = name == "PLAIN" or (name.startswith("SCRAM-") and entry.options.get("tokenauth", "").lower() != "true")
+    return entry.options.get("username") if is_named else None
 
 
 def _plain(_name: str, entry: JaasEntry, _properties: ClientProperties) -> MakeMechanism:
