@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.frozen import frozen
 from kafkactl.remedies import remedy_of
@@ -107,6 +107,20 @@ class Outcome(StrEnum):
     def exit_code(self) -> int:
         """The process exit code of a command that ends like this."""
         return _EXIT_CODES[self]
+
+
+# Blockers that say nothing of the cluster: a right, a login or an address is missing, and no question was answered.
+NOT_AUTHORISED: Final = "not-authorised"
+_NOT_ASKED: Final = frozenset({NOT_AUTHORISED, "controller-not-asked", "leader-not-reached", "server-not-asked"})
+_NO_ACCESS_EXIT_CODE: Final = 4
+
+
+def change_exit_code(outcome: Outcome, findings: Iterable[Finding]) -> int:
+    """Return the exit code of a change: that of no access if nothing but access was missing, else the outcome's."""
+    if outcome not in (Outcome.REFUSED, Outcome.FAILED):
+        return outcome.exit_code
+    ids = {finding.id for finding in blockers(findings)}
+    return _NO_ACCESS_EXIT_CODE if ids and ids <= _NOT_ASKED else outcome.exit_code
 
 
 _EXIT_CODES: dict[Outcome, int] = {

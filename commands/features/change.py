@@ -58,7 +58,9 @@ def answer(found: FeatureChange) -> NoReturn:
 
     if (failed := found.failure_line) is not None:
         say(failed, "bad")
-    emit("features.change", found, render=show, exit_code=found.outcome.exit_code)
+    from kafkactl.findings import change_exit_code
+
+    emit("features.change", found, render=show, exit_code=change_exit_code(found.outcome, found.findings))
 
 
 def _planned(client: Client, request: FeatureRequest) -> FeatureChange:

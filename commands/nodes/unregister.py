@@ -64,7 +64,7 @@ def command(
     """
     from kafkactl.commands.framework.confirmation import confirm
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.findings import Outcome
+    from kafkactl.findings import Outcome, change_exit_code
     from kafkactl.frozen import changed
     from kafkactl.operations.nodes.registration import plan_unregister, unregister_node
 
@@ -79,7 +79,7 @@ def command(
                 result = unregister_node(client, result, timeout_ms=timeout_ms)
             else:
                 result = changed(result, outcome=Outcome.REFUSED, notes=(refusal,))
-    emit("nodes.unregister", result, render=_show, exit_code=result.outcome.exit_code)
+    emit("nodes.unregister", result, render=_show, exit_code=change_exit_code(result.outcome, result.findings))
 
 
 def _show(page: Page, found: UnregisterResult) -> None:

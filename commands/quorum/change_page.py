@@ -24,6 +24,8 @@ _HEADINGS = {
     "unknown": ("Outcome unknown: {goal}", "warn"),
 }
 
+_OBSERVED_AFTER = ("failed", "partial", "unknown")
+
 
 def change_page(page: Page, change: QuorumChange, *, goal: str) -> None:
     """The whole of it: what for, the steps, what to expect, findings, and what may still happen automatically."""
@@ -34,6 +36,8 @@ def change_page(page: Page, change: QuorumChange, *, goal: str) -> None:
     page.table(("controller", "directory id"), _directories(change.result.steps))
     for line in _expected(change.forecast):
         page.line(line)
+    if change.outcome in _OBSERVED_AFTER and change.result.after is not None and change.result.after.tolerates is None:
+        page.line("Now: which voters are alive was not observed; see `kafkactl quorum describe`.")
     show_simulation(page, change.simulation)
     _tell_rest(page, change)
 

@@ -121,6 +121,7 @@ def perform(
     `complete` is given the change before it is shown, and gives it back with the plan file that belongs to it and
     with what to expect of it. `watch` shows every observation. `cluster_id`: of which cluster it must be.
     """
+    from kafkactl.findings import change_exit_code
     from kafkactl.operations.quorum.change import CALL_MS, change_voters, plan_change, wait_policy
 
     policy = wait_policy(
@@ -148,7 +149,8 @@ def perform(
                 raise
             finally:
                 talk.clear()
-    exit_code = exit_codes.INTERRUPTED if found.result.interrupted else found.outcome.exit_code
+    code = change_exit_code(found.outcome, found.findings)
+    exit_code = exit_codes.INTERRUPTED if found.result.interrupted else code
     output.emit(KIND, complete(found), render=render, exit_code=exit_code)
 
 
@@ -176,7 +178,7 @@ class _Talk:
             text, tone = f"{text}: {step.state.value}", _TONES.get(step.state.value, "plain")
         elif event.kind == "send" and step is not None:
             ids = ",".join(str(key.node_id) for key in sorted(step.voters_after))
-            text = f"{text}: sent; voters then {ids}, surviving {_failures(step.tolerates_after)}"
+            text = f"{text}: sent; once committed, the voters are {ids} and survive {_failures(step.tolerates_after)}"
         self.clear()
         output.say(text, tone)
 

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from kafkactl.findings import Finding, Severity
+from kafkactl.findings import NOT_AUTHORISED, Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.quorum.majority import shown
 from kafkactl.quorum.state import Mode, Progress, QuorumState, ids_of, is_committed, progress
 from kafkactl.quorum.step import Action, Step
 from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import CLUSTER_DENIED
 
 # How long a request that got no answer may lie unread in a server before it can be taken for lost.
 UNREAD_MS = 10_000
@@ -26,10 +27,14 @@ UNREAD_MS = 10_000
 
 @frozen
 class Answer:
-    """What came back: an error code and text; code None where nothing did (time-out, connection lost)."""
+    """What came back: an error code and text; code None where nothing did (time-out, connection lost).
+
+    `next_step` is what to do about the code, if the sender knows it.
+    """
 
     code: int | None
     message: str = ""
+    next_step: str = ""
 
     @property
     def name(self) -> str:
@@ -63,6 +68,7 @@ class ErrorMeaning:
     wait_for: str = ""
 
 
+_CORRECT = "See the message; correct what it names, then run the command again."
 _GATE = "Go back to waiting until it has caught up."
 _READ = "Read the quorum; send nothing before it is known."
 ERROR_MEANINGS = (
@@ -108,7 +114,7 @@ ERROR_MEANINGS = (
     ErrorMeaning(
         code=8, meaning=Meaning.LATER, words="the leader is shutting down", wait_for="Wait for the next leader."
     ),
-    ErrorMeaning(code=31, meaning=Meaning.REFUSED, words="ALTER on the cluster is not allowed for this user"),
+    ErrorMeaning(code=CLUSTER_DENIED, meaning=Meaning.REFUSED, words="this user lacks Alter on the cluster"),
     ErrorMeaning(
         code=35, meaning=Meaning.REFUSED, words="the quorum is static, or the node is too old for the request"
     ),
@@ -253,12 +259,14 @@ def _findings(
         )
     elif known is Known.FAILED:
         yield Finding(
-            id="voter-change-failed",
+            id=NOT_AUTHORISED if answer.code == CLUSTER_DENIED else "voter-change-failed",
             severity=Severity.BLOCKER,
             subject=subject,
             message=f"{answer.name}: {error_meaning.words}; the voter set does not have it",
             evidence=evidence,
-            next_step=error_meaning.wait_for or "See the message; correct what it names, then run the command again.",
+            next_step=answer.next_step
+            or error_meaning.wait_for
+            or "See the message; correct what it names, then run the command again.",
         )
     elif known is not Known.DONE:
         yield Finding(

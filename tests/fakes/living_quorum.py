@@ -87,6 +87,9 @@ class LivingQuorum:
     cluster_id: str = CLUSTER_ID
     knows_cluster_id: bool = True
 
+    def change_denied(self, request: str) -> None:
+        return None
+
     def __post_init__(self) -> None:
         self.epoch = 5
         self.end = 1_000

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafkactl.errors import UnreachableError
+from kafkactl.findings import Finding
 from kafkactl.metadata.log.registrations import ControllerRegistration, Registrations
 from kafkactl.quorum.majority import tolerates
 from kafkactl.quorum.outcome import Answer
@@ -63,12 +64,16 @@ class SteppedQuorum:
     frozen_at: int = 0
 
     knows_cluster_id: bool = True
+    denial: Finding | None = None
 
     @property
     def cluster_id(self) -> str:
         if not self.knows_cluster_id:
             raise UnreachableError("not told", id="request-not-supported")
         return CLUSTER_ID
+
+    def change_denied(self, request: str) -> Finding | None:
+        return self.denial
 
     def observe(self) -> QuorumState:
         self._act("observe")

@@ -23,6 +23,8 @@ NOT_LEADER_OR_FOLLOWER, NOT_CONTROLLER = 6, 41
 NOT_THE_LEADER = frozenset({NOT_LEADER_OR_FOLLOWER, NOT_CONTROLLER})
 _INCONSISTENT_CLUSTER_ID = 104
 _FETCH_NAMES_CLUSTER = 12  # KIP-595
+_ALTER = 7  # AclOperation
+_NOT_SAID = -(1 << 31)  # of the authorized operations: they were not asked for
 
 
 class Role(Enum):
@@ -58,11 +60,13 @@ class ClusterView:
 
     Controllers name those that are registered, stale ones included, and as `controller_id` the active one, or -1. A
     broker names live brokers (with fenced ones from 4.0 on), and as `controller_id` any broker: not the active one.
+    `may_alter`: whether this user has the right Alter on the cluster; None if the node does not say.
     """
 
     cluster_id: str
     controller_id: int
     nodes: tuple[Node, ...]
+    may_alter: bool | None = None
 
     def node(self, node_id: int) -> Node | None:
         """The node with that id, if it was named."""
@@ -87,7 +91,8 @@ def check_role(address: Address, versions: NodeVersions, expected: Role) -> None
 
 def describe_cluster_body(role: Role, version: int) -> dict[str, Any]:
     """The DescribeCluster request of this version: endpoint types since version 1, fenced brokers since 2."""
-    body: dict[str, Any] = {"EndpointType": role.value} if version >= 1 else {}
+    body: dict[str, Any] = {"IncludeClusterAuthorizedOperations": True}
+    body |= {"EndpointType": role.value} if version >= 1 else {}
     return body | ({"IncludeFencedBrokers": True} if version >= 2 else {})
 
 
@@ -107,7 +112,18 @@ def cluster_view(body: Mapping[str, Any], *, role: Role, version: int) -> Cluste
         cluster_id=body["ClusterId"],
         controller_id=body["ControllerId"],
         nodes=tuple(sorted(nodes, key=lambda node: node.id)),
+        may_alter=_may_alter(body.get("ClusterAuthorizedOperations", _NOT_SAID), role),
     )
+
+
+def _may_alter(operations: int, role: Role) -> bool | None:
+    """Return whether Alter is among the operations, a bit each; 0 is the answer to a user without Describe.
+
+    A controller describes its cluster only to users with Alter.
+    """
+    if operations == _NOT_SAID:
+        return True if role is Role.CONTROLLER else None
+    return bool(operations >> _ALTER & 1)
 
 
 def error_codes_in(body: object) -> Iterator[int]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from kafkactl.adapters.closing import Closing
 from kafkactl.adapters.kafka.attempts import SilentNodes, all_at_once
+from kafkactl.adapters.kafka.change_right import change_denied
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role, check_same_cluster, is_not_the_leader
 from kafkactl.adapters.kafka.metadata_fetch import FetchedSnapshot, iterate_metadata_log
@@ -32,6 +33,7 @@ from kafkactl.protocol.record_batch import decode_header
 from kafkactl.quorum.outcome import UNREAD_MS, Answer
 from kafkactl.quorum.state import NodeFacts, Probe, QuorumState
 from kafkactl.quorum.step import Action, Step
+from kafkactl.schema.rights import CLUSTER_DENIED, grant_step, server_text
 from kafkactl.values import Endpoint
 
 FORWARDED_MS = 65_000
@@ -158,7 +160,10 @@ class LiveQuorum(Closing):
             return _unanswered(error)
         if is_not_the_leader(response.body):
             return Answer(code=_NOT_LEADER, message="the controller does not lead any more")
-        return _answer(step, response.version, response.body)
+        answer = _answer(step, response.version, response.body)
+        if answer.code != CLUSTER_DENIED:
+            return answer
+        return replace(answer, next_step=grant_step(name, self._client.login))
 
     def _sent(self, name: str, body: Mapping[str, Any]) -> Response:
         leader = self._observer.leader
@@ -169,6 +174,10 @@ class LiveQuorum(Closing):
                 return connection.ask(name, body, deadline=deadline, changes=True)
         with self._client.sibling(self._client.role, self._order(), timeout_ms=REQUEST_MS) as sender:
             return sender.ask_active_controller(name, body, changes=True, cluster_id=self.cluster_id)
+
+    def change_denied(self, request: str) -> Finding | None:
+        """Return a blocker if this user may not send that request (`change_right`)."""
+        return change_denied(self._client, request)
 
     def rehearse(self, step: Step) -> Answer:
         """The leader's own dry run of a conversion."""
@@ -317,7 +326,7 @@ def _conversion(*, validate_only: bool) -> dict[str, Any]:
 
 def _answer(step: Step, version: int, body: Mapping[str, Any]) -> Answer:
     if step.action is not Action.UPGRADE:
-        return Answer(code=body["ErrorCode"], message=body.get("ErrorMessage") or "")
+        return Answer(code=body["ErrorCode"], message=server_text(body.get("ErrorMessage")))
     (result,) = read_response([KRAFT_VERSION], version, body)
     return Answer(code=result.error_code, message=result.message)
 

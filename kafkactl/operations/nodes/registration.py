@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafkactl.adapters.kafka.change_right import change_denied
 from kafkactl.adapters.kafka.features import view as feature_view
 from kafkactl.adapters.kafka.features.view import FeatureView
 from kafkactl.features.change.unregister import UnregisterPlan
@@ -50,7 +51,10 @@ def plan_unregister(
     observe_ms = patience_ms(feature_view.PATIENCE_MS, timeout_ms)
     asked = Role(role) if role else None
     view, plan = observe_and_plan(client, node_id, asked, stopped=stopped, observe_ms=observe_ms)
-    return UnregisterResult(view=view, plan=plan, outcome=plan.outcome, is_stopped=stopped)
+    found = UnregisterResult(view=view, plan=plan, outcome=plan.outcome, is_stopped=stopped)
+    request = "UnregisterController" if plan.role is Role.CONTROLLER else "UnregisterBroker"
+    denial = None if plan.outcome is Outcome.NOTHING_TO_DO else change_denied(client, request)
+    return found if denial is None else changed(found, outcome=Outcome.REFUSED, notes=(denial,))
 
 
 def unregister_node(client: Client, planned: UnregisterResult, *, timeout_ms: float = NO_LIMIT) -> UnregisterResult:

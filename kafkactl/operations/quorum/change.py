@@ -190,8 +190,9 @@ def _change(
                 return QuorumChange(result=planned)
         _check_cluster(cluster_id, world.cluster_id)
         path = journal or journal_path(SUBJECT, world.cluster_id)
-        if dry_run:
-            planned = plan_only(world, goal, clock=clock.SystemClock(), patience=patience)
+        denied = world.change_denied(goal.request)
+        if dry_run or denied is not None:
+            planned = _denied(plan_only(world, goal, clock=clock.SystemClock(), patience=patience), denied)
             earlier = open_request(journal_content(path), path, world.cluster_id)
             noted = planned if earlier is None else replace(planned, findings=(*planned.findings, earlier))
             return QuorumChange(result=noted)
@@ -204,6 +205,13 @@ def _change(
         with open_journal(path, subject=SUBJECT, cluster_id=world.cluster_id) as opened:
             result = carry_out(world, goal, opened, clock=clock.SystemClock(), patience=patience, tell=on_event)
             return QuorumChange(result=result, journal=path)
+
+
+def _denied(planned: ChangeResult, denial: Finding | None) -> ChangeResult:
+    """Return the plan as refused if this user may not send its requests."""
+    if denial is None or planned.outcome is Outcome.NOTHING_TO_DO:
+        return planned
+    return replace(planned, outcome=Outcome.REFUSED, findings=(denial, *planned.findings))
 
 
 def _check_cluster(expected: str | None, found: str) -> None:
@@ -221,5 +229,7 @@ def survivable(result: ChangeResult, zones: Mapping[int, str]) -> tuple[Forecast
     `zones` names, by node id, where a controller runs.
     """
     pending = [step for step in result.steps if step.state.value == "pending"]
-    now = [] if result.after is None or not result.after.voters else [forecast_now(result.after, zones)]
+    after = result.after
+    is_observed = after is not None and after.tolerates is not None
+    now = [forecast_now(after, zones)] if after is not None and is_observed else []
     return (*now, *forecast(pending, zones))

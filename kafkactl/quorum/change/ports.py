@@ -19,6 +19,7 @@ from kafkactl.quorum.step import QuorumChange, Step
 from kafkactl.values import Endpoint, ReplicaKey
 
 Plan = Callable[[QuorumState, Circumstances], QuorumChange]
+_REQUESTS = {"remove-controller": "RemoveRaftVoter", "convert": "UpdateFeatures"}
 
 
 class QuorumPort(Protocol):
@@ -110,6 +111,11 @@ class Goal:
     replan: bool = False
     asks_brokers: bool = False
     is_journey: bool = False
+
+    @property
+    def request(self) -> str:
+        """Kafka's name of the request that this goal begins with."""
+        return _REQUESTS.get(self.description["verb"], "AddRaftVoter")
 
 
 @frozen

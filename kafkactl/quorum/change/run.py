@@ -42,6 +42,7 @@ from kafkactl.values import Endpoint, ReplicaKey
 # Blockers that an election, or a voter that comes back, resolves.
 _PASSING_AT_ONCE = frozenset({"high-watermark-unknown"})
 _PASSING = _PASSING_AT_ONCE | {"no-quorum-leader", "change-not-committed", "voter-lags", "superseded-leader"}
+_STOPPED = (Outcome.FAILED, Outcome.PARTIAL, Outcome.REFUSED)
 _RESULTS = {Known.DONE: StepResult.DONE, Known.FAILED: StepResult.FAILED}
 
 
@@ -299,16 +300,26 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         """The answer of a run: the steps that were taken, and those that are left of the last plan."""
         taken = {self.key(step_taken.step) for step_taken in end.taken}
         is_done = end.outcome is Outcome.DONE
+        after = self.watcher.last if end.seen is None else end.seen
         left = () if is_done or end.plan is None else [step for step in end.plan.steps if self.key(step) not in taken]
         return ChangeResult(
             outcome=end.outcome,
             steps=numbered((*map(_shown, end.taken), *left)),
             findings=tuple(finding for finding in end.findings if not (is_done and finding.id == "removed-already")),
             before=end.first,
-            after=self.watcher.last if end.seen is None else end.seen,
+            after=self._proved_again(after) if end.outcome in _STOPPED and not end.interrupted else after,
             may_happen=end.may_happen,
             interrupted=end.interrupted,
         )
+
+    def _proved_again(self, state: QuorumState | None) -> QuorumState | None:
+        """Return the quorum with what is known of its voters' lives, which a look at an outcome does not show."""
+        if state is None or state.tolerates is not None:
+            return state
+        try:
+            return self.watcher.prove()
+        except KafkactlError:
+            return state
 
 
 def _shown(taken: Taken) -> Step:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 
 import pytest
 
 from kafkactl.commands.quorum import change_run as quorum_change_run
-from kafkactl.errors import UnknownOutcomeError
+from kafkactl.errors import UnknownOutcomeError, UnreachableError
+from kafkactl.findings import blocker
 from kafkactl.quorum.outcome import Answer
 from tests.quorum.played import LOST, TIMED_OUT, Reaction, SteppedQuorum
 from tests.quorum.worlds import CLUSTER_ID, directory, world
@@ -82,7 +84,8 @@ def test_the_wedge_is_refused_with_its_sum(run_quorum):
     ("reaction", "code", "outcome"),
     [
         (Reaction(answer=TIMED_OUT, commits_after_ms=1e9), 6, "unknown"),
-        (Reaction(answer=Answer(code=31), taken=False), 1, "failed"),
+        (Reaction(answer=Answer(code=104), taken=False), 1, "failed"),
+        (Reaction(answer=Answer(code=31), taken=False), 4, "failed"),
         (Reaction(answer=LOST), 0, "done"),
     ],
 )
@@ -272,3 +275,77 @@ def test_two_at_once(run_quorum, tmp_path):
     with open_journal(str(tmp_path / "journal.jsonl"), subject="quorum", cluster_id=CLUSTER_ID):
         run = run_quorum(quorum, "remove-controller", *_remove(4), "-o", "json")
     assert (run.code, run.error["id"], quorum.sent) == (3, "another-kafkactl-is-changing", [])
+
+
+# --- rights -----------------------------------------------------------------------------------------------------------
+
+DENIAL = blocker("not-authorised", "cluster", "User:ops may not change the cluster", "kafka-acls.sh …")
+DENIED = Answer(code=31, message="Cluster authorization failed.", next_step="kafka-acls.sh … --operation Alter …")
+TO_TWO = ("reassign", "--target", "1,2", "--allow-size", "--accept-zero-tolerance", "--yes")
+
+
+class UnprovenQuorum(SteppedQuorum):
+    """A quorum whose leader alone is asked for an outcome: that answer shows no voter to be alive, as Kafka's does."""
+
+    def observe_nodes(self):
+        state = super().observe_nodes()
+        voters = tuple(replace(voter, alive=True if voter.id == state.leader_id else None) for voter in state.voters)
+        return replace(state, voters=voters)
+
+
+@pytest.mark.parametrize("more", [("--dry-run",), ()])
+def test_change_without_the_right_is_refused_before_anything_is_sent(run_quorum, more):
+    quorum = SteppedQuorum(world=world("1 2 3"), denial=DENIAL)
+    run = run_quorum(quorum, *TO_TWO, *more, "-o", "json")
+    assert (run.code, run.json["outcome"], quorum.sent) == (4, "refused", [])
+    assert [found["id"] for found in run.json["findings"] if found["severity"] == "blocker"] == ["not-authorised"]
+    assert {step["state"] for step in run.json["steps"]} == {"pending"}
+    assert "Refused: " in run_quorum(quorum, *TO_TWO, *more).stdout
+
+
+def test_change_without_the_right_is_refused_with_every_other_blocker(run_quorum):
+    quorum = SteppedQuorum(world=world("1 2 3", dead="3"), denial=DENIAL)
+    run = run_quorum(quorum, "remove-controller", *_remove(2), "--dry-run", "-o", "json")
+    assert run.code == 3, "another blocker is no question of access"
+    assert {"not-authorised", "quorum-would-wedge"} <= {found["id"] for found in run.json["findings"]}
+
+
+def test_change_that_is_done_needs_no_right(run_quorum):
+    quorum = SteppedQuorum(world=world("1 2 3"), denial=DENIAL)
+    run = run_quorum(quorum, "reassign", "--target", "1,2,3", "--yes", "-o", "json")
+    assert (run.code, run.json["outcome"]) == (0, "nothing-to-do")
+
+
+def test_request_that_is_denied_says_nothing_of_the_voters(run_quorum):
+    quorum = UnprovenQuorum(world=world("1 2 3"), reactions=[Reaction(taken=False, answer=DENIED)])
+    run = run_quorum(quorum, *TO_TWO, "-o", "json")
+    assert (run.code, run.json["outcome"]) == (4, "failed"), "nothing was changed"
+    (finding,) = [found for found in run.json["findings"] if found["severity"] == "blocker"]
+    assert (finding["id"], finding["next_step"]) == ("not-authorised", DENIED.next_step)
+    (now,) = [found for found in run.json["forecast"] if found["number"] == 0]
+    assert (now["voters"], now["alive"], now["tolerates"]) == ([1, 2, 3], [1, 2, 3], 1)
+    assert [step["state"] for step in run.json["steps"]] == ["failed"]
+
+
+def test_request_that_is_denied_between_steps_leaves_the_change_partly_done(run_quorum):
+    reactions = [Reaction(), Reaction(taken=False, answer=DENIED)]
+    quorum = UnprovenQuorum(world=world("1 2 3", observers="4"), reactions=reactions)
+    run = run_quorum(quorum, "reassign", "--target", "1,2,4", *TO_TWO[3:], "-o", "json")
+    assert (run.code, run.json["outcome"]) == (5, "partial")
+    (now,) = [found for found in run.json["forecast"] if found["number"] == 0]
+    assert now["alive"] == [1, 2, 3, 4], "each voter that runs is shown as alive"
+    assert "must come back" not in run.stdout
+
+
+def test_voters_that_were_not_observed_after_a_failure_are_unknown(run_quorum):
+    quorum = UnprovenQuorum(world=world("1 2 3"), reactions=[Reaction(taken=False, answer=DENIED)])
+
+    def unreachable(number, name):
+        if name in ("observe", "glance") and quorum.sent:
+            raise UnreachableError("out of reach", id="connection-refused")
+
+    quorum.at_action = unreachable
+    run = run_quorum(quorum, *TO_TWO)
+    assert run.code == 4
+    assert "Now: which voters are alive was not observed" in run.stdout
+    assert "no majority" not in run.stdout

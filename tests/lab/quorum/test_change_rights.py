@@ -89,9 +89,10 @@ def test_a_removal_needs_alter_and_says_so(site: Site, kafkactl: Kafkactl) -> No
     (directory,) = [voter["directory_id"] for voter in seen["voters"] if voter["id"] == 2]
     site.allow("DESCRIBE")
     refused = site.run("remove-controller", "-i", "2", "-d", directory)
-    assert (refused.code, refused.json["outcome"]) == (1, "failed"), refused
-    (finding,) = [finding for finding in refused.json["findings"] if finding["id"] == "voter-change-failed"]
-    assert "CLUSTER_AUTHORIZATION_FAILED" in finding["message"]
+    assert (refused.code, refused.json["outcome"]) == (4, "refused"), refused
+    (finding,) = [finding for finding in refused.json["findings"] if finding["id"] == "not-authorised"]
+    assert "--allow-principal User:alice --operation Alter --cluster" in finding["next_step"]
+    assert {step["state"] for step in refused.json["steps"]} == {"pending"}
     assert _voters(site, kafkactl) == [1, 2]
     site.allow("ALTER")
     done = site.run("remove-controller", "-i", "2", "-d", directory)
