@@ -328,6 +328,7 @@ def _cipher_text_copied(case: CheckCase) -> Iterator[Finding]:
             ", ".join(sorted(found)[:5]),
             f"{len(found)} passwords stand in KRaft as ZooKeeper kept them, encrypted: they were copied by a controller"
             f" without {_SECRET}, and brokers on KRaft would use the cipher text as the password",
+            "Set these values again in plain text with `kafka-configs --alter`." if case.stage is Stage.FINAL else "",
             count=len(found),
         )
 

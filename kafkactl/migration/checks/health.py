@@ -29,6 +29,10 @@ from kafkactl.protocol.text.java_text import parse_int
 from kafkactl.wording import counted, some
 
 _BACKLOG: Final = 100
+_AFTER_THE_END: Final = (
+    "Start a majority of the controllers. The migration is finalized, so there is no way back to ZooKeeper; if a"
+    " majority of the controllers' disks is lost, see `kafkactl quorum recover --help`."
+)
 
 
 class _Part(NamedTuple):
@@ -113,7 +117,8 @@ def _quorum_leads(case: CheckCase) -> Said:
     if case.quorum is None:
         some = "none of those that answer leads" if has_majority else "a majority of the controllers does not answer"
         state = "none of the controllers answers" if case.controllers_down else some
-        yield blocker("quorum-without-leader", "controllers", f"the quorum has no leader: {state}")
+        step = _AFTER_THE_END if case.stage is Stage.FINAL else ""
+        yield blocker("quorum-without-leader", "controllers", f"the quorum has no leader: {state}", step)
         return
     holder = None if case.tree is None else case.tree.controller
     if (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkactl.findings import Finding, warning
+from kafkactl.findings import Finding, blocker, warning
 from kafkactl.kafka_names import ZkMigrationState
 from kafkactl.migration.observed.silence import leader_unknown, refusing
 from kafkactl.migration.state.brokers import BrokerEvidence, answers
@@ -23,7 +23,14 @@ _WAIT = "Wait and look again."
 
 
 def controllers_formatted(e: Evidence) -> Iterator[Finding]:
-    """M2: every controller has its own meta.properties."""
+    """M2: every controller has its own meta.properties, and not all of those that were started are down."""
+    if e.controllers_ended:
+        names = ", ".join(controller.name for controller in e.observation.controllers)
+        text = (
+            f"no controller runs ({names}), and /migration shows that one was started: the quorum ended before a broker"
+            " entered, and nothing was copied"
+        )
+        yield blocker("started-controllers-ended", names, text)
     for controller in e.observation.controllers:
         if not controller.meta_properties and not answers(controller):
             yield warning("controller-disk-not-seen", controller.name, "no meta.properties of it was seen")

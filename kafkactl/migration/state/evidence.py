@@ -133,6 +133,16 @@ class Evidence:
         return any(controller.name in names for controller in self.observation.controllers)
 
     @property
+    def controllers_ended(self) -> bool:
+        """Whether controllers were started, which made `/migration`, and ended before a broker had entered.
+
+        Their disks are there: a rollback has wiped them, or is at liberty to go back as from M2.
+        """
+        is_idle = self.kraft_state is None and self.holder is Holder.ZOOKEEPER and not self.flagged
+        is_down = self.controllers is Quorum.DOWN and self.copy_marker is CopyMarker.NOT_COPIED
+        return is_idle and is_down and any(node.meta_properties for node in self.observation.controllers)
+
+    @property
     def expected(self) -> tuple[BrokerEvidence, ...]:
         """The brokers that have to register before the copy: in ZooKeeper, or with replicas; else those observed."""
         found = tuple(broker for broker in self.brokers if broker.in_zookeeper or broker.has_replicas)

@@ -170,7 +170,7 @@ def _rolling_back(e: Evidence) -> bool:
         return True
     if e.copy_marker is CopyMarker.ABSENT:
         return bool(e.flagged) or (down and e.kraft_state == ZkMigrationState.MIGRATION and e.holder is Holder.NONE)
-    return down and e.kraft_state in (ZkMigrationState.MIGRATION, None)
+    return down and not e.controllers_ended and e.kraft_state in (ZkMigrationState.MIGRATION, None)
 
 
 def _rolled_back(e: Evidence) -> bool:
@@ -445,6 +445,6 @@ TABLE: Final[tuple[Band | Row, ...]] = (
         "whatever runs or is formatted has proved nothing else by now; the last row holds always",
     ),
     Row(State.M2, _not_led, "controllers run, and no leader of a majority of them was seen to commit anything"),
-    Row(State.M2, _formatted, "controllers are formatted and have no log yet"),
+    Row(State.M2, _formatted, "controllers are formatted and none of them runs"),
     Row(State.M0, lambda _: True, "nothing of a migration is there"),
 )

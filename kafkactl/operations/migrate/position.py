@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafkactl.migration.plan.step import Step
 
 _ALARM = "finalization-begun"  # a controller without the flag, while ZooKeeper is written still
-_NO_LEADER = "quorum-without-leader"
+_NOT_LED = frozenset({"quorum-without-leader", "started-controllers-ended"})
 _FINALIZING, _BACK = "finalize", "rollback"
 _DONE = "done"
 
@@ -185,7 +185,7 @@ def _has_problems(observed: ObservedState, gates: Iterable[Finding], *, is_alarm
     found = blockers(gates)
     # In M2 controllers are not started yet, or run without a majority, in which they must not be left.
     early = observed.state in (State.M0, State.M1) or (
-        observed.state is State.M2 and not any(finding.id == _NO_LEADER for finding in found)
+        observed.state is State.M2 and not any(finding.id in _NOT_LED for finding in found)
     )
     return observed.state.is_broken or is_alarm or bool(found and not early)
 
