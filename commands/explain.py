@@ -1,9 +1,9 @@
-"""`kafkactl explain`: what an error or finding means and what to do about it."""
+"""`kafkactl explain`: the meaning of an error, a finding or a line of Kafka, and what to do about it."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -25,22 +25,28 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 
 @leaf_command(
     "explain",
-    examples=("kafkactl explain cluster-id-mismatch", "kafkactl explain C-13", "kafkactl explain --list"),
+    examples=(
+        "kafkactl explain cluster-id-mismatch",
+        "kafkactl explain C-13",
+        "kafkactl explain 'No readable meta.properties files found.'",
+        "kafkactl explain --list",
+    ),
     codes=(0, 2),
 )
-@click.argument("id", required=False, shell_complete=_complete)
+@click.argument("text", metavar="[ID]", required=False, shell_complete=_complete)
 @click.option("--list", "all_ids", is_flag=True, help="List all ids.")
-def command(id: str | None, all_ids: bool) -> None:
+def command(text: str | None, all_ids: bool) -> None:
     """Explain the error or finding ID: its cause, its consequence and the remedy.
 
     ID can also be a number of `migrate check`: C-13d for one finding, C-13 for all findings of that check. An id of an
-    earlier version is explained under its present name.
+    earlier version is explained under its present name. A line of Kafka's log or an error text of Kafka, in quotes,
+    leads to the findings that explain the text.
     """
-    from kafkactl.operations.explain import explain, explanations, renamed_from
+    from kafkactl.operations.explain import explain, explanations, kafka_text, renamed_from
 
-    if all_ids == (id is not None):
+    if all_ids == (text is not None):
         raise click.UsageError("Give one ID, or --list.")
-    if id is None:
+    if text is None:
         every = explanations()
         output.emit(
             "explain.list",
@@ -48,19 +54,29 @@ def command(id: str | None, all_ids: bool) -> None:
             render=lambda page, _: page.table(("id", "cause"), ((row.id, row.cause) for row in every)),
             listing="explanations",
         )
-    found, renamed = explain(id), renamed_from(id)
+    found, renamed = explain(text), renamed_from(text)
+    said = {each.id: kafka_text(text, each.id) for each in found}
     if len(found) > 1:
-        render = functools.partial(_show, found=found)
+        render = functools.partial(_show, found=found, said=said)
         output.emit("explain.list", {"explanations": found}, render=render, listing="explanations")
-    render = functools.partial(_show, found=found, renamed=renamed)
+    render = functools.partial(_show, found=found, said=said, renamed=renamed)
     output.emit("explain", {**found[0].to_dict(), "renamed_from": renamed}, render=render)
 
 
-def _show(page: Page, _answer: object, *, found: Sequence[Explanation], renamed: str | None = None) -> None:
+def _show(
+    page: Page,
+    _answer: object,
+    *,
+    found: Sequence[Explanation],
+    said: Mapping[str, str | None],
+    renamed: str | None = None,
+) -> None:
     for explanation in found:
         page.heading(explanation.id)
         if renamed is not None:
             page.line(f"{renamed} was renamed to {explanation.id}.")
+        if said.get(explanation.id):
+            page.line(f"Kafka: {said[explanation.id]}")
         page.fields(
             (
                 ("cause", explanation.cause),

@@ -7,14 +7,35 @@ import re
 from kafkactl.migration.checks.numbers import ids_of
 from kafkactl.schema import explanations as texts
 from kafkactl.schema.explanations import Explanation
+from kafkactl.schema.kafka_lines import ids_by_line
 
 
-def explain(id: str) -> list[Explanation]:
-    """Cause, consequence and remedy of an id, or of a number of `migrate check`: C-13 means all of its findings.
+def explain(text: str) -> list[Explanation]:
+    """Return cause, consequence and remedy of an id, of a number of `migrate check`, or of a line of Kafka.
 
-    Raises InputError `unknown-id`, which names the nearest ids.
+    C-13 means all findings of that check. A line of Kafka's log or an error text leads to the ids that explain the
+    text, the best first. Raises InputError `unknown-id`, which names the nearest ids.
     """
-    return [texts.explain(name) for name in ids_of(_number(id)) or (id,)]
+    return [texts.explain(name) for name in ids_of(_number(text)) or _ids(text)]
+
+
+def kafka_text(text: str, id: str) -> str | None:
+    """Return the text of Kafka by which a line led to an id; None if the line is an id itself."""
+    return None if _is_id(text) else dict(ids_by_line(text)).get(id)
+
+
+def _ids(text: str) -> list[str]:
+    if _is_id(text):
+        return [text]
+    words = "-".join(re.findall(r"[a-z0-9]+", text.lower()))
+    found = [id for id, _ in ids_by_line(text)]
+    if words in texts.explanations():
+        found = [words, *(id for id in found if id != words)]
+    return found or [text]
+
+
+def _is_id(text: str) -> bool:
+    return text in texts.explanations() or text in texts.renamed_ids()
 
 
 def explanations() -> list[Explanation]:

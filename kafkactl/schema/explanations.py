@@ -15,6 +15,8 @@ from kafkactl.errors import InputError, SchemaError
 from kafkactl.frozen import frozen
 from kafkactl.schema.source import list_data, read_data
 
+_SHORTER = "Give the sentence of the line alone, without its time and class. "
+
 
 @frozen
 class Explanation:
@@ -80,12 +82,13 @@ def explain(id: str) -> Explanation:
         return known[id]
     import difflib
 
-    near = difflib.get_close_matches(id, known, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(id, known, n=3, cutoff=0.75)
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
+    is_line = " " in id.strip()
     raise InputError(
-        f"there is no error or finding with the id {id!r}",
+        f"no error or finding quotes {id[:120]!r}" if is_line else f"there is no error or finding with the id {id!r}",
         id="unknown-id",
-        next_step=f"{hint}`kafkactl explain --list` shows all ids.",
+        next_step=f"{hint}{_SHORTER if is_line else ''}`kafkactl explain --list` shows all ids.",
     )
 
 
