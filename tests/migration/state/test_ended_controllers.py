@@ -1,4 +1,4 @@
-"""Controllers that were started once and are down: on the way forward before the copy, and after the end."""
+"""Controllers that were started once and are down: before the copy, and after the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pending(steps):
 
 
 @pytest.mark.parametrize("seen", [ENDED, FIRST_RECORD])
-def test_controllers_that_ended_before_a_broker_entered_are_no_rollback(seen: Seen) -> None:
+def test_controllers_that_ended_before_a_broker_entered_are_m2(seen: Seen) -> None:
     observation = seen.observation()
     observed = observed_state(observation)
     assert observed.state is State.M2
