@@ -59,7 +59,7 @@ def change_of(
         leader_epoch_after=new.leader_epoch,
         recovering_after=new.leader_recovery_state == RECOVERING,
         elected_uncleanly=key in controller.unclean or any(_recovers(old, end) for end in several),
-        min_isr=min(controller.min_isr(topic), len(new.replicas)),
+        min_isr=controller.facts.rules.enough(controller.min_isr(topic), len(new.replicas)),
         replicas_after=new.replicas,
         alternatives=tuple(ends.values()) if len(ends) > 1 else (),
     )

@@ -17,7 +17,7 @@ from kafkactl.adapters.zookeeper.settings import _section
 from kafkactl.change.journal_lines import JournalText, entry_line, new_entry, read_journal, redacted
 from kafkactl.commands.framework import failure
 from kafkactl.commands.rendering import page, terminal
-from kafkactl.dryrun.scenarios.alter_config import _COMMA
+from kafkactl.dryrun.controller.setting_checks import _COMMA
 from kafkactl.errors import KafkactlError
 from kafkactl.protocol.text.config_variables import Variable, has_variable, variables
 from kafkactl.protocol.text.jaas import parse_jaas

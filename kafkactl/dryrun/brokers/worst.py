@@ -173,7 +173,8 @@ class _Shapes:
         for size in range(1, min(self._size, len(places)) + 1):
             for group in combinations(places, size):
                 ends = ends_of(shape, group, acceptable, rules, settings)
-                harm = _harm(shape, ends, settings[0])
+                least = self._controller.facts.rules.enough(settings[0], len(shape.replicas))
+                harm = _harm(shape, ends, least)
                 for part, share in found.items():
                     if set(part) < set(group):
                         harm = Harm(*(whole - less for whole, less in zip(harm, share, strict=True)))
@@ -181,8 +182,7 @@ class _Shapes:
         return ((group, harm) for group, harm in found.items() if any(harm))
 
 
-def _harm(before: Partition, ends: Sequence[Partition], min_isr: int) -> Harm:
-    least = min(min_isr, len(before.replicas))
+def _harm(before: Partition, ends: Sequence[Partition], least: int) -> Harm:
     was_under = before.leader == NO_LEADER or len(before.isr) < least
     under = any(end.leader != NO_LEADER and len(end.isr) < least for end in ends)
     return Harm(

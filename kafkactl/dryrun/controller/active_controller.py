@@ -77,12 +77,12 @@ class ActiveController:
         return Partition._make((*state[:DIRECTORIES_AT], directories, *state[DIRECTORIES_AT + 1 :]))
 
     def settings(self, topic: Topic) -> tuple[int, bool]:
-        """The effective min ISR of a topic (at most the replicas of its partition 0), and whether an unclean election
-        is allowed."""
+        """The effective min ISR of a topic (from 3.7 on at most the replicas of its partition 0), and whether an
+        unclean election is allowed."""
         if topic.name not in self._settings:
             states = topic.partitions.states
             first = states.get(0) or next(iter(states.values()))
-            least = min(min_isr_of(self.image, self.facts, topic.name), len(first[REPLICAS_AT]))
+            least = self.facts.rules.enough(min_isr_of(self.image, self.facts, topic.name), len(first[REPLICAS_AT]))
             self._settings[topic.name] = least, unclean_allowed(self.image, self.facts, topic.name)
         return self._settings[topic.name]
 
@@ -162,7 +162,7 @@ class ActiveController:
     def _count(self, least: int, kind: tuple[int, bool, int], by: int) -> None:
         assert self._tally is not None
         in_sync, led, replicas = kind
-        enough = min(least, replicas)
+        enough = self.facts.rules.enough(least, replicas)
         self._tally[0] += by
         self._tally[1] += by * (not led)
         self._tally[2] += by * (not led or in_sync < enough)

@@ -34,6 +34,7 @@ _RELEASE_FIELDS: Final = {
     "registration_clears_isr",
     "checks_cordoned",
     "bounded_requests",
+    "min_isr_capped",
 }
 
 
@@ -48,7 +49,8 @@ class Rules:
     (metadata.version 4.3-IV0). `isr_in_hash_order`: a leader reports an ISR in the order of a hash table (4.2 on),
     before that in the order in which the replicas joined it (both measured). `checks_cordoned`: the controller checks
     changes of cordoned.log.dirs (4.3 on, KIP-1066). `bounded_requests`: a request may write at most
-    `MOST_RECORDS_OF_REQUEST` records, whether it is atomic or not (3.5 on, KAFKA-14996).
+    `MOST_RECORDS_OF_REQUEST` records, whether it is atomic or not (3.5 on, KAFKA-14996). `min_isr_capped`: of
+    min.insync.replicas no more counts than a partition has replicas (3.7 on).
     """
 
     elections: ElectionRules
@@ -58,11 +60,16 @@ class Rules:
     registration_clears_isr: bool
     checks_cordoned: bool
     bounded_requests: bool
+    min_isr_capped: bool
 
     @property
     def cordons(self) -> bool:
         """Whether a starting broker reports its cordoned directories."""
         return self.has("cordoned")
+
+    def enough(self, min_isr: int, replicas: int) -> int:
+        """Return how many replicas in sync acks=all needs."""
+        return min(min_isr, replicas) if self.min_isr_capped else min_isr
 
     def has(self, part: str) -> bool:
         """Whether records can hold a part, by its name in schemas/replay/record_versions.toml."""
@@ -86,6 +93,7 @@ def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: 
     in_hash_order = of_release.pop("isr_in_hash_order")
     clears_isr = of_release.pop("registration_clears_isr")
     checks_cordoned, bounded = of_release.pop("checks_cordoned"), of_release.pop("bounded_requests")
+    capped = of_release.pop("min_isr_capped")
     completes_when = Completion(of_release.pop("completes_when"))
     level = levels.get(METADATA_VERSION, LEVEL_OF_SILENCE)
     return Rules(
@@ -102,6 +110,7 @@ def rules_of(release: Release, levels: Mapping[str, int], *, migration_enabled: 
         registration_clears_isr=clears_isr,
         checks_cordoned=checks_cordoned,
         bounded_requests=bounded,
+        min_isr_capped=capped,
     )
 
 

@@ -9,7 +9,6 @@ broker returns (measured on 4.0.2 and 4.3.1). Source: `ConfigurationControlManag
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, ClassVar, Final
@@ -18,8 +17,16 @@ from kafkactl.dryrun.chain import replayed
 from kafkactl.dryrun.compare import SHOWN_NAMES, change_of, counts_of
 from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.appended import record, records_of
-from kafkactl.dryrun.controller.facts import MIN_ISR, UNCLEAN, Facts
+from kafkactl.dryrun.controller.facts import MIN_ISR, Facts
 from kafkactl.dryrun.controller.periodic import unclean_interval_s
+from kafkactl.dryrun.controller.setting_checks import (
+    CORDONED,
+    NOT_A_SUBSET,
+    ignored_by_brokers,
+    refusal,
+    unseen_by_log,
+    what_expires,
+)
 from kafkactl.dryrun.fields import Texts, TextTable
 from kafkactl.dryrun.prediction import Change, Prediction, ServerError, Verdict
 from kafkactl.dryrun.scenario import Option, OptionsError, Scenario, ScenarioContext
@@ -43,11 +50,6 @@ from kafkactl.wording import counted, first_few
 
 NAME: Final = "alter-config"
 
-INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION = 40, 3
-CORDONED = "cordoned.log.dirs"
-_COMMA = re.compile(r"(?<!\s)\s*,\s*", re.ASCII)
-_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
-_MOST = 2**31 - 1
 _SCOPES = {"topic": TOPIC_CONFIG, "broker": BROKER_CONFIG, "cluster": BROKER_CONFIG}
 
 
@@ -98,7 +100,7 @@ def alter_config(
         "through_broker": through_broker,
     }
     wanted: dict[str, str | None] = {**settings, **dict.fromkeys(deleted)}
-    error = _refusal(image, facts, entity, wanted, through_broker=through_broker)
+    error = refusal(image, facts, entity.key, wanted, through_broker=through_broker)
     controller = ActiveController(image, facts)
     if error is not None:
         return Prediction(
@@ -111,6 +113,7 @@ def alter_config(
             operations=(),
             effects={"server_error": error},
         )
+    doubts = tuple(unseen_by_log(image, facts, entity.key, wanted))
     records = list(_records(image, facts, entity, wanted))
     if records:
         controller.apply(f"configuration of {entity}", *records)
@@ -119,13 +122,19 @@ def alter_config(
     changes = _changes(image, after)
     stranded = [change for change in changes if change.leader_before == change.leader_after == NO_LEADER]
     unclean = [change for change in changes if change.elected_uncleanly]
+    ignored = tuple(ignored_by_brokers(facts, entity.key, settings))
     is_less = stranded or unclean or _newly_under(controller, after)
     return Prediction(
         scenario=NAME,
         input=asked,
-        verdict=Verdict.DEGRADED if is_less else Verdict.OK,
+        verdict=Verdict.UNKNOWN if doubts else Verdict.DEGRADED if is_less or ignored else Verdict.OK,
         facts=facts,
-        findings=tuple(_findings(controller, after, stranded, unclean)),
+        findings=(
+            *doubts,
+            *_findings(controller, after, stranded, unclean),
+            *ignored,
+            *what_expires(image, entity.key, wanted),
+        ),
         counts=counts_of(after, changes),
         changes=changes,
         operations=(*controller.operations, *after.operations),
@@ -135,77 +144,18 @@ def alter_config(
 
 
 def _assumptions(entity: Entity, wanted: Mapping[str, str | None], *, through_broker: bool) -> Iterator[str]:
-    yield "the value is taken as it is: whether Kafka accepts it for this key is not checked"
     if through_broker and entity.kind != "topic" and wanted.get(CORDONED):
         yield f"the broker found that each entry of {CORDONED} is one of its log.dirs, or that it is *"
 
 
 def _refused(entity: Entity, error: ServerError, wanted: Mapping[str, str | None]) -> Finding:
     step = ""
-    if entity.kind != "topic" and CORDONED in wanted and error.message == _NOT_A_SUBSET:
+    if entity.kind != "topic" and CORDONED in wanted and error.message == NOT_A_SUBSET:
         step = (
             f"Send it to {entity} itself (`kafka-configs.sh --bootstrap-server`), which knows its log.dirs; "
             "--through-broker predicts that."
         )
     return blocker("config-change-refused", str(entity), f"Kafka answers {error.code}: {error.message}", step)
-
-
-def _refusal(
-    image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None], *, through_broker: bool
-) -> ServerError | None:
-    if entity.kind == "topic" and image.topic(entity.name) is None:
-        return ServerError(code=UNKNOWN_TOPIC_OR_PARTITION, message=f"The topic '{entity.name}' does not exist.")
-    if entity.kind == "topic":
-        wrong = next(_wrong_values(wanted), None)
-    else:
-        wrong = next(_wrong_of_brokers(image, facts, entity, wanted, through_broker=through_broker), None)
-    return None if wrong is None else ServerError(code=INVALID_CONFIG, message=wrong)
-
-
-def _wrong_of_brokers(
-    image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None], *, through_broker: bool
-) -> Iterator[str]:
-    """What the controller says of changes of brokers' settings, in the order in which they are asked for."""
-    rules, present = facts.rules, image.configs.get(entity.key, {})
-    for key, value in wanted.items():
-        if key == MIN_ISR and rules.elections.elr and entity.kind == "broker":
-            yield f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
-        elif key == MIN_ISR and rules.elections.elr and value is None:
-            yield f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
-        elif key == CORDONED and rules.checks_cordoned:
-            wrong = _wrong_cordoned(facts, value, present.get(CORDONED), through_broker=through_broker)
-            if wrong is not None:
-                yield wrong
-
-
-_NOT_A_SUBSET = (
-    f"When updating {CORDONED} via controllers,  the new value must be a subset of the current configuration value."
-)
-
-
-def _wrong_cordoned(facts: Facts, value: str | None, present: str | None, *, through_broker: bool) -> str | None:
-    """What the controller says of a change of cordoned.log.dirs of a broker (`isCordonedLogDirsDisabled`,
-    `isCordonedLogDirsInvalid`). It knows directories by their ids alone, so that only a broker may add a path."""
-    if not facts.rules.cordons:
-        return f"The {CORDONED} configuration value cannot be set because it requires metadata.version >= 4.3-IV0"
-    if through_broker or value is None or not value.strip():
-        return None
-    held = set() if present is None else set(_COMMA.split(present.strip()))
-    return None if set(_COMMA.split(value.strip())) <= held else _NOT_A_SUBSET
-
-
-def _wrong_values(wanted: Mapping[str, str | None]) -> Iterator[str]:
-    """What the controller says of values that a prediction has to understand (`LogConfig`, `ConfigDef.parseType`).
-
-    Those of brokers it does not look at; a broker that passes the request on does.
-    """
-    least, unclean = wanted.get(MIN_ISR), wanted.get(UNCLEAN)
-    if least is not None and not (_INTEGER.fullmatch(least.strip()) and abs(int(least)) <= _MOST):
-        yield f"Invalid value {least} for configuration {MIN_ISR}: Not a number of type INT"
-    elif least is not None and int(least) < 1:
-        yield f"Invalid value {int(least)} for configuration {MIN_ISR}: Value must be at least 1"
-    if unclean is not None and unclean.strip().lower() not in ("true", "false"):
-        yield f"Invalid value {unclean} for configuration {UNCLEAN}: Expected value to be either true or false"
 
 
 def _records(image: Image, facts: Facts, entity: Entity, wanted: Mapping[str, str | None]) -> Iterator[MetadataRecord]:
@@ -252,13 +202,13 @@ def _changes(before: Image, after: ActiveController) -> tuple[Change, ...]:
 
 def _newly_under(before: ActiveController, after: ActiveController) -> list[str]:
     """The partitions that a higher min.insync.replicas puts below it."""
-    found = []
+    found, enough = [], after.facts.rules.enough
     for topic in after.image.topics.values():
         was, least = before.min_isr(topic), after.min_isr(topic)
         if least <= was:
             continue
         for number, state in sorted(topic.partitions.states.items()):
-            if state[LEADER_AT] != NO_LEADER and was <= len(state[ISR_AT]) < min(least, len(state[REPLICAS_AT])):
+            if state[LEADER_AT] != NO_LEADER and was <= len(state[ISR_AT]) < enough(least, len(state[REPLICAS_AT])):
                 found.append(f"{topic.name}-{number}")
     return sorted(found)
 

@@ -24,6 +24,7 @@ from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.json_input import parse_json
+from kafkactl.metadata.image.lint import throttles_left
 from kafkactl.metadata.image.model import Image, Partition
 from kafkactl.schema.error_codes import error_code
 from kafkactl.shown import json_text
@@ -124,6 +125,7 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
         *_stuck(controller, stuck),
         *findings_of(changes, 0),
         *leaders_move_back(controller),
+        *throttles_left(image),
     ]
     return Prediction(
         scenario=NAME,

@@ -15,6 +15,7 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.kafka_names import ELR_VERSION, KRAFT_VERSION, NO_LEADER, ZkMigrationState
 from kafkactl.metadata.image.model import (
     ADDING_AT,
+    BROKER_CONFIG,
     DIRECTORIES_AT,
     ELR_AT,
     ISR_AT,
@@ -23,6 +24,7 @@ from kafkactl.metadata.image.model import (
     LOST,
     RECOVERING,
     RECOVERY_AT,
+    REMOVING_AT,
     REPLICAS_AT,
     TOPIC_CONFIG,
     Broker,
@@ -42,7 +44,7 @@ _ZK_STATES: Final[dict[int, str]] = {
 def lint(image: Image) -> tuple[Finding, ...]:
     """Everything there is to say of this state, most common kinds first within a severity; () for a sound one."""
     found = _Found()
-    for rule in (_partitions, _topics, _configs, _acls, _features, _transaction):
+    for rule in (_partitions, _topics, _configs, _throttles, _acls, _features, _transaction):
         for flaw in rule(image):
             found.add(flaw)
     return found.all()
@@ -235,6 +237,43 @@ def _configs(image: Image) -> Iterator[_Flaw]:
         if kind == TOPIC_CONFIG and name not in image.topic_ids:
             text = "the topic has configs and does not exist; one of that name would be born with them"
             yield _Flaw("config-of-missing-topic", Severity.WARNING, f"topic {name}", text)
+
+
+def throttles_left(image: Image) -> tuple[Finding, ...]:
+    """Replication throttles that stayed behind: the part of `lint` that concerns the next reassignment, too."""
+    found = _Found()
+    for flaw in _throttles(image):
+        found.add(flaw)
+    return found.all()
+
+
+def _throttles(image: Image) -> Iterator[_Flaw]:
+    """Throttles while no partition of the cluster is being reassigned: `--verify` of the tool was never run."""
+    lists, rates = (
+        [(name, key) for (of, name), values in image.configs.items() if of == kind for key in names if values.get(key)]
+        for kind, names in ((TOPIC_CONFIG, _THROTTLED), (BROKER_CONFIG, _RATES))
+    )
+    if not (lists or rates) or _is_reassigning(image):
+        return
+    limited = "" if rates else "; no broker has a rate now, so nothing is limited until one is set"
+    for name, key in lists:
+        text = f"{key} is set and no reassignment is under way: a throttle was left behind{limited}"
+        yield _Flaw("replication-throttle-left", Severity.WARNING if rates else Severity.INFO, f"topic {name}", text)
+    for name, key in rates:
+        text = f"{key} is set and no reassignment is under way: replicas that catch up may be held to that rate"
+        yield _Flaw("replication-throttle-left", Severity.WARNING, f"broker {name}" if name else "cluster", text)
+
+
+_THROTTLED: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+_RATES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+
+
+def _is_reassigning(image: Image) -> bool:
+    return any(
+        state[ADDING_AT] or state[REMOVING_AT]
+        for topic in image.topics.values()
+        for state in topic.partitions.states.values()
+    )
 
 
 def _acls(image: Image) -> Iterator[_Flaw]:

@@ -141,7 +141,8 @@ def test_a_higher_min_isr_stops_writes() -> None:
     [
         ("broker:1", {"min.insync.replicas": "2"}, [], 40),
         ("cluster", {}, ["min.insync.replicas"], 40),
-        ("topic:nobody", {"x": "1"}, [], 3),
+        ("topic:nobody", {"retention.ms": "1"}, [], 3),
+        ("topic:nobody", {"x": "1"}, [], 40),  # the value is judged first
     ],
 )
 def test_refusals(entity: str, settings: dict[str, str], deleted: list[str], code: int) -> None:

@@ -9,8 +9,10 @@ import pytest
 
 from kafkactl.dryrun.by_name import run
 from kafkactl.dryrun.prediction import Verdict
+from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import Image
 from tests.dryrun.clusters import cluster
+from tests.lab.dryrun.setting_requests import REQUESTS
 from tests.lab.dryrun.stage import Stage
 from tests.lab.harness.cluster_fixtures import ClusterOf
 from tests.lab.harness.generated import GENERATED, write_image
@@ -77,3 +79,42 @@ def test_unregistration_of_a_broker_in_10_000_isrs_is_refused_until_it_is_fenced
     assert stage.ask("UnregisterBroker", {"BrokerId": 1})["ErrorCode"] == 0
     stage.settle(lambda image: 1 not in image.brokers)
     assert Counter(record.type for record in stage.written(world.loaded.last_offset)) == Counter(small.appended.by_type)
+
+
+TIERED = {
+    "remote.log.storage.system.enable": "true",
+    "remote.log.storage.manager.class.name": "x.Y",
+    "remote.log.storage.manager.class.path": "/tmp",
+    "remote.log.metadata.manager.listener.name": "CONTROLLER",
+}
+
+
+@pytest.mark.parametrize("settings", [{}, TIERED], ids=["local", "tiered"])
+@pytest.mark.parametrize("release", RELEASES)
+def test_settings_of_topics_are_accepted_and_refused_as_predicted(
+    new_cluster: ClusterOf, storage_tool: StorageToolServer, release: str, settings: Mapping[str, str]
+) -> None:
+    topics = [
+        f"topic t{at} {' '.join(f'{key}={value}' for key, value in stored.items())}\n  1 | 1 | 1"
+        for at, (stored, _) in enumerate(REQUESTS)
+    ]
+    image, _ = cluster("\n".join([f"kafka {release[:3]}", "brokers 1", *topics]))
+    stage = stage_of(new_cluster, storage_tool, release, image, settings)
+    world = stage.world()
+    world = changed(world, facts=changed(world.facts, static={**world.facts.static, **settings}, static_known=True))
+    wrong = []
+    for at, (_, wanted) in enumerate(REQUESTS):
+        configs = [
+            {"Name": key, "ConfigOperation": int(value is None), "Value": value} for key, value in wanted.items()
+        ]
+        resource = {"ResourceType": 2, "ResourceName": f"t{at}", "Configs": configs}
+        answer = stage.ask("IncrementalAlterConfigs", {"Resources": [resource], "ValidateOnly": True})["Responses"][0]
+        asked = {
+            "entity": f"topic:t{at}",
+            "set": {key: value for key, value in wanted.items() if value is not None},
+            "delete": [key for key, value in wanted.items() if value is None],
+        }
+        error = run("alter-config", world, asked).effects.get("server_error")
+        if (error.code if error else 0) != answer["ErrorCode"]:
+            wrong.append((REQUESTS[at], error, answer["ErrorCode"], answer["ErrorMessage"]))
+    assert not wrong

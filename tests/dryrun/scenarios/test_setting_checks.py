@@ -1,0 +1,150 @@
+"""Changes of configuration that the controller refuses, stores without effect, or that delete data.
+
+Answers of 3.6.2 to 4.4.0, each to some 80 requests on one log; tests/lab/dryrun/setting_requests.py has them all.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkactl.dryrun.controller.facts import Facts
+from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.scenarios.alter_config import alter_config, parse_entity
+from kafkactl.frozen import changed
+from kafkactl.metadata.image.model import Image
+from tests.dryrun.clusters import cluster
+
+REMOTE = "remote.storage.enable"
+ENABLED = {"remote.log.storage.system.enable": "true"}
+
+
+def world(kafka: str, *stored: str, static: dict[str, str] | None = None) -> tuple[Image, Facts]:
+    image, facts = cluster(f"kafka {kafka}\nbrokers 1 2 3\ntopic t {' '.join(stored)}\n  1 | 1 2 3 | 1 2 3")
+    return image, changed(facts, static=static or {}, static_known=static is not None)
+
+
+def asked(world: tuple[Image, Facts], *words: str, entity: str = "topic:t", through_broker: bool = False) -> Prediction:
+    pairs = [word.partition("=") for word in words]
+    given = {key: value for key, equals, value in pairs if equals}
+    deleted = [key for key, equals, _ in pairs if not equals]
+    return alter_config(*world, parse_entity(entity), given, deleted, through_broker=through_broker)
+
+
+def message(found: Prediction) -> str | None:
+    assert found.verdict is Verdict.REFUSED
+    return found.effects["server_error"].message
+
+
+def ids(found: Prediction) -> set[str]:
+    return {finding.id for finding in found.findings}
+
+
+@pytest.mark.parametrize(
+    "kafka, change, words",
+    [
+        ("3.9", "no.such.key=1", "Unknown topic config name: no.such.key"),
+        ("4.3", "retention.ms=7d", "Invalid value 7d for configuration retention.ms: Not a number of type LONG"),
+        ("4.3", "segment.bytes=100000", "Value must be at least 1048576"),
+        ("4.3", "message.format.version=3.0", "Unknown topic config name: message.format.version"),
+        ("3.7", "compression.gzip.level=-1", "Unknown topic config name: compression.gzip.level"),
+        ("4.3", "cleanup.policy=shred", "String must be one of: compact, delete"),
+        ("4.3", "preallocate=yes", "Expected value to be either true or false"),
+    ],
+)
+def test_unknown_names_and_bad_values_are_refused(kafka: str, change: str, words: str) -> None:
+    assert words in (message(asked(world(kafka), change)) or "")
+
+
+@pytest.mark.parametrize(
+    "kafka, change",
+    [
+        ("4.0", "segment.bytes=100000"),
+        ("3.9", "message.format.version=3.0"),
+        ("4.3", "cleanup.policy="),
+        ("4.3", "compression.gzip.level=-1"),
+        ("4.3", "retention.bytes=-5"),
+        ("4.3", "no.such.key"),
+        ("4.3", "local.retention.ms=700000000"),  # not judged while the topic is not tiered
+    ],
+)
+def test_values_that_look_wrong_are_accepted_where_the_release_accepts_them(kafka: str, change: str) -> None:
+    assert asked(world(kafka), change).verdict is Verdict.OK
+
+
+@pytest.mark.parametrize("kafka, verdict", [("4.1", Verdict.REFUSED), ("4.2", Verdict.OK)])
+def test_stored_unknown_name_refuses_every_change_until_4_2(kafka: str, verdict: Verdict) -> None:
+    found = asked(world(kafka, "message.format.version=3.0"), "segment.ms=100")
+    assert found.verdict is verdict
+    assert asked(world(kafka, "message.format.version=3.0"), "message.format.version").verdict is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    "stored, change, words",
+    [
+        ([f"{REMOTE}=true"], [f"{REMOTE}=false"], "It is invalid to disable remote storage without deleting"),
+        ([f"{REMOTE}=true"], [REMOTE], "It is invalid to disable remote storage without deleting"),
+        (["cleanup.policy=compact"], [f"{REMOTE}=true"], "only supports topics with cleanup.policy=delete"),
+        ([f"{REMOTE}=true"], ["cleanup.policy=compact,delete"], "only supports topics with cleanup.policy=delete"),
+        ([f"{REMOTE}=true"], ["local.retention.ms=700000000"], "Value must not be more than retention.ms"),
+        ([f"{REMOTE}=true", "retention.bytes=10"], ["local.retention.bytes=-1"], "Value must not be -1"),
+        ([f"{REMOTE}=true", "local.retention.ms=9"], ["remote.log.copy.disable=true"], "the identical value"),
+        ([], ["min.compaction.lag.ms=9", "max.compaction.lag.ms=5"], "conflict topic config setting"),
+    ],
+)
+def test_combinations_that_the_controller_refuses(stored: list[str], change: list[str], words: str) -> None:
+    found = asked(world("4.3", *stored, static=ENABLED), *change)
+    assert words in (message(found) or "")
+
+
+def test_switching_tiered_storage_off_with_its_data_is_accepted_and_warned_of() -> None:
+    found = asked(world("4.3", f"{REMOTE}=true"), f"{REMOTE}=false", "remote.log.delete.on.disable=true")
+    assert (found.verdict, ids(found)) == (Verdict.OK, {"remote-data-deleted"})
+
+
+def test_retention_in_the_file_of_the_controller_counts_and_that_of_the_cluster_does_not() -> None:
+    """Measured on 3.9.2 and 4.3.1."""
+    image, facts = world("4.3", f"{REMOTE}=true", static={**ENABLED, "log.retention.minutes": "10"})
+    image = changed(image, configs={**image.configs, (4, ""): {"log.retention.ms": "1000"}})
+    assert asked((image, facts), "local.retention.ms=2000").verdict is Verdict.OK
+    found = asked((image, facts), "local.retention.ms=700000")
+    assert (message(found) or "").endswith("retention.ms property value: 600000")
+
+
+def test_tiered_storage_of_the_cluster_is_unknown_without_the_file_or_a_tiered_topic() -> None:
+    found = asked(world("4.3"), f"{REMOTE}=true")
+    assert (found.verdict, ids(found)) == (Verdict.UNKNOWN, {"tiered-storage-unknown"})
+    assert "functionality is disabled" in (message(asked(world("4.3", static={}), f"{REMOTE}=true")) or "")
+    assert asked(world("4.3", static=ENABLED), f"{REMOTE}=true").verdict is Verdict.OK
+    compacted = asked(world("4.3", "cleanup.policy=compact"), f"{REMOTE}=true")
+    assert compacted.verdict is Verdict.REFUSED, "in both cases"
+
+
+def test_nodes_that_do_not_exist_have_no_configuration() -> None:
+    assert message(asked(world("4.3"), "log.retention.ms=1", entity="broker:99")) == "No node with id 99 found."
+    assert asked(world("4.3"), "log.retention.ms=1", entity="broker:2").verdict is Verdict.OK
+
+
+def test_value_that_no_broker_can_read_is_stored_by_the_controller_and_refused_by_a_broker() -> None:
+    found = asked(world("4.3"), "log.retention.ms=7d", entity="cluster")
+    assert (found.verdict, ids(found)) == (Verdict.DEGRADED, {"setting-stored-and-ignored"})
+    assert "7d" in (message(asked(world("4.3"), "log.retention.ms=7d", entity="cluster", through_broker=True)) or "")
+
+
+@pytest.mark.parametrize(
+    "stored, change, expires",
+    [
+        ("", "retention.ms=1000", True),
+        ("retention.ms=1000", "retention.ms=500", True),
+        ("retention.ms=1000", "retention.ms=5000", False),
+        ("retention.bytes=-1", "retention.bytes=5000", True),
+        ("retention.ms=1000", "retention.ms=-1", False),
+    ],
+)
+def test_lower_retention_is_a_warning(stored: str, change: str, expires: bool) -> None:
+    found = asked(world("4.3", *stored.split()), change)
+    assert (found.verdict, "records-expire" in ids(found)) == (Verdict.OK, expires)
+
+
+@pytest.mark.parametrize("kafka, verdict", [("3.6", Verdict.DEGRADED), ("3.7", Verdict.OK)])
+def test_min_isr_above_the_replicas_stops_writes_until_3_7(kafka: str, verdict: Verdict) -> None:
+    assert asked(world(kafka), "min.insync.replicas=4").verdict is verdict
