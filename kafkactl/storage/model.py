@@ -205,24 +205,28 @@ class ObservedDirectory:
 
 @frozen
 class QuorumSeen:
-    """What was seen of the other controllers before the lost metadata disk of one of them is replaced.
+    """What was seen of the controllers before the metadata directory of one of them is formatted.
 
     `state` is the quorum with the evidence of who follows the leader (`quorum/liveness`); None where no controller
     could be asked, and `reason` says why. `voter_ids` are the voters by the node's configuration, none in a dynamic
     quorum; `refused` those of them at whose endpoint the connection was refused: no process listens there.
+    `registered` are the controllers that the cluster has registered, None where no controller named them;
+    `has_loaded` says that one that answers has read the metadata of a cluster.
     """
 
     state: QuorumState | None = None
     reason: str = ""
     voter_ids: frozenset[int] = frozenset()
     refused: frozenset[int] = frozenset()
+    registered: frozenset[int] | None = None
+    has_loaded: bool = False
 
 
 @frozen
 class ObservedNode:
     """All log directories of one node, the metadata log directory among them, in the order of the config.
 
-    `quorum` is None where the other controllers were not asked: only a lost metadata disk makes that necessary.
+    `quorum` is None where no controller was asked: only a blank metadata directory of one makes that necessary.
     """
 
     directories: tuple[ObservedDirectory, ...]

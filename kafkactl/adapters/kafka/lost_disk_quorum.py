@@ -1,13 +1,13 @@
-"""The other controllers, asked before the lost metadata disk of one of them is replaced.
+"""The controllers of a configuration, asked before the blank metadata directory of one of them is formatted.
 
-Addresses and credentials are those of the node's own configuration, which it will use to find the quorum when it
-starts. An observation takes some seconds at most, even if nodes do not answer; a node that cannot be asked is a reason
-to refuse, not an error.
+Before a first format they are asked once, for a second at most; a lost disk is replaced only after it was seen for some
+seconds who follows the leader. Addresses and credentials are those of the node's own configuration, which it will use
+to find the quorum when it starts. A node that cannot be asked is a reason to refuse, not an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.client_config import ClientConfig, client_config_of
@@ -16,14 +16,17 @@ from kafkactl.adapters.kafka.quorum_view import QuorumObserver
 from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import KafkactlError
 from kafkactl.frozen import changed
+from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.quorum.state import QuorumState
-from kafkactl.quorum.voters import parse_host_port
+from kafkactl.quorum.voters import LOCALHOST as _LOCALHOST
+from kafkactl.quorum.voters import DynamicVoter, parse_host_port
 from kafkactl.storage.config.controller_access import controller_client_properties
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import QuorumSeen
 
 PATIENCE_MS = 2_000.0
+BRIEF_MS = 1_000.0
 _ELECTION_MS = 1_500.0  # an election takes one to two seconds at Kafka's defaults
 _OBSERVATIONS = 3
 
@@ -35,9 +38,36 @@ def controller_client_config(config: NodeConfig) -> ClientConfig:
 
 def see_quorum(config: NodeConfig, way_in: ClientConfig, *, patience_ms: float = PATIENCE_MS) -> QuorumSeen:
     """What is seen of the quorum of this node without it; one silent node costs `patience_ms`. Raises nothing."""
-    voter_ids = frozenset(voter.node_id for voter in config.static_voters)
-    places = _other_controllers(config)
-    seen = QuorumSeen(voter_ids=voter_ids, reason=f"{config.file} names no other controller")
+    seen = QuorumSeen(
+        voter_ids=frozenset(voter.node_id for voter in config.static_voters),
+        reason=f"{config.file} names no other controller",
+    )
+    return _seen(seen, _other_controllers(config), way_in, patience_ms, _proven_state)
+
+
+def sample_quorum(
+    config: NodeConfig, way_in: ClientConfig, voters: Iterable[DynamicVoter] = (), *, patience_ms: float = BRIEF_MS
+) -> QuorumSeen:
+    """What the controllers of the configuration and of `voters` answer when they are asked once. Raises nothing.
+
+    This node's own addresses are among them: another process may answer there.
+    """
+    places: dict[Address, int | None] = {
+        Address(endpoint.host or _LOCALHOST, endpoint.port): None for endpoint in config.controller_endpoints
+    }
+    places |= {Address(voter.host, voter.port): voter.node_id for voter in voters if voter.host and voter.port}
+    places |= _other_controllers(config)
+    seen = QuorumSeen(reason=f"{config.file} names no controller")
+    return _seen(seen, places, way_in, patience_ms, _state_at_once)
+
+
+def _seen(
+    seen: QuorumSeen,
+    places: Mapping[Address, int | None],
+    way_in: ClientConfig,
+    patience_ms: float,
+    state_of: Callable[[Client, float], QuorumState],
+) -> QuorumSeen:
     if not places:
         return seen
     try:
@@ -45,11 +75,32 @@ def see_quorum(config: NodeConfig, way_in: ClientConfig, *, patience_ms: float =
         with Client(tuple(places), Role.CONTROLLER, access=way_in.access(), limits=limits) as client:
             answers = client.versions(tuple(places))
             seen = changed(seen, refused=_refused(places, answers))
-            if not any(isinstance(answer, NodeVersions) for answer in answers.values()):
+            versions = [answer for answer in answers.values() if isinstance(answer, NodeVersions)]
+            if not versions:
                 return changed(seen, reason="; ".join(_messages(answers)))
-            return changed(seen, state=_state(client, patience_ms), reason="")
+            return changed(
+                seen,
+                state=state_of(client, patience_ms),
+                reason="",
+                registered=_registered(client),
+                has_loaded=any(METADATA_VERSION in answer.finalized for answer in versions),
+            )
     except KafkactlError as error:
         return changed(seen, reason=error.message)
+
+
+def _registered(client: Client) -> frozenset[int] | None:
+    """The controllers that the cluster has registered; None where no controller may or can name them (before 3.7)."""
+    try:
+        return frozenset(node.id for node in client.cluster().nodes)
+    except KafkactlError:
+        return None
+
+
+def _state_at_once(client: Client, patience_ms: float) -> QuorumState:
+    """The quorum as it answers once. Raises as `observe`."""
+    with QuorumObserver(client, patience_ms=patience_ms) as observer:
+        return observer.observe()
 
 
 def _other_controllers(config: NodeConfig) -> Mapping[Address, int | None]:
@@ -57,7 +108,7 @@ def _other_controllers(config: NodeConfig) -> Mapping[Address, int | None]:
     voters = {Address(voter.host, voter.port): voter.node_id for voter in config.static_voters}
     if voters:
         return {address: node_id for address, node_id in voters.items() if node_id != config.node_id}
-    own = {Address(endpoint.host or "localhost", endpoint.port) for endpoint in config.controller_endpoints}
+    own = {Address(endpoint.host or _LOCALHOST, endpoint.port) for endpoint in config.controller_endpoints}
     servers = [Address(*found) for text in config.bootstrap_servers if (found := parse_host_port(text)) is not None]
     return {address: None for address in servers if address not in own}
 
@@ -75,7 +126,7 @@ def _messages(answers: Mapping[Address, NodeVersions | KafkactlError]) -> list[s
     return [answer.message for answer in answers.values() if isinstance(answer, KafkactlError)]
 
 
-def _state(client: Client, patience_ms: float) -> QuorumState:
+def _proven_state(client: Client, patience_ms: float) -> QuorumState:
     """The quorum with evidence of who follows the leader; an election on the way is waited for. Raises as `prove`."""
     with QuorumObserver(client, patience_ms=patience_ms) as observer:
         for left in reversed(range(_OBSERVATIONS)):

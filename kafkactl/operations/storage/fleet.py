@@ -43,18 +43,24 @@ def observe_nodes(
     nodes: Sequence[PlannedNode],
     receipts: Path,
     release: Release,
-    observe: Callable[[NodeConfig], ObservedNode] = observe_node,
+    observe: Callable[[NodeConfig, PlannedNode], ObservedNode] | None = None,
 ) -> list[NodeHere]:
-    """Each node as it is found here, by `observe`. Raises InputError for a receipt that cannot be read."""
+    """Each node as it is found here, by `observe` (default: its directories alone).
+
+    Raises InputError for a receipt that cannot be read.
+    """
     return [_observe_node(node, receipts, release, observe) for node in nodes]
 
 
 def _observe_node(
-    planned: PlannedNode, receipts: Path, release: Release, observe: Callable[[NodeConfig], ObservedNode]
+    planned: PlannedNode,
+    receipts: Path,
+    release: Release,
+    observe: Callable[[NodeConfig, PlannedNode], ObservedNode] | None,
 ) -> NodeHere:
     config = _read_config(planned, release)
     if isinstance(config, NodeConfig):
-        observed = observe(config)
+        observed = observe_node(config) if observe is None else observe(config, planned)
     else:
         observed = ObservedNode(
             directories=tuple(observe_directory(directory.path) for directory in planned.directories)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
 from kafkactl.adapters.files.entropy import SystemSource
@@ -20,12 +19,13 @@ from kafkactl.operations.storage.fleet import Context, apply_nodes, names_of_thi
 from kafkactl.operations.storage.format import FormattedDirectory, formatted_directories
 from kafkactl.operations.storage.node_files import FilePath
 from kafkactl.operations.storage.observation import NO_LIMIT, observe_for_format
+from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.fleet.check import ApplyRequest, NodeHere, check_apply, choose_nodes, requested_reformats
 from kafkactl.storage.fleet.plan import of_node, together
-from kafkactl.storage.fleet.plan_check import scram_users
+from kafkactl.storage.fleet.plan_check import request_of, scram_users
 from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode, parse_plan
 from kafkactl.storage.format.scram import ScramCredential
-from kafkactl.storage.model import Applied, FormatPlan, GuardOverrides, Owner
+from kafkactl.storage.model import Applied, FormatPlan, GuardOverrides, ObservedNode, Owner
 
 
 @frozen
@@ -151,7 +151,11 @@ def check_fleet(
     )
     folder = receipts_folder(path) if receipts is None else Path(receipts)
     release = find_release(plan.kafka_version)
-    observe = partial(observe_for_format, overrides=request.overrides, on_exposure=on_exposure, timeout_ms=timeout_ms)
+
+    def observe(config: NodeConfig, node: PlannedNode) -> ObservedNode:
+        asked = changed(request_of(plan, node), overrides=request.overrides)
+        return observe_for_format(config, asked, on_exposure=on_exposure, timeout_ms=timeout_ms)
+
     here = observe_nodes(nodes, folder, release, observe)
     return FleetApplyResult(
         plan=plan,

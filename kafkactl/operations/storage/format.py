@@ -140,15 +140,15 @@ def plan_format(
     """Plan the format of the node that the server.properties `config` describes. Nothing is written.
 
     `kafka_version` is the release that will run (default: the newest known); the bytes are those that its
-    kafka-storage.sh would write. What speaks against the format is in the result (outcome `refused`). Other
-    controllers are asked only for `verified_quorum`: `on_exposure` gets what that connection exposes, `timeout_ms` is
-    the time that the whole format may take.
+    kafka-storage.sh would write. What speaks against the format is in the result (outcome `refused`). Controllers are
+    asked only where the metadata directory of one is blank: `on_exposure` gets what that connection exposes,
+    `timeout_ms` is the time that the whole format may take.
 
     Raises InputError for arguments or a configuration that Kafka's tool would not take.
     """
     release = release_of(kafka_version)
     node = read_node(config, release)
-    observed = observe_for_format(node, request.overrides, on_exposure=on_exposure, timeout_ms=timeout_ms)
+    observed = observe_for_format(node, request, on_exposure=on_exposure, timeout_ms=timeout_ms)
     return FormatResult(plan=planning.plan_format(request, node, observed, release, SystemSource()))
 
 
@@ -169,7 +169,7 @@ def plan_ensure(
     release = release_of(kafka_version)
     asked = changed(request, ignore_formatted=True)
     node = read_node(config, release)
-    observed = observe_for_format(node, asked.overrides, on_exposure=on_exposure, timeout_ms=timeout_ms)
+    observed = observe_for_format(node, asked, on_exposure=on_exposure, timeout_ms=timeout_ms)
     return FormatResult(plan=ensure.plan_ensure(asked, node, observed, release, SystemSource()))
 
 

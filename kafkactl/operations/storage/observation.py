@@ -1,4 +1,4 @@
-"""What is observed before a node is formatted: its directories, and the quorum where its metadata disk is replaced."""
+"""What is observed before a node is formatted: its directories, and the quorum where a controller's disk is blank."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Final
 from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.frozen import changed
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
+from kafkactl.quorum.voters import DynamicVoter, parse_voters
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.lost_disk import needs_quorum
-from kafkactl.storage.model import GuardOverrides, ObservedNode
+from kafkactl.storage.format.running_quorum import needs_answer
+from kafkactl.storage.model import FormatRequest, ObservedNode
 
 NO_LIMIT: Final = float("inf")
 _SHARE_OF_TIME = 1 / 15  # an observation asks a silent node several times, and the format has to end in its time
@@ -17,20 +19,28 @@ _SHARE_OF_TIME = 1 / 15  # an observation asks a silent node several times, and 
 
 def observe_for_format(
     config: NodeConfig,
-    overrides: GuardOverrides,
+    request: FormatRequest,
     *,
     on_exposure: ExposureCallback = ignore_exposure,
     timeout_ms: float = NO_LIMIT,
 ) -> ObservedNode:
-    """The node as a format finds it. The other controllers are asked only where `verified_quorum` is needed.
+    """The node as a format finds it.
 
-    `on_exposure` gets what the connection to them exposes, before it is opened. `timeout_ms` is the time that the
-    whole format may take.
+    The controllers are asked where the metadata directory of one is blank: once, for a second at most, and for longer
+    where the format rests on `verified_quorum`. `on_exposure` gets what the connection to them exposes, before it is
+    opened. `timeout_ms` is the time that the whole format may take.
     """
     observed = observe_node(config)
-    if not needs_quorum(config, observed, overrides):
+    is_confirmed = needs_quorum(config, observed, request.overrides)
+    if not is_confirmed and not needs_answer(config, observed, request):
         return observed
-    from kafkactl.adapters.kafka.lost_disk_quorum import PATIENCE_MS, controller_client_config, see_quorum
+    from kafkactl.adapters.kafka.lost_disk_quorum import (
+        BRIEF_MS,
+        PATIENCE_MS,
+        controller_client_config,
+        sample_quorum,
+        see_quorum,
+    )
     from kafkactl.errors import InputError
     from kafkactl.operations.exposure import client_exposure
     from kafkactl.storage.model import QuorumSeen
@@ -40,5 +50,18 @@ def observe_for_format(
     except InputError as error:
         return changed(observed, quorum=QuorumSeen(reason=error.message))
     on_exposure(client_exposure(way_in))
-    patience_ms = min(PATIENCE_MS, _SHARE_OF_TIME * timeout_ms)
-    return changed(observed, quorum=see_quorum(config, way_in, patience_ms=patience_ms))
+    patience_ms = min(PATIENCE_MS if is_confirmed else BRIEF_MS, _SHARE_OF_TIME * timeout_ms)
+    if is_confirmed:
+        return changed(observed, quorum=see_quorum(config, way_in, patience_ms=patience_ms))
+    voters = _named_voters(request)
+    return changed(observed, quorum=sample_quorum(config, way_in, voters, patience_ms=patience_ms))
+
+
+def _named_voters(request: FormatRequest) -> tuple[DynamicVoter, ...]:
+    """The voters of --initial-controllers; a text that is none is refused when the format is planned."""
+    from kafkactl.errors import InputError
+
+    try:
+        return parse_voters(request.initial_controllers) if request.initial_controllers else ()
+    except InputError:
+        return ()

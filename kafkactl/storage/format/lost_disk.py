@@ -50,11 +50,10 @@ class LostDisk:
 
 
 def needs_quorum(config: NodeConfig, observed: ObservedNode, overrides: GuardOverrides) -> bool:
-    """Whether the format rests on the operator's word about the quorum, so that the other controllers are asked."""
+    """Return True if the format rests on the operator's word about the quorum: the others are watched for a while."""
     if not (overrides.replace_lost_metadata_disk and overrides.verified_quorum) or "controller" not in config.roles:
         return False
-    is_formatted = {directory.path: directory.meta_properties is not None for directory in observed.directories}
-    return any(is_formatted.values()) and not is_formatted[config.metadata_log_dir]
+    return observed.directory(config.metadata_log_dir).meta_properties is None
 
 
 def check_lost_disk(
@@ -80,10 +79,11 @@ def check_lost_disk(
         },
     )
     if lost.is_controller and lost.is_confirmed and lost.quorum is not None:
-        yield from _check_quorum(lost, lost.quorum)
+        yield from check_confirmed(lost, lost.quorum)
 
 
-def _check_quorum(lost: LostDisk, seen: QuorumSeen) -> Iterable[Finding]:
+def check_confirmed(lost: LostDisk, seen: QuorumSeen) -> Iterable[Finding]:
+    """Return what speaks against the operator's word that the quorum does without this controller."""
     if len(seen.voter_ids) == _PAIR:
         return [_word_alone(lost, "two voters have no leader while one of them is down")]
     if seen.state is None:

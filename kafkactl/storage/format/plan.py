@@ -34,6 +34,7 @@ from kafkactl.storage.format.disks import (
 from kafkactl.storage.format.files import NodeFiles
 from kafkactl.storage.format.guard import check_blank
 from kafkactl.storage.format.levels import Levels, effective_levels
+from kafkactl.storage.format.running_quorum import BlankController, check_running_quorum
 from kafkactl.storage.format.scram import ScramCredential, parse_scram
 from kafkactl.storage.format.warnings import (
     check_owner,
@@ -81,6 +82,7 @@ def plan_format(
         *_check_jbod(config, levels, release),
         *levels.findings,
         *_check_disks(facts, cluster_id.stored),
+        *_check_quorum(facts, cluster_id.stored, voters),
         *warn_of_voters(voters or (), config, request.voter_mode),
         *_warn_of_taken_id(facts, voters),
         *warn_of_unknown_places(request, config),
@@ -180,6 +182,15 @@ def _check_disks(facts: _Facts, cluster_id: str) -> Iterator[Finding]:
     )
     yield from check_owner(request, facts.empty, facts.observed)
     yield from check_same_place(facts.observed.directories)
+
+
+def _check_quorum(facts: _Facts, cluster_id: str, voters: Sequence[DynamicVoter] | None) -> Iterator[Finding]:
+    """A blank metadata directory of a controller, against the quorum that answers at its addresses."""
+    quorum = facts.observed.quorum
+    blank = facts.config.metadata_log_dir in {directory.path for directory in facts.empty}
+    if quorum is not None and blank and not facts.kept:
+        node = BlankController(config=facts.config, cluster_id=cluster_id, request=facts.request, voters=voters)
+        yield from check_running_quorum(node, quorum)
 
 
 def _check_scram_flag(request: FormatRequest, release: Release) -> Iterator[Finding]:

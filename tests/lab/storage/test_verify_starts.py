@@ -166,7 +166,8 @@ def _harmless(what: str, runs: CaseRun) -> bool:
     found = {finding.id: finding for finding in runs.predicted.findings}
     ignored = found.get("newer-checkpoint-ignored")
     damaged = found.get("metadata-log-damaged")
-    gone = damaged is not None and "known_until" in damaged.evidence  # a lost segment leaves no trace in a node's log
+    # Neither a lost segment nor a cut snapshot leaves a trace in a node's log.
+    gone = (damaged is not None and "known_until" in damaged.evidence) or "checkpoint-truncated" in found
     harmless = {
         "metadata-log": "first-start-unfinished" in found,
         "metadata-records": gone or bool({"metadata-log-zero-tail", "snapshot-beyond-log"} & found.keys()),

@@ -95,6 +95,7 @@ UNUSED_BY_FORMAT = {
 
 
 def test_formatting_a_node_loads_nothing_that_it_does_not_use(tmp_path):
+    """A node that joins: before a blank controller of a first quorum is formatted, that quorum is asked."""
     disk = tmp_path / "disk"
     config = tmp_path / "controller.properties"
     config.write_text(
@@ -102,7 +103,7 @@ def test_formatting_a_node_loads_nothing_that_it_does_not_use(tmp_path):
         "listener.security.protocol.map=CONTROLLER:PLAINTEXT\nlisteners=CONTROLLER://127.0.0.1:9093\n"
         f"controller.quorum.bootstrap.servers=127.0.0.1:9093\nlog.dirs={disk}\n"
     )
-    words = ["format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(config), "-s", "--kafka-version", "4.3.1"]
+    words = ["format", "-t", "4L6g3nShT-eMCtK--X86sw", "-c", str(config), "-N", "--kafka-version", "4.3.1"]
     loaded = _loaded_by(["storage", *words])
     assert (disk / "meta.properties").is_file()
     assert sorted(loaded & UNUSED_BY_FORMAT) == []

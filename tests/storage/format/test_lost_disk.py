@@ -134,6 +134,6 @@ def test_the_quorum_is_asked_only_where_the_format_rests_on_it() -> None:
     assert not needs_quorum(config, lost, GuardOverrides(verified_quorum=True))
     assert not needs_quorum(a_config(log_dirs=("/data/d1", "/data/d2"), roles="broker"), lost, CONFIRMED)
     fresh = ObservedNode(directories=(blank("/data/d1"), blank("/data/d2")))
-    assert not needs_quorum(config, fresh, CONFIRMED)
+    assert needs_quorum(config, fresh, CONFIRMED)  # its only disk may be the lost one
     whole = ObservedNode(directories=(with_meta("/data/d1", "version=1\n"), blank("/data/d2")))
     assert not needs_quorum(config, whole, CONFIRMED)
