@@ -49,6 +49,7 @@ class StartRules:
       snapshot included, ends if there was no metadata.version among them.
       keeps_orphaned_configs: the configuration of a topic that was created and removed within one read stays.
       recorded_kraft_version_ignored: a FeatureLevelRecord of kraft.version is not compared with what is supported.
+      stops_without_remote_metadata: a broker whose topic-based manager of tiered metadata finds no servers stops.
 
     bootstrap.checkpoint
       bootstrap_reads_voters: kraft.version and voters may be in it. bootstrap_lowest_level: the lowest
@@ -84,6 +85,7 @@ class StartRules:
     loader_needs_metadata_version: bool
     recorded_kraft_version_ignored: bool
     keeps_orphaned_configs: bool
+    stops_without_remote_metadata: bool
     bootstrap_reads_voters: bool
     bootstrap_lowest_level: int
     bootstrap_level_words: str

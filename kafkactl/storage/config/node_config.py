@@ -61,15 +61,30 @@ class ConfigError(InputError):
 
 
 @frozen
+class TieredSettings:
+    """Settings of tiered storage that a broker needs in its start; None for a value that is neither given nor default.
+
+    A class path is None where Kafka's own libraries are all there is.
+    """
+
+    storage_class: str | None
+    storage_class_path: str | None
+    metadata_class: str | None
+    metadata_class_path: str | None
+    metadata_listener: str | None
+
+
+@frozen
 class NodeConfig:
     """What a configuration says about its node.
 
     `log_dirs` are unique, in the order of the file; `all_directories` adds the metadata log directory where it
     stands apart. Paths are compared as text, as Kafka does. A listener's host is "" where none is written.
     `controller_protocol` is the security protocol of the first of `controller_listener_names`, over which this node
-    connects to the controllers; None where there is none. `advertised_listeners` is what others get, controllers'
-    listeners included. `properties` is the whole file, secrets included, and stays out of the repr. `warnings` are
-    findings that stop nothing.
+    connects to the controllers; None where there is none. `listener_protocols` are the security protocols by listener
+    name in upper case. `advertised_listeners` is what others get, controllers' listeners included. `tiered` is None
+    where tiered storage is not switched on. `properties` is the whole file, secrets included, and stays out of the
+    repr. `warnings` are findings that stop nothing.
     """
 
     file: str
@@ -82,6 +97,7 @@ class NodeConfig:
     bootstrap_servers: tuple[str, ...]
     controller_listener_names: tuple[str, ...]
     controller_protocol: str | None
+    listener_protocols: Mapping[str, str]
     listeners: tuple[Endpoint, ...]
     advertised_listeners: tuple[Endpoint, ...]
     controller_endpoints: tuple[Endpoint, ...]
@@ -89,6 +105,7 @@ class NodeConfig:
     unstable_features: bool
     zookeeper_connect: str | None
     zookeeper_migration: bool
+    tiered: TieredSettings | None = None
     warnings: tuple[Finding, ...] = ()
 
     @property
@@ -176,6 +193,7 @@ def _node_config(
         bootstrap_servers=tuple(view.get(BOOTSTRAP_SERVERS) or ()),
         controller_listener_names=view.controller_listener_names,
         controller_protocol=_controller_protocol(view),
+        listener_protocols=view.protocols,
         listeners=_endpoints(view.listeners),
         advertised_listeners=_endpoints(_advertised(view)),
         controller_endpoints=_endpoints(view.advertised_controller_listeners if view.is_controller else ()),
@@ -185,6 +203,7 @@ def _node_config(
         unstable_features=bool(view.get(view.release.unstable_switch)) if view.release.unstable_switch else False,
         zookeeper_connect=view.get("zookeeper.connect"),
         zookeeper_migration=bool(view.get(MIGRATION_ENABLE)),
+        tiered=_tiered(view),
         warnings=warnings,
     )
 
@@ -192,6 +211,19 @@ def _node_config(
 def _controller_protocol(view: ConfigView) -> str | None:
     names = view.controller_listener_names
     return view.protocols.get(names[0].upper()) if names else None
+
+
+def _tiered(view: ConfigView) -> TieredSettings | None:
+    if not view.get("remote.log.storage.system.enable"):
+        return None
+    path = "class.path"
+    return TieredSettings(
+        storage_class=view.get("remote.log.storage.manager.class.name"),
+        storage_class_path=view.get(f"remote.log.storage.manager.{path}") or None,
+        metadata_class=view.get("remote.log.metadata.manager.class.name"),
+        metadata_class_path=view.get(f"remote.log.metadata.manager.{path}") or None,
+        metadata_listener=view.get("remote.log.metadata.manager.listener.name"),
+    )
 
 
 def _advertised(view: ConfigView) -> Iterator[Listener]:

@@ -47,6 +47,7 @@ PLANNED_KEYS = (
     MIGRATION_ENABLE,
 )
 
+_OF_THE_FLEET = frozenset({"bootstrap-flag-on-broker", "scram-between-controllers"})
 _VOTER_MODES = {
     VoterRole.INITIAL: VoterMode.INITIAL_CONTROLLERS,
     VoterRole.STANDALONE: VoterMode.STANDALONE,
@@ -189,7 +190,8 @@ class _Shared:
             self.findings.append((node.entry.id, error_finding(f"node {node.entry.id}", error)))
             return None
         # The plan gives brokers the fleet's features on purpose: they do nothing there, and all disks are alike.
-        findings = [finding for finding in plan.findings if finding.id != "bootstrap-flag-on-broker"]
+        # Logins between controllers are judged by a rule of the fleet.
+        findings = [finding for finding in plan.findings if finding.id not in _OF_THE_FLEET]
         self.findings += [(node.entry.id, of_node(node.entry.id, finding)) for finding in findings]
         return plan
 

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable
 from kafkactl.findings import Finding
 from kafkactl.storage.fleet.model import Fleet
 from kafkactl.storage.fleet.rules_hosts import HOST_RULES
+from kafkactl.storage.fleet.rules_logins import LOGIN_RULES
 from kafkactl.storage.fleet.rules_quorum import QUORUM_RULES
 
 Rule = Callable[[Fleet], Iterable[Finding]]
 
-RULES: tuple[Rule, ...] = (*HOST_RULES, *QUORUM_RULES)
+RULES: tuple[Rule, ...] = (*HOST_RULES, *QUORUM_RULES, *LOGIN_RULES)
 
 
 def check_fleet(fleet: Fleet) -> list[Finding]:

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator
 from kafkactl.findings import Finding, Severity, blocker
 from kafkactl.quorum.majority import majority
 from kafkactl.quorum.voters import parse_host_port
+from kafkactl.storage.config.voter_addresses import shared_addresses
 from kafkactl.storage.fleet.inventory import VoterRole
 from kafkactl.storage.fleet.model import FLEET, Fleet, FleetNode, address_of, nodes_text, voter_roles
 from kafkactl.values import Endpoint, host_port
@@ -86,6 +87,39 @@ def _static_voter_is_a_controller(fleet: Fleet) -> Iterator[Finding]:
                 )
 
 
+def _static_voters_apart(fleet: Fleet) -> Iterator[Finding]:
+    """An address is that of one voter, and one that other hosts can reach."""
+    seen: set[Hashable] = set()
+    for node in fleet.nodes:
+        voters = node.config.static_voters
+        if not voters or voters in seen:
+            continue
+        seen.add(voters)
+        for address, ids in shared_addresses(voters).items():
+            yield blocker(
+                id="voters-share-address",
+                subject=FLEET,
+                message=f"controller.quorum.voters has {nodes_text(ids)} at {address}: an address leads to one node",
+                nodes=list(ids),
+            )
+        yield from _loopback_voters(fleet, node)
+
+
+def _loopback_voters(fleet: Fleet, node: FleetNode) -> Iterator[Finding]:
+    if len({entry.host.lower() for entry in fleet.inventory.nodes}) < 2:
+        return
+    local = [voter for voter in node.config.static_voters if voter.host.strip("[]").lower() in _LOOPBACK]
+    if local:
+        shown = ", ".join(f"{voter.node_id}@{host_port(voter.host, voter.port)}" for voter in local)
+        yield Finding(
+            id="voter-endpoint-loopback",
+            severity=Severity.WARNING,
+            subject=node.subject,
+            message=f"controller.quorum.voters has {shown}, which every other host resolves to itself",
+            evidence={"voters": [voter.node_id for voter in local]},
+        )
+
+
 def _static_voter_endpoint(controller: FleetNode, host: str, port: int) -> Iterator[Finding]:
     listening = _controller_listeners(controller)
     if listening and port not in {endpoint.port for endpoint in listening}:
@@ -105,7 +139,7 @@ def _static_majority_blank(fleet: Fleet) -> Iterator[Finding]:
     """
     if not (fleet.is_static and fleet.inventory.existing_cluster):
         return
-    voters = _first_voters(fleet)
+    voters = first_voter_ids(fleet)
     blank = sorted(voters & {node.entry.id for node in fleet.controllers})
     needed = majority(len(voters))
     if len(blank) >= needed:
@@ -168,7 +202,7 @@ def _voter_words_without_effect(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _voter_count(fleet: Fleet) -> Iterator[Finding]:
-    count = len(_first_voters(fleet))
+    count = len(first_voter_ids(fleet))
     if count and count % 2 == 0:
         yield Finding(
             id="even-voter-count",
@@ -179,7 +213,8 @@ def _voter_count(fleet: Fleet) -> Iterator[Finding]:
         )
 
 
-def _first_voters(fleet: Fleet) -> set[int]:
+def first_voter_ids(fleet: Fleet) -> set[int]:
+    """Return the ids of the voters that the quorum begins with."""
     if fleet.is_static:
         return {voter.node_id for node in fleet.nodes for voter in node.config.static_voters}
     roles = voter_roles(fleet)
@@ -275,6 +310,7 @@ QUORUM_RULES = (
     _dynamic_needs_binaries,
     _same_static_voters,
     _static_voter_is_a_controller,
+    _static_voters_apart,
     _static_majority_blank,
     _initial_voters,
     _voter_words_without_effect,

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from kafkactl.features.catalog.releases import Release
-from kafkactl.findings import Finding, blocker, warning
+from kafkactl.findings import Finding, Severity, blocker, warning
 from kafkactl.quorum.voters import LOCALHOST, DynamicVoter, address_key, parse_voters, standalone_voter
+from kafkactl.storage.config.logins import SCRAM, controller_mechanism
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import FormatRequest, Source, VoterMode
 from kafkactl.values import host_port
@@ -61,6 +62,28 @@ def check_voter_flags(request: FormatRequest, config: NodeConfig, release: Relea
             "a controller without controller.quorum.voters: you must specify one of the following:"
             " --standalone, --initial-controllers, or --no-initial-controllers",
         )
+
+
+def check_controller_login(
+    request: FormatRequest, config: NodeConfig, voters: Sequence[DynamicVoter] | None
+) -> Iterator[Finding]:
+    """SCRAM between controllers: its users are in the log that the first leader writes.
+
+    Several first voters, or users for a static quorum of several, are the founding of a cluster that never has a
+    leader; a static controller without users may replace one of a quorum that runs.
+    """
+    mechanism = controller_mechanism(config)
+    count = len(config.static_voters or voters or ())
+    if "controller" not in config.roles or mechanism not in SCRAM or count < 2:
+        return
+    is_founding = bool(voters or request.scram or request.credentials)
+    yield Finding(
+        id="scram-between-controllers",
+        severity=Severity.BLOCKER if is_founding else Severity.WARNING,
+        subject=f"node {config.node_id}",
+        message=f"{count} voters log in to each other with {mechanism}, whose users are in the metadata log: no first"
+        " leader is ever elected, also where the users are among the bootstrap records",
+    )
 
 
 def _needs_voter_flag(config: NodeConfig, release: Release) -> bool:

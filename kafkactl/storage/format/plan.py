@@ -20,7 +20,13 @@ from kafkactl.frozen import frozen
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.quorum.voters import DynamicVoter, hash_order
 from kafkactl.storage.config.node_config import NodeConfig
-from kafkactl.storage.format.arguments import check_mode, check_voter_flags, first_voters, warn_of_voters
+from kafkactl.storage.format.arguments import (
+    check_controller_login,
+    check_mode,
+    check_voter_flags,
+    first_voters,
+    warn_of_voters,
+)
 from kafkactl.storage.format.cluster_id import check_cluster_id
 from kafkactl.storage.format.disks import (
     ClassifiedDirectory,
@@ -78,6 +84,7 @@ def plan_format(
         *(warning for credential in credentials for warning in credential.warnings),
         *levels.parsing_findings,
         *check_voter_flags(request, config, release),
+        *check_controller_login(request, config, voters),
         *_check_scram_flag(request, release),
         *_check_jbod(config, levels, release),
         *levels.findings,

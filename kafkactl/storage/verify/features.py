@@ -53,8 +53,10 @@ def supported(context: StartContext, name: str) -> Range:
 
 
 def _unsupported(context: StartContext, changes: Iterable[FeatureChange]) -> FeatureChange | None:
+    # A broker below 3.9 starts and registers under a recorded kraft.version; a controller there refuses the record.
+    ignored = context.rules.recorded_kraft_version_ignored or not context.is_controller
     for change in changes:
-        if change.name == KRAFT_VERSION and context.rules.recorded_kraft_version_ignored:
+        if change.name == KRAFT_VERSION and ignored:
             continue
         low, high = supported(context, change.name)
         if not low <= change.level <= high:

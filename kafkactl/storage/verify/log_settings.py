@@ -27,7 +27,7 @@ def log_setting_rules(context: StartContext) -> Iterator[RuleResult]:
     """Yield what a broker of this release makes of the settings in the node's copy of the metadata log."""
     refused: dict[tuple[str, str], list[str]] = defaultdict(list)
     own = ("", str(context.config.node_id))
-    for (kind, name), values in _stored(context):
+    for (kind, name), values in stored_settings(context):
         if kind == TOPIC_SETTING:
             for problem in topic_problems(values, context.release):
                 refused[problem.key, problem.words].append(name)
@@ -45,7 +45,8 @@ def topic_problems(values: Mapping[str, str], release: Release) -> Iterator[Prob
             yield problem
 
 
-def _stored(context: StartContext) -> Iterator[tuple[tuple[int, str], Mapping[str, str]]]:
+def stored_settings(context: StartContext) -> Iterator[tuple[tuple[int, str], Mapping[str, str]]]:
+    """Return the settings of each topic and broker, as this node's log leaves them."""
     snapshot = loaded_snapshot(context)
     contents = None if snapshot is None else snapshot.contents
     before, topics = (None, {}) if contents is None else (contents.settings, contents.topics)
@@ -87,7 +88,7 @@ def _way_out(context: StartContext, key: str, topics: list[str]) -> str:
 
 def _last_release_that_takes(context: StartContext, key: str) -> str | None:
     """Return the newest release before this one with other bounds, in which the value is not refused."""
-    stored = [values[key] for (kind, _), values in _stored(context) if kind == TOPIC_SETTING and key in values]
+    stored = [values[key] for (kind, _), values in stored_settings(context) if kind == TOPIC_SETTING and key in values]
     older = [release for release in known_releases() if release.numbers < context.release.numbers]
     for release in reversed(older):
         taken = ({key: value} for value in stored)

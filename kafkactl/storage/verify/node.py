@@ -13,15 +13,18 @@ from kafkactl.features.catalog.releases import Release, known_releases
 from kafkactl.findings import Finding, Severity
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import QUORUM_STATE, ObservedNode
+from kafkactl.storage.verify.addresses import address_rules
 from kafkactl.storage.verify.bootstrap import bootstrap_rules
 from kafkactl.storage.verify.features import feature_rules, snapshot_level_rules
 from kafkactl.storage.verify.files import file_rules
 from kafkactl.storage.verify.hygiene import hygiene_rules
 from kafkactl.storage.verify.log import MetadataLogFacts
 from kafkactl.storage.verify.log_settings import log_setting_rules
+from kafkactl.storage.verify.logins import login_rules
 from kafkactl.storage.verify.losses import loss_rules
 from kafkactl.storage.verify.meta import classify, meta_rules
 from kafkactl.storage.verify.meta_troubles import is_metadata_disk_lost
+from kafkactl.storage.verify.migration_flag import migration_flag_rules
 from kafkactl.storage.verify.model import (
     DirectoryFacts,
     Failure,
@@ -38,6 +41,7 @@ from kafkactl.storage.verify.quorum_state import quorum_state_rules, read_quorum
 from kafkactl.storage.verify.recovery import offset_rules, recovery_rules
 from kafkactl.storage.verify.snapshot_remedy import with_remedies
 from kafkactl.storage.verify.snapshots import snapshot_rules
+from kafkactl.storage.verify.tiered import tiered_rules
 from kafkactl.storage.verify.voters import voter_rules
 
 RULES: tuple[Rule, ...] = (
@@ -52,8 +56,12 @@ RULES: tuple[Rule, ...] = (
     recovery_rules,
     quorum_state_rules,
     voter_rules,
+    address_rules,
+    login_rules,
+    migration_flag_rules,
     feature_rules,
     log_setting_rules,
+    tiered_rules,
     loss_rules,
     hygiene_rules,
 )
