@@ -10,7 +10,7 @@ from kafkactl.migration.checks.case import UNFINISHED, Stage
 from kafkactl.migration.checks.registry import ROWS, check_numbers
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "migration-checks.md"
-_TABLE: Final = re.compile(r"(?s)(?<=\| check \| about \| asked in \|\n\|---\|---\|---\|\n).*?(?=\n\n)")
+_TABLE: Final = re.compile(r"(?s)(?<=\| check \| about \| states \|\n\|---\|---\|---\|\n).*?(?=\n\n)")
 _STATES: Final = {
     Stage.BEFORE: "M0–M2",
     Stage.QUORUM: "M3–M4L",

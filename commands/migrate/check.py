@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def command(*, source: ObservationArguments, accepted: tuple[str, ...]) -> None:
     """Report problems and risks of the migration, with evidence and remedies.
 
-    Checks C-01 to C-61 and every risk found on real clusters (X-...) run on a live cluster or a saved
+    Checks C-01 to C-63 and every risk found on real clusters (X-...) run on a live cluster or a saved
     observation. Information that was not observed is reported as unknown. The exit code is 7 if
     something blocks the migration; each warning and unknown has to be accepted by its own name
     (--accept) before a step is executed; `passes` is true if none is left.

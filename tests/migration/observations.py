@@ -107,6 +107,7 @@ class World:
     fenced: tuple[int, ...] = ()
     strays: dict[int, tuple[str, ...]] = field(default_factory=dict)
     servers: tuple[ServerSeen, ...] | None = None
+    addresses: dict[int, str] = field(default_factory=dict)
 
     # --- changes
 
@@ -196,6 +197,7 @@ class World:
         config = self.files.get(id)
         return NodeSeen(
             id=id,
+            address=self.addresses.get(id),
             config=config,
             config_text=None if config is None else "".join(f"{key}={value}\n" for key, value in config.items()),
             kafka_version=self.versions.get(id, "3.9.2"),

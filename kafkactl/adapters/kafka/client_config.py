@@ -68,23 +68,6 @@ class ClientConfig:
             backoff=changed(backoff, most_ms=max(backoff.first_ms, backoff.most_ms)),
         )
 
-    @property
-    def principal(self) -> str | None:
-        """The user as whom the client logs in (`User:ops`): of SASL PLAIN and SCRAM, and without any authentication.
-
-        None if a certificate, a ticket or a token names the user.
-        """
-        if not self.protocol.has_sasl:
-            return None if self.protocol.has_tls else "User:ANONYMOUS"
-        text, mechanism = self.properties.get("sasl.jaas.config"), self.properties.get("sasl.mechanism", "GSSAPI")
-        if text is None or not mechanism.startswith(("PLAIN", "SCRAM")):
-            return None
-        from kafkactl.protocol.text.jaas import parse_jaas
-
-        options = parse_jaas(text).options
-        is_token = options.get("tokenauth", "").lower() == "true"
-        return f"User:{options['username']}" if "username" in options and not is_token else None
-
     def access(self) -> Access:
         """How to get in, with stores and tokens read from their files now.
 

@@ -14,8 +14,9 @@ from typing import Final
 
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client import Client, Limits
-from kafkactl.adapters.kafka.client_config import ClientConfig, load_client_config
+from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.connection import Access
 from kafkactl.adapters.logs.source import CHECKPOINT, SEGMENT, LogFile, LogSource
 from kafkactl.adapters.migration.lock import observe_lock
 from kafkactl.adapters.migration.observe_nodes import NodeAnswers, ask_nodes
@@ -123,12 +124,11 @@ class _Looking:
             NodeRole.BROKER: inventory.command_config,
             NodeRole.CONTROLLER: inventory.controller_command_config or inventory.command_config,
         }
-        configs = {role: self._config_at(path) for role, path in paths.items()}
-        self._access = {role: config.access() for role, config in configs.items()}
-        self._principals = {role: config.principal for role, config in configs.items()}
+        self._access = {role: self._access_by(path) for role, path in paths.items()}
+        self._principals = {role: access.login.principal for role, access in self._access.items()}
 
-    def _config_at(self, path: str | None) -> ClientConfig:
-        return load_client_config(None if path is None else str(self._folder / path))
+    def _access_by(self, path: str | None) -> Access:
+        return load_client_config(None if path is None else str(self._folder / path)).access()
 
     # --- ZooKeeper ---
 

@@ -1,7 +1,7 @@
 """`check`: all risks that an observation shows, in every state of the migration.
 
 The rows are in the modules of this package, each a small function with its number (docs/migration-checks.md): C-01 to
-C-61 are pre-flight checks, X-… come from measurements on real clusters, and X-STATE is the migration state as a whole.
+C-63 are pre-flight checks, X-… come from measurements on real clusters, and X-STATE is the migration state as a whole.
 A row names the stages in which it runs. A question that the observation cannot answer is the warning `check-unknown`.
 Every warning has to be accepted by name before a step is executed; a blocker cannot be accepted, except for two that
 are left to the operator. Each finding and each question has its own number (numbers.py): accepting one accepts nothing
@@ -24,6 +24,9 @@ from kafkactl.migration.checks import health as check_health
 from kafkactl.migration.checks import identity as check_identity
 from kafkactl.migration.checks import machines as check_machines
 from kafkactl.migration.checks import nodes as check_nodes
+from kafkactl.migration.checks import places as check_places
+from kafkactl.migration.checks import principals as check_principals
+from kafkactl.migration.checks import restarts as check_restarts
 from kafkactl.migration.checks import rights as check_rights
 from kafkactl.migration.checks import topic_configs as check_topic_configs
 from kafkactl.migration.checks import witnesses as check_witnesses
@@ -52,6 +55,7 @@ ROWS: Final[tuple[Row, ...]] = (
     *check_nodes.ROWS,
     *check_controllers.ROWS,
     *check_access.ROWS,
+    *check_principals.ROWS,
     *check_health.ROWS,
     *check_rights.ROWS,
     *check_machines.ROWS,
@@ -60,6 +64,8 @@ ROWS: Final[tuple[Row, ...]] = (
     *check_witnesses.ROWS,
     *check_dual_write.ROWS,
     *check_decided.ROWS,
+    *check_places.ROWS,
+    *check_restarts.ROWS,
 )
 
 

@@ -33,6 +33,7 @@ _ZOOKEEPER_ONLY: Final = frozenset(
     {"broker.id.generation.enable", "reserved.broker.max.id", "inter.broker.protocol.version"}
 )
 CONTROL_PLANE: Final = "control.plane.listener.name"
+_LISTENERS: Final = ("listeners", "advertised.listeners")
 _GENERATION: Final = "broker.id.generation.enable"
 _HIGHEST: Final = "reserved.broker.max.id"
 _DEFAULT_HIGHEST: Final = 1000
@@ -97,7 +98,7 @@ def _quorum(node: NodeFile, facts: ClusterFacts, findings: list[Finding]) -> dic
         served = {
             listener.partition(":")[0].strip().upper() for listener in split_list(node.given.get("listeners") or "")
         }
-        clash = sorted(served & {name.upper() for name in facts.controller_names})
+        clash = sorted((served - {_control_plane(node)}) & {name.upper() for name in facts.controller_names})
         if clash:
             text = f"its own listener {clash[0]} has the name of the controller listener"
             findings.append(blocker("render-listener-name-taken", node.name, text, listener=clash[0]))
@@ -188,8 +189,31 @@ def _migration(node: NodeFile, wanted: dict[str, str], findings: list[Finding]) 
     return Edits(set=wanted, remove=frozenset(stale & set(given)), neighbours=_NEIGHBOURS)
 
 
+def _control_plane(node: NodeFile) -> str:
+    """The listener that only the controllers on ZooKeeper use, in capitals; "" for none.
+
+    It may have the name of the KRaft controllers' listener: in migration mode the node serves it and calls the
+    controllers by the same name (measured on 3.9.2). On KRaft a broker serves no listener of theirs.
+    """
+    return node.given.get(CONTROL_PLANE, "").upper()
+
+
+def _without_listener(node: NodeFile, name: str) -> dict[str, str]:
+    """The listeners of a node without this one."""
+    found = {}
+    for key in _LISTENERS:
+        items = split_list(node.given.get(key) or "")
+        kept = [item for item in items if item.partition(":")[0].strip().upper() != name]
+        if kept and len(kept) < len(items):
+            found[key] = ",".join(kept)
+    return found
+
+
 def _kraft(node: NodeFile, wanted: dict[str, str]) -> Edits:
     given = node.given
+    names = {name.strip().upper() for name in split_list(wanted.get(CONTROLLER_NAMES) or "")}
+    if _control_plane(node) in names:
+        wanted = {**wanted, **_without_listener(node, _control_plane(node))}
     gone = {key for key in given if key.startswith(ZOOKEEPER) or key.startswith("authorizer.zookeeper.")}
     gone |= (_ZOOKEEPER_ONLY | {CONTROL_PLANE}) & set(given)
     gone |= ({VOTERS, BOOTSTRAP} - set(wanted)) & set(given) if {VOTERS, BOOTSTRAP} & set(wanted) else set()

@@ -67,6 +67,7 @@ def controller_edits(node: NodeFile, phase: ConfigPhase, facts: ClusterFacts, fi
     wanted |= _authorizer(node, facts, findings)
     wanted |= _secrets(node, facts, findings)
     wanted |= _decided(node, facts, findings)
+    wanted |= {key: value for key, value in facts.principal_rules.items() if not node.given.get(key)}
     return Edits(set=wanted, remove=frozenset(gone), neighbours=_NEIGHBOURS)
 
 

@@ -49,6 +49,11 @@ SHARED_SECRETS: Final[Mapping[str, str]] = {
 }
 
 
+# Rules by which a node names the user of a certificate or of a Kerberos ticket: the same on every node, or a broker has
+# another name at the controllers than in their super.users.
+PRINCIPAL_RULES: Final = ("ssl.principal.mapping.rules", "sasl.kerberos.principal.to.local.rules")
+
+
 class ConfigPhase(StrEnum):
     """What a node's file is for: the words of the hooks' `{phase}` (docs/migration-hooks.md)."""
 
@@ -110,7 +115,7 @@ class ClusterFacts:
     listener accepts. `protocols` are those of the listeners
     that one kind of node must know of the other, by listener in capitals. `zookeeper` are the brokers' `zookeeper.*`
     settings that all of them share; `secrets` those of `SHARED_SECRETS`; `decided` the settings that controllers decide
-    under KRaft and brokers decided before (schemas/node_settings.toml).
+    under KRaft and brokers decided before (schemas/node_settings.toml); `principal_rules` those of `PRINCIPAL_RULES`.
     """
 
     quorum: tuple[str, str] | None = None
@@ -123,6 +128,7 @@ class ClusterFacts:
     zookeeper: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     decided: Mapping[str, str] = field(default_factory=dict)
+    principal_rules: Mapping[str, str] = field(default_factory=dict)
     brokers_have_authorizer: bool = False
     broker_ids: frozenset[int] = frozenset()
     findings: tuple[Finding, ...] = ()
@@ -153,6 +159,7 @@ def cluster_facts(nodes: Iterable[NodeFile]) -> ClusterFacts:
         zookeeper=agreed.zookeeper(brokers),
         secrets=agreed.secrets(brokers),
         decided=agreed.decided(brokers),
+        principal_rules=agreed.principal_rules(brokers),
         brokers_have_authorizer=any(broker.given.get(AUTHORIZER) for broker in brokers),
         broker_ids=frozenset(broker.id for broker in brokers),
         findings=tuple(agreed.findings),
@@ -270,6 +277,16 @@ class _AgreedValues:
                 self.findings.append(warning("render-settings-differ", row.key, text, next_step))
             else:
                 found |= {key: brokers_value for key in given_keys if (brokers_value := _first(brokers, key))}
+        return found
+
+    def principal_rules(self, brokers: Collection[NodeFile]) -> dict[str, str]:
+        """The rules for principals that every broker has, with the same text."""
+        found = {}
+        for key in PRINCIPAL_RULES:
+            values = {broker.given.get(key) for broker in brokers}
+            value = values.pop() if len(values) == 1 else None
+            if value and not _is_unseen(value):
+                found[key] = value
         return found
 
     def secrets(self, brokers: Collection[NodeFile]) -> dict[str, str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, error_finding
 from kafkactl.kafka_names import MIGRATION_ENABLE
+from kafkactl.storage.config.overlaps import overlaps
 from kafkactl.storage.fleet.inventory import NEW_CLUSTER
 from kafkactl.storage.fleet.model import FLEET, Fleet, address_of, host_of, nodes_text
 from kafkactl.values import Uuid
@@ -101,30 +101,16 @@ def _shared_directories(fleet: Fleet) -> Iterator[Finding]:
     """No two nodes of one host write to the same place, or one inside the other's."""
     by_host: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for node in fleet.nodes:
-        for path in dict.fromkeys(posixpath.normpath(path) for path in node.config.all_directories):
-            by_host[node.entry.host.lower()].append((path, node.entry.id))
+        by_host[node.entry.host.lower()] += ((path, node.entry.id) for path in node.config.all_directories)
     for host, owned in by_host.items():
-        owners: dict[str, int] = {}
-        # Sorted by components, a directory comes right before everything inside it.
-        for path, node_id in sorted(owned, key=lambda item: (item[0].split("/"), item[1])):
-            outer = next((above for above in _ancestors(path) if owners.get(above, node_id) != node_id), None)
-            if outer is None:
-                owners.setdefault(path, node_id)
-                continue
+        for found in overlaps(owned):
+            outer, inner = found.outer_owner, found.inner_owner
             yield blocker(
                 id="directory-shared-by-nodes",
-                subject=f"directory {path}",
-                message=f"on host {host} node {owners[outer]} writes to {outer} and node {node_id} to {path}",
-                nodes=[owners[outer], node_id],
+                subject=f"directory {found.inner}",
+                message=f"on host {host} node {outer} writes to {found.outer} and node {inner} to {found.inner}",
+                nodes=[outer, inner],
             )
-
-
-def _ancestors(path: str) -> Iterator[str]:
-    """The path itself and every folder above it."""
-    yield path
-    while path not in ("/", ""):
-        path = posixpath.dirname(path)
-        yield path
 
 
 def _shared_ports(fleet: Fleet) -> Iterator[Finding]:

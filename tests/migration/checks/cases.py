@@ -24,6 +24,7 @@ ENCRYPTED = (
 OTHER_CLUSTER = "Another-cluster-id-22ch"
 ORDERS = "/brokers/topics/orders"
 STATE_0 = f"{ORDERS}/partitions/0/state"
+SAME_HOST = {1: "kafka-1:9092", 2: "kafka-2:9092", 3001: "kafka-1:9093"}
 _SCRAM = {"Salt": b"s", "StoredKey": b"k", "ServerKey": b"v", "Iterations": 4096}
 
 
@@ -51,6 +52,14 @@ def _secrets(value: str) -> Callable[[World], World]:
     return lambda seen: seen.znode("/config/brokers/1", entry).file(3001, "password.encoder.secret", value or None)
 
 
+def _with_rules(seen: World) -> World:
+    """Brokers that map certificates to short names, a controllers' listener with TLS, and no rule at the controller."""
+    for id in seen.modes:
+        seen.file(id, "ssl.principal.mapping.rules", "RULE:^CN=(.*?),.*$/$1/,DEFAULT")
+    seen.file(3001, "super.users", "User:b1;User:b2;User:admin")
+    return seen.file(3001, "listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,SASL:SASL_SSL,CONTROLLER:SSL")
+
+
 IDENTITY = (
     Case("C-01", "cluster-id-mismatch", "M3", lambda seen: seen.but(meta={3001: {"cluster.id": OTHER_CLUSTER}})),
     Case("C-01", "cluster-id-mismatch", "M0", lambda seen: seen.but(meta={1: {"cluster.id": OTHER_CLUSTER}})),
@@ -63,6 +72,8 @@ IDENTITY = (
          "info"),
     Case("C-02", "zookeeper-connect-refused", "M2",
          lambda seen: seen.file(3001, "zookeeper.connect", "zk:2181/kafka/")),
+    Case("C-02", "zookeeper-servers-in-chroot", "M0",
+         lambda seen: seen.file(1, "zookeeper.connect", "zk1:2181/kafka,zk2:2181/kafka"), "warning"),
     Case("C-03", "nodes-of-several-releases", "M0", lambda seen: seen.but(versions={2: "3.9.1"}), "warning"),
     Case("C-03", "release-cannot-migrate", "M0", lambda seen: seen.but(versions={1: "3.3.2", 2: "3.3.2"})),
     Case("C-03", "release-cannot-migrate", "M3", lambda seen: seen.but(versions={3001: "4.0.0"})),
@@ -139,6 +150,16 @@ NODES = (
          .file(1, "control.plane.listener.name", "SASL")),
     Case("C-19", "control-plane-listener-not-in-kraft", "M0",
          lambda seen: seen.file(1, "control.plane.listener.name", "SASL"), "info"),
+    Case("C-19", "setting-names-zookeeper", "M0",
+         lambda seen: seen.file(1, "vendor.access.rule.providers", "ZK_ACL,LDAP"), "info"),
+    Case("C-19", "setting-names-zookeeper", "M8",
+         lambda seen: seen.file(1, "listener.name.sasl.vendor.store", "com.example.ZooKeeperStore"), "warning"),
+    Case("C-62", "directory-shared-by-nodes", "M2", lambda seen: seen.but(addresses=SAME_HOST).file(
+        3001, "log.dirs", "/data")),
+    Case("C-62", "directory-shared-by-nodes", "M3", lambda seen: seen.but(addresses=SAME_HOST).file(
+        3001, "metadata.log.dir", "/data/kraft/")),
+    Case("C-63", "ip-quota-of-host-name", "M0", lambda seen: seen.znode(
+        "/config/ips/gateway.example", config(connection_creation_rate="10")), "warning"),
     Case("C-20", "policy-not-on-controllers", "M2",
          lambda seen: seen.file(1, "create.topic.policy.class.name", "a.Policy"), "warning"),
     Case("C-20", "principal-builder-on-kraft", "M0",
@@ -157,6 +178,9 @@ ACCESS = (
          .file(3001, "listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_SSL")),
     Case("C-14", "super-users-differ", "M3", lambda seen: seen.file(3001, "super.users", "User:ANONYMOUS"), "warning"),
     Case("C-14", "controllers-not-allowed-on-broker", "M3", lambda seen: seen.file(1, "super.users", "User:admin")),
+    Case("C-14", "principal-rules-differ", "M3", _with_rules, "blocker"),
+    Case("C-14", "principal-rules-differ", "M6", _with_rules, "warning"),
+    Case("C-14", "principal-rules-carried-over", "M2", lambda seen: _with_rules(seen).file(3001, FLAG, None), "info"),
     Case("C-15", "zookeeper-set-acl-differs", "M2", lambda seen: seen.file(1, "zookeeper.set.acl", "true"), "warning"),
     Case("C-15", "check-unknown", "M2", lambda seen: seen.but(
         acl={"/controller_epoch": (ZnodeAcl(perms=31, scheme="sasl", id="kafka"),)}), "warning"),
@@ -235,6 +259,8 @@ HEALTH = (
 )  # fmt: skip
 
 DATA = (
+    Case("C-37", "partition-numbers-not-consecutive", "M0",
+         lambda seen: seen.znode(ORDERS, _topic(partitions={"0": [1, 2], "2": [2, 1]})), "warning"),
     Case("C-37", "topic-without-id", "M0", lambda seen: seen.znode(ORDERS, text(
         {"version": 2, "partitions": {"0": [1, 2], "1": [2, 1]}})), "warning"),
     Case("C-37", "unreadable-topic-znode", "M4L", lambda seen: seen.znode(ORDERS, b'{"version":3,"parti')),

@@ -311,6 +311,49 @@ def test_a_broker_that_has_the_controllers_listener():
     assert "render-listener-name-taken" in _ids(made)
 
 
+def _with_control_plane(id: int, name: str):
+    listeners = f"PLAINTEXT://:9092,INTERNAL://:9094,{name}://:9090"
+    named = f"PLAINTEXT://kafka-{id}:9092,INTERNAL://kafka-{id}:9094,{name}://kafka-{id}:9090"
+    protocols = f"PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,{name}:PLAINTEXT"
+    text = broker(id).content.replace(b"listeners = PLAINTEXT://0.0.0.0:9092,\\\n    INTERNAL://0.0.0.0:9094\n", b"")
+    plain = node_file(id, broker().role, text, file="x").content.decode()
+    return broker(
+        id, plain.replace("{", "{{").replace("}", "}}"), listeners=listeners, advertised_listeners=named,
+        listener_security_protocol_map=protocols, control_plane_listener_name=name,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["CONTROLLER", "controller"])
+def test_control_plane_listener_of_the_controllers_name_stays_in_migration_mode_and_goes_on_kraft(name: str):
+    node = _with_control_plane(1, name)
+    entering = _made(node, MIGRATION, broker(2), controller(3001))
+    assert "render-listener-name-taken" not in _ids(entering)
+    assert _read(entering)["control.plane.listener.name"] == name
+    assert f"{name}://:9090" in _read(entering)["listeners"]
+    found = _read(_made(node, KRAFT, broker(2), controller(3001)))
+    assert found["listeners"] == "PLAINTEXT://:9092,INTERNAL://:9094"
+    assert found["advertised.listeners"] == "PLAINTEXT://kafka-1:9092,INTERNAL://kafka-1:9094"
+    assert f"{name}:PLAINTEXT" in found["listener.security.protocol.map"]
+    assert "control.plane.listener.name" not in found
+
+
+def test_control_plane_listener_of_another_name_stays_a_listener_on_kraft():
+    found = _read(_made(_with_control_plane(1, "PLANE"), KRAFT, broker(2), controller(3001)))
+    assert "PLANE://:9090" in found["listeners"]
+
+
+@pytest.mark.parametrize("key", ["ssl_principal_mapping_rules", "sasl_kerberos_principal_to_local_rules"])
+def test_rules_for_principals_are_carried_over_to_controllers(key: str):
+    rule = "RULE:^CN=(.*?),.*$/$1/,DEFAULT"
+    brokers = [broker(1, **{key: rule}), broker(2, **{key: rule})]
+    name = key.replace("_", ".")
+    for phase in (MIGRATION, FINAL):
+        assert _read(_made(controller(3001), phase, *brokers))[name] == rule
+    own = _read(_made(controller(3001, **{key: "DEFAULT"}), MIGRATION, *brokers))
+    assert own[name] == "DEFAULT"
+    assert name not in _read(_made(controller(3001), MIGRATION, brokers[0], broker(2)))
+
+
 def test_keystores_for_zookeeper_are_needed_on_the_controllers_too():
     stores = {"zookeeper_ssl_keystore_location": "/etc/zk.jks", "zookeeper_ssl_keystore_password": "hunter3"}
     made = _made(controller(3001), MIGRATION, broker(1, **stores), broker(2, **stores), controller(3002))

@@ -1,0 +1,52 @@
+"""What does no harm before a node is restarted, on real nodes: a name in an ip quota, and its remedy."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+
+from kafkactl.migration.checks.restarts import ROWS
+from kafkactl.schema.explanations import explanations
+from tests.lab.migration.cluster import FIRST_CONTROLLER, MigrationCluster
+
+NAME = "gateway.invalid"
+PATH = f"/kafka/config/ips/{NAME}"
+REFUSED = f"Unable to resolve address {NAME}"
+
+
+@pytest.mark.timeout(600)
+def test_name_of_an_ip_quota_ends_a_restart_until_its_znode_is_deleted(tmp_path: Path) -> None:
+    assert any(row.check == "C-63" for row in ROWS)
+    assert "Unable to resolve address" in str(explanations()["ip-quota-of-host-name"])
+    quota = json.dumps({"version": 1, "config": {"connection_creation_rate": "10"}}).encode()
+    with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
+        cluster.reach("M0")
+        zookeeper = KazooClient(cluster.zookeeper.connect)
+        zookeeper.start()
+        zookeeper.create(PATH, quota, makepath=True)
+        cluster.stop(2)
+        cluster.start(2, wait=False)
+        cluster.wait_for(lambda: REFUSED in cluster.node(2).log_text(), "refused the name", 60)
+        assert "Fatal error during KafkaServer startup" in cluster.node(2).log_text()
+
+        zookeeper.delete(PATH)  # the remedy
+        cluster.kill(2)
+        cluster.start(2)
+
+        # Brokers enter, the name comes, then the quorum: the copy takes it, and a broker on KRaft starts with it.
+        for broker in cluster.broker_ids:
+            cluster.restart(broker, "migration")
+        zookeeper.create(PATH, quota)
+        cluster.format_controllers()
+        cluster.start(FIRST_CONTROLLER)
+        cluster.wait_dual_write()
+        zookeeper.stop()
+        cluster.restart(1, "kraft")
+        deadline = time.monotonic() + 30
+        while REFUSED not in cluster.node(1).log_text() and time.monotonic() < deadline:
+            time.sleep(0.5)
+        assert "metadata publishing fault" in cluster.node(1).log_text()
