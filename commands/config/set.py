@@ -23,6 +23,7 @@ from kafkactl.commands.framework.options import unasked_writing_options
     "--bootstrap-controller", metavar="HOST:PORT,…", help="Controllers to connect to first, instead of brokers."
 )
 @click.option("--command-config", metavar="FILE", help="Client properties: security, login, time-outs.")
+@click.option("--controller-command-config", metavar="FILE", help="Client properties for controllers, if they differ.")
 @click.option("--cluster-id", metavar="ID", help="The id that the cluster must have before anything is changed.")
 @click.option("--spark-master", metavar="URL", help="The Spark master on which dryrun replays logs.")
 @unasked_writing_options
@@ -32,6 +33,7 @@ def command(
     bootstrap_server: str | None,
     bootstrap_controller: str | None,
     command_config: str | None,
+    controller_command_config: str | None,
     cluster_id: str | None,
     spark_master: str | None,
     dry_run: bool,
@@ -40,8 +42,6 @@ def command(
 
     The path of the client properties is stored as an absolute path.
     """
-    import os.path
-
     from kafkactl.commands.config.answer import tell
     from kafkactl.operations.contexts import set_context
 
@@ -53,7 +53,8 @@ def command(
     given = {
         "bootstrap_server": bootstrap_server,
         "bootstrap_controller": bootstrap_controller,
-        "command_config": command_config and os.path.abspath(os.path.expanduser(command_config)),  # noqa: PTH100, PTH111
+        "command_config": _absolute(command_config),
+        "controller_command_config": _absolute(controller_command_config),
         "cluster_id": cluster_id,
         "spark_master": spark_master,
     }
@@ -61,3 +62,9 @@ def command(
     if not changes:
         raise click.UsageError("Nothing to set: give at least one option.", click.get_current_context())
     tell(set_context(name, changes, dry_run=dry_run))
+
+
+def _absolute(path: str | None) -> str | None:
+    import os.path
+
+    return path and os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111

@@ -37,13 +37,14 @@ def _show(page: Page, answer: ContextsDict) -> None:
     if not answer["contexts"]:
         page.line("No contexts. `kafkactl config set NAME` makes one.")
     page.table(
-        ("", "context", "bootstrap", "command config", "cluster id", "Spark master"),
+        ("", "context", "bootstrap", "command config", "controllers", "cluster id", "Spark master"),
         [
             (
                 "*" if context["current"] else "",
                 context["name"],
                 _bootstrap(context),
                 context["command_config"],
+                context["controller_command_config"],
                 context["cluster_id"],
                 context["spark_master"],
             )

@@ -40,6 +40,7 @@ class ConnectionArguments(NamedTuple):
     bootstrap_server: str | None = None
     bootstrap_controller: str | None = None
     command_config: str | None = None
+    controller_command_config: str | None = None
     context: str | None = None
 
 
@@ -113,6 +114,9 @@ def _options() -> tuple[Callable[[Any], Any], ...]:
         _option("--bootstrap-server", "HOST:PORT,…", "Brokers to connect to first."),
         _option("--bootstrap-controller", "HOST:PORT,…", "Controllers to connect to first, instead of brokers."),
         _option("--command-config", "FILE", "Client properties: security, login, time-outs; as Kafka's tools read it."),
+        _option(
+            "--controller-command-config", "FILE", "Client properties for controllers, if they need another login."
+        ),
         _option(
             "--context",
             "NAME",

@@ -17,6 +17,7 @@ class Context(Shape):
     bootstrap_server: str | None
     bootstrap_controller: str | None
     command_config: str | None = Field(description="The path of the client properties.")
+    controller_command_config: str | None = Field(description="Those for controllers, if they differ.")
     cluster_id: str | None = Field(description="The id that the cluster must have before anything is changed.")
     spark_master: str | None = Field(description="The Spark master on which `dryrun` replays logs.")
 

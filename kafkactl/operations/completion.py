@@ -53,6 +53,7 @@ def cluster_facts(
     bootstrap_server: str | None = None,
     bootstrap_controller: str | None = None,
     command_config: str | None = None,
+    controller_command_config: str | None = None,
     context: str | None = None,
     mode: str = "",
 ) -> dict[str, Any]:
@@ -68,6 +69,7 @@ def cluster_facts(
             bootstrap_server=bootstrap_server,
             bootstrap_controller=bootstrap_controller,
             command_config=command_config,
+            controller_command_config=controller_command_config,
             context=context,
         )
     except KafkactlError:
@@ -75,7 +77,9 @@ def cluster_facts(
     if not (target.bootstrap_server or target.bootstrap_controller or target.command_config):
         return {}
     key = [str(part) for part in (target.context, target.bootstrap_server, target.bootstrap_controller)]
-    key.append(str(Path(target.command_config).absolute()) if target.command_config else "")
+    key += [
+        str(Path(file).absolute()) if file else "" for file in (target.command_config, target.controller_command_config)
+    ]
 
     return cached_words(key, lambda: _gathered(target), folder=cache_folder())
 
@@ -85,8 +89,13 @@ def _gathered(target: Target) -> dict[str, Any]:
     from kafkactl.adapters.kafka.completion_facts import gather
 
     config = load_client_config(target.command_config)
+    own = target.controller_command_config
     with client_of(
-        config, brokers=target.bootstrap_server, controllers=target.bootstrap_controller, timeout_ms=_CALL_MS
+        config,
+        brokers=target.bootstrap_server,
+        controllers=target.bootstrap_controller,
+        for_controllers=None if own is None else load_client_config(own),
+        timeout_ms=_CALL_MS,
     ) as client:
         return gather(client)
 

@@ -11,7 +11,7 @@ from kafkactl.adapters.files.contexts import resolve_target as resolve
 from kafkactl.adapters.kafka.client_config import client_of, load_client_config
 from kafkactl.errors import RefusedError
 from kafkactl.operations.callbacks import ExposureCallback, NoteCallback, ignore_exposure, ignore_note
-from kafkactl.operations.exposure import client_exposure, writable_by_others
+from kafkactl.operations.exposure import client_exposure, client_exposures, writable_by_others
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
@@ -23,6 +23,7 @@ def resolve_target(
     bootstrap_server: str | None = None,
     bootstrap_controller: str | None = None,
     command_config: str | None = None,
+    controller_command_config: str | None = None,
     context: str | None = None,
 ) -> Target:
     """These words together with the context that they name, or with the current one. Raises InputError."""
@@ -33,6 +34,7 @@ def resolve_target(
         bootstrap_server=bootstrap_server,
         bootstrap_controller=bootstrap_controller,
         command_config=command_config,
+        controller_command_config=controller_command_config,
         context=context,
     )
 
@@ -42,6 +44,7 @@ def connect(
     bootstrap_server: str | None = None,
     bootstrap_controller: str | None = None,
     command_config: str | None = None,
+    controller_command_config: str | None = None,
     context: str | None = None,
     timeout_ms: float | None = None,
     most_ms: float = float("inf"),
@@ -54,8 +57,9 @@ def connect(
 
     Name brokers (`bootstrap_server`) or controllers (`bootstrap_controller`) as HOST:PORT,…; without either the
     context of `kafkactl config` takes effect. `command_config` is a file of client properties as Kafka's tools read
-    it. One call may take `timeout_ms`; without, what the client's file says; and at most `most_ms`. All calls
-    together may take as many milliseconds as `time_left` says, at any time.
+    it, `controller_command_config` the one for controllers if they need another login. One call may take
+    `timeout_ms`; without, what the client's file says; and at most `most_ms`. All calls together may take as many
+    milliseconds as `time_left` says, at any time.
 
     `on_exposure` gets findings on what the connection exposes, `on_warning` those on the file of client properties.
     Raises InputError (`bootstrap-missing`, `bootstrap-twice`, `unknown-context`, and those of the files).
@@ -64,11 +68,16 @@ def connect(
         bootstrap_server=bootstrap_server,
         bootstrap_controller=bootstrap_controller,
         command_config=command_config,
+        controller_command_config=controller_command_config,
         context=context,
     )
     config = load_client_config(target.command_config)
-    on_warning(config.findings)
-    on_exposure((*client_exposure(config), *_contexts_exposure(target)))
+    own = target.controller_command_config
+    for_controllers = None if own is None else load_client_config(own)
+    for found in (config, *(() if for_controllers is None else (for_controllers,))):
+        on_warning(found.findings)
+    exposed = client_exposure(config) if for_controllers is None else client_exposures(config, for_controllers)
+    on_exposure((*exposed, *_contexts_exposure(target)))
     if target.context is not None:
         on_note(f"context {target.context}")
     limit_ms = min(most_ms, config.limits().timeout_ms if timeout_ms is None else timeout_ms)
@@ -76,6 +85,7 @@ def connect(
         config,
         brokers=target.bootstrap_server,
         controllers=target.bootstrap_controller,
+        for_controllers=for_controllers,
         timeout_ms=limit_ms,
         time_left=time_left,
     )

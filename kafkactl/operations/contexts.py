@@ -22,6 +22,7 @@ class ContextDict(TypedDict):
     bootstrap_server: str | None
     bootstrap_controller: str | None
     command_config: str | None
+    controller_command_config: str | None
     cluster_id: str | None
     spark_master: str | None
 
@@ -83,7 +84,11 @@ def set_context(name: str, changes: Mapping[str, str], *, dry_run: bool = False)
     for key in ("bootstrap_server", "bootstrap_controller"):
         if changes.get(key):
             parse_addresses(changes[key])
-    findings = _remarks(changes.get("command_config"))
+    findings = [
+        finding
+        for key in ("command_config", "controller_command_config")
+        for finding in _remarks(key, changes.get(key))
+    ]
     return _changed(lambda contexts: with_context(contexts, name, changes), name, dry_run, findings)
 
 
@@ -121,7 +126,7 @@ def _changed(
     return ContextChange(name=name, before=before, after=after, outcome=outcome, findings=tuple(findings))
 
 
-def _remarks(path: str | None) -> list[Finding]:
+def _remarks(key: str, path: str | None) -> list[Finding]:
     """Whether the client properties can be read and understood now: they may come later, so it is not an error."""
     from kafkactl.adapters.kafka.client_config import load_client_config
 
@@ -130,7 +135,7 @@ def _remarks(path: str | None) -> list[Finding]:
     try:
         return list(load_client_config(path).findings)
     except KafkactlError as error:
-        return [error_finding("command_config", error, Severity.WARNING)]
+        return [error_finding(key, error, Severity.WARNING)]
 
 
 def _context_dict(contexts: Contexts, name: str) -> ContextDict:
@@ -141,6 +146,7 @@ def _context_dict(contexts: Contexts, name: str) -> ContextDict:
         "bootstrap_server": context.bootstrap_server,
         "bootstrap_controller": context.bootstrap_controller,
         "command_config": context.command_config,
+        "controller_command_config": context.controller_command_config,
         "cluster_id": context.cluster_id,
         "spark_master": context.spark_master,
     }

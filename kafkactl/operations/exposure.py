@@ -32,6 +32,11 @@ _HERE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _OFF: Final = "ssl.endpoint.identification.algorithm"
 
 
+def client_exposures(*configs: ClientConfig) -> tuple[Finding, ...]:
+    """Return what is to be said of several files of client properties, each thing once."""
+    return each_once(finding for config in configs for finding in client_exposure(config))
+
+
 def client_exposure(config: ClientConfig) -> tuple[Finding, ...]:
     """What is to be said of client properties, as they were read."""
     values = config.properties.values

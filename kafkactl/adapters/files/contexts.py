@@ -5,6 +5,7 @@
     [contexts.prod]
     bootstrap_server = "broker-1:9092,broker-2:9092"      # or bootstrap_controller
     command_config = "prod.properties"                    # relative to this file's folder; credentials are in it
+    controller_command_config = "controllers.properties"  # for controllers, if their listener needs another login
     cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"                 # no change is sent to a cluster with another id
     spark_master = "spark://driver-1:7077"                # where `kafkactl dryrun` replays logs
 
@@ -37,6 +38,7 @@ class Context:
     bootstrap_server: str | None = None
     bootstrap_controller: str | None = None
     command_config: str | None = None
+    controller_command_config: str | None = None
     cluster_id: str | None = None
     spark_master: str | None = None
 
@@ -76,6 +78,7 @@ class Target:
     bootstrap_server: str | None = None
     bootstrap_controller: str | None = None
     command_config: str | None = None
+    controller_command_config: str | None = None
     context: str | None = None
     cluster_id: str | None = None
 
@@ -141,6 +144,7 @@ def resolve_target(
     bootstrap_server: str | None = None,
     bootstrap_controller: str | None = None,
     command_config: str | None = None,
+    controller_command_config: str | None = None,
     context: str | None = None,
 ) -> Target:
     """The cluster that arguments and contexts name together.
@@ -152,22 +156,36 @@ def resolve_target(
     name = context or (None if bootstrap_server or bootstrap_controller else contexts.current)
     if name is None:
         return Target(
-            bootstrap_server=bootstrap_server, bootstrap_controller=bootstrap_controller, command_config=command_config
+            bootstrap_server=bootstrap_server,
+            bootstrap_controller=bootstrap_controller,
+            command_config=command_config,
+            controller_command_config=controller_command_config,
         )
     found = contexts.context(name)
     if not bootstrap_server and not bootstrap_controller:
         bootstrap_server, bootstrap_controller = found.bootstrap_server, found.bootstrap_controller
-    if command_config is None and found.command_config is not None:
-        from pathlib import Path
-
-        command_config = str(Path(contexts.file).parent / Path(found.command_config).expanduser())
+    if command_config is None and controller_command_config is None:
+        command_config = _path_in(contexts, found.command_config)
+        controller_command_config = _path_in(contexts, found.controller_command_config)
+    elif command_config is None:
+        command_config = _path_in(contexts, found.command_config)
     return Target(
         bootstrap_server=bootstrap_server,
         bootstrap_controller=bootstrap_controller,
         command_config=command_config,
+        controller_command_config=controller_command_config,
         context=name,
         cluster_id=found.cluster_id,
     )
+
+
+def _path_in(contexts: Contexts, path: str | None) -> str | None:
+    """Return a path of the file of contexts, which is relative to the folder of that file."""
+    if path is None:
+        return None
+    from pathlib import Path
+
+    return str(Path(contexts.file).parent / Path(path).expanduser())
 
 
 def _context(file: str, name: str, table: Any) -> Context:

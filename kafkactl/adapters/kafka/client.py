@@ -74,8 +74,9 @@ class Limits:
 class Client(Closing):
     """A client of the nodes of one cluster. Use it as a context manager, or close it.
 
-    `time_left` says how many milliseconds all calls together still have. A change leaves half of them, to read what
-    became of it. `clock` and `randomness` (numbers from 0 up to 1) are arguments so that tests can replace them.
+    `access` is the way in at brokers, and at controllers if there is no `controller_access`. `time_left` says how many
+    milliseconds all calls together still have. A change leaves half of them, to read what became of it. `clock` and
+    `randomness` (numbers from 0 up to 1) are arguments so that tests can replace them.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Client(Closing):
         role: Role,
         *,
         access: Access | None = None,
+        controller_access: Access | None = None,
         limits: Limits | None = None,
         time_left: Callable[[], float] | None = None,
         clock: Clock | None = None,
@@ -92,6 +94,7 @@ class Client(Closing):
         self.bootstrap = tuple(dict.fromkeys(bootstrap))
         self.role = role
         self._access = access or Access()
+        self._controller_access = controller_access or self._access
         self._limits = limits or Limits()
         self._time_left = time_left
         self._clock = clock or SystemClock()
@@ -117,6 +120,7 @@ class Client(Closing):
             bootstrap,
             role,
             access=self._access,
+            controller_access=self._controller_access,
             limits=limits,
             time_left=self._time_left,
             clock=self._clock,
@@ -140,7 +144,7 @@ class Client(Closing):
     @property
     def login(self) -> Login:
         """The user that nodes take requests from, as far as it is known here."""
-        return self._access.login
+        return self._access_of(self.role).login
 
     @property
     def left_ms(self) -> float:
@@ -215,19 +219,27 @@ class Client(Closing):
 
         return self._search(lambda: self._controllers(deadline), ask, deadline)
 
-    def open_connection(self, address: Address, deadline: Deadline | None = None) -> Connection:
-        """A connection of the caller's own, to watch while others wait. Raises UnreachableError."""
-        return connect(address, self._access, self._request(deadline or self._deadline()))
+    def open_connection(
+        self, address: Address, deadline: Deadline | None = None, *, role: Role | None = None
+    ) -> Connection:
+        """A connection of the caller's own, to watch while others wait. `role` is the kind of node that is expected
+        there, by default that of this client. Raises UnreachableError."""
+        return connect(address, self._access_of(role), self._request(deadline or self._deadline()))
+
+    def _access_of(self, role: Role | None) -> Access:
+        return self._controller_access if (role or self.role) is Role.CONTROLLER else self._access
 
     @contextlib.contextmanager
-    def kept_connection(self, address: Address, deadline: Deadline) -> Iterator[Connection]:
+    def kept_connection(
+        self, address: Address, deadline: Deadline, *, role: Role | None = None
+    ) -> Iterator[Connection]:
         """The connection that this client keeps to a node, for the caller alone meanwhile; opened where there is none.
 
         What the node said of itself may be as old as the client. Raises UnreachableError.
         """
         line = self._line(address)
         with line.held(address, deadline):
-            yield self._connected(line, address, deadline)
+            yield self._connected(line, address, deadline, role=role)
 
     # --- asking ---
 
@@ -398,7 +410,7 @@ class Client(Closing):
         with self._lines_lock:
             return self._lines.setdefault(address, Line())
 
-    def _connected(self, line: Line, address: Address, deadline: Deadline) -> Connection:
+    def _connected(self, line: Line, address: Address, deadline: Deadline, *, role: Role | None = None) -> Connection:
         """The line's connection; a new one if there is none or it is stale."""
         if line.connection is not None and line.connection.is_stale(self._clock.now_ms()):
             line.connection.close()
@@ -407,7 +419,7 @@ class Client(Closing):
             if len(self.bootstrap) > 1:
                 deadline = deadline.at_most(_CONTACT_MS * 2 ** min(line.silences, _MOST_DOUBLINGS))
             line.silences += 1
-            line.connection = connect(address, self._access, self._request(deadline))
+            line.connection = connect(address, self._access_of(role), self._request(deadline))
             line.silences = 0
             if line.is_closed:  # while this thread waited for the node
                 line.connection.close()

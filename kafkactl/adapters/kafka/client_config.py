@@ -101,12 +101,14 @@ def client_of(
     *,
     brokers: str | None,
     controllers: str | None,
+    for_controllers: ClientConfig | None = None,
     timeout_ms: float | None = None,
     time_left: Callable[[], float] | None = None,
 ) -> Client:
     """A client of the cluster that `--bootstrap-server` or `--bootstrap-controller` names; one of them, as in Kafka.
 
-    `time_left` is that of `Client`. Without either name, the file's `bootstrap.servers` or `bootstrap.controllers`
+    `for_controllers` takes the place of `config` where controllers are asked, the bootstrap ones included. `time_left`
+    is that of `Client`. Without either name, the file's `bootstrap.servers` or `bootstrap.controllers`
     count (Kafka's tools do not read these).
     Raises InputError `bootstrap-missing`, `bootstrap-twice`, `invalid-bootstrap-address` and those of `access()`.
     """
@@ -119,10 +121,18 @@ def client_of(
     if not text:
         raise InputError("no node of the cluster is named", id="bootstrap-missing")
     role = Role.BROKER if brokers else Role.CONTROLLER
-    limits = config.limits(timeout_ms)
-    access = config.access()
-    access = changed(access, login=changed(access.login, brokers=brokers or None))
-    return Client(parse_addresses(text), role, access=access, limits=limits, time_left=time_left)
+    own = config if for_controllers is None else for_controllers
+    access, controller_access = (
+        changed(found, login=changed(found.login, brokers=brokers or None)) for found in (config.access(), own.access())
+    )
+    return Client(
+        parse_addresses(text),
+        role,
+        access=access,
+        controller_access=controller_access,
+        limits=(config if role is Role.BROKER else own).limits(timeout_ms),
+        time_left=time_left,
+    )
 
 
 def load_client_config(path: str | None) -> ClientConfig:

@@ -213,7 +213,7 @@ class LiveQuorum(Closing):
         }
 
         def ask(address: Address, deadline: Deadline) -> Visit:
-            with self._client.open_connection(address, deadline) as connection:
+            with self._client.open_connection(address, deadline, role=Role.CONTROLLER) as connection:
                 return visit_node(connection, expected_id=wanted[address], identify=True, deadline=deadline)
 
         found = all_at_once(list(wanted), ask, Deadline.after(self._patience_ms, self._client.clock))

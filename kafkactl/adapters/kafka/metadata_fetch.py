@@ -21,9 +21,10 @@ from typing import Any
 
 from kafkactl.adapters.files.spool import Spool
 from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.kafka.cluster_view import NOT_THE_LEADER, error_codes_in
+from kafkactl.adapters.kafka.cluster_view import NOT_THE_LEADER, Role, error_codes_in
 from kafkactl.adapters.kafka.controllers import controllers_of, describe_quorum
 from kafkactl.adapters.kafka.fetched_batches import FetchedPiece, SoundBatches, unsound
+from kafkactl.adapters.kafka.other_login import add_login_step
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.frozen import frozen
@@ -276,6 +277,9 @@ def _controllers(client: Client, quorum: QuorumAnswer | None = None) -> Iterator
     controllers = controllers_of(client, quorum)
     try:
         yield controllers
+    except UnreachableError as error:
+        add_login_step(error, asked=Role.CONTROLLER, named=client.role)
+        raise
     finally:
         if controllers is not client:
             controllers.close()

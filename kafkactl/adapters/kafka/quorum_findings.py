@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkactl.adapters.kafka.cluster_view import Role
+from kafkactl.adapters.kafka.other_login import LOGIN_ERRORS, login_step
 from kafkactl.adapters.kafka.quorum_visit import STATIC_VOTERS, Visit, are_out_of_reach
 from kafkactl.findings import Finding, note, warning
 from kafkactl.quorum.observation import DiskSeen
@@ -33,15 +34,18 @@ def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
             "controllers",
             f"no controller can be asked from here ({away[0].error.message if away[0].error else ''}): the answer is "
             "what a broker forwarded, and the endpoints in the voter set were not tried",
+            _login_steps(away),
             addresses=[str(visit.address) for visit in away],
             errors=sorted({visit.error.id for visit in away if visit.error}),
         )
         return
+    named = Role.BROKER if any(visit.role is Role.BROKER for visit in visits) else Role.CONTROLLER
     closed = [visit for visit in visits if visit.error is not None and visit.answers is not False]
     silent = [visit for visit in visits if visit.answers is False and visit.expected_id is None]
     for visit in closed + silent:
         assert visit.error is not None
         evidence = {"address": str(visit.address), "error": visit.error.id}
+        asked = Role.BROKER if visit.role is Role.BROKER else Role.CONTROLLER
         if _waits_for_leader(visit):
             name = f"broker {visit.address if visit.id is None else visit.id}"
             yield warning(
@@ -56,9 +60,15 @@ def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
             "controller-not-asked" if visit in closed else "bootstrap-node-silent",
             _name(visit),
             f"{_name(visit)} could not be asked: {visit.error.message}",
-            visit.error.advice,
+            login_step(visit.error, asked=asked, named=named),
             **evidence,
         )
+
+
+def _login_steps(visits: Sequence[Visit]) -> str:
+    """Return the next step if the controllers refuse the brokers' login; else none but the remedy of the id."""
+    refused = [visit.error for visit in visits if visit.error is not None and visit.error.id in LOGIN_ERRORS]
+    return login_step(refused[0], asked=Role.CONTROLLER, named=Role.BROKER) if refused else ""
 
 
 def _waits_for_leader(visit: Visit) -> bool:

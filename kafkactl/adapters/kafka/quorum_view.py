@@ -273,7 +273,8 @@ class QuorumObserver(Closing):
                 return kept
         elif kept is not None:
             kept.close()
-        return self._client.open_connection(address, deadline)
+        role = self._client.role if address in self._client.bootstrap else Role.CONTROLLER
+        return self._client.open_connection(address, deadline, role=role)
 
     def _keep(self, line: Connection, seen: Visit) -> None:
         is_late = self._is_closed or line.address in self._lines  # after a later visit of the same node

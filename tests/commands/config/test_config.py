@@ -37,6 +37,7 @@ def test_from_nothing_to_a_current_context(config: Config, tmp_path: Path) -> No
             "bootstrap_server": "b:9092",
             "bootstrap_controller": None,
             "command_config": None,
+            "controller_command_config": None,
             "cluster_id": "abc",
             "spark_master": None,
         }
@@ -60,6 +61,8 @@ def test_the_path_of_the_client_properties_is_kept_whole(
     Path("client.properties").write_text("security.protocol=SSL\nstrange.key=1\n")
     run = config("set", "prod", "--command-config", "client.properties")
     assert run.json["after"]["command_config"] == str(tmp_path / "client.properties")
+    run = config("set", "prod", "--controller-command-config", "controllers.properties")
+    assert run.json["after"]["controller_command_config"] == str(tmp_path / "controllers.properties")
     assert run.json["findings"]  # the strange key
 
 

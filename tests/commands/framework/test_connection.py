@@ -104,6 +104,24 @@ class TestWhichClusterIsMeant:
         run = live("look", "--open", "yes", "--context", "p", "--bootstrap-server", "a:1")
         assert run.error["id"] == "invalid-client-property"  # so the context's file was read
 
+    def test_file_for_controllers_is_read(self, live: Live, tmp_path: Path) -> None:
+        (tmp_path / "c.properties").write_text("security.protocol=NONE\n")
+        words = ("--bootstrap-server", "a:1", "--controller-command-config", tmp_path / "c.properties")
+        run = live("look", "--open", "yes", *words)
+        assert (run.error["id"], "c.properties" in run.error["message"]) == ("invalid-client-property", True)
+
+    def test_file_for_controllers_in_a_context_is_read(self, live: Live, tmp_path: Path) -> None:
+        contexts(tmp_path, '[contexts.p]\nbootstrap_server = "b:3"\ncontroller_command_config = "c.properties"\n')
+        (tmp_path / "c.properties").write_text("security.protocol=NONE\n")
+        run = live("look", "--open", "yes", "--context", "p")
+        assert (run.error["id"], "c.properties" in run.error["message"]) == ("invalid-client-property", True)
+
+    def test_file_that_is_typed_takes_the_place_of_both_in_a_context(self, live: Live, tmp_path: Path) -> None:
+        contexts(tmp_path, '[contexts.p]\nbootstrap_server = "b:3"\ncontroller_command_config = "missing"\n')
+        (tmp_path / "p.properties").write_text("security.protocol=PLAINTEXT\n")
+        run = live("look", "--open", "yes", "--context", "p", "--command-config", tmp_path / "p.properties")
+        assert run.code == 0, run
+
     def test_an_unknown_context(self, live: Live, tmp_path: Path) -> None:
         contexts(tmp_path, '[contexts.p]\nbootstrap_server = "c:3"\n')
         run = live("look", "--open", "yes", "--context", "q")
