@@ -111,7 +111,8 @@ class Outcome(StrEnum):
 
 # Blockers that say nothing of the cluster: a right, a login or an address is missing, and no question was answered.
 NOT_AUTHORISED: Final = "not-authorised"
-_NOT_ASKED: Final = frozenset({NOT_AUTHORISED, "controller-not-asked", "leader-not-reached", "server-not-asked"})
+LEADER_NOT_REACHED: Final = "leader-not-reached"
+_NOT_ASKED: Final = frozenset({NOT_AUTHORISED, "controller-not-asked", LEADER_NOT_REACHED, "server-not-asked"})
 _NO_ACCESS_EXIT_CODE: Final = 4
 
 

@@ -121,6 +121,8 @@ def _answers(answers: bool | None) -> Word:
 
 def _finalized(feature: FeatureSeen) -> Word:
     level, name = feature.finalized, feature.finalized_name
+    if level is None:
+        return Word("?", "warn")
     if not level:
         return Word("off", "dim")
     return Word(f"{level}" if name is None else f"{level} ({name})")

@@ -24,7 +24,7 @@ class Feature(Shape):
     """One feature of the cluster."""
 
     name: str
-    finalized: int = Field(description="0: not finalized.")
+    finalized: int | None = Field(description="0: not finalized; null: no node shows its levels.")
     finalized_name: str | None = Field(description="The name of a level of metadata.version, such as 4.3-IV0.")
     supported_min: int | None = Field(description="What all nodes that answered have in common; null: nothing.")
     supported_max: int | None

@@ -124,6 +124,8 @@ def _unreached_leader(state: QuorumState) -> str:
 
 def _leaderless_step(state: QuorumState) -> str:
     """What to do without a leader. An election is ruled out only where too few of known voters are alive."""
+    if _unreached_leader(state):
+        return "Run the command where that controller can be reached: name every controller, or use --bootstrap-server."
     bring_back = "bring back voters until a majority is alive; no request can change the voters before that."
     if state.majority is not None and len(state.voter_keys & state.alive_keys) < state.majority:
         return bring_back.capitalize()

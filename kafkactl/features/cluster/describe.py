@@ -33,10 +33,13 @@ class NodeRange:
 
 @frozen
 class FeatureSeen:
-    """One feature. `supported` is what all nodes that could be asked have in common, None where that is nothing."""
+    """One feature. `supported` is what all nodes that could be asked have in common, None where that is nothing.
+
+    `finalized` is None where no node shows its levels and the log was not read.
+    """
 
     name: str
-    finalized: int
+    finalized: int | None
     finalized_name: str | None
     supported_min: int | None
     supported_max: int | None
@@ -90,7 +93,7 @@ def kafka_lines(
             name,
             _word(name, asked[name].lowest),
             _word(name, asked[name].highest),
-            _word(name, known[name].finalized if name in known else 0),
+            _level(name, known[name].finalized if name in known else 0),
             "-" if epoch is None else epoch,
         )
         for name in sorted(asked)
@@ -100,11 +103,11 @@ def kafka_lines(
 def _seen(state: FeatureState, name: str, members: Sequence[Member]) -> FeatureSeen:
     ranges = [None if member.answered is None else member.answered.get(name, NOT_SUPPORTED) for member in members]
     lowest, highest = _ends(_common(ranges))
-    level = state.level(name)
+    level = state.level(name) if state.levels_known else None
     return FeatureSeen(
         name=name,
         finalized=level,
-        finalized_name=finalized_name(name, level),
+        finalized_name=None if level is None else finalized_name(name, level),
         supported_min=lowest,
         supported_max=highest,
         nodes=tuple(_range(member, supported) for member, supported in zip(members, ranges, strict=True)),
@@ -123,6 +126,10 @@ def _ends(supported: Versions | None) -> tuple[int, int] | tuple[None, None]:
 def _common(ranges: Iterable[Versions | None]) -> Versions | None:
     known = [supported for supported in ranges if supported is not None]
     return (functools.reduce(Versions.intersect, known) or None) if known else None
+
+
+def _level(name: str, level: int | None) -> str:
+    return "?" if level is None else _word(name, level)
 
 
 def _word(name: str, level: int) -> str:

@@ -48,13 +48,21 @@ class Silence(StrEnum):
 
 
 @frozen
+class NotAsked:
+    """The reason why a question has no answer, and the step by which it gets one. It says nothing of what was asked."""
+
+    reason: str
+    step: str
+
+
+@frozen
 class NodeSeen:
     """One node in one role, and what it answered to ApiVersions.
 
     `answers`: True a node of that role answers at its address, and none of another id or cluster; False it was asked
     and does not (`silence` says how); None it was not asked. `named_itself`: the answer came under its own id (it does
     not say so before 3.7, or to a user without DESCRIBE_CONFIGS). `roles` are its process.roles, where it shows them.
-    `versions` is its answer.
+    `versions` is its answer. `not_asked` is why it was not asked, if its address is known or not.
     """
 
     id: int
@@ -65,6 +73,7 @@ class NodeSeen:
     named_itself: bool = False
     silence: Silence | None = None
     roles: frozenset[Role] | None = None
+    not_asked: NotAsked | None = None
 
     @property
     def name(self) -> str:
@@ -136,7 +145,8 @@ class FeatureState:
     `active_controller` is the leader's node id, None where there is none. `finalized` are the levels as it sees them
     (level 0 left out), or as any node saw them where it does not answer. `voters` and `observers` are those of
     DescribeQuorum, None where no node shows them. `cluster_id` is None where no node names it (controllers before 3.7).
-    `log_error` is why the log was not read, where it was tried. `brokers_known` is False where no node names the
+    `log_error` is why the log was not read, where it was tried, `leader_error` why the quorum could not be asked for
+    its leader and voters. `brokers_known` is False where no node names the
     brokers. `watched_ms` is how long one leader was watched for who fetches from it, None where it was asked once
     only; `watched_enough` that a node that follows it would have fetched in that time. `tolerates` is how many further
     voters may fail, counting those alone that were seen to follow (below 0: no majority), None where that is not known.
@@ -152,7 +162,8 @@ class FeatureState:
     voters: tuple[QuorumNode, ...] | None = None
     observers: tuple[QuorumNode, ...] = ()
     leader_epoch: int | None = None
-    log_error: str | None = None
+    log_error: NotAsked | None = None
+    leader_error: NotAsked | None = None
     brokers_known: bool = True
     watched_ms: int | None = None
     watched_enough: bool = False
@@ -162,6 +173,11 @@ class FeatureState:
     def level(self, feature: str) -> int:
         """The finalized level; 0 is off. metadata.version is never off: without a record it is level 1."""
         return self.finalized.get(feature, LEVEL_OF_SILENCE if feature == METADATA_VERSION else 0)
+
+    @property
+    def levels_known(self) -> bool:
+        """Return False if no node showed its levels and the log was not read: level 0 says nothing then."""
+        return bool(self.finalized) or self.finalized_epoch is not None or self.registrations is not None
 
     @property
     def is_empty(self) -> bool:
@@ -227,6 +243,7 @@ class Member:
     evidence: str | None = None
     silence: Silence | None = None
     named_itself: bool = False
+    not_asked: NotAsked | None = None
 
     @property
     def name(self) -> str:
@@ -288,6 +305,7 @@ def _members(state: FeatureState) -> Iterable[Member]:
                 evidence=evidence,
                 silence=None if node is None else node.silence,
                 named_itself=node is not None and node.named_itself,
+                not_asked=None if node is None else node.not_asked,
             )
 
 

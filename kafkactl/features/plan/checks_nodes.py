@@ -209,15 +209,35 @@ def _not_registered(member: Member) -> Finding:
     )
 
 
+_RUNS = (
+    "The leader's log is fetched under its id, so its process runs: run kafkactl where its address can be reached, or "
+    "give a right or a login with which its registration can be read."
+)
+_MAY_RUN = "Check on its host whether its process runs. If it does, run kafkactl where its address can be reached."
+
+
+def _not_asked(member: Member, registered: str, evidence: dict[str, Any]) -> Finding:
+    """A node of which kafkactl knows nothing for lack of a right, a login or an address: the step says which."""
+    why = member.not_asked
+    reason, step = ("", "") if why is None else (f" ({why.reason})", why.step)
+    unknown = f"{member.name} could not be asked{reason}, and {registered}: it is unknown which levels it supports"
+    if member.role is Role.CONTROLLER:
+        return blocker("controller-not-asked", member.name, unknown, step, **evidence)
+    return warning("broker-range-unknown", member.name, unknown, step, **evidence)
+
+
 def _range_unknown(member: Member) -> Finding:
     registered = "its registration could not be read" if member.registered is None else "is not registered"
-    unknown = f"{member.name} does not answer and {registered}: it is unknown which levels it supports"
     evidence: dict[str, Any] = {"answers": member.answers, "registered": member.registered}
+    if member.answers is None:
+        return _not_asked(member, registered, evidence)
+    unknown = f"{member.name} does not answer and {registered}: it is unknown which levels it supports"
     if member.role is Role.CONTROLLER:
         return blocker(
             "controller-range-unknown",
             member.name,
             f"{unknown}; if its Kafka is too old it exits when it reads the new level",
+            _RUNS if member.fetches else "" if member.fetches is False else _MAY_RUN,
             **evidence,
         )
     return warning(

@@ -26,13 +26,14 @@ def check_view(case: Case) -> Iterator[Finding]:
     """Whether enough was seen to judge by."""
     state = case.state
     if state.active_controller is None:
+        why = "" if state.leader_error is None else f" ({state.leader_error.reason})"
         yield blocker(
             "no-active-controller",
             "cluster",
-            "no active controller was found: levels can neither be read for certain nor changed",
+            f"no active controller answered{why}: levels can neither be read for certain nor changed",
             "See `kafkactl quorum describe`.",
         )
-    elif state.controller_release is None:
+    elif state.controller_range is not None and state.controller_release is None:
         yield warning(
             "release-not-recognised",
             f"controller {state.active_controller}",
@@ -45,8 +46,9 @@ def check_view(case: Case) -> Iterator[Finding]:
             "registrations-not-read",
             "cluster",
             "the metadata log could not be read"
-            + (f" ({state.log_error})" if state.log_error else "")
+            + (f" ({state.log_error.reason})" if state.log_error else "")
             + ": registrations of nodes that are gone stay unseen, and may block",
+            state.log_error.step if state.log_error else "",
         )
     yield from _disagreements(case)
 
@@ -61,7 +63,7 @@ def check_majority(case: Case) -> Iterator[Finding]:
             "voters-unknown",
             "quorum",
             "the voters could not be read, so it is unknown whether a majority of them would commit the change",
-            "Give kafkactl DESCRIBE on the cluster; see `kafkactl quorum describe`.",
+            "" if state.leader_error is None else state.leader_error.step,
         )
     elif state.tolerates is None or state.tolerates < 0:
         following = [voter.id for voter in state.voters if voter.fetching or voter.id == state.active_controller]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import check_planned_for
+from kafkactl.adapters.kafka.features.leader import check_leader_asked
 from kafkactl.adapters.kafka.features.view import FeatureView, observe_features, observe_levels
 from kafkactl.adapters.kafka.min_insync import with_min_insync
 from kafkactl.change.clock import Clock, Deadline
@@ -58,10 +59,15 @@ class ChangeRun:
 def observe_for(client: Client, request: FeatureRequest) -> FeatureView:
     """One observation of everything that bears on this request.
 
-    Raises RefusedError where the bootstrap nodes belong to several clusters, UnreachableError as `observe_features`.
+    Raises RefusedError where the bootstrap nodes belong to several clusters, UnreachableError as `observe_features`,
+    and where the leader or the levels could not be asked for: nothing can be planned then.
     """
     client.check_one_cluster()
-    return with_min_insync(client, observe_features(client), request)
+    view = observe_features(client)
+    check_leader_asked(view.leader_error)
+    if not view.state.levels_known and view.log_error is not None:
+        raise view.log_error
+    return with_min_insync(client, view, request)
 
 
 def validate(client: Client, plan: FeaturePlan, state: FeatureState) -> DryRun:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _POLL_MS: Final = 300
 _IN_THE_PROOF: Final = ("node-not-asked", "brokers-not-known")
+_RANGE_NOT_ASKED: Final = ("controller-not-asked", "broker-range-unknown")
 _IN_THE_PLAN: Final = ("metadata-log-not-read",)
 
 
@@ -138,7 +139,7 @@ def plan_change(client: Client, request: FeatureRequest, *, planned: FeaturePlan
         request=request,
         results=asked.results,
         predictions=asked.predictions,
-        notes=(*_without(view.findings, _IN_THE_PLAN), *asked.findings, *_not_asked(asked.error)),
+        notes=(*_not_in_plan(plan, view.findings), *asked.findings, *_not_asked(asked.error)),
         is_dry_run=True,
     )
 
@@ -166,13 +167,20 @@ def change_levels(
         resolved=run.resolved,
         proof=run.proof,
         predictions=run.predictions,
-        notes=(*_without(run.view.findings, _IN_THE_PLAN), *run.findings),
+        notes=(*_not_in_plan(run.plan, run.view.findings), *run.findings),
     )
 
 
 def _without(findings: Sequence[Finding], ids: Sequence[str]) -> list[Finding]:
     """The findings of an observation but for those of which the plan, or the proof, speaks itself."""
     return [finding for finding in findings if finding.id not in ids]
+
+
+def _not_in_plan(plan: FeaturePlan, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of an observation that the plan does not repeat, as it does of nodes that were not asked."""
+    weighed = {finding.subject for finding in plan.findings if finding.id in _RANGE_NOT_ASKED}
+    found = _without(findings, _IN_THE_PLAN)
+    return [finding for finding in found if finding.id != "node-not-asked" or finding.subject not in weighed]
 
 
 def _not_asked(error: KafkactlError | None) -> list[Finding]:

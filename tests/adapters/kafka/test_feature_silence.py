@@ -55,7 +55,7 @@ def test_nothing_listens_where_a_node_is_registered() -> None:
     with cluster.client(Role.BROKER) as client:
         gone, starting = list_nodes(client, timeout_ms=6_000).findings
     assert "127.0.0.1:1 refuses connections: no process listens there" in gone.message
-    assert "it is registered, and blocks changes of feature levels" in gone.message
+    assert "blocks changes to levels that its registration lacks (metadata.version above" in gone.message
     assert starting.evidence["fetches"] is True
     assert "it fetches the metadata log, so its process runs" in starting.message
 

@@ -114,7 +114,10 @@ def test_a_name_that_is_not_known_here_says_nothing_of_its_node(monkeypatch: pyt
         return answer
 
     monkeypatch.setattr(cluster, "_described", inner_names)
-    view = seen(cluster, with_log=False)
+    with cluster.client(Listener.BROKER) as client, client.sibling(Listener.BROKER, client.bootstrap[:1]) as first:
+        found = observe_features(client, with_log=False, patience_ms=1200).state.members
+        view = observe_features(first, with_log=False, patience_ms=1200)
+    assert [member.answers for member in found if member.id == 12] == [True], "it answers at an address of the start"
     assert [member.answers for member in view.state.members if member.id == 12] == [None]
     assert "broker-12.inside.invalid" in view.findings[0].message
 
@@ -161,7 +164,7 @@ class TestNoPermission:
         cluster.denied = {"Fetch"}
         view = seen(cluster)
         assert (ids(view), view.state.registrations) == (["metadata-log-not-read"], None)
-        assert "CLUSTER_AUTHORIZATION_FAILED" in (view.state.log_error or "")
+        assert "CLUSTER_AUTHORIZATION_FAILED" in view.state.log_error.reason
         assert len(view.state.members) == 4
 
     def test_for_the_log_from_a_controller(self) -> None:

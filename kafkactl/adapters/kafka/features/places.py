@@ -37,8 +37,12 @@ def seats(
     listener: Listener,
     registrations: Registrations | None,
     places: Iterable[Place] = (),
+    own: Iterable[Place] = (),
 ) -> tuple[Seat, ...]:
-    """Every broker and controller that any of the sources names, by role and id."""
+    """Every broker and controller that any of the sources names, by role and id.
+
+    `own` are nodes of the kind of `listener` that named themselves at an address given at the start.
+    """
     found: dict[tuple[Role, int], tuple[list[Address], list[Endpoint]]] = {}
 
     def add(role: Role, node_id: int, addresses: Iterable[Address], endpoints: Iterable[Endpoint] = ()) -> None:
@@ -55,6 +59,9 @@ def seats(
     for place in places:
         if place.node_id is not None:
             add(Role.CONTROLLER, place.node_id, [place.address])
+    for place in own:
+        if place.node_id is not None:
+            add(Role.BROKER if listener is Listener.BROKER else Role.CONTROLLER, place.node_id, [place.address])
     return tuple(
         Seat(id=key[1], role=key[0], addresses=tuple(dict.fromkeys(at)), endpoints=tuple(dict.fromkeys(named)))
         for key, (at, named) in sorted(found.items(), key=lambda item: (item[0][0].value, item[0][1]))

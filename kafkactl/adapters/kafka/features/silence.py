@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kafkactl.adapters.kafka.features.view import FeatureView
+from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.cluster.state import Member, Silence
 from kafkactl.findings import Finding, warning
+from kafkactl.kafka_names import METADATA_VERSION
 
 # What is seen at the addresses, and where to look; a node of which another answers has a finding of its own.
 _SEEN: Mapping[Silence, tuple[str, str]] = {
@@ -31,6 +33,11 @@ _SEEN: Mapping[Silence, tuple[str, str]] = {
     ),
 }
 
+_ALIVE = (
+    "refuses connections from here",
+    "Run kafkactl where its address can be reached, or compare the address with its `listeners`.",
+)
+
 
 def silent_nodes(view: FeatureView) -> Iterator[Finding]:
     """A warning for each node that was asked and does not answer."""
@@ -38,7 +45,7 @@ def silent_nodes(view: FeatureView) -> Iterator[Finding]:
     for member in view.state.members:
         silence = member.silence
         if silence is not None and silence in _SEEN:
-            seen, step = _SEEN[silence]
+            seen, step = _ALIVE if member.fetches and silence is Silence.REFUSED else _SEEN[silence]
             at = [str(address) for address in addresses.get((member.role, member.id), ())]
             yield warning(
                 "node-silent",
@@ -58,5 +65,11 @@ def _known(member: Member) -> str:
     if member.fetches:
         known.append("it fetches the metadata log, so its process runs")
     elif member.stale:
-        known.append("it is registered, and blocks changes of feature levels")
+        known.append(f"it is registered, and blocks changes to levels that its registration lacks{_highest(member)}")
     return "".join(f"; {clause}" for clause in known)
+
+
+def _highest(member: Member) -> str:
+    """Return the metadata.version up to which a registration allows changes, in brackets."""
+    supported = (member.listed or {}).get(METADATA_VERSION)
+    return "" if supported is None else f" (metadata.version above {level_name(METADATA_VERSION, supported.highest)})"

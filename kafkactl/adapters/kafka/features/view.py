@@ -14,13 +14,14 @@ from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import ClusterView, check_role
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.adapters.kafka.controllers import Place, controller_places, describe_quorum
-from kafkactl.adapters.kafka.features.nodes import ask_nodes
+from kafkactl.adapters.kafka.features.leader import leader_error
+from kafkactl.adapters.kafka.features.nodes import NodesNamed, ask_nodes, named_at_start
 from kafkactl.adapters.kafka.features.places import Seat, seats
 from kafkactl.adapters.kafka.features.watch import Watched, watch_quorum
 from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import DecodeError, KafkactlError, UnreachableError
-from kafkactl.features.cluster.state import FeatureState, NodeSeen, QuorumNode, Role
-from kafkactl.findings import Finding, warning
+from kafkactl.features.cluster.state import FeatureState, NodeSeen, NotAsked, QuorumNode, Role
+from kafkactl.findings import LEADER_NOT_REACHED, Finding, warning
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import KRAFT_VERSION
 from kafkactl.metadata.log.registrations import Registrations
@@ -31,16 +32,21 @@ from kafkactl.quorum.state import Replica
 PATIENCE_MS = 5_000.0
 _SOON_MS = 500.0  # after which a node named at the start is waited for while the others are asked
 _LEADER_MAY_BE_THERE = frozenset({"not-authorised", "quorum-not-described", "request-not-supported"})
-_MENDABLE = ("sasl-login-expected", "authentication-failed", "not-authorised")
+_MENDABLE = ("sasl-login-expected", "authentication-failed", "not-authorised", LEADER_NOT_REACHED)
 
 
 @frozen
 class FeatureView:
-    """A state, what there is to say about how it was seen, and whom to ask again."""
+    """A state, what there is to say about how it was seen, and whom to ask again.
+
+    `leader_error` is why the quorum was not described, `log_error` why the metadata log was not read.
+    """
 
     state: FeatureState
     findings: tuple[Finding, ...]
     seats: tuple[Seat, ...]
+    leader_error: UnreachableError | None = None
+    log_error: UnreachableError | None = None
 
 
 def observe_features(
@@ -71,7 +77,9 @@ def observe_levels(
         observer.registrations, observer.brokers_known = view.state.registrations, view.state.brokers_known
         observer.ask_quorum()
         state = observer.state(view.seats, cluster_id=view.state.cluster_id)
-        return FeatureView(state=state, findings=tuple(observer.findings), seats=view.seats)
+        return FeatureView(
+            state=state, findings=tuple(observer.findings), seats=view.seats, leader_error=observer.leader_error
+        )
 
 
 def _patient(client: Client, patience_ms: float | None) -> Client:
@@ -89,9 +97,11 @@ class _FeatureObserver:
         self.quorum: QuorumAnswer | None = None
         self.cluster: ClusterView | None = None
         self.registrations: Registrations | None = None
-        self.log_error: str | None = None
+        self.log_error: KafkactlError | None = None
+        self.leader_error: UnreachableError | None = None
         self.brokers_known = True
         self.findings: list[Finding] = []
+        self._own = NodesNamed()
         self._errors: list[UnreachableError] = []
 
     def view(self, *, with_log: bool) -> FeatureView:
@@ -101,6 +111,7 @@ class _FeatureObserver:
         if self.quorum is None and self.cluster is None:
             self._check_can_learn(no_leader)
         places = self._places()
+        self._own = named_at_start(self._client, self._seats(places), patience_ms=self._patience_ms)
         found = self._seats(places)
         if with_log or self._is_any_node_missing(found):
             if self.registrations is None and self.log_error is None:
@@ -113,12 +124,23 @@ class _FeatureObserver:
         if not self.brokers_known:
             self.findings.append(_brokers_not_known())
         state = self.state(found, cluster_id=self._cluster_id(found))
-        return FeatureView(state=state, findings=tuple(self.findings), seats=found)
+        return FeatureView(
+            state=state,
+            findings=tuple(self.findings),
+            seats=found,
+            leader_error=self.leader_error,
+            log_error=self.log_error if isinstance(self.log_error, UnreachableError) else None,
+        )
 
     def state(self, found: Sequence[Seat], *, cluster_id: str | None) -> FeatureState:
         """The value of what was heard, after asking every node for its levels and, last, watching who follows."""
         nodes, findings = ask_nodes(
-            self._client, found, cluster_id=cluster_id, patience_ms=self._patience_ms, again=self._watches
+            self._client,
+            found,
+            cluster_id=cluster_id,
+            patience_ms=self._patience_ms,
+            again=self._watches,
+            start=self._own,
         )
         self.findings += findings
         watched = self._watched(nodes, cluster_id)
@@ -135,7 +157,8 @@ class _FeatureObserver:
             voters=None if self.quorum is None else tuple(_quorum_nodes(judged.voters)),
             observers=tuple(_quorum_nodes(judged.observers)),
             leader_epoch=None if self.quorum is None else self.quorum.leader_epoch,
-            log_error=self.log_error,
+            log_error=_not_asked(self.log_error),
+            leader_error=_not_asked(self.leader_error),
             brokers_known=self.brokers_known,
         )
         if watched is None:
@@ -167,6 +190,7 @@ class _FeatureObserver:
         try:
             self.quorum = describe_quorum(self._client)
         except UnreachableError as error:
+            self.leader_error = error = leader_error(self._client, error, self._patience_ms)
             self._errors.append(error)
             self.findings.append(_not_seen("quorum-not-seen", "quorum", "who leads and who votes is not known", error))
             return error
@@ -209,7 +233,7 @@ class _FeatureObserver:
                 raise no_leader
             self.registrations = fetch_registrations(self._client, self.quorum)
         except (UnreachableError, DecodeError) as error:
-            self.log_error = error.message
+            self.log_error = error
             self._errors += [error] if isinstance(error, UnreachableError) else []
             self.findings.append(
                 _not_seen("metadata-log-not-read", "metadata log", "who is registered is not known", error)
@@ -224,6 +248,7 @@ class _FeatureObserver:
             listener=self._client.role,
             registrations=self.registrations,
             places=places,
+            own=self._own.places,
         )
 
     def _places(self) -> tuple[Place, ...]:
@@ -333,6 +358,10 @@ def _finalized(
 
 
 # --- what there is to say -------------------------------------------------------------------------------------------
+
+
+def _not_asked(error: KafkactlError | None) -> NotAsked | None:
+    return None if error is None else NotAsked(reason=error.message, step=error.advice)
 
 
 def _not_seen(id: str, subject: str, what: str, error: KafkactlError) -> Finding:
