@@ -60,6 +60,8 @@ def main(arguments: list[str]) -> int:
     invocation = Invocation()
     if COMPLETING in os.environ:
         return _complete(arguments)
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     try:
         result = cli.main(
             args=arguments, prog_name=PROGRAM, standalone_mode=False, obj=invocation, terminal_width=_help_width()

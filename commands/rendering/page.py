@@ -6,9 +6,10 @@ A page knows nothing of terminals. `plain.py` writes it for pipes and files, `te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from kafkactl.commands.rendering.glyphs import in_locale
 from kafkactl.frozen import frozen
 from kafkactl.shown import visible
 from kafkactl.wording import first_few
@@ -87,7 +88,7 @@ class Page:
 
     def tabbed(self, text: str) -> None:
         """A line in the form of Kafka's tools, whose tabs are ours: scripts cut the line at them."""
-        self._append(Word("\t".join(map(visible, text.split("\t")))))
+        self._append(Word("\t".join(map(_shown, text.split("\t")))))
 
     def _append(self, word: Word) -> None:
         if self.blocks and isinstance(self.blocks[-1], Lines):
@@ -97,7 +98,7 @@ class Page:
 
     def fields(self, rows: Iterable[tuple[str, Cell]]) -> None:
         """Names and values; a value of None is left out."""
-        kept = tuple((visible(name), _word(value)) for name, value in rows if value is not None)
+        kept = tuple((_shown(name), _word(value)) for name, value in rows if value is not None)
         if kept:
             self.blocks.append(Fields(kept))
 
@@ -105,7 +106,7 @@ class Page:
         """A table; nothing is shown where there are no rows. None is shown as `-`."""
         kept = tuple(tuple(_word(cell) for cell in row) for row in rows)
         if kept:
-            self.blocks.append(Table(tuple(map(visible, columns)), kept))
+            self.blocks.append(Table(tuple(map(_shown, columns)), kept))
 
     def groups(self, groups: Iterable[tuple[str | Word, Iterable[Sequence[Cell]]]]) -> None:
         """Rows under titles, where a table would say the same words on every row and grow too wide."""
@@ -134,15 +135,27 @@ _HERE = "\0"  # the place of the subject in a text; no control character is left
 
 
 def grouped(findings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Findings that say the same of several subjects as one of all of them, in the place of the first.
+    """Return findings that are the same of several subjects as one of all of them, in the place of the first.
 
-    The same is the same id, weight and words, but for the name of the subject, its number and an address.
+    The same is the same id, severity and text, but for the name of the subject and an address. Of findings that are
+    alone by that, the number of the subject is left out as well: a number may be part of a level's name, and is then
+    in the texts of all subjects.
     """
+    together = _by_text(findings, _without_name)
+    alone = [every[0] for every in together if len(every) == 1]
+    places = {id(finding): at for at, finding in enumerate(every[0] for every in together)}
+    several = [every for every in together if len(every) > 1]
+    several += _by_text(alone, _alike)
+    return [_as_one(every) for every in sorted(several, key=lambda every: places[id(every[0])])]
+
+
+def _by_text(findings: Iterable[Mapping[str, Any]], plain: Callable[[str, str], str]) -> list[list[Mapping[str, Any]]]:
+    """Return findings of one id, severity and text together; `plain` gets a text and the subject."""
     together: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for finding in findings:
-        words = (_alike(str(finding[name]), str(finding["subject"])) for name in ("message", "next_step"))
+        words = (plain(str(finding[name]), str(finding["subject"])) for name in ("message", "next_step"))
         together.setdefault((finding["id"], finding["severity"], *words), []).append(finding)
-    return [_as_one(every) for every in together.values()]
+    return list(together.values())
 
 
 def _as_one(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -165,10 +178,15 @@ def _about_others(findings: Sequence[Mapping[str, Any]], subjects: Sequence[str]
     return f" (similar for {others})" if subjects[0] in messages[0] else f" ({subjects[0]}; similar for {others})"
 
 
+def _without_name(text: str, subject: str) -> str:
+    """Return a text without the subject's name and without addresses."""
+    return re.sub(_ADDRESS, _HERE, _with(text, subject, _HERE))
+
+
 def _alike(text: str, subject: str) -> str:
-    """A text without what is another one for each node: its name, its number, where it listens."""
+    """Return a text without what differs from node to node: its name, its number, its address."""
     number = subject.rpartition(" ")[2]
-    text = re.sub(_ADDRESS, _HERE, _with(text, subject, _HERE))
+    text = _without_name(text, subject)
     return re.sub(rf"\b{number}\b", _HERE, text) if number.isdecimal() else text
 
 
@@ -194,6 +212,11 @@ def _named(subjects: Sequence[str]) -> str:
     return first_few(subjects, _SUBJECTS_SHOWN)
 
 
+def _shown(text: str) -> str:
+    """Return a text in one line for people, with signs that the operator's locale has."""
+    return in_locale(visible(text))
+
+
 def natural_widths(rows: Iterable[Sequence[Word]]) -> list[int]:
     """The width that each column needs so that nothing is wrapped."""
     return [max(len(cell.text) for cell in column) for column in zip(*rows, strict=True)]
@@ -201,10 +224,10 @@ def natural_widths(rows: Iterable[Sequence[Word]]) -> list[int]:
 
 def _word(cell: Cell) -> Word:
     if isinstance(cell, Word):
-        return Word(visible(cell.text), cell.tone)
-    return Word("-", "dim") if cell is None else Word(visible(str(cell)))
+        return Word(_shown(cell.text), cell.tone)
+    return Word("-", "dim") if cell is None else Word(_shown(str(cell)))
 
 
 def _readable(finding: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {name: visible(finding[name]) for name in ("id", "subject", "message", "next_step")}
+    texts = {name: _shown(finding[name]) for name in ("id", "subject", "message", "next_step")}
     return {**finding, **texts}

@@ -20,6 +20,8 @@ MOST_MEMBER_BYTES: Final = 2**31 - 1  # of one file, and of the archive, as ZIP 
 MOST_BYTES: Final = 4 * 1024 * 1024 * 1024
 MOST_RATIO: Final = 200  # batches of a metadata log, each with a checksum of its own, come to 30 at most
 FREE_BYTES: Final = 64 * 1024 * 1024  # below this the ratio does not matter
+# What file managers and archivers add to a folder that a person packs again.
+_ADDED: Final = re.compile(r"(?:.*/)?(?:__MACOSX/.*|\._[^/]*|\.DS_Store|Thumbs\.db|desktop\.ini)")
 _LONGEST_NAME: Final = 240
 _DEEPEST: Final = 8
 _WORD: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -44,6 +46,23 @@ def is_member_name(name: str) -> bool:
     """
     words = name.split("/")
     return len(name) <= _LONGEST_NAME and len(words) <= _DEEPEST and all(map(_WORD.fullmatch, words))
+
+
+def packed_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the names of members by their names in an archive that may have been packed again by a person.
+
+    Folders and what file managers add are left out, and so is one folder around everything else.
+
+    >>> packed_names(["support/", "support/manifest.json", "support/logs/a", "__MACOSX/support/._manifest.json"])
+    {'support/manifest.json': 'manifest.json', 'support/logs/a': 'logs/a'}
+    """
+    files = [name for name in names if not name.endswith("/") and not _ADDED.fullmatch(name)]
+    around = {name.partition("/")[0] for name in files}
+    if MANIFEST not in files and len(around) == 1:
+        prefix = f"{around.pop()}/"
+        if f"{prefix}{MANIFEST}" in files:
+            return {name: name.removeprefix(prefix) for name in files}
+    return {name: name for name in files}
 
 
 def too_large(sizes: Iterable[int], archive_bytes: int) -> str | None:

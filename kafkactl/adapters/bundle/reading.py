@@ -13,7 +13,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
@@ -28,8 +28,10 @@ from kafkactl.bundle.members import (
     Entry,
     check_entries,
     hostile,
+    packed_names,
 )
 from kafkactl.errors import FailedError, InputError
+from kafkactl.frozen import changed
 from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.storage.verify.log import parse_snapshot_name
 
@@ -68,8 +70,10 @@ def open_bundle(path: str) -> Iterator[OpenBundle]:
 
 
 def _opened(archive: zipfile.ZipFile, size: int, path: str) -> OpenBundle:
-    entries = {entry.filename: entry for entry in archive.filelist}
-    check_entries([_entry(entry) for entry in archive.filelist], size, file=path)
+    names = packed_names(entry.orig_filename for entry in archive.filelist)
+    kept = [entry for entry in archive.filelist if entry.orig_filename in names]
+    check_entries([changed(_entry(entry), name=names[entry.orig_filename]) for entry in kept], size, file=path)
+    entries = {names[entry.orig_filename]: entry for entry in kept}
     if MANIFEST not in entries:
         raise _no_bundle(path, f"the archive has no {MANIFEST}")
     data = b"".join(_checked_pieces(archive, entries[MANIFEST], path, InputKind.DOCUMENT.most_bytes))
@@ -79,7 +83,7 @@ def _opened(archive: zipfile.ZipFile, size: int, path: str) -> OpenBundle:
     strange = sorted((set(entries) ^ set(known)) - {MANIFEST})
     if strange or MANIFEST in known:
         raise _damaged(path, f"its members are not those of its manifest: {', '.join(strange[:3]) or MANIFEST}")
-    return OpenBundle(path, archive, manifest, known)
+    return OpenBundle(path, archive, manifest, known, entries)
 
 
 def _entry(entry: zipfile.ZipInfo) -> Entry:
@@ -116,8 +120,16 @@ def _check_end(file: BinaryIO, size: int, path: str) -> None:
 class OpenBundle:
     """A bundle that is open. `path` is how the operator named it."""
 
-    def __init__(self, path: str, archive: zipfile.ZipFile, manifest: Manifest, members: dict[str, Member]) -> None:
+    def __init__(
+        self,
+        path: str,
+        archive: zipfile.ZipFile,
+        manifest: Manifest,
+        members: dict[str, Member],
+        entries: Mapping[str, zipfile.ZipInfo],
+    ) -> None:
         self.path = path
+        self._entries = entries
         self.manifest = manifest
         self._archive = archive
         self._members = members
@@ -151,7 +163,7 @@ class OpenBundle:
         """The bytes of a member. Raises InputError `damaged-bundle`, at the end for bytes that are not its own."""
         member = self._members[name]
         digest, size = hashlib.sha256(), 0
-        for piece in _checked_pieces(self._archive, self._archive.getinfo(name), self.path, MOST_BYTES):
+        for piece in _checked_pieces(self._archive, self._entries[name], self.path, MOST_BYTES):
             digest.update(piece)
             size += len(piece)
             yield piece

@@ -285,7 +285,8 @@ def _list_complaints(name: str, value: list[str], check: Mapping[str, Any]) -> I
             yield f"Configuration '{name}' values must not be empty."
     for item in value if check["items"] else ():
         if item not in check["items"]:
-            yield f"String must be one of: {', '.join(check['items'])} (found {item})"
+            shown = "[hidden]" if is_secret_text(item) else item
+            yield f"String must be one of: {', '.join(check['items'])} (found {shown})"
 
 
 def _voters_complaints(value: list[str], rules: ReadingRules) -> Iterator[str]:

@@ -126,3 +126,26 @@ def test_tabs_of_kafkas_own_lines_stay_and_nothing_else_does():
     page.tabbed("Feature: a\x1b[2J\tEpoch: 3\nforged")
     page.line("topic\twith a tab")
     assert plain.render(page, color=False) == "Feature: a\\x1b[2J\tEpoch: 3\\nforged\ntopic\\twith a tab\n"
+
+
+def test_number_of_a_node_in_the_name_of_a_level_does_not_split_a_finding():
+    text = "level 4.4-IV2 (33) is not in the range of the node, 3.3-IV3 to 4.3-IV0"
+    page = Page()
+    page.findings([blocker("x", f"controller {id}", text, "Upgrade it.") for id in (1, 2, 3, 4)])
+    (findings,) = (block for block in page.blocks if isinstance(block, Findings))
+    assert [finding["subject"] for finding in findings.findings] == ["controllers 1, 2, 3, 4"]
+
+
+def test_numbers_of_nodes_are_joined_where_texts_name_them():
+    page = Page()
+    page.findings([blocker("x", f"broker {id}", f"node {id} is down", f"Start {id}.") for id in (1, 2)])
+    (findings,) = (block for block in page.blocks if isinstance(block, Findings))
+    assert [finding["subject"] for finding in findings.findings] == ["brokers 1, 2"]
+
+
+def test_signs_are_ascii_where_the_locale_is(monkeypatch):
+    monkeypatch.setattr("kafkactl.commands.rendering.glyphs.utf8_glyphs", lambda: False)
+    page = Page()
+    page.table(("before → after",), [("1,2,3 → 1,2…",)])
+    text = plain.render(page, color=False)
+    assert text.isascii() and "1,2,3 -> 1,2..." in text
