@@ -170,7 +170,12 @@ def plan_ensure(
     asked = changed(request, ignore_formatted=True)
     node = read_node(config, release)
     observed = observe_for_format(node, asked, on_exposure=on_exposure, timeout_ms=timeout_ms)
-    return FormatResult(plan=ensure.plan_ensure(asked, node, observed, release, SystemSource()))
+    log = None
+    if ensure.needs_log(node, observed):
+        from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+
+        log = scan_metadata_log(node.metadata_log_dir)
+    return FormatResult(plan=ensure.plan_ensure(asked, node, observed, release, SystemSource(), log=log))
 
 
 def apply_format(planned: FormatResult) -> FormatResult:

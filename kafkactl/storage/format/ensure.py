@@ -2,8 +2,8 @@
 
 What this file guards: an entry point that runs at every start must not paper over a difference. So what is on a
 formatted disk is compared, value by value, with what this very format would have written, had it drawn the ids and
-salts that are on the disk. Once the node has started, the disk is no longer the place where features, users and voters
-are decided: a difference there is reported, and nothing is refused because of it.
+salts that are on the disk. Once the node has started, features, users and voters are decided by its metadata log: a
+difference on the disk is reported, and nothing is refused because of it, unless the log has no voters to decide by.
 """
 
 from __future__ import annotations
@@ -36,18 +36,30 @@ from kafkactl.storage.model import (
     Source,
     is_staged_name,
 )
+from kafkactl.storage.verify.log import MetadataLogFacts
+from kafkactl.storage.verify.node import start_context
+from kafkactl.storage.verify.places import unexpected_metadata_log
+from kafkactl.storage.verify.voters import voter_rules
 from kafkactl.values import Uuid
 
 # What `format -g` says of directories that differ; here the differences are reported one by one, and refuse.
 _SUPERSEDED = "formatted-directory-differs"
+_NO_VOTERS = "no-voters-known"
+_DECIDED_BY_VOTERS = ("voter-flag-missing", "voters-differ")
 
 
 def plan_ensure(
-    request: FormatRequest, config: NodeConfig, observed: ObservedNode, release: Release, source: Source
+    request: FormatRequest,
+    config: NodeConfig,
+    observed: ObservedNode,
+    release: Release,
+    source: Source,
+    *,
+    log: MetadataLogFacts | None = None,
 ) -> FormatPlan:
     """The plan of `ensure` for one node: planned, nothing-to-do, or refused with every difference.
 
-    Raises InputError as `plan_format` does.
+    `log` is the metadata log where `needs_log` asks for it. Raises InputError as `plan_format` does.
     """
     asked = replace(request, ignore_formatted=True)
     disk = _DiskSource(observed, config, source)
@@ -55,7 +67,32 @@ def plan_ensure(
     expected = plan_format(asked, config, blank_node(config), release, disk)
     findings = [finding for finding in plan.findings if finding.id != _SUPERSEDED]
     findings += check_formatted(expected, observed)
+    never = list(_never_starts(config, observed, release, log))
+    if any(finding.id == _NO_VOTERS for finding in never):  # then no flag makes up for the missing line
+        findings = [finding for finding in findings if finding.id not in _DECIDED_BY_VOTERS]
+    findings += never
     return settled(replace(plan, findings=distinct(findings)))
+
+
+def needs_log(config: NodeConfig, observed: ObservedNode) -> bool:
+    """Return True if only the metadata log shows whether it decides: disks formatted without a dynamic quorum."""
+    if "controller" not in config.roles or config.static_voters:
+        return False
+    metadata = observed.directory(config.metadata_log_dir)
+    if _stored(metadata) is None or not has_started(metadata):
+        return False
+    first = _checkpoints(metadata).get(FIRST_CHECKPOINT)
+    return first is None or (first.voters is None and not first.kraft_version)
+
+
+def _never_starts(
+    config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts | None
+) -> Iterator[Finding]:
+    """What keeps a formatted node from its quorum for ever, although its disks could be as asked."""
+    context = start_context(config, observed, release, log or MetadataLogFacts(path="", state="missing"))
+    yield from (result.finding for result in unexpected_metadata_log(context))
+    if log is not None:
+        yield from (result.finding for result in voter_rules(context) if result.finding.id == _NO_VOTERS)
 
 
 def blank_node(config: NodeConfig) -> ObservedNode:

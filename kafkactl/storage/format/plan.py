@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers, planned_outcome
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.quorum.voters import DynamicVoter, hash_order
 from kafkactl.storage.config.node_config import NodeConfig
@@ -51,6 +51,7 @@ from kafkactl.storage.format.warnings import (
     warn_of_unknown_places,
 )
 from kafkactl.storage.model import (
+    QUORUM_STATE,
     Action,
     DirectoryState,
     FormatPlan,
@@ -60,6 +61,8 @@ from kafkactl.storage.model import (
     PlannedDirectory,
     Source,
 )
+from kafkactl.storage.verify.quorum_state import read_quorum_state
+from kafkactl.storage.verify.voters import static_voters_line
 from kafkactl.values import Endpoint, Uuid
 
 
@@ -83,7 +86,7 @@ def plan_format(
         *cluster_id.findings,
         *(warning for credential in credentials for warning in credential.warnings),
         *levels.parsing_findings,
-        *check_voter_flags(request, config, release),
+        *_advised_by_disk(check_voter_flags(request, config, release), config, observed),
         *check_controller_login(request, config, voters),
         *_check_scram_flag(request, release),
         *_check_jbod(config, levels, release),
@@ -189,6 +192,19 @@ def _check_disks(facts: _Facts, cluster_id: str) -> Iterator[Finding]:
     )
     yield from check_owner(request, facts.empty, facts.observed)
     yield from check_same_place(facts.observed.directories)
+
+
+def _advised_by_disk(findings: Iterator[Finding], config: NodeConfig, observed: ObservedNode) -> Iterator[Finding]:
+    """A node whose quorum-state names static voters needs its line of the configuration back, and no option."""
+    read = observed.directory(config.metadata_log_dir).metadata_files.get(QUORUM_STATE)
+    state = None if read is None else read_quorum_state(read)[0]
+    for finding in findings:
+        if finding.id == "voter-flag-missing" and state is not None and state.current_voters:
+            line, rest = static_voters_line(config, state)
+            step = f"This node ran with controller.quorum.voters: put the line back, `{line}`{rest}."
+            yield changed(finding, next_step=step)
+        else:
+            yield finding
 
 
 def _check_quorum(facts: _Facts, cluster_id: str, voters: Sequence[DynamicVoter] | None) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ _RETIRED = re.compile(r"\S[^\s-]*-\S[^\s.]*\.\S+-(delete|future|stray)", re.ASCI
 
 def place_rules(context: StartContext) -> Iterator[RuleResult]:
     """All of them."""
-    yield from _unexpected_metadata_log(context)
+    yield from unexpected_metadata_log(context)
     yield from _metadata_directory_usable(context)
     yield from _locked(context)
     if context.is_broker:
@@ -42,7 +42,7 @@ def place_rules(context: StartContext) -> Iterator[RuleResult]:
 # --- the metadata log's place ---------------------------------------------------------------------------------------
 
 
-def _unexpected_metadata_log(context: StartContext) -> Iterator[RuleResult]:
+def unexpected_metadata_log(context: StartContext) -> Iterator[RuleResult]:
     """A metadata log in a directory that is not the metadata log directory: log.dirs reordered, say."""
     metadata_dir = context.config.metadata_log_dir
     for directory in context.directories:

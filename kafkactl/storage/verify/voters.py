@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kafkactl.metadata.log.quorum_state import QuorumStateFile
 from kafkactl.metadata.log.scan import VoterSeen
+from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.verify.model import (
     DirectoryClass,
     Loss,
@@ -142,8 +144,8 @@ def ran_static(context: StartContext) -> bool:
 
 def _voters_line_lost(context: StartContext, elsewhere: list[str]) -> RuleResult:
     """The configuration lost the voters of a static quorum; the disks are as they should be."""
-    line, rest = static_voters_line(context)
     state = context.quorum_state
+    line, rest = static_voters_line(context.config, state)
     message = (
         "The node ran in a static quorum, so its voters are those of controller.quorum.voters, and the configuration no"
         " longer has that key. The disks hold no voter set."
@@ -159,9 +161,8 @@ def _voters_line_lost(context: StartContext, elsewhere: list[str]) -> RuleResult
     return loses("no-voters-known", subject, f"{message} {text}", loss, next_step=step, voters=voters)
 
 
-def static_voters_line(context: StartContext) -> tuple[str, str]:
+def static_voters_line(config: NodeConfig, state: QuorumStateFile | None) -> tuple[str, str]:
     """The line of the configuration as far as the disk knows it, and what has to be filled in."""
-    config, state = context.config, context.quorum_state
     ids = sorted(state.current_voters) if state is not None and state.current_voters else [config.node_id]
     own = config.controller_endpoint()
     places = [
