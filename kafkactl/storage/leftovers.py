@@ -18,7 +18,14 @@ from kafkactl.storage.model import (
 
 # Kafka's own temporary names (PropertiesUtils, BootstrapDirectory); its checkpoints carry a random infix.
 KAFKA_TEMPORARIES = frozenset({"meta.properties.tmp", "bootstrap.checkpoint.tmp"})
+# Of ext4, of file servers, of ZFS and of GlusterFS.
+_OF_FILE_SYSTEMS = frozenset({LOST_AND_FOUND, ".snapshot", ".snapshots", "~snapshot", ".zfs", ".glusterfs"})
 _PARTIAL_FIRST_CHECKPOINT = r"0{20}-0{10}-?[^/]*\.checkpoint\.part"
+
+
+def is_of_file_system(name: str) -> bool:
+    """Return True for a folder that a file system or its server keeps at the top of a mount."""
+    return name in _OF_FILE_SYSTEMS
 
 
 def is_leftover(directory: ObservedDirectory, entry: DirectoryEntry) -> bool:
@@ -43,11 +50,11 @@ def is_half_done(directory: ObservedDirectory) -> bool:
 
 
 def data_entries(directory: ObservedDirectory) -> list[DirectoryEntry]:
-    """Return what lies in the directory other than lost+found, an empty lock file and leftovers of a format."""
+    """Return what lies in the directory other than file system folders, an empty lock and leftovers of a format."""
     return [
         entry
         for entry in directory.entries
-        if entry.name != LOST_AND_FOUND and not _is_empty_lock(entry) and not is_leftover(directory, entry)
+        if not is_of_file_system(entry.name) and not _is_empty_lock(entry) and not is_leftover(directory, entry)
     ]
 
 

@@ -175,7 +175,8 @@ class ObservedDirectory:
     `metadata_log_error` where it cannot be listed), `metadata_files` holds the contents of its
     0-0 checkpoint and quorum-state, `offset_checkpoints` those of a broker's recovery points, log starts and cleaned
     offsets, by name. `locked_by_process` is True where a running node holds `.lock`, and `lock_holder_pid` then says
-    which process, where the system shows it.
+    which process, where the system shows it. `lock_holder_is_node` says whether that is a node of Kafka by its command
+    line, None where that is not shown.
     """
 
     path: str
@@ -200,6 +201,7 @@ class ObservedDirectory:
     mode: int = 0o755
     locked_by_process: bool = False
     lock_holder_pid: int | None = None
+    lock_holder_is_node: bool | None = None
     free_bytes: int | None = None
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from kafkactl.adapters.disks.locks import lock_holder
 from kafkactl.adapters.files.input_files import InputKind, check_regular, read_open
+from kafkactl.adapters.files.processes import holds_lock_as_node
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
@@ -117,6 +118,7 @@ def _describe(
         mode=stat.S_IMODE(at.st_mode),
         locked_by_process=holder is not None,
         lock_holder_pid=holder or None,
+        lock_holder_is_node=holds_lock_as_node(holder),
         free_bytes=free_bytes,
     )
 

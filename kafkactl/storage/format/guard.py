@@ -21,10 +21,9 @@ from typing import Any
 from kafkactl.findings import Finding, Severity
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.format.lost_disk import LostDisk, check_lost_disk
-from kafkactl.storage.leftovers import data_entries, is_half_done
+from kafkactl.storage.leftovers import data_entries, is_half_done, is_of_file_system
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
-    LOST_AND_FOUND,
     META_PROPERTIES,
     DirectoryEntry,
     DirectoryState,
@@ -229,7 +228,7 @@ def _check_writable(directory: ObservedDirectory) -> Iterable[Finding]:
 def _warn_of_foreign_directories(directory: ObservedDirectory, overrides: GuardOverrides) -> Iterable[Finding]:
     """A broker that starts here ends with "is not in the form of topic-partition" (LogManager.scala)."""
     for name in foreign_directories(directory):
-        if name != LOST_AND_FOUND and directory.path not in overrides.allow_not_blank:
+        if not is_of_file_system(name) and directory.path not in overrides.allow_not_blank:
             continue  # reported as directory-not-blank
         yield _finding(
             "foreign-directory-stops-start",

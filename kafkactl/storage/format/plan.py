@@ -61,8 +61,6 @@ from kafkactl.storage.model import (
     PlannedDirectory,
     Source,
 )
-from kafkactl.storage.verify.quorum_state import read_quorum_state
-from kafkactl.storage.verify.voters import static_voters_line
 from kafkactl.values import Endpoint, Uuid
 
 
@@ -196,15 +194,21 @@ def _check_disks(facts: _Facts, cluster_id: str) -> Iterator[Finding]:
 
 def _advised_by_disk(findings: Iterator[Finding], config: NodeConfig, observed: ObservedNode) -> Iterator[Finding]:
     """A node whose quorum-state names static voters needs its line of the configuration back, and no option."""
+    for finding in findings:
+        yield _with_voters_line(finding, config, observed) if finding.id == "voter-flag-missing" else finding
+
+
+def _with_voters_line(finding: Finding, config: NodeConfig, observed: ObservedNode) -> Finding:
+    from kafkactl.storage.verify.quorum_state import read_quorum_state
+    from kafkactl.storage.verify.voters import static_voters_line
+
     read = observed.directory(config.metadata_log_dir).metadata_files.get(QUORUM_STATE)
     state = None if read is None else read_quorum_state(read)[0]
-    for finding in findings:
-        if finding.id == "voter-flag-missing" and state is not None and state.current_voters:
-            line, rest = static_voters_line(config, state)
-            step = f"This node ran with controller.quorum.voters: put the line back, `{line}`{rest}."
-            yield changed(finding, next_step=step)
-        else:
-            yield finding
+    if state is None or not state.current_voters:
+        return finding
+    line, rest = static_voters_line(config, state)
+    step = f"This node ran with controller.quorum.voters: put the line back, `{line}`{rest}."
+    return changed(finding, next_step=step)
 
 
 def _check_quorum(facts: _Facts, cluster_id: str, voters: Sequence[DynamicVoter] | None) -> Iterator[Finding]:

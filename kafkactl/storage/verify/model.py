@@ -142,6 +142,24 @@ class StartContext:
         return "broker" in self.config.roles
 
     @property
+    def running_on(self) -> tuple[DirectoryFacts, ...]:
+        """The directories that this node itself holds locked: it runs on them.
+
+        A node refuses a directory with another node id, so a process that locks one of this node's is this node, unless
+        its command line shows another program, or several processes share the directories.
+        """
+        own = self.config.node_id
+        held = tuple(
+            found
+            for found in self.directories
+            if found.observed.locked_by_process
+            and found.observed.lock_holder_is_node is not False
+            and found.meta is not None
+            and found.meta.stored_id == own
+        )
+        return held if len({found.observed.lock_holder_pid for found in held}) == 1 else ()
+
+    @property
     def metadata_directory(self) -> DirectoryFacts:
         """The directory of the metadata log."""
         return self.directory(self.config.metadata_log_dir)

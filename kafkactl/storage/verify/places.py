@@ -7,10 +7,11 @@ A node that is only a controller has no LogManager: it locks its metadata direct
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kafkactl.kafka_names import METADATA_LOG, METADATA_TOPIC
 from kafkactl.protocol.text.java_text import parse_int
+from kafkactl.storage.leftovers import is_of_file_system
 from kafkactl.storage.model import NODE_LOCK, DirectoryEntry
 from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT
 from kafkactl.storage.verify.model import (
@@ -20,9 +21,14 @@ from kafkactl.storage.verify.model import (
     RuleResult,
     StartContext,
     directory_subject,
+    informs,
     stops,
 )
 
+_SUBDIRECTORY = (
+    "It belongs to the file system and cannot be moved: use a subdirectory of the mount in log.dirs. What the directory"
+    " holds is moved into it while the node is stopped."
+)
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 # `\S+-\S+\.\S+-(…)` of Kafka's `LocalLog`, in time that grows with the name.
 _RETIRED = re.compile(r"\S[^\s-]*-\S[^\s.]*\.\S+-(delete|future|stray)", re.ASCII)
@@ -120,9 +126,12 @@ def refusal(error: str | None) -> str:
 
 def _locked(context: StartContext) -> Iterator[RuleResult]:
     """Which directories a node locks depends on its roles and on the release."""
+    own = context.running_on
+    if own:
+        yield _runs(context, own)
     for path in _locked_paths(context):
         seen = context.directory(path).observed
-        if seen.locked_by_process:
+        if seen.locked_by_process and context.directory(path) not in own:
             holder = f" (process {seen.lock_holder_pid})" if seen.lock_holder_pid else ""
             yield stops(
                 "directory-in-use",
@@ -133,6 +142,18 @@ def _locked(context: StartContext) -> Iterator[RuleResult]:
                 " process or thread is using this directory.",
                 process_id=seen.lock_holder_pid,
             )
+
+
+def _runs(context: StartContext, own: Sequence[DirectoryFacts]) -> RuleResult:
+    process_id = own[0].observed.lock_holder_pid
+    return informs(
+        "node-is-running",
+        f"node {context.config.node_id}",
+        f"The node runs{f' (process {process_id})' if process_id else ''} and holds the lock of its directories. Its"
+        " next start is predicted, as if it were stopped now.",
+        process_id=process_id,
+        directories=[directory.path for directory in own],
+    )
 
 
 def _locked_paths(context: StartContext) -> list[str]:
@@ -189,14 +210,13 @@ def _is_folder(entry: DirectoryEntry) -> bool:
 
 
 def _foreign(directory: DirectoryFacts, entry: DirectoryEntry) -> RuleResult:
-    remedy = "Use a subdirectory of the disk as the log directory." if entry.name == "lost+found" else "Move it away."
     return stops(
         "foreign-folder-in-log-directory",
         Phase.BROKER_LOGS,
         directory_subject(directory.path),
         f"The folder {entry.name!r} is not named like a partition, and a broker refuses to load such a directory.",
         says=f"'{entry.name}' is not in the form of topic-partition",
-        next_step=remedy,
+        next_step=_SUBDIRECTORY if is_of_file_system(entry.name) else "Move it away.",
         name=entry.name,
     )
 

@@ -7,6 +7,7 @@ it at the first batch that is not whole (`LogSegment.recover`, `LogLoader.recove
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kafkactl.metadata.log.scan import Contents, Stop
 from kafkactl.storage.verify.log import SegmentFacts, SnapshotFacts
@@ -87,11 +88,14 @@ def _damage(context: StartContext, segment: SegmentFacts) -> Iterator[RuleResult
         f" {segment.end_offset} and everything behind is thrown away, {stop.lost_bytes} bytes"
         + (f" and {len(context.log.dropped_segments)} later segments." if context.log.dropped_segments else ".")
     )
-    evidence = {"segment": segment.name, "position": stop.position, "end_offset": segment.end_offset}
+    evidence: dict[str, Any] = {"segment": segment.name, "position": stop.position, "end_offset": segment.end_offset}
     alone = context.is_controller and not other_voters(context)
     snapshot = _snapshot_behind(context, segment.end_offset)
     is_last = not context.log.dropped_segments
-    if segment.is_wiped:
+    if is_last and context.running_on and stop.reason in ("cut", "tiny"):
+        text = f"byte {stop.position}: {stop.message}. The node runs and may be writing this batch."
+        yield informs("torn-tail", subject, text, **evidence)
+    elif segment.is_wiped:
         yield from _segment_lost(context, segment.base_offset, message, subject)
     elif is_last and snapshot is not None and (stop.zeros or stop.reason in ("cut", "tiny")):
         yield _continues_from(context, snapshot, segment.end_offset, message)

@@ -121,13 +121,47 @@ def test_a_quorum_state_that_may_not_be_read_is_not_to_be_moved_away(node):
 )
 def test_a_locked_directory(node, version, roles, starts):
     made = node(version).format(roles=roles, static=True)
-    answer = verify(made, d1={"locked_by_process": True, "lock_holder_pid": 4711})
+    held = {"locked_by_process": True, "lock_holder_pid": 4711, "lock_holder_is_node": False}
+    answer = verify(made, d1=held)
     assert answer.will_start is starts
     if not starts:
         assert "Failed to acquire lock on file .lock in" in answer.expected_failure.message
         assert "process 4711" in next(
             finding.message for finding in answer.findings if finding.id == "directory-in-use"
         )
+
+
+@pytest.mark.parametrize(("pid", "is_node"), [(4711, True), (4711, None), (None, None)])
+def test_node_that_holds_its_own_lock_is_running(node, pid, is_node):
+    made = node("4.3.1").format(static=True)
+    answer = verify(made, d1={"locked_by_process": True, "lock_holder_pid": pid, "lock_holder_is_node": is_node})
+    ids = {finding.id for finding in answer.findings}
+    assert (answer.will_start, "node-is-running" in ids, "directory-in-use" in ids) == (True, True, False)
+
+
+def test_lock_on_a_directory_of_another_node_is_in_use(node):
+    made = node("4.3.1").format(static=True)
+    made.file.write_text(made.file.read_text().replace("node.id=1", "node.id=2").replace("=1@", "=2@"))
+    answer = verify(made, d1={"locked_by_process": True, "lock_holder_pid": 4711, "lock_holder_is_node": True})
+    assert "directory-in-use" in {finding.id for finding in answer.findings}
+
+
+def test_two_processes_on_the_directories_of_one_node_are_in_use(node):
+    made = node("4.3.1").format(log_dirs=("d1", "d2"), static=True)
+    held = {"locked_by_process": True, "lock_holder_is_node": True}
+    answer = verify(made, d1=held | {"lock_holder_pid": 1}, d2=held | {"lock_holder_pid": 2})
+    ids = [finding.id for finding in answer.findings]
+    assert (ids.count("directory-in-use"), "node-is-running" in ids) == (2, False)
+
+
+def test_half_written_batch_of_a_running_node_is_not_damage(node):
+    made = node("4.3.1").format(static=True).started_once()
+    log = made.path("d1/__cluster_metadata-0/00000000000000000000.log")
+    log.write_bytes(log.read_bytes()[:-5])
+    assert verify(made).would_lose
+    answer = verify(made, d1={"locked_by_process": True})
+    assert (answer.will_start, answer.would_lose) == (True, ())
+    assert "torn-tail" in {finding.id for finding in answer.findings}
 
 
 def test_files_of_another_owner_are_reported(node):

@@ -1,0 +1,53 @@
+"""Processes of this host as Linux shows them in /proc: which are nodes of Kafka. Elsewhere nothing is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+_PROC = Path("/proc")
+_MOST_BYTES = 1 << 20  # a class path names some hundred files
+# kafka.Kafka, also as the file of a native image; Confluent's io.confluent.support.metrics.SupportedKafka.
+_MAIN_CLASS = re.compile(r"(?:\w+\.)+(?:Supported)?Kafka", re.ASCII)
+
+
+def arguments_of(process_id: int) -> tuple[str, ...] | None:
+    """Return the command line of a process, None if the system does not show it."""
+    try:
+        with (_PROC / str(process_id) / "cmdline").open("rb") as file:
+            found = file.read(_MOST_BYTES)
+    except OSError:
+        return None
+    return tuple(part.decode("utf-8", "replace") for part in found.split(b"\0") if part) or None
+
+
+def is_kafka_node(arguments: tuple[str, ...]) -> bool:
+    """Return True for the command line of a node: its main class is among the arguments."""
+    return any(_MAIN_CLASS.fullmatch(argument.rpartition("/")[2]) for argument in arguments)
+
+
+def holds_lock_as_node(process_id: int | None) -> bool | None:
+    """Return whether the process that holds a directory's lock is a node of Kafka, None if that is not known."""
+    arguments = arguments_of(process_id) if process_id else None
+    return None if arguments is None else is_kafka_node(arguments)
+
+
+def kafka_nodes() -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield process id and command line of every node of Kafka that this user can see."""
+    try:
+        names = sorted(entry.name for entry in _PROC.iterdir() if entry.name.isdecimal())
+    except OSError:
+        return
+    for name in names:
+        arguments = arguments_of(int(name))
+        if arguments is not None and is_kafka_node(arguments):
+            yield int(name), arguments
+
+
+def working_directory_of(process_id: int) -> Path | None:
+    """Return the working directory of a process, None if the system does not show it."""
+    try:
+        return (_PROC / str(process_id) / "cwd").readlink()
+    except OSError:
+        return None
