@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kafkactl.errors import InputError
 from kafkactl.kafka_names import METADATA_TOPIC
 from kafkactl.metadata.image.model import REPLICAS_AT, Image, Topic
 from kafkactl.recover.seen import DiskSeen, FolderKind, PartitionFolder
@@ -47,15 +46,6 @@ def parse_folder_name(name: str) -> FolderName | None:
     if found is None or found["topic"] == METADATA_TOPIC:
         return None
     return FolderName(found["topic"], int(found["partition"]), _KINDS[found["suffix"]])
-
-
-def parse_topic_id(content: bytes) -> Uuid | None:
-    """The topic id in a partition.metadata; None where it names none."""
-    found = re.search(rb"(?m)^topic_id: *(\S+)", content)
-    try:
-        return None if found is None else Uuid.parse(found[1].decode("ascii", "replace"))
-    except InputError:
-        return None
 
 
 def parse_largest_epoch(content: bytes) -> int | None:

@@ -34,8 +34,9 @@ from kafkactl.migration.zktree.parse import parse_znodes
 from kafkactl.migration.zktree.tree import tree_of
 from kafkactl.migration.zktree.znode import Znode
 from kafkactl.schema.definitions import message
+from kafkactl.storage.partition_folders import PartitionIds
 from kafkactl.values import Uuid
-from tests.migration.zk_trees import CLUSTER_ID, small, text, without
+from tests.migration.zk_trees import CLUSTER_ID, ORDERS_ID, small, text, without
 
 TIME_MS = 1_790_000_100_000
 LEVEL = 20
@@ -106,6 +107,7 @@ class World:
     acl: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     fenced: tuple[int, ...] = ()
     strays: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    ids: dict[int, PartitionIds | None] = field(default_factory=dict)
     servers: tuple[ServerSeen, ...] | None = None
     addresses: dict[int, str] = field(default_factory=dict)
 
@@ -203,6 +205,7 @@ class World:
             kafka_version=self.versions.get(id, "3.9.2"),
             metrics=self.metrics.get(id),
             strays=self.strays.get(id),
+            partition_ids=self.ids.get(id, PartitionIds(topic_ids={"orders": ORDERS_ID})),
             **seen,
         )
 

@@ -63,6 +63,8 @@ class InputKind(Enum):
     MANIFEST = "a manifest", 64 * _MIB, _OF_JSON, _MOST_OF_JSON
     JOURNAL = "a journal", 64 * _MIB, _OF_JSON, _MOST_OF_JSON
     KEPT = "a file that a journal keeps", 256 * _MIB
+    # The topic ids of 200,000 topics on each of several brokers take 60 bytes each.
+    MIGRATION_OBSERVATION = "an observation of a migration", 512 * _MIB, _OF_JSON, _MOST_OF_OBSERVATION
     # An observation of 200,000 partitions with ten local segments each, and a listing of ten million objects.
     TIERED_OBSERVATION = "an observation of tiered storage", 512 * _MIB, _OF_JSON, _MOST_OF_OBSERVATION
     LISTING = "a listing of an object store", 2048 * _MIB

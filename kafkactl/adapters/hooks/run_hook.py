@@ -24,7 +24,7 @@ from kafkactl.frozen import frozen
 from kafkactl.migration.hooks.run import HookEnd, HookRun
 from kafkactl.migration.hooks.words import CHANGED_MEANWHILE, DONE, TRY_AGAIN
 
-STDOUT_BYTES: Final = 4 << 20
+STDOUT_BYTES: Final = 64 << 20
 STDERR_BYTES: Final = 64 << 10
 _MESSAGE_CHARS: Final = 600
 _POLL_S: Final = 0.05

@@ -201,6 +201,7 @@ class _Looking:
             metrics=places.metrics,
             strays=places.strays,
             directories=places.directories,
+            partition_ids=places.partition_ids,
         )
         if isinstance(answer, _Unmet):
             self._note_unmet(node, answer.error)

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from kafkactl.adapters.disks.partition_ids import read_partition_ids
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.hooks.call import call_hook
 from kafkactl.adapters.hooks.run_hook import HookLimits
@@ -26,6 +27,8 @@ from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import DirectorySeen, NodeRole
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.storage.partition_folders import PartitionIds, parse_topic_id, partition_ids
+from kafkactl.storage.verify.log import PARTITION_METADATA
 
 MBEANS: Final[Mapping[str, str]] = {
     "ZkMigrationState": "kafka.controller:type=KafkaController,name=ZkMigrationState",
@@ -42,6 +45,8 @@ Listed: TypeAlias = Mapping[str, tuple[str, ...] | None]
 """By log directory the paths in it; None for one that does not exist."""
 _OF_THE_FILESYSTEM: Final = frozenset({"lost+found"})
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_METADATA_LINE: Final = re.compile(rf"(?P<folder>/.+)/{re.escape(PARTITION_METADATA)}(?::topic_id:\s*(?P<id>\S+))?")
+_INCOMPLETE: Final = "incomplete"
 _LOG_DIR_KEYS: Final = ("metadata.log.dir", "log.dirs", "log.dir")
 
 
@@ -54,6 +59,7 @@ class PlaceFacts:
     metrics: Mapping[str, float] | None
     strays: tuple[str, ...] | None
     directories: tuple[DirectorySeen, ...] | None
+    partition_ids: PartitionIds | None
     log: LogSource | None
     findings: tuple[Finding, ...]
 
@@ -71,6 +77,7 @@ def observe_places(inventory: Inventory, *, timeout_ms: float) -> dict[int, Plac
             metrics=places.metrics(node),
             strays=None if listed is None else strays_in(listed),
             directories=None if listed is None else places.directories(node, listed),
+            partition_ids=places.partition_ids(node, listed) if node.role is NodeRole.BROKER else None,
             log=places.log(node, listed) if node.role is NodeRole.CONTROLLER else None,
             findings=tuple(places.findings),
         )
@@ -87,6 +94,7 @@ class Places:
         self._inventory = inventory
         self._folder = Path(inventory.file).parent
         self._timeout_ms = int(timeout_ms)
+        self._probed_ids: PartitionIds | None = None
 
     def config(self, node: InventoryNode) -> str | None:
         """The text of its server.properties."""
@@ -168,7 +176,8 @@ class Places:
         data = self._by_hook(node, Verb.FS_PROBE, log_dirs=folders)
         if data is None:
             return None
-        lines = [line.strip() for line in data.decode("utf-8", "replace").splitlines()]
+        every = [line.strip() for line in data.decode("utf-8", "replace").splitlines()]
+        self._probed_ids, lines = _ids_and_paths(every)
         found: dict[str, tuple[str, ...] | None] = {}
         for folder in folders:
             inside = tuple(line for line in lines if line.startswith(f"{folder}/"))
@@ -187,6 +196,14 @@ class Places:
             id = self._directory_id(Path(folder) / META_PROPERTIES) if node.hooks.is_local and held else None
             found.append(DirectorySeen(path=folder, is_empty=not held, directory_id=id))
         return tuple(found) or None
+
+    def partition_ids(self, node: InventoryNode, listed: Listed | None) -> PartitionIds | None:
+        """The topic ids in its partition folders; None where they cannot be read from here."""
+        if listed is None:
+            return None
+        if Verb.FS_PROBE in node.hooks.commands:
+            return self._probed_ids
+        return read_partition_ids(folder for folder, paths in listed.items() if paths is not None)
 
     @staticmethod
     def _directory_id(path: Path) -> str | None:
@@ -245,6 +262,30 @@ class Places:
         text = f"{words}; what it would tell is unknown"
         step = "Correct the path or the hook in the inventory, or continue without it."
         self.findings.append(warning("node-place-unreadable", node.name, text, step))
+
+
+def _ids_and_paths(lines: Iterable[str]) -> tuple[PartitionIds | None, list[str]]:
+    """The ids that a hook printed, None where it prints no partition.metadata at all, and the lines that are paths.
+
+    A hook prints the path of each partition.metadata, and behind a colon the line with the id (`grep -H`); the word
+    `incomplete` where it could not read all of them.
+    """
+    paths: list[str] = []
+    named: dict[str, str | None] = {}
+    is_complete = True
+    for line in lines:
+        found = _METADATA_LINE.fullmatch(line)
+        if found is not None:
+            id = None if found["id"] is None else parse_topic_id(f"topic_id: {found['id']}".encode())
+            if named.get(found["folder"]) is None:
+                named[found["folder"]] = None if id is None else str(id)
+        elif line == _INCOMPLETE:
+            is_complete = False
+        else:
+            paths.append(line)
+    if not named:
+        return None, paths
+    return partition_ids(((path, named.get(path)) for path in paths), is_complete=is_complete), paths
 
 
 def _has_log(paths: Iterable[str]) -> bool:

@@ -79,7 +79,9 @@ def load_captured(folder: str) -> Captured:
     raw = RawObservation()
     if OBSERVATION in names:
         path = place / OBSERVATION
-        raw, unreadable = parse_observation(read_input(path, "observation", InputKind.DOCUMENT), file=str(path))
+        raw, unreadable = parse_observation(
+            read_input(path, "observation", InputKind.MIGRATION_OBSERVATION), file=str(path)
+        )
         findings += unreadable
     else:
         text = "the file does not exist, so the nodes' own information is missing"

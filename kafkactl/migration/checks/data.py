@@ -42,7 +42,6 @@ NUMBERS: Final[Mapping[str, str]] = {
     "broken-controller-znode": "C-31",
     "broken-controller-epoch-znode": "C-31",
     "replica-on-absent-broker": "C-36",
-    "topic-without-id": "C-37",
     "duplicate-topic-id": "C-37",
     "broken-topic-znode": "C-37",
     "unreadable-topic-znode": "C-37",
@@ -78,7 +77,12 @@ NUMBERS: Final[Mapping[str, str]] = {
 }
 # Of what the tree alone says: these have a check of their own, or hold in some stages only.
 _REPORTED_ELSEWHERE: Final = frozenset(
-    {"reassignment-before-migration", "legacy-reassignment-lost", "topic-deletion-before-migration"}
+    {
+        "reassignment-before-migration",
+        "legacy-reassignment-lost",
+        "topic-deletion-before-migration",
+        "topic-without-id",
+    }
 )
 _FORWARD_ONLY: Final = frozenset({"stale-migration-znode"})
 

@@ -1,4 +1,4 @@
-"""C-30, C-40 to C-42, and strays: what machines and people know, and an observation only sometimes shows."""
+"""C-30, C-40 to C-42: what machines and people know, and an observation only sometimes shows."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from typing import Final
 
 from kafkactl.findings import blocker, warning
 from kafkactl.migration.checks.case import (
-    ALWAYS,
     FORWARD,
     ON_ZOOKEEPER,
     UNFINISHED,
     CheckCase,
     Row,
     Said,
-    Stage,
     Unknown,
 )
-from kafkactl.migration.observed.observation import Mode
-from kafkactl.migration.observed.settings import is_kraft_file
 from kafkactl.migration.state.evidence import metric
 from kafkactl.wording import some
 
@@ -64,26 +60,6 @@ def _log_dirs(case: CheckCase) -> Said:
         yield Unknown(f"whether a log directory of {', '.join(silent)} has failed was not observed")
 
 
-def _strays(case: CheckCase) -> Said:
-    """X-5.2. *-stray directories stop the migration, and only the disks show them."""
-    for node in case.brokers:
-        if node.strays:
-            yield blocker(
-                "partitions-became-strays",
-                node.name,
-                f"{node.name} renamed {some(node.strays)} to *-stray because its metadata lacked these partitions",
-                directories=len(node.strays),
-            )
-    if case.stage is not Stage.DUAL or all(node.strays is not None for node in case.brokers):
-        return
-    if any(node.mode is Mode.KRAFT or is_kraft_file(node) for node in case.brokers) or (
-        (case.registered or {}) and not all((case.registered or {}).values())
-    ):
-        yield Unknown(
-            "whether a broker has *-stray directories is seen on its disks only: look for them after each restart"
-        )
-
-
 def _automation(_: CheckCase) -> Iterator[Unknown]:
     """C-41. Only the operator knows."""
     yield Unknown("kafkactl cannot see whether rebalancers, operators, topic and ACL synchronisation are paused")
@@ -102,5 +78,4 @@ ROWS: Final = (
     Row(check="C-40", title="log directories", stages=ON_ZOOKEEPER, find=_log_dirs),
     Row(check="C-41", title="automation is paused", stages=UNFINISHED, find=_automation),
     Row(check="C-42", title="nodes reach each other", stages=FORWARD, find=_reach),
-    Row(check="X-5.2", title="no stray directories", stages=ALWAYS, find=_strays),
 )

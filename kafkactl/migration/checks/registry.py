@@ -29,6 +29,7 @@ from kafkactl.migration.checks import principals as check_principals
 from kafkactl.migration.checks import restarts as check_restarts
 from kafkactl.migration.checks import rights as check_rights
 from kafkactl.migration.checks import topic_configs as check_topic_configs
+from kafkactl.migration.checks import topic_ids as check_topic_ids
 from kafkactl.migration.checks import witnesses as check_witnesses
 from kafkactl.migration.checks.case import CheckCase, Row, Unknown, case_of
 from kafkactl.migration.checks.data import NUMBERS
@@ -60,6 +61,7 @@ ROWS: Final[tuple[Row, ...]] = (
     *check_rights.ROWS,
     *check_machines.ROWS,
     *check_data.ROWS,
+    *check_topic_ids.ROWS,
     *check_topic_configs.ROWS,
     *check_witnesses.ROWS,
     *check_dual_write.ROWS,

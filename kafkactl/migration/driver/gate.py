@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from kafkactl.findings import Finding
+from kafkactl.migration.checks.case import case_of
+from kafkactl.migration.checks.topic_ids import stray_finding
 from kafkactl.migration.driver.actions import Place, is_running
 from kafkactl.migration.driver.ports import MigrationWaitPolicy
 from kafkactl.migration.driver.steps import RunContext, StepPlan
-from kafkactl.migration.driver.stops import isr_incomplete, not_caught_up, strays_found
+from kafkactl.migration.driver.stops import isr_incomplete, not_caught_up
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.observed.observation import NodeRole, Observation
 from kafkactl.migration.plan.gate_words import seen_instead
@@ -66,7 +68,7 @@ def new_strays(seen: Observation, step: Step) -> Finding | None:
     if step.action is not Move.RESTART_NODE or step.role is not NodeRole.BROKER or step.file is not File.KRAFT:
         return None
     node = None if step.node is None else seen.node(step.node, NodeRole.BROKER)
-    return strays_found(node.name, node.strays) if node is not None and node.strays else None
+    return stray_finding(case_of(seen), node.name) if node is not None and node.strays else None
 
 
 def boot_left_ms(crew: RunContext, step: Step, place: Place, up_ms: int) -> int:

@@ -14,7 +14,7 @@ from kafkactl.migration.observed.silence import leader_unknown
 from kafkactl.migration.plan.step import Step
 from kafkactl.migration.state.names import State
 from kafkactl.migration.zktree.parse import parse_tree
-from kafkactl.wording import first_few, some
+from kafkactl.wording import some
 
 _CAUGHT_UP: Final = 100  # records behind the high watermark, of which no-ops alone make two a second
 # Nothing shows these from outside, or not yet: what is planned and formatted is not started.
@@ -147,15 +147,4 @@ def gate_stays_closed(step: Step, closed: Iterable[str], *, asked: bool) -> Find
         action=step.action.value,
         gate=step.gate,
         seen=list(closed),
-    )
-
-
-def strays_found(node: str, directories: tuple[str, ...]) -> Finding:
-    """A broker has put partitions aside: the roll ends here."""
-    return blocker(
-        "partitions-became-strays",
-        node,
-        f"{node} has renamed {first_few(directories)}: it does not know these partitions, and their data"
-        " is lost to it unless it is stopped and the directories get their names back",
-        directories=len(directories),
     )

@@ -48,6 +48,13 @@ _SET_ASIDE = (
     'echo "$1 is not a log directory of Kafka: it holds neither meta.properties nor __cluster_metadata-0" >&2; '
     'exit 67; fi; mv -T -- "$1" "$1.before-migration.$(date +%s)"'
 )
+# The paths in the log directories, and the topic id in each partition.metadata. $@ log directories. A folder that is
+# deleted meanwhile, or that this user may not enter, makes the ids incomplete and not the listing.
+_PROBE = (
+    'find "$@" -maxdepth 1 || exit; '
+    'find "$@" -mindepth 2 -maxdepth 2 -name partition.metadata -type f -exec grep -H "^topic_id:" {{}} + '
+    "2>/dev/null || echo incomplete"
+)
 _SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", "{ssh_user}{host}")
 _SUDO = ("sudo", "-n")
 _KUBECTL = ("kubectl", "-n", "{namespace}")
@@ -85,7 +92,7 @@ _SYSTEMD_SSH: Final[Mapping[Verb, tuple[str, ...]]] = {
         "--cluster-id", "{cluster_id:q}", "--release-version", "{release:q}", "{format_flags:q}",
     ),
     Verb.WIPE: (*_SSH, *_SUDO, "sh", "-c", "'" + _SET_ASIDE + "'", "kafkactl", "{metadata_dir:q}"),
-    Verb.FS_PROBE: (*_SSH, *_SUDO, "find", "{log_dirs:q}", "-maxdepth", "1"),
+    Verb.FS_PROBE: (*_SSH, *_SUDO, "sh", "-c", f"'{_PROBE}'", "kafkactl", "{log_dirs:q}"),
     Verb.LOGS: (
         *_SSH, *_SUDO, "journalctl", "-q", "-o", "cat", "-u", "{unit:q}", "--since", "@{since_s}",
         "--grep", "{pattern:q}", "||", "true",
@@ -105,7 +112,7 @@ _KUBERNETES: Final[Mapping[Verb, tuple[str, ...]]] = {
     Verb.IS_RUNNING: (
         *_KUBECTL, "get", "pod", "{pod}", "--ignore-not-found", "-o", "jsonpath={{.status.phase}}",
     ),
-    Verb.FS_PROBE: (*_KUBECTL, "exec", "{pod}", "--", "find", "{log_dirs*}", "-maxdepth", "1"),
+    Verb.FS_PROBE: (*_KUBECTL, "exec", "{pod}", "--", "sh", "-c", _PROBE, "kafkactl", "{log_dirs*}"),
     Verb.LOGS: (*_KUBECTL, "logs", "{pod}", "--since-time={since_time}"),
 }  # fmt: skip
 
@@ -121,7 +128,7 @@ _DOCKER_COMPOSE: Final[Mapping[Verb, tuple[str, ...]]] = {
         *_COMPOSE, "run", "--rm", "--no-deps", "--entrypoint", "{storage_command}", "{service}", "format", "--config",
         "{config_in_container}", "--cluster-id", "{cluster_id}", "--release-version", "{release}", "{format_flags*}",
     ),
-    Verb.FS_PROBE: (*_COMPOSE, "exec", "-T", "{service}", "find", "{log_dirs*}", "-maxdepth", "1"),
+    Verb.FS_PROBE: (*_COMPOSE, "exec", "-T", "{service}", "sh", "-c", _PROBE, "kafkactl", "{log_dirs*}"),
     Verb.LOGS: (*_COMPOSE, "logs", "--no-log-prefix", "--since", "{since_time}", "{service}"),
 }  # fmt: skip
 

@@ -16,6 +16,7 @@ from kafkactl.frozen import frozen
 from kafkactl.migration.observed.driver_lock import Holder, LockSeen
 from kafkactl.migration.observed.observation import DirectorySeen, Mode, NodeRole, ServerSeen
 from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.storage.partition_folders import PartitionIds
 
 
 @frozen
@@ -168,6 +169,25 @@ def _directory(table: Mapping[str, Any]) -> DirectorySeen:
     if not isinstance(path, str) or not isinstance(is_empty, bool) or not isinstance(directory_id, str | None):
         raise ValueError("list of directories")
     return DirectorySeen(path=path, is_empty=is_empty, directory_id=directory_id)
+
+
+def read_partition_ids(value: object) -> PartitionIds:
+    """Read the topic ids in the partition folders of a node."""
+    table = read_table(value)
+    return PartitionIds(
+        topic_ids=_texts_by_name(table.get("topics")),
+        without_id=read_texts(table.get("without_id")),
+        other_ids=_texts_by_name(table.get("other_ids")),
+        stray_ids=_texts_by_name(table.get("stray_ids")),
+        is_complete=read_boolean(table.get("complete")),
+    )
+
+
+def _texts_by_name(value: object) -> Mapping[str, str]:
+    table = read_table(value)
+    if not all(isinstance(text, str) for text in table.values()):
+        raise ValueError("table of texts")
+    return table
 
 
 def read_lock(value: object) -> LockSeen:

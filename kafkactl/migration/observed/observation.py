@@ -16,6 +16,7 @@ from kafkactl.frozen import frozen
 from kafkactl.migration.observed.driver_lock import LockSeen
 from kafkactl.migration.observed.log_facts import LogFacts, Mirror
 from kafkactl.migration.zktree.tree import Tree
+from kafkactl.storage.partition_folders import PartitionIds
 from kafkactl.values import Uuid
 
 _NOT_LEADER, _DENIED = 6, 31  # NOT_LEADER_OR_FOLLOWER, CLUSTER_AUTHORIZATION_FAILED
@@ -141,6 +142,7 @@ class NodeSeen:
     `ZkMigrationState`. `strays` are the `*-stray` directories on its disks, where they could be listed. `address` is
     where it was asked, and `identity` who answered there: None where the observation was made without that question.
     `directories` are its log directories that were listed, None where none could be: an empty disk is a known one.
+    `partition_ids` are the topic ids in its partition folders, None where they were not read.
     """
 
     id: int
@@ -158,6 +160,7 @@ class NodeSeen:
     metrics: Mapping[str, float] | None = None
     strays: tuple[str, ...] | None = None
     directories: tuple[DirectorySeen, ...] | None = None
+    partition_ids: PartitionIds | None = None
 
     @property
     def name(self) -> str:

@@ -29,6 +29,7 @@ from kafkactl.migration.observed.fields import (
     read_mode,
     read_node_id,
     read_number,
+    read_partition_ids,
     read_role,
     read_servers,
     read_table,
@@ -37,6 +38,7 @@ from kafkactl.migration.observed.fields import (
     read_whole,
 )
 from kafkactl.migration.observed.observation import DirectorySeen, IdentitySeen, Mode, NodeRole, ServerSeen
+from kafkactl.storage.partition_folders import PartitionIds
 
 KIND: Final = "migrate.observation"
 SCHEMA_VERSION: Final = 1
@@ -65,6 +67,7 @@ class RawNode:
     metrics: Mapping[str, float] | None = None
     strays: tuple[str, ...] | None = None
     directories: tuple[DirectorySeen, ...] | None = None
+    partition_ids: PartitionIds | None = None
 
 
 @frozen
@@ -142,6 +145,19 @@ def _node_table(node: RawNode) -> dict[str, Any]:
         "directories": None
         if node.directories is None
         else [_directory_table(directory) for directory in node.directories],
+        "partition_ids": _partition_ids_table(node.partition_ids),
+    }
+
+
+def _partition_ids_table(ids: PartitionIds | None) -> dict[str, Any] | None:
+    if ids is None:
+        return None
+    return {
+        "topics": dict(ids.topic_ids),
+        "without_id": list(ids.without_id),
+        "other_ids": dict(ids.other_ids),
+        "stray_ids": dict(ids.stray_ids),
+        "complete": ids.is_complete,
     }
 
 
@@ -304,6 +320,7 @@ class _FieldReader:
             metrics=self._metrics(table, at),
             strays=self.value(table, "stray_directories", at, read_texts),
             directories=self.value(table, "directories", at, read_directories),
+            partition_ids=self.value(table, "partition_ids", at, read_partition_ids),
         )
 
     def _identity(self, table: Mapping[str, Any], at: str) -> IdentitySeen | None:

@@ -138,6 +138,7 @@ def node_seen(raw: RawNode) -> tuple[NodeSeen, tuple[Finding, ...]]:
         metrics=raw.metrics,
         strays=raw.strays,
         directories=raw.directories,
+        partition_ids=raw.partition_ids,
     )
     return node, tuple(findings)
 

@@ -93,7 +93,10 @@ def _note_ids(reader: TreeReader, topics: Mapping[str, ZkTopic]) -> None:
     for name, topic in topics.items():
         path = f"{TOPICS}/{name}"
         if topic.id is None:
-            text = "the topic has no id yet; the migration waits until a ZooKeeper controller has assigned one"
+            text = (
+                "the topic has no id: the copy waits for one, and the next ZooKeeper controller gives it a new one,"
+                " whatever id the brokers' disks have in partition.metadata"
+            )
             reader.note("topic-without-id", Severity.WARNING, path, text)
         elif topic.id == ZERO_UUID:
             text = "its topic id is the one that means none; KRaft cannot keep such a topic"

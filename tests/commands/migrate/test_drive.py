@@ -16,7 +16,7 @@ from tests.fakes.migration_crew import address_of, at_phase
 from tests.fakes.migration_hooks import FakeClock, FakeWorld
 from tests.migration.zk_trees import CLUSTER_ID
 
-ACCEPTED = [word for number in ("C-30", "C-40", "C-41", "C-42") for word in ("--accept", number)]
+ACCEPTED = [word for number in ("C-30", "C-40", "C-41", "C-42", "C-43") for word in ("--accept", number)]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kafkactl.metadata.image.model import Image
 from kafkactl.migration.observed.observation import Mode, ServerSeen
 from kafkactl.migration.zktree.znode import ZnodeAcl
+from kafkactl.storage.partition_folders import PartitionIds
 from tests.migration.observations import World, aborted, holder, migration, state
 from tests.migration.zk_trees import LOGS_ID, ORDERS_ID, config, text
 
@@ -39,6 +40,13 @@ class Case(NamedTuple):
 def _topic(**fields: object) -> bytes:
     usual = {"version": 3, "topic_id": ORDERS_ID, "partitions": {"0": [1, 2], "1": [2, 1]}}
     return text(usual | {"adding_replicas": {}, "removing_replicas": {}} | fields)
+
+
+_NO_ID = text({"version": 1, "partitions": {"0": [1, 2], "1": [2, 1]}})
+
+
+def _ids(orders: str) -> PartitionIds:
+    return PartitionIds(topic_ids={"orders": orders})
 
 
 def _users(*, added: tuple[str, ...], removed: str) -> Callable[[World], World]:
@@ -261,8 +269,19 @@ HEALTH = (
 DATA = (
     Case("C-37", "partition-numbers-not-consecutive", "M0",
          lambda seen: seen.znode(ORDERS, _topic(partitions={"0": [1, 2], "2": [2, 1]})), "warning"),
-    Case("C-37", "topic-without-id", "M0", lambda seen: seen.znode(ORDERS, text(
-        {"version": 2, "partitions": {"0": [1, 2], "1": [2, 1]}})), "warning"),
+    Case("C-37", "topic-without-id", "M0", lambda seen: seen.znode(ORDERS, _NO_ID)),
+    Case("C-37", "topic-without-id", "M4L", lambda seen: seen.znode(ORDERS, _NO_ID).but(ids={1: None, 2: None})),
+    Case("C-37", "topic-without-id", "M0", lambda seen: seen.znode(ORDERS, _NO_ID).but(
+        ids=dict.fromkeys((1, 2), PartitionIds())), "warning"),
+    Case("C-43", "topic-id-differs-on-disk", "M0", lambda seen: seen.but(ids={2: _ids(LOGS_ID)})),
+    Case("C-43", "topic-id-differs-on-disk", "M4L", lambda seen: seen.but(
+        ids={2: PartitionIds(topic_ids={"orders": ORDERS_ID}, other_ids={"/data/orders-1": LOGS_ID})})),
+    Case("C-43", "topic-id-differs-on-disk", "M7", lambda seen: seen.but(ids={2: _ids(LOGS_ID)})),
+    Case("C-43", "partition-without-topic-id", "M0", lambda seen: seen.but(
+        ids={1: PartitionIds(without_id=("/data/orders-0",))}), "warning"),
+    Case("C-43", "partition-without-topic-id", "M6", lambda seen: seen.but(
+        ids={1: PartitionIds(without_id=("/data/orders-0",))})),
+    Case("C-43", "check-unknown", "M0", lambda seen: seen.but(ids={1: None}), "warning"),
     Case("C-37", "unreadable-topic-znode", "M4L", lambda seen: seen.znode(ORDERS, b'{"version":3,"parti')),
     Case("C-38", "partition-state-contradiction", "M0", lambda seen: seen.znode(STATE_0, state(leader=2, isr=[1]))),
     Case("C-38", "partition-without-state", "M0", lambda seen: seen.no_znode(STATE_0), "warning"),

@@ -25,7 +25,7 @@ from tests.fakes.migration_hooks import FakeWorld
 from tests.migration.zk_trees import CLUSTER_ID
 from tests.sampling import one_in
 
-KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42", "X-5.2"})
+KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42", "C-43", "X-5.2"})
 RESTARTS = (Verb.STOP, Verb.RESTART)
 
 

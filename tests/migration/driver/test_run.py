@@ -28,7 +28,7 @@ from tests.migration.driver.test_back import EVERY, assert_back
 from tests.sampling import one_in
 
 JOURNALS = Path(__file__).parents[2] / "change/journals"  # written by the version before the engine
-KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42"})
+KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42", "C-43"})
 
 
 def forward(world: FakeWorld, folder: Path, *, goal: str = FORWARD, until: str | None = None, **more) -> RunResult:
@@ -154,7 +154,7 @@ def test_what_is_not_known_has_to_be_accepted_by_name(tmp_path: Path) -> None:
     cluster = FakeCluster()
     result = forward(FakeWorld(cluster), tmp_path, accepted=frozenset({"C-30"}))
     assert result.outcome is Outcome.REFUSED
-    assert {finding.evidence["check"] for finding in result.findings} == {"C-40", "C-41", "C-42"}
+    assert {finding.evidence["check"] for finding in result.findings} == {"C-40", "C-41", "C-42", "C-43"}
     assert "--accept C-41" in next(finding.advice for finding in result.findings if finding.evidence["check"] == "C-41")
     assert not any(controller.formatted for controller in cluster.controllers)
 

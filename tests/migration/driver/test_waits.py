@@ -21,7 +21,7 @@ from tests.fakes.migrating_cluster import FakeCluster
 from tests.fakes.migration_crew import FLAG, QUORUM, at_phase, open_crew
 from tests.fakes.migration_hooks import ALL, LIE, FakeWorld
 
-KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42"})
+KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42", "C-43"})
 
 
 def crew_of(world: FakeWorld, folder: Path, events: list[Event], **more) -> RunContext:
