@@ -231,7 +231,7 @@ def _partitions(case: CheckCase) -> Said:
 def _short_of_replicas(case: CheckCase, short: list[_Part]) -> Finding:
     """A replica that catches up only has to be waited for; one whose broker is away has to be brought back."""
     away = {id for partition in short for id in set(partition.replicas) - set(partition.isr)} - _living(case)
-    why = f"; broker {some(map(str, away))} is away" if away else "; their brokers are alive, so they are catching up"
+    why = f"; {_why_away(case, away)}" if away else "; their brokers are alive, so they are catching up"
     return Finding(
         id="under-replicated-partitions",
         severity=Severity.BLOCKER if away else Severity.WARNING,
@@ -241,12 +241,29 @@ def _short_of_replicas(case: CheckCase, short: list[_Part]) -> Finding:
     )
 
 
+def _why_away(case: CheckCase, away: set[int]) -> str:
+    """Return why replicas do not catch up: their brokers do not answer, or KRaft does not count on them."""
+    silent = away & silent_brokers(case.observation)
+    apart = sorted(away - silent) if _kraft_decides(case) else []
+    gone = sorted(away - set(apart))
+    words = [f"broker {some(map(str, gone))} is away"] if gone else []
+    if apart:
+        words.append(f"KRaft does not count on broker {some(map(str, apart))} (fenced, or not registered)")
+    return " and ".join(words)
+
+
+def _kraft_decides(case: CheckCase) -> bool:
+    return case.log is not None and case.stage in (Stage.DUAL, Stage.FINAL)
+
+
 def _living(case: CheckCase) -> set[int]:
-    """Brokers that answer, or that were not asked and that are registered."""
+    """Brokers that answer, or that were not asked, and that the side that decides counts on."""
     silent = silent_brokers(case.observation)
+    if case.log is not None and _kraft_decides(case):
+        present = {id for id, registration in case.log.registrations.items() if not registration.fenced}
+        fallen = {broker.id for broker in case.evidence.brokers if broker.fell_back}
+        return present - silent - fallen
     present = set() if case.tree is None else set(case.tree.brokers) | _hidden_brokers(case.tree.hidden)
-    if case.log is not None and case.stage in (Stage.DUAL, Stage.FINAL):
-        present |= {id for id, registration in case.log.registrations.items() if not registration.fenced}
     return present - silent
 
 

@@ -26,7 +26,6 @@ from kafkactl.migration.observed.observation import NodeSeen
 from kafkactl.migration.observed.release_rules import first_recommended, migration_rules, numbers_of
 from kafkactl.migration.observed.settings import (
     BOOTSTRAP,
-    CONNECT,
     VOTERS,
     dynamic_quorum,
     given,
@@ -40,8 +39,6 @@ from kafkactl.migration.observed.settings import (
 )
 from kafkactl.migration.state.identity import cluster_id_mismatch, disk_of_another_cluster, is_known
 from kafkactl.migration.state.unknown import different_clusters
-from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string
-from kafkactl.values import host_port
 
 _FLOOR: Final = 8  # 3.4-IV0: MetadataVersion.isMigrationSupported
 _TRANSACTION_FLOOR: Final = 13  # 3.6-IV1: metadata transactions, asked for since KAFKA-17457
@@ -95,78 +92,6 @@ def _who_they_are(case: CheckCase) -> Said:
     for node in case.observation.nodes:
         if node.alive is True and node.identity is not None and not is_known(node):
             yield Unknown(f"which node answers at {node.address}, where the inventory has {node.name}, is unknown")
-
-
-def _chroot(case: CheckCase) -> Said:
-    """C-02. Controllers with another chroot see an empty tree, and make Kafka's roots and /migration there."""
-    connects = [(node, given(node, CONNECT)) for node in case.observation.nodes]
-    known = [(node, text) for node, text in connects if text is not None and not is_hidden(text)]
-    observed = _observed_chroot(case)
-    expected = observed if observed is not None else _most_common([chroot_of(text) for _, text in known])
-    for node, text in known:
-        if expected is not None and chroot_of(text) != expected:
-            yield blocker(
-                "chroot-mismatch",
-                node.name,
-                f"{CONNECT} of {node.name} ends in {chroot_of(text) or '/'}, and the cluster is below"
-                f" {expected or '/'}",
-                chroot=chroot_of(text) or "/",
-                expected=expected or "/",
-            )
-    blind = [node.name for node, text in connects if node.config is None or is_hidden(text)]
-    if blind:
-        yield Unknown(f"{CONNECT} of {', '.join(blind)} was not observed")
-
-
-def _observed_chroot(case: CheckCase) -> str | None:
-    if case.observation.tree is None:
-        return None
-    named = case.observation.chroot or chroot_of(case.observation.connect or "") or case.observation.tree.chroot
-    return "/" + named.strip("/") if named.strip("/") else ""
-
-
-def _most_common(texts: list[str]) -> str | None:
-    return max(sorted(set(texts)), key=texts.count, default=None)
-
-
-def _ensembles(case: CheckCase) -> Iterator[Finding]:
-    """C-02, the other half: the same servers. Names can be aliases, so this only warns."""
-    servers: dict[frozenset[str], list[str]] = {}
-    for node in case.observation.nodes:
-        text = given(node, CONNECT)
-        if text is not None and not is_hidden(text):
-            servers.setdefault(_servers(text), []).append(node.name)
-    if len(servers) > 1:
-        apart = not frozenset.intersection(*servers)
-        named = "; ".join(f"{', '.join(nodes)}: {','.join(sorted(hosts))}" for hosts, nodes in servers.items())
-        text = (
-            "nodes name ZooKeeper servers of which none is common to all" if apart else "nodes name different servers"
-        )
-        yield warning("zookeeper-servers-differ", CONNECT, f"{text} ({named})")
-
-
-def _servers(connect: str) -> frozenset[str]:
-    """Return the servers of a connect string; of one that ZooKeeper refuses, the parts as they are written."""
-    try:
-        return frozenset(host_port(host, port) for host, port in parse_connect_string(connect).servers)
-    except ValueError:
-        return frozenset(part.strip() for part in connect.partition("/")[0].split(",") if part.strip())
-
-
-def _refused_connects(case: CheckCase) -> Iterator[Finding]:
-    """C-02, before both: what ZooKeeper's client refuses ends the start of a node."""
-    for node in case.observation.nodes:
-        text = given(node, CONNECT)
-        if text is None or is_hidden(text):
-            continue
-        try:
-            parse_connect_string(text)
-        except ValueError as error:
-            yield blocker(
-                "zookeeper-connect-refused",
-                node.name,
-                f"{CONNECT} of {node.name} is refused by ZooKeeper's client; expected is {error}",
-            )
 
 
 # --- versions -------------------------------------------------------------------------------------------------------
@@ -316,6 +241,17 @@ def _floors(case: CheckCase, node: NodeSeen, level: int) -> Iterator[Finding]:
         )
 
 
+def _cure_of_level(case: CheckCase) -> str:
+    """Return the way to equal levels. Once anything may be copied, the quorum has the only metadata of its kind."""
+    brokers = "set inter.broker.protocol.version on all brokers to the quorum's metadata.version, and restart them"
+    if case.stage not in FORWARD or case.claimed:
+        return brokers[0].upper() + brokers[1:] + "."
+    return (
+        f"Nothing is copied yet: end this attempt with `kafkactl migrate rollback` and format the controllers with"
+        f" --release-version of the brokers' level; or {brokers}."
+    )
+
+
 def _metadata_version(case: CheckCase) -> Said:
     """C-05. A migrating broker registers [IBP, IBP] for metadata.version; the finalized level must lie in it."""
     finalized = case.metadata_version
@@ -332,6 +268,7 @@ def _metadata_version(case: CheckCase) -> Said:
                 f"inter.broker.protocol.version of {node.name} is {level_name(level)}, and the quorum's"
                 f" metadata.version is {level_name(finalized)}: the broker is never registered, because both must be"
                 " equal",
+                _cure_of_level(case),
                 inter_broker_protocol=level,
                 metadata_version=finalized,
             )
@@ -436,9 +373,6 @@ ROWS: Final = (
     Row(check="C-01", title="one cluster id", stages=frozenset(Stage), find=_cluster_id),
     Row(check="C-01", title="every node is who it should be", stages=frozenset(Stage), find=_who_they_are),
     Row(check="C-01", title="one cluster in ZooKeeper and the log", stages=CLAIMED, find=_strangers),
-    Row(check="C-02", title="one chroot", stages=UNFINISHED, find=_chroot),
-    Row(check="C-02", title="connect strings", stages=UNFINISHED, find=_refused_connects),
-    Row(check="C-02", title="one ensemble", stages=UNFINISHED, find=_ensembles),
     Row(check="C-03", title="releases", stages=UNFINISHED, find=_versions),
     Row(check="C-04", title="inter.broker.protocol.version", stages=UNFINISHED, find=_ibp),
     Row(check="C-05", title="metadata.version of the quorum", stages=UNFINISHED, find=_metadata_version),

@@ -110,9 +110,15 @@ def _ids_apart(case: CheckCase) -> Iterator[Finding]:
             for partition in topic.partitions.values():
                 held |= dict.fromkeys(partition.replicas, "a replica")
         held |= dict.fromkeys(tree.brokers, "a broker")
+    is_early = case.stage in FORWARD and not case.claimed
+    step = (
+        ""
+        if is_early
+        else "Roll back with `kafkactl migrate rollback`, and give the controllers other ids before you begin again."
+    )
     for node in case.controllers:
         if node.id in held:
-            yield blocker("controller-id-is-broker-id", node.name, f"{held[node.id]} has the id {node.id}, too")
+            yield blocker("controller-id-is-broker-id", node.name, f"{held[node.id]} has the id {node.id}, too", step)
 
 
 # --- brokers --------------------------------------------------------------------------------------------------------

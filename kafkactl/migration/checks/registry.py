@@ -16,6 +16,7 @@ from typing import Final
 from kafkactl.findings import Finding, Severity, blockers, warning
 from kafkactl.frozen import changed
 from kafkactl.migration.checks import access as check_access
+from kafkactl.migration.checks import connects as check_connects
 from kafkactl.migration.checks import controllers as check_controllers
 from kafkactl.migration.checks import data as check_data
 from kafkactl.migration.checks import decided as check_decided
@@ -53,6 +54,7 @@ _MAY_BE_WANTED: Final = frozenset({"reassignment-before-migration", "topic-delet
 _WEIGHT: Final = {Severity.BLOCKER: 0, Severity.WARNING: 1, Severity.INFO: 3}
 ROWS: Final[tuple[Row, ...]] = (
     *check_identity.ROWS,
+    *check_connects.ROWS,
     *check_nodes.ROWS,
     *check_controllers.ROWS,
     *check_access.ROWS,

@@ -17,7 +17,16 @@ from kafkactl.migration.checks.case import ALWAYS, CLAIMED, CheckCase, Row, Said
 from kafkactl.migration.observed.observation import Mode, NodeSeen
 from kafkactl.migration.observed.settings import flag, is_kraft_file
 from kafkactl.migration.observed.silence import refusing
+from kafkactl.migration.state.conditions import is_quorum_without_brokers
 
+_BEFORE: Final = (
+    "Start it in migration mode before the last broker enters. To leave it out, end this attempt with `kafkactl migrate"
+    " rollback`, and begin again without it: nothing is copied yet."
+)
+_AFTER: Final = (
+    "Start it with its file of migration mode while the controllers run, and wait until all its replicas are in the"
+    " ISR, before any other broker is stopped."
+)
 _NO_DIRECTORY: Final = {str(uuid) for uuid in (LOST, MIGRATING, UNASSIGNED)}
 
 
@@ -111,7 +120,9 @@ def _before_copy(case: CheckCase) -> Said:
 
 def _registered_before_copy(witnesses: Witnesses) -> Iterator[Finding]:
     if witnesses.runs_without_flag:
-        yield _without_flag(witnesses, "the copy would start without waiting for it, and it would be fenced at once")
+        yield _without_flag(
+            witnesses, "the copy would start without waiting for it, and it would be fenced at once", _BEFORE
+        )
     elif witnesses.znode is False:
         yield blocker(
             "registered-broker-absent",
@@ -119,6 +130,7 @@ def _registered_before_copy(witnesses: Witnesses) -> Iterator[Finding]:
             f"broker {witnesses.id} is registered for the migration, which never expires, without a znode: the copy "
             "would start without"
             " it",
+            _BEFORE,
             **witnesses.evidence,
         )
     elif witnesses.observer is False:
@@ -140,11 +152,12 @@ def _unregistered_before_copy(witnesses: Witnesses) -> Iterator[Finding]:
         )
 
 
-def _without_flag(witnesses: Witnesses, then: str) -> Finding:
+def _without_flag(witnesses: Witnesses, then: str, step: str) -> Finding:
     return blocker(
         "registered-broker-without-flag",
         f"broker {witnesses.id}",
         f"broker {witnesses.id} is registered for the migration and was restarted without the flag since. {then}",
+        step,
         **witnesses.evidence,
     )
 
@@ -163,6 +176,8 @@ def _after_copy(case: CheckCase) -> Said:
     if case.log is None:
         yield Unknown("the metadata log was not observed: the registered brokers are unknown")
         return
+    if is_quorum_without_brokers(case.evidence):
+        return  # the state says it, and no broker is to be started before the controllers are stopped
     for witnesses in witnesses_of(case):
         found = _first_contradiction(witnesses)
         if found is not None:
@@ -174,10 +189,8 @@ def _first_contradiction(witnesses: Witnesses) -> Finding | None:
         return _unknown_to_kraft(witnesses)
     mode = None if witnesses.node is None else witnesses.node.mode
     moving = mode is Mode.KRAFT or (witnesses.node is not None and is_kraft_file(witnesses.node))
-    if (witnesses.migrating and witnesses.runs_without_flag and not moving) or (
-        not witnesses.migrating and mode is Mode.ZK
-    ):
-        return _without_flag(witnesses, "It receives no metadata from the KRaft controller")
+    if (fallen := _fallen(witnesses, mode, is_moving=moving)) is not None:
+        return fallen
     if witnesses.migrating and witnesses.znode is False:
         return blocker(
             "registered-broker-absent",
@@ -203,6 +216,22 @@ def _first_contradiction(witnesses: Witnesses) -> Finding | None:
         if witnesses.observer is False
         else None
     )
+
+
+def _fallen(witnesses: Witnesses, mode: Mode | None, *, is_moving: bool) -> Finding | None:
+    """Return what is found of a broker that runs without the flag while KRaft decides."""
+    if witnesses.migrating and witnesses.runs_without_flag and not is_moving:
+        return _without_flag(witnesses, "It receives no metadata from the KRaft controller", _AFTER)
+    if not witnesses.migrating and mode is Mode.ZK:
+        return blocker(
+            "kraft-broker-on-zookeeper",
+            f"broker {witnesses.id}",
+            f"broker {witnesses.id} is registered as a KRaft broker, and runs in ZooKeeper mode without the flag: KRaft"
+            " has fenced it or will, and its replicas do not catch up",
+            _AFTER,
+            **witnesses.evidence,
+        )
+    return None
 
 
 def _unknown_to_kraft(witnesses: Witnesses) -> Finding | None:

@@ -19,7 +19,7 @@ from kafkactl.migration.driver.files import missing_files
 from kafkactl.migration.driver.ports import MigrationPort
 from kafkactl.migration.driver.steps import Files, RunContext, StepPlan
 from kafkactl.migration.inventory import Inventory
-from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.observed.observation import Mode, Observation
 from kafkactl.migration.observed.silence import refusals
 from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.plan.liveness import majority_at_risk, replicas_at_risk
@@ -53,6 +53,7 @@ _OF_A_RESTART: Final = frozenset(
         "broker-not-in-zookeeper",
         "entered-broker-not-registered",
         "registered-broker-without-flag",
+        "kraft-broker-on-zookeeper",
         "broker-state-inconsistent",
     }
 )
@@ -285,7 +286,9 @@ def _is_brought_by(seen: Observation, step: Step, finding: Finding) -> bool:
     if step.action is not Move.RESTART_NODE or step.node is None:
         return False
     node = seen.node(step.node)
-    is_down = node is not None and node.alive is False
+    held = None if seen.log is None else seen.log.registrations.get(step.node)
+    fell_back = node is not None and node.mode is Mode.ZK and held is not None and not held.migrating
+    is_down = node is not None and (node.alive is False or fell_back)
     return (finding.subject == step.target and finding.id in _OF_A_RESTART) or (is_down and finding.id in _OF_A_STOP)
 
 

@@ -75,10 +75,13 @@ def copy_step(e: Evidence) -> Step:
 
 def kraft_steps(e: Evidence) -> Iterator[Step]:
     """M6 and M7: a KRaft file reaches a broker's disk only now; before the copy it would rename every partition."""
+    for broker in e.brokers:
+        if broker.fell_back:
+            yield from _mended(broker)
     for broker in roll_order(_order(e), e):
         held = broker.registration
         runs = broker.mode is Mode.KRAFT
-        registered = held is not None and not held.migrating and not held.fenced
+        registered = held is not None and not held.migrating and not held.fenced and not broker.fell_back
         yield _step(
             broker,
             Move.PUT_CONFIG,
@@ -107,6 +110,28 @@ def kraft_steps(e: Evidence) -> Iterator[Step]:
             is_done=registered or (broker.registered is None and runs),
             phase=State.M7,
         )
+
+
+def _mended(broker: BrokerEvidence) -> Iterator[Step]:
+    """Steps for a broker that left KRaft for ZooKeeper mode: through migration mode, as KRaft registers it there."""
+    yield _step(
+        broker,
+        Move.PUT_CONFIG,
+        File.MIGRATION,
+        gate="its file has the flag, the quorum and controller.listener.names, and keeps zookeeper.*",
+        why="it left KRaft for ZooKeeper mode, where KRaft does not count on it",
+        is_done=broker.file_mode is Mode.MIGRATING,
+        phase=State.M7,
+    )
+    yield _step(
+        broker,
+        Move.RESTART_NODE,
+        File.MIGRATION,
+        gate="registered as migrating again, and all its replicas are in the ISR",
+        why="no other broker may be stopped before its replicas are in the ISR again",
+        is_done=False,
+        phase=State.M7,
+    )
 
 
 def _has_entered(broker: BrokerEvidence) -> bool:

@@ -34,6 +34,7 @@ _ROLLBACK_STATES: Final = (
     State.STALE_CONTROLLER,
     State.QUORUM_WITHOUT_MIGRATION_FLAG,
     State.SPLIT_BRAIN,
+    State.QUORUM_WITHOUT_BROKERS,
     State.INCOMPLETE_ROLLBACK,
 )
 # A controller that is down comes up before anything else is restarted: the next one may be the majority.

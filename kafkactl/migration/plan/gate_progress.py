@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.kafka_names import ZkMigrationState
@@ -144,7 +145,11 @@ def every_broker_on_kraft(e: Evidence) -> Iterator[Finding]:
             if is_so
         ]
         if reasons:
-            yield warning("broker-not-on-kraft", broker.name, ", ".join(reasons))
+            step = _MEND if broker.fell_back else ""
+            yield warning("broker-not-on-kraft", broker.name, ", ".join(reasons), step)
+
+
+_MEND: Final = "Start it with its file of migration mode first, and wait until all its replicas are in the ISR."
 
 
 def no_migrating_registration(e: Evidence) -> Iterator[Finding]:

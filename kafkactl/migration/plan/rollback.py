@@ -73,7 +73,7 @@ def rollback_of(
         state=observed.state,
         steps=steps,
         findings=findings,
-        consequences=tuple(_consequences(e, steps)),
+        consequences=tuple(_consequences(e, observed.state, steps)),
     )
 
 
@@ -274,7 +274,7 @@ def _elected(e: Evidence) -> Step:
     )
 
 
-def _consequences(e: Evidence, steps: tuple[Step, ...]) -> Iterator[str]:
+def _consequences(e: Evidence, state: State, steps: tuple[Step, ...]) -> Iterator[str]:
     actions = [step.action for step in steps if step.state is Progress.PENDING]
     if Move.DELETE_CONTROLLER_ZNODE in actions:
         yield (
@@ -287,5 +287,10 @@ def _consequences(e: Evidence, steps: tuple[Step, ...]) -> Iterator[str]:
         yield "1 restart." if rolls == 1 else f"{rolls} restarts, one node at a time."
     if any(broker.runs_as is Mode.KRAFT for broker in e.brokers):
         yield "Brokers on KRaft are restarted twice: into migration mode, and out of it."
-    if e.copy_marker is CopyMarker.COPIED and Move.DELETE_CONTROLLER_ZNODE in actions:
+    if state is State.QUORUM_WITHOUT_BROKERS:
+        yield (
+            "What the quorum has deleted from ZooKeeper since its start is not restored: stop the controllers, and"
+            " compare ZooKeeper with an observation from before."
+        )
+    elif e.copy_marker is CopyMarker.COPIED and Move.DELETE_CONTROLLER_ZNODE in actions:
         yield "What was changed while ZooKeeper was written is kept. The epochs are looked at again before the raise."

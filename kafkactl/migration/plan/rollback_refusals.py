@@ -167,8 +167,8 @@ def _kraft_brokers_alone(e: Evidence, _: ObservedState) -> Iterator[Finding]:
 
 
 def _behind(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
-    if e.holder is not Holder.KRAFT or observed.state is State.STALE_MIGRATION:
-        return
+    if e.holder is not Holder.KRAFT or observed.state in (State.STALE_MIGRATION, State.QUORUM_WITHOUT_BROKERS):
+        return  # what such a quorum decided is not to be kept
     text = "what KRaft decided since then is not in ZooKeeper, and a rollback loses it"
     step = "Restart the leading controller, which writes all of it again, and compare; or accept the loss by name."
     if observed.state is State.LOST_MIGRATION_ZNODE:
@@ -265,10 +265,14 @@ def _partitions(e: Evidence, observed: ObservedState) -> Iterator[Finding]:
         and (len(partition.state.isr) < len(partition.replicas) or partition.state.leader < 0)
     ]
     if behind:
+        fallen = [broker.name for broker in e.brokers if broker.fell_back]
         yield warning(
             "under-replicated-before-rollback",
             "partitions",
             f"{some(behind)}: not all replicas are in the ISR, so a restart may take them offline",
+            f"Carry out the steps of {some(fallen)} first, and wait until all its replicas are in the ISR."
+            if fallen
+            else "",
             partitions=len(behind),
         )
 

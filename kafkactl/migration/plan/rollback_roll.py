@@ -14,14 +14,18 @@ from kafkactl.migration.state.evidence import Evidence, Holder
 
 def back_to_migration_mode(e: Evidence) -> Iterator[Step]:
     """Each broker on KRaft, one by one, while the quorum lives."""
-    for broker in roll_order((broker for broker in e.brokers if broker.runs_as is Mode.KRAFT), e):
+    returning = [broker for broker in e.brokers if _returns_first(broker, e)]
+    fallen = [broker for broker in returning if broker.fell_back]  # first: its replicas are not in the ISR
+    for broker in (*fallen, *roll_order((broker for broker in returning if not broker.fell_back), e)):
         is_there = broker.file_mode is Mode.MIGRATING
         yield _step(
             broker,
             Move.RESTORE_CONFIG,
             File.MIGRATION,
             gate="its file is that of migration mode: with the flag, zookeeper.* and the inter.broker.protocol.version",
-            why="only a broker in migration mode can be led by a ZooKeeper controller",
+            why="KRaft does not register a broker in ZooKeeper mode without the flag, so its replicas leave the ISR"
+            if broker.fell_back
+            else "only a broker in migration mode can be led by a ZooKeeper controller",
             state=Progress.DONE if is_there else Progress.PENDING,
         )
         yield _step(
@@ -47,7 +51,7 @@ def first_to_start(e: Evidence, *, is_overdue: bool = False, revived: Collection
         return ()
     if any(_returns_first(broker, e) for broker in e.brokers):
         return ()
-    due = [broker.id for broker in _in_order(e) if _is_pending(broker)]
+    due = [broker.id for broker in _in_order(e) if _is_pending(broker, e)]
     return tuple(due[:1])
 
 
@@ -64,7 +68,7 @@ def back_to_zookeeper(
     """All brokers that entered, one by one, once each of them follows the ZooKeeper controller."""
     left = [broker for broker in _in_order(e) if broker.id not in without]
     for broker in left:
-        if _is_pending(broker) and (broker.id in revived or _lives_in_zookeeper(broker, e)):
+        if _is_pending(broker, e) and (broker.id in revived or _lives_in_zookeeper(broker, e)):
             yield _step(
                 broker,
                 Move.WAIT_BROKER_FOLLOWS_CONTROLLER,
@@ -86,7 +90,7 @@ def _roll(broker: BrokerEvidence, e: Evidence) -> Iterator[Step]:
         why="no migration setting may remain: with the flag the broker enters again, with some of them it exits",
         state=Progress.DONE if file_is_there else Progress.PENDING,
     )
-    is_due = _is_pending(broker) or _is_to_be_elected_again(broker, e)
+    is_due = _is_pending(broker, e) or _is_to_be_elected_again(broker, e)
     if is_due or _was_in(broker):
         yield _step(
             broker,
@@ -105,7 +109,7 @@ def _in_order(e: Evidence) -> list[BrokerEvidence]:
     chosen = [
         broker
         for broker in e.brokers
-        if _has_to_change(broker) or _is_to_be_elected_again(broker, e) or _was_in(broker)
+        if _has_to_change(broker, e) or _is_to_be_elected_again(broker, e) or _was_in(broker)
     ]
     return roll_order(chosen, e, **{"first" if epoch_gate(e).after_election else "last": held_by})
 
@@ -115,18 +119,18 @@ def _was_in(broker: BrokerEvidence) -> bool:
     return broker.registration is not None and broker.node is not None
 
 
-def _is_pending(broker: BrokerEvidence) -> bool:
+def _is_pending(broker: BrokerEvidence, e: Evidence) -> bool:
     """It runs, or would be started, with the migration's configuration; or it was stopped and not started again."""
-    if broker.runs_as in (Mode.MIGRATING, Mode.KRAFT):
+    if broker.runs_as in (Mode.MIGRATING, Mode.KRAFT) or _returns_first(broker, e):
         return True
     if broker.mode is None and broker.file_mode is None:
         return bool(broker.ready or broker.registration is not None)
     return broker.answers is False and broker.registration is not None
 
 
-def _has_to_change(broker: BrokerEvidence) -> bool:
+def _has_to_change(broker: BrokerEvidence, e: Evidence) -> bool:
     """Its file or its process is not that of plain ZooKeeper mode."""
-    return _is_pending(broker) or broker.file_is_plain is False
+    return _is_pending(broker, e) or broker.file_is_plain is False
 
 
 def _is_to_be_elected_again(broker: BrokerEvidence, e: Evidence) -> bool:
@@ -137,7 +141,14 @@ def _is_to_be_elected_again(broker: BrokerEvidence, e: Evidence) -> bool:
 
 def _returns_first(broker: BrokerEvidence, e: Evidence) -> bool:
     """Whether it gets the file of migration mode before its own."""
-    return e.holder is Holder.KRAFT and broker.runs_as is Mode.KRAFT
+    if e.holder is not Holder.KRAFT or not _can_return(e):
+        return False
+    return broker.runs_as is Mode.KRAFT or broker.fell_back
+
+
+def _can_return(e: Evidence) -> bool:
+    """Return False if every broker has left KRaft: then the controllers are stopped first, and none returns to it."""
+    return any(broker.runs_as in (Mode.KRAFT, Mode.MIGRATING) for broker in e.brokers)
 
 
 def _lives_in_zookeeper(broker: BrokerEvidence, e: Evidence) -> bool:

@@ -64,8 +64,13 @@ class BrokerEvidence:
     def on_kraft(self) -> bool | None:
         """Whether it has changed to KRaft: by its registration, else by its own answers."""
         if self.registration is not None:
-            return not self.registration.migrating
+            return not self.registration.migrating and not self.fell_back
         return None if self.mode is None else self.mode is Mode.KRAFT
+
+    @property
+    def fell_back(self) -> bool:
+        """Return True if it is registered as a KRaft broker and runs in ZooKeeper mode (KAFKA-16101)."""
+        return self.registration is not None and not self.registration.migrating and self.mode is Mode.ZK
 
     @property
     def runs_as(self) -> Mode | None:

@@ -36,6 +36,8 @@ class State(StrEnum):
     LOST_QUORUM = "lost-quorum"
     LOST_MIGRATION_ZNODE = "lost-migration-znode"
     SPLIT_BRAIN = "split-brain"
+    QUORUM_WITHOUT_BROKERS = "quorum-without-brokers"
+    BROKERS_BEFORE_QUORUM = "brokers-before-quorum"
     INCOMPLETE_ROLLBACK = "incomplete-rollback"
     FINALIZED_WITH_ZOOKEEPER_BROKER = "finalized-with-zookeeper-broker"
     BORN_IN_KRAFT = "born-in-kraft"
@@ -81,6 +83,8 @@ _WORDS: Final = {
     State.LOST_QUORUM: "KRaft holds /controller and has no majority of controllers",
     State.LOST_MIGRATION_ZNODE: "/migration was deleted or emptied after the copy: ZooKeeper is not written any more",
     State.SPLIT_BRAIN: "a ZooKeeper controller and a KRaft controller are both active",
+    State.QUORUM_WITHOUT_BROKERS: "KRaft is active and writes ZooKeeper, and every broker runs in ZooKeeper mode",
+    State.BROKERS_BEFORE_QUORUM: "brokers run in migration mode, and there is no quorum yet",
     State.INCOMPLETE_ROLLBACK: "a rollback was begun and is not complete",
     State.FINALIZED_WITH_ZOOKEEPER_BROKER: "finalized while a broker still ran in ZooKeeper mode",
     State.BORN_IN_KRAFT: "a cluster that has never been on ZooKeeper",

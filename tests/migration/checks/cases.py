@@ -346,6 +346,10 @@ DATA = (
 MEASURED = (
     Case("X-2.1", "registered-broker-without-flag", "M4", lambda seen: seen.but(modes={1: Mode.ZK, 2: Mode.ZK})),
     Case("X-2.1", "registered-broker-without-flag", "M6", lambda seen: seen.but(ready={1: False, 3001: True})),
+    Case("X-2.1", "kraft-broker-on-zookeeper", "M8", lambda seen: seen.but(modes={1: Mode.ZK, 2: Mode.KRAFT})),
+    Case("C-33", "under-replicated-partitions", "M7", lambda seen: seen.but(
+        modes={1: Mode.ZK, 2: Mode.MIGRATING}, fenced=(1,)).replayed(("PartitionChangeRecord", {
+            "TopicId": _id(), "PartitionId": 0, "Isr": [2]}))),
     Case("X-2.1", "registered-broker-absent", "M4", lambda seen: seen.no_znode("/brokers/ids/1")),
     Case("X-2.1", "registered-broker-absent", "M6", lambda seen: seen.no_znode("/brokers/ids/1")),
     Case("X-2.1", "entered-broker-not-registered", "M4", lambda seen: seen.but(registered={})),

@@ -6,9 +6,10 @@ import pytest
 
 from kafkactl.frozen import changed
 from kafkactl.migration.state.brokers import _live_ids
+from kafkactl.migration.state.conditions import is_version_untold
 from kafkactl.migration.state.evidence import DualWrite, evidence_of
 from kafkactl.migration.state.identity import _same
-from kafkactl.migration.state.table import State, _is_version_untold, observed_state
+from kafkactl.migration.state.table import State, observed_state
 from kafkactl.migration.state.unknown import what_is_left_over
 from kafkactl.migration.state.view import observed_view
 from tests.migration.state.states_seen import HEALTHY
@@ -59,7 +60,7 @@ def test_a_saved_tree_without_versions_does_not_say_that_it_was_made_again(has_v
         for znode in observation.tree.znodes.values()
     ]
     tree = changed(observation.tree, znodes={znode.path: znode for znode in znodes})
-    assert _is_version_untold(evidence_of(changed(observation, tree=tree))) is not has_versions
+    assert is_version_untold(evidence_of(changed(observation, tree=tree))) is not has_versions
 
 
 @pytest.mark.parametrize(("end", "is_left"), [(0, False), (1, True), (40, True)])

@@ -110,6 +110,26 @@ SITUATIONS: dict[str, tuple[Seen, str]] = {
     "rollback: disks wiped, /migration at -1": (
         _M0.but(controllers=_DOWN, formatted=False, migration=-1), "incomplete-rollback",
     ),
+    "an old quorum was started after a rollback": (
+        _M6.but(modes={1: ZK, 2: ZK, 3: ZK}, end=900), "quorum-without-brokers",
+    ),
+    "the same, and one broker is down": (
+        _M6.but(modes={1: ZK, 2: ZK, 3: None}, files={3: ZK}, end=900), "quorum-without-brokers",
+    ),
+    "all but one broker of the dual write left migration mode": (_M6.but(modes={1: ZK, 2: ZK, 3: MIG}), "M6"),
+    "brokers on KRaft were all restarted on ZooKeeper": (
+        _M8.but(modes={1: ZK, 2: ZK, 3: ZK}), "quorum-without-brokers",
+    ),
+    "a broker on KRaft was restarted on ZooKeeper (KAFKA-16101)": (_M8.but(modes={1: ZK, 2: KR, 3: KR}), "M7"),
+    "brokers entered before there was a quorum": (
+        _M0.but(controllers=_DOWN, formatted=False, modes={1: MIG, 2: MIG, 3: MIG}), "brokers-before-quorum",
+    ),
+    "one broker entered before there was a quorum": (
+        _M0.but(controllers=_DOWN, formatted=False, modes={1: MIG, 2: ZK, 3: ZK}), "brokers-before-quorum",
+    ),
+    "brokers have KRaft files and there is no quorum": (
+        _M0.but(controllers=_DOWN, formatted=False, modes={1: KR, 2: MIG, 3: MIG}), "incomplete-rollback",
+    ),
     "finalized with a broker on ZooKeeper ([72])": (
         HEALTHY["M11"].but(modes={1: KR, 2: MIG, 3: KR}, registered={1: False, 2: True, 3: False}),
         "finalized-with-zookeeper-broker",

@@ -1,0 +1,91 @@
+"""C-02: is it one ensemble of ZooKeeper and one chroot, by every node's zookeeper.connect?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kafkactl.findings import Finding, blocker, warning
+from kafkactl.migration.checks.case import UNFINISHED, CheckCase, Row, Said, Unknown
+from kafkactl.migration.observed.settings import CONNECT, given, is_hidden
+from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string
+from kafkactl.values import host_port
+
+
+def _chroot(case: CheckCase) -> Said:
+    """C-02. Controllers with another chroot see an empty tree, and make Kafka's roots and /migration there."""
+    connects = [(node, given(node, CONNECT)) for node in case.observation.nodes]
+    known = [(node, text) for node, text in connects if text is not None and not is_hidden(text)]
+    observed = _observed_chroot(case)
+    expected = observed if observed is not None else _most_common([chroot_of(text) for _, text in known])
+    for node, text in known:
+        if expected is not None and chroot_of(text) != expected:
+            yield blocker(
+                "chroot-mismatch",
+                node.name,
+                f"{CONNECT} of {node.name} ends in {chroot_of(text) or '/'}, and the cluster is below"
+                f" {expected or '/'}",
+                chroot=chroot_of(text) or "/",
+                expected=expected or "/",
+            )
+    blind = [node.name for node, text in connects if node.config is None or is_hidden(text)]
+    if blind:
+        yield Unknown(f"{CONNECT} of {', '.join(blind)} was not observed")
+
+
+def _observed_chroot(case: CheckCase) -> str | None:
+    if case.observation.tree is None:
+        return None
+    named = case.observation.chroot or chroot_of(case.observation.connect or "") or case.observation.tree.chroot
+    return "/" + named.strip("/") if named.strip("/") else ""
+
+
+def _most_common(texts: list[str]) -> str | None:
+    return max(sorted(set(texts)), key=texts.count, default=None)
+
+
+def _ensembles(case: CheckCase) -> Iterator[Finding]:
+    """C-02, the other half: the same servers. Names can be aliases, so this only warns."""
+    servers: dict[frozenset[str], list[str]] = {}
+    for node in case.observation.nodes:
+        text = given(node, CONNECT)
+        if text is not None and not is_hidden(text):
+            servers.setdefault(_servers(text), []).append(node.name)
+    if len(servers) > 1:
+        apart = not frozenset.intersection(*servers)
+        named = "; ".join(f"{', '.join(nodes)}: {','.join(sorted(hosts))}" for hosts, nodes in servers.items())
+        text = (
+            "nodes name ZooKeeper servers of which none is common to all" if apart else "nodes name different servers"
+        )
+        yield warning("zookeeper-servers-differ", CONNECT, f"{text} ({named})")
+
+
+def _servers(connect: str) -> frozenset[str]:
+    """Return the servers of a connect string; of one that ZooKeeper refuses, the parts as they are written."""
+    try:
+        return frozenset(host_port(host, port) for host, port in parse_connect_string(connect).servers)
+    except ValueError:
+        return frozenset(part.strip() for part in connect.partition("/")[0].split(",") if part.strip())
+
+
+def _refused_connects(case: CheckCase) -> Iterator[Finding]:
+    """C-02, before both: what ZooKeeper's client refuses ends the start of a node."""
+    for node in case.observation.nodes:
+        text = given(node, CONNECT)
+        if text is None or is_hidden(text):
+            continue
+        try:
+            parse_connect_string(text)
+        except ValueError as error:
+            yield blocker(
+                "zookeeper-connect-refused",
+                node.name,
+                f"{CONNECT} of {node.name} is refused by ZooKeeper's client; expected is {error}",
+            )
+
+
+ROWS: Final = (
+    Row(check="C-02", title="one chroot", stages=UNFINISHED, find=_chroot),
+    Row(check="C-02", title="connect strings", stages=UNFINISHED, find=_refused_connects),
+    Row(check="C-02", title="one ensemble", stages=UNFINISHED, find=_ensembles),
+)
