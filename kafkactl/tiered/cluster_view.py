@@ -118,7 +118,8 @@ class ClusterView:
     """All of it. `topics` and `brokers` None: not known; else complete but for Kafka's own topics.
 
     `disks` are replica logs found on disks, by user partition, whether or not the topic is known. `topics_until_ms` is
-    the end of the metadata log that the topics are from, None where brokers were asked for them.
+    the end of the metadata log that the topics are from, None where brokers were asked for them. `removed_topics` are
+    those that the metadata log is known to have removed.
     """
 
     time_ms: int | None = None
@@ -126,6 +127,7 @@ class ClusterView:
     metadata_topic: MetadataTopicView | None = None
     topics: Mapping[bytes, TopicView] | None = None
     topics_until_ms: int | None = None
+    removed_topics: frozenset[bytes] = frozenset()
     brokers: Mapping[int, BrokerView] | None = None
     disks: Mapping[tuple[bytes, int], tuple[ReplicaLog, ...]] = field(default_factory=dict)
 
@@ -139,6 +141,8 @@ class ClusterView:
             return None
         if topic_id in self.topics:
             return True
+        if topic_id in self.removed_topics:
+            return False
         until_ms = self.topics_until_ms
         return None if until_ms is not None and (first_ms is None or first_ms > until_ms - CLOCKS_APART_MS) else False
 

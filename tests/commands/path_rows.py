@@ -15,8 +15,8 @@ PATHS = frozenset(
     | {"ID:DIR[@LISTENER://HOST:PORT]", "ID[:DIR]", "files", "inventory"}
 )
 OTHERS = frozenset(
-    "FINDING ID HOST:PORT,… PATTERN KEY CLUSTER_ID NAME K NAME=LEVEL ENTITY F V URL VERSION R RELEASE USER:GROUP TEXT"
-    " K=V IDS T T[:P] U ID=ZONE LIST SCRAM id kind name HOST NAME://HOST:PORT LAYOUT NAMES".split()
+    "[ID] FINDING ID HOST:PORT,… PATTERN KEY CLUSTER_ID NAME K NAME=LEVEL ENTITY F V URL VERSION R RELEASE USER:GROUP"
+    " TEXT K=V IDS T T[:P] U ID=ZONE LIST SCRAM id kind name HOST NAME://HOST:PORT LAYOUT NAMES".split()
 )
 KINDS = ("device", "fifo", "sparse")
 NO_SPARSE = KINDS[:2]  # segments are read in pieces, whatever their size, until --timeout
@@ -78,6 +78,11 @@ ROWS: tuple[Row | Reader | Reason, ...] = (
     Row("after", "log diff", "log diff {log} {}", kinds=NO_SPARSE),
     Row("words", "log browse", "log browse {} /image", kinds=NO_SPARSE),
     Row("--command-config", "*", f"nodes list {CONNECT} --command-config {{}}"),
+    Row(
+        "--controller-command-config",
+        "*",
+        f"nodes list {CONNECT} --controller-command-config {{}}",
+    ),
     Row("--command-config", "config set", "config set prod --bootstrap-server h:1 --command-config {}", (0, 2)),
     Row("--config", "nodes verify", f"nodes verify {CONNECT} --config {{}}", (2, 4)),
     *(Row("--config", f"storage {verb}", f"storage {verb} -c {{}}") for verb in ("info", "verify", "unformat")),

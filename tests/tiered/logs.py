@@ -186,13 +186,23 @@ def save_broker(folder: Path, broker_id: int, cluster_id: str = "4L6g3nShT-eMCtK
     return folder
 
 
-def metadata_log(folder: Path, topics: Sequence[tuple[str, Uuid]], *, end_ms: int = BEGIN_MS + HOUR_MS) -> Path:
-    """A cluster's metadata log with these topics of one partition each; its last record is written at `end_ms`."""
+def metadata_log(
+    folder: Path,
+    topics: Sequence[tuple[str, Uuid]],
+    *,
+    end_ms: int = BEGIN_MS + HOUR_MS,
+    removed: Sequence[tuple[str, Uuid]] = (),
+) -> Path:
+    """Write a cluster's metadata log with these topics of one partition each; its last record is written at `end_ms`.
+
+    Topics in `removed` are created and removed again.
+    """
     values = [encode_record(message("FeatureLevelRecord"), 0, {"Name": "metadata.version", "FeatureLevel": 25})]
-    for name, topic_id in topics:
+    for name, topic_id in [*topics, *removed]:
         replicas = {"Replicas": [1], "Isr": [1], "Leader": 1, "LeaderEpoch": 0, "PartitionEpoch": 0}
         values.append(encode_record(message("TopicRecord"), 0, {"Name": name, "TopicId": topic_id}))
         values.append(encode_record(message("PartitionRecord"), 0, {"PartitionId": 0, "TopicId": topic_id, **replicas}))
+    values += [encode_record(message("RemoveTopicRecord"), 0, {"TopicId": topic_id}) for _, topic_id in removed]
     folder.mkdir()
     data = encode_batch([(None, value) for value in values], base_offset=0, timestamp_ms=end_ms)
     (folder / f"{0:020}.log").write_bytes(data)

@@ -9,7 +9,9 @@ from kafkactl.adapters.logs.source import open_source
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_TOPIC, REMOTE_LOG_METADATA
+from kafkactl.metadata.dump.records import log_records
 from kafkactl.metadata.image.model import BROKER_CONFIG, TOPIC_CONFIG, Image, Topic
+from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.tiered.cluster_view import BrokerView, ClusterView, MetadataTopicView, PartitionView, TopicView
 
 # Topics of Kafka itself: they are never tiered (`Topic.INTERNAL_TOPICS` and the metadata topics).
@@ -22,6 +24,7 @@ INTERNAL: Final = frozenset(
         "__transaction_state",
     }
 )
+_REMOVE_TOPIC: Final = "RemoveTopicRecord"
 # Cluster-wide dynamic settings of brokers, and those of the metadata topic that they are the default of.
 _DEFAULTS: Final = {
     "log.retention.ms": "retention.ms",
@@ -44,6 +47,20 @@ def view_of_metadata(path: str) -> MetadataView:
     loaded = load_image(source, Point())
     time_ms = None if loaded.position is None else loaded.position.timestamp_ms
     return MetadataView(view=_view(loaded.image, source.cluster_id, time_ms), findings=loaded.findings)
+
+
+def removed_topics(path: str, topic_ids: frozenset[bytes]) -> frozenset[bytes]:
+    """Return which of these topics the log of the cluster removed, as far as its segments reach back.
+
+    Raises InputError as `open_source`.
+    """
+    found = set()
+    for file in open_source(path).segments:
+        for record in log_records(file.pieces(), file=file.name):
+            value = record.record
+            if isinstance(value, MetadataRecord) and value.type == _REMOVE_TOPIC:
+                found.add(value.data["TopicId"].raw)
+    return frozenset(found & topic_ids)
 
 
 def _view(image: Image, cluster_id: str | None, time_ms: int | None) -> ClusterView:

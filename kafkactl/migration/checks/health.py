@@ -30,7 +30,7 @@ from kafkactl.wording import counted, some
 
 _BACKLOG: Final = 100
 _AFTER_THE_END: Final = (
-    "Start a majority of the controllers. The migration is finalized, so a rollback to ZooKeeper is impossible; if a"
+    "Start a majority of the controllers. The migration is finalized, so ZooKeeper cannot be used again; if a"
     " majority of the controllers' disks is lost, see `kafkactl quorum recover --help`."
 )
 

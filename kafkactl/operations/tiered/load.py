@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from kafkactl.adapters.tiered.image import view_of_metadata
+from kafkactl.adapters.tiered.image import removed_topics, view_of_metadata
 from kafkactl.adapters.tiered.listing import read_listing
 from kafkactl.adapters.tiered.live import LiveObservation
 from kafkactl.adapters.tiered.observation import SavedObservation, read_observation
@@ -23,7 +23,7 @@ from kafkactl.tiered.audit.case import HOUR_MS, AuditCase, Choices, Replicas
 from kafkactl.tiered.bucket import Bucket
 from kafkactl.tiered.cluster_view import ClusterView, MetadataTopicView, PartitionView, TopicView
 from kafkactl.tiered.layouts import AUTO, layout_of
-from kafkactl.tiered.ledger import MetadataLog
+from kafkactl.tiered.ledger import Ledger, MetadataLog
 from kafkactl.values import Uuid
 from kafkactl.wording import counted
 
@@ -97,9 +97,10 @@ def load(request: Request, *, keep_deleted: bool = False) -> Loaded:
     watched = frozenset() if bucket is None else frozenset(bucket.segments)
     engine = chosen_engine(request.engine, request.master, request.context_master, chosen)
     expect(sum(file.size for replica in chosen for file in replica.files))
+    ledger = folded(engine, tuple(zip(chosen, logs, strict=True)), keep_deleted=keep_deleted, watched=watched)
     case = AuditCase(
-        folded(engine, tuple(zip(chosen, logs, strict=True)), keep_deleted=keep_deleted, watched=watched),
-        view,
+        ledger,
+        _with_removed(view, ledger, request.metadata),
         choices=Choices(
             metadata_partitions=request.metadata_partitions,
             copy_timeout_ms=request.copy_timeout_ms,
@@ -150,6 +151,20 @@ def _view(request: Request, saved: SavedObservation | None, opened: Opened) -> t
         view = _merged(view, metadata)
     disks = {key: tuple(logs) for key, logs in opened.logs.items()}
     return changed(view, disks=disks, cluster_id=next(iter(ids), None)), findings
+
+
+def _with_removed(view: ClusterView, ledger: Ledger, path: str | None) -> ClusterView:
+    """Return the view with the topics that the metadata log removed, if it is unknown whether some of them exist.
+
+    A topic whose records are as young as the end of the log may have been created after it; the log is read again for
+    the removal only then.
+    """
+    unknown = {
+        key.topic_id for key, log in ledger.partitions.items() if view.exists(key.topic_id, log.first_ms) is None
+    }
+    if path is None or view.topics is None or not unknown:
+        return view
+    return changed(view, removed_topics=removed_topics(path, frozenset(unknown)))
 
 
 def _check_same_topic(view: ClusterView, opened: Opened, path: str | None, metadata: ClusterView | None) -> None:

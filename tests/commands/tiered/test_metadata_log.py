@@ -72,3 +72,11 @@ def test_a_topic_that_is_younger_than_the_log_was_not_deleted(
     run = kafkactl("tiered", "audit", source, "--metadata", log, "-o", "json")
     assert "leftover-of-deleted-topic" not in [finding["id"] for finding in run.json["findings"]]
     assert any("1 partition of topics younger" in words for words in run.json["assumptions"])
+
+
+def test_topic_that_the_log_removed_is_deleted_however_young_it_is(kafkactl: Kafkactl, source: Path, tmp_path: Path):
+    topics, removed = [(REMOTE_LOG_METADATA, METADATA_TOPIC), ("orders", ORDERS.id)], [("payments", PAYMENTS.id)]
+    log = metadata_log(tmp_path / "log", topics, end_ms=BEGIN_MS, removed=removed)
+    run = kafkactl("tiered", "audit", source, "--metadata", log, "-o", "json")
+    gone = [finding for finding in run.json["findings"] if finding["id"] == "leftover-of-deleted-topic"]
+    assert [finding["evidence"]["topic"] for finding in gone] == ["payments"]
