@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kafkactl.dryrun.answer import Feature
     from kafkactl.operations.dryrun import Answer, Change, Effects
 
-_SHOWN = 15
+_SHOWN = 8
 
 
 def show_prediction(page: Page, answer: Answer) -> None:
@@ -29,6 +29,7 @@ def show_prediction(page: Page, answer: Answer) -> None:
     show_simulation(page, effects["simulation"])
     for text in answer["assumptions"]:
         page.line(Word(f"assumed: {text}", "dim"))
+    page.fields([("verdict", Word(verdict, TONES[verdict]))])
 
 
 def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:
@@ -67,6 +68,9 @@ def _facts(answer: Answer, effects: Effects) -> list[tuple[str, Any]]:
 
 
 def _changes(page: Page, effects: Effects) -> None:
+    """Partitions that get worse; where none does, all that change, such as leaders of an election."""
+    changes = effects["changes"]
+    worse = [change for change in changes if _is_worse(change)] or changes
     rows = [
         (
             f"{change.topic}-{change.partition}",
@@ -75,13 +79,19 @@ def _changes(page: Page, effects: Effects) -> None:
             _ids(change.elr_after),
             "yes" if change.certain else Word(f"{len(change.alternatives)} outcomes", "warn"),
         )
-        for change in effects["changes"][:_SHOWN]
+        for change in worse[:_SHOWN]
     ]
     if rows:
         page.table(("partition", "leader", "ISR", "ELR then", "certain"), rows)
-        more = effects["changes_total"] - len(rows)
-        if more > 0:
-            page.line(Word(f"and {more} more (the first 1,000 with -o json)", "dim"))
+    more = effects["changes_total"] - len(rows)
+    if more > 0:
+        which = "more" if len(worse) > len(rows) else "keep a leader and enough replicas in sync"
+        page.line(Word(f"{f'and {more}' if rows else more} {which} (the first 1,000 with -o json)", "dim"))
+
+
+def _is_worse(change: Change) -> bool:
+    """Return whether a reader has to look at the partition: no leader, too few in sync, or led by a stale replica."""
+    return change.loses_leader or change.under_min_isr or change.elected_uncleanly or change.recovering_after
 
 
 def _leaders(change: Change) -> Word:
@@ -120,9 +130,12 @@ def _steps(page: Page, effects: Effects) -> None:
 
 def _worst(page: Page, effects: Effects) -> None:
     if effects["worst"] is not None:
-        rows = [(_ids(loss.brokers), *loss.harm) for loss in effects["worst"]]
+        rows = [
+            (_ids(loss.brokers), Word("lost", "bad") if loss.loses_majority else "kept", *loss.harm)
+            for loss in effects["worst"]
+        ]
         page.line(Word(f"the worst of {effects['sets']} sets:", "strong"))
-        page.table(("brokers lost", "lose their leader", "fall under min ISR", "change their leader"), rows)
+        page.table(("brokers lost", "quorum", "lose their leader", "fall under min ISR", "change their leader"), rows)
 
 
 def _results(page: Page, effects: Effects) -> None:

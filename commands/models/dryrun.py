@@ -163,6 +163,7 @@ class Loss(Shape):
     """A set of brokers and what its loss does, in the worst order."""
 
     brokers: list[int]
+    loses_majority: bool = Field(description="Whether the quorum has no majority without them.")
     offline: int = Field(description="Partitions that lose their leader.")
     under_min_isr: int = Field(description="Partitions that keep a leader and fall under min.insync.replicas.")
     leader_changes: int

@@ -1,54 +1,93 @@
 """Brokers that are controllers too: losing them can cost the quorum its majority.
 
 Without a majority no broker is fenced and the log does not grow. Partitions that the lost brokers lead keep these
-leaders, and cannot be reached, until a majority of the controllers is back (KIP-595). Only a node with both roles has
-the id of a broker and of a voter.
+leaders, and cannot be reached, until a majority of the controllers is back (KIP-595; measured on 4.3.1: two of three
+combined nodes killed, 16 partitions out of reach, no record). Only a node with both roles has the id of a broker and of
+a voter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
-from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.compare import SHOWN_NAMES, change_of
+from kafkactl.dryrun.controller.active_controller import ActiveController, Key
+from kafkactl.dryrun.prediction import Change, Counts, Prediction, Verdict, heaviest
 from kafkactl.findings import Finding, blocker, warning
-from kafkactl.quorum.majority import arithmetic, majority, tolerates
-from kafkactl.wording import plural
+from kafkactl.kafka_names import NO_LEADER
+from kafkactl.metadata.image.model import ISR_AT, LEADER_AT, REPLICAS_AT, Partition
+from kafkactl.quorum.majority import arithmetic, tolerates
+from kafkactl.wording import counted, first_few, plural
 
 
-def with_quorum(
-    found: Prediction, voters: Collection[int], losses: Sequence[Collection[int]], *, is_simulated: bool = True
-) -> Prediction:
+def with_quorum(found: Prediction, voters: Collection[int], losses: Sequence[Collection[int]]) -> Prediction:
     """A prediction of brokers lost, and what becomes of the quorum while those of each loss are away.
 
-    Voters that are not among them are taken to be alive. `is_simulated`: what is said of partitions is about
-    these losses.
+    Voters that are not among them are taken to be alive.
     """
-    fatal = [lost for lost in losses if tolerates(voters, set(voters) - set(lost)) < 0]
+    fatal = [lost for lost in losses if is_fatal(voters, lost)]
     findings = [_without_majority(voters, lost) for lost in fatal]
     if not fatal and len(losses) == 1:
         findings += _weaker(voters, losses[0])
     if not voters or not findings:
         return found
     verdict = heaviest([found.verdict, Verdict.UNAVAILABLE if fatal else Verdict.DEGRADED])
-    later = (
-        ("what is said of partitions comes about when a majority of the controllers is back",)
-        if fatal and is_simulated
-        else ()
-    )
+    later = (AFTER_MAJORITY,) if fatal else ()
     return replace(
         found, verdict=verdict, findings=(*findings, *found.findings), assumptions=(*found.assumptions, *later)
     )
 
 
-def worst_for_quorum(voters: Collection[int], brokers: Collection[int], size: int) -> tuple[int, ...]:
-    """A smallest set of brokers, at most so many, without which no majority is left; () where there is none.
+AFTER_MAJORITY: Final = (
+    "when a majority of the controllers is back, brokers that are still away are fenced and other replicas are elected"
+)
 
-    >>> worst_for_quorum([1, 2, 3], [1, 2, 3, 4], 2), worst_for_quorum([1, 2, 3], [1, 4], 2)
-    ((1, 2), ())
+
+def is_fatal(voters: Collection[int], lost: Collection[int]) -> bool:
+    """Whether the quorum has no majority without these nodes."""
+    return bool(voters) and tolerates(voters, set(voters) - set(lost)) < 0
+
+
+def out_of_reach(controller: ActiveController, away: Collection[int]) -> tuple[tuple[Change, ...], Counts]:
+    """The partitions that `controller` changed or that brokers lead which are away and cannot be fenced, and how many
+    partitions are in which state then.
+
+    The log keeps those leaders; the changes have -1, as for a partition that no replica leads.
     """
-    both, needed = sorted(set(voters) & set(brokers)), len(voters) - majority(len(voters)) + 1
-    return tuple(both[:needed]) if needed <= min(size, len(both)) else ()
+    image, enough = controller.image, controller.facts.rules.enough
+    ends: dict[Key, Partition] = {}
+    total = offline = under = at = 0
+    for topic, number, fields in controller.all_fields():
+        key, least = (topic.id, number), enough(controller.min_isr(topic), len(fields[REPLICAS_AT]))
+        is_led = fields[LEADER_AT] != NO_LEADER and fields[LEADER_AT] not in away
+        total, offline = total + 1, offline + (not is_led)
+        under += not is_led or len(fields[ISR_AT]) < least
+        at += is_led and len(fields[ISR_AT]) == least
+        if fields[LEADER_AT] in away:
+            ends[key] = controller.partition(key)._replace(leader=NO_LEADER)
+    changes = [
+        change_of(controller, key, image.topics[key[0]].partitions[key[1]], ends.get(key) or controller.partition(key))
+        for key in dict.fromkeys((*ends, *controller.changed))
+    ]
+    moved = sum(change.leader_before != change.leader_after for change in changes)
+    counts = Counts(total=total, leader_changes=moved, offline=offline, under_min_isr=under, at_min_isr=at)
+    return tuple(sorted(changes, key=lambda change: change.rank)), counts
+
+
+def unreachable(changes: Sequence[Change], away: Collection[int]) -> Iterator[Finding]:
+    """What it means for who produces and consumes that these brokers are away and nothing is elected."""
+    names = [f"{change.topic}-{change.partition}" for change in changes if change.leader_after == NO_LEADER]
+    if names:
+        who = f"{plural('broker', len(away))} {', '.join(map(str, sorted(away)))}"
+        yield blocker(
+            "leader-out-of-reach",
+            counted(len(names), "partition"),
+            f"{who} led {first_few(names)}: no other leader is elected until a majority of the controllers is back",
+            count=len(names),
+            partitions=names[:SHOWN_NAMES],
+        )
 
 
 def _without_majority(voters: Collection[int], lost: Collection[int]) -> Finding:

@@ -10,7 +10,8 @@ additions instead of 435 times 100,000 elections.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
 from typing import Any, NamedTuple, TypeAlias
@@ -25,6 +26,7 @@ from kafkactl.frozen import frozen
 from kafkactl.kafka_names import NO_LEADER
 from kafkactl.metadata.image.model import (
     DIRECTORIES_AT,
+    LEADER_AT,
     LEADER_EPOCH_AT,
     REPLICAS_AT,
     Image,
@@ -33,6 +35,7 @@ from kafkactl.metadata.image.model import (
     Topic,
     partition_of,
 )
+from kafkactl.quorum.majority import tolerates
 
 MOST_SETS = 5_000_000
 Group: TypeAlias = tuple[int, ...]
@@ -52,23 +55,28 @@ class Harm(NamedTuple):
 
 @frozen
 class Loss:
-    """A set of brokers and the harm its loss does."""
+    """A set of brokers and the harm its loss does. `loses_majority`: the quorum of controllers is lost with them."""
 
     brokers: Group
     harm: Harm
+    loses_majority: bool = False
 
     @property
-    def sort_key(self) -> tuple[int, int, int]:
-        """More harm is greater: leaders lost first, then writes lost, then leaders moved."""
-        return tuple(self.harm)  # type: ignore[return-value]
+    def sort_key(self) -> tuple[int, int, int, int]:
+        """More harm is greater: the quorum first, then leaders lost, then writes lost, then leaders moved."""
+        return self.loses_majority, *self.harm
 
     to_dict = json_of(
-        "brokers", "offline=harm.offline", "under_min_isr=harm.under_min_isr", "leader_changes=harm.leader_changes"
-    )
+        "brokers", "loses_majority", "offline=harm.offline", "under_min_isr=harm.under_min_isr",
+        "leader_changes=harm.leader_changes",
+    )  # fmt: skip
 
 
-def worst_losses(image: Image, facts: Facts, size: int, *, most: int = 10) -> tuple[list[Loss], int]:
-    """The worst sets of `size` live brokers, the worst first, and how many sets there are.
+def worst_losses(
+    image: Image, facts: Facts, size: int, *, voters: Collection[int] = (), most: int = 10
+) -> tuple[list[Loss], int]:
+    """The worst sets of `size` live brokers, the worst first, and how many sets there are. `voters` are those of the
+    quorum: without a majority of them nothing is elected, and all that the lost brokers lead is out of reach.
 
     Raises InputError `too-many-sets` where they are too many, `too-few-brokers` where there are none.
     """
@@ -81,7 +89,15 @@ def worst_losses(image: Image, facts: Facts, size: int, *, most: int = 10) -> tu
             f"{len(live)} brokers have {count} sets of {size}; {MOST_SETS} are the most", id="too-many-sets"
         )
     parts = _parts(image, facts, size)
-    losses = (Loss(brokers=chosen, harm=_sum(parts, chosen)) for chosen in combinations(live, size))
+    led: Counter[int] = Counter(fields[LEADER_AT] for _, _, fields in ActiveController(image, facts).all_fields())
+
+    def loss_of(chosen: Group) -> Loss:
+        if voters and tolerates(voters, set(voters).difference(chosen)) < 0:
+            away = sum(led[broker] for broker in chosen)
+            return Loss(brokers=chosen, harm=Harm(away, 0, away), loses_majority=True)
+        return Loss(brokers=chosen, harm=_sum(parts, chosen))
+
+    losses = map(loss_of, combinations(live, size))
     import heapq
 
     worst = heapq.nsmallest(most, losses, key=lambda loss: ([-part for part in loss.sort_key], loss.brokers))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final
 
 from kafkactl.dryrun.answer import Effects
-from kafkactl.dryrun.brokers.combined import with_quorum, worst_for_quorum
+from kafkactl.dryrun.brokers.combined import is_fatal, out_of_reach, unreachable, with_quorum
 from kafkactl.dryrun.brokers.loss import ends_of
 from kafkactl.dryrun.brokers.worst import worst_losses
 from kafkactl.dryrun.compare import changes_of, counts_of, findings_of, leaderless, verdict_of
@@ -43,8 +43,9 @@ def broker_loss(
     *,
     mode: LossMode = LossMode.CRASH,
     in_order: bool = False,
+    voters: Collection[int] = (),
 ) -> Prediction:
-    """The state of the cluster after these brokers are lost.
+    """The state of the cluster after these brokers are lost. `voters` are those of the quorum.
 
     Without `in_order` every order is simulated, and a result that depends on the order is given with all its outcomes;
     the records are those of the given order. Raises InputError `unknown-broker`, `no-brokers-named`,
@@ -55,16 +56,22 @@ def broker_loss(
     strangers = [broker for broker in brokers if broker not in image.brokers]
     gone = [broker for broker in brokers if broker in image.brokers and image.brokers[broker].fenced]
     lost = [broker for broker in brokers if broker not in (*gone, *strangers)]
-    if len(lost) > MOST_TOGETHER and not in_order:
+    if len(lost) > MOST_TOGETHER and not in_order and not is_fatal(voters, lost):
         raise InputError(
             f"{len(lost)} brokers lost together can be noticed in too many orders; {MOST_TOGETHER} are the most",
             id="too-many-brokers-lost",
         )
-    for broker_id in lost:
+    noticed = _noticed(voters, lost, mode, in_order=in_order)
+    for broker_id in noticed:
         lose(controller, broker_id, mode)
-    outcomes = {} if in_order or len(lost) < 2 else _outcomes(image, facts, lost)
-    changes = changes_of(controller, outcomes=outcomes)
-    findings = [*findings_of(changes, leaderless(controller)), *_gone(gone)]
+    away = [broker for broker in lost if broker not in noticed]
+    if away:
+        changes, counts = out_of_reach(controller, away)
+        findings = [*unreachable(changes, away), *_gone(gone)]
+    else:
+        changes = changes_of(controller, {} if in_order or len(lost) < 2 else _outcomes(image, facts, lost))
+        counts = counts_of(controller, changes)
+        findings = [*findings_of(changes, leaderless(controller)), *_gone(gone)]
     stops = [stop_of(controller, stranger, mode) for stranger in strangers]
     return Prediction(
         scenario=NAME,
@@ -72,11 +79,24 @@ def broker_loss(
         verdict=heaviest([verdict_of(changes), *(verdict for verdict, _ in stops)]),
         facts=facts,
         findings=(*(finding for _, finding in stops), *findings),
-        counts=counts_of(controller, changes),
+        counts=counts,
         changes=changes,
         operations=tuple(controller.operations),
         assumptions=tuple(_assumptions(lost, mode, in_order)),
     )
+
+
+def _noticed(voters: Collection[int], lost: Sequence[int], mode: LossMode, *, in_order: bool) -> list[int]:
+    """The lost brokers that the controllers fence: all, or those for which a majority is there.
+
+    A controlled shutdown is granted before the node ends as a controller; a crash is noticed by the others.
+    """
+    if not is_fatal(voters, lost):
+        return list(lost)
+    if mode is LossMode.CRASH and not in_order:
+        return []
+    before = mode is LossMode.CONTROLLED
+    return [broker for at, broker in enumerate(lost) if not is_fatal(voters, lost[: at + (not before)])]
 
 
 def lose(controller: ActiveController, broker_id: int, mode: LossMode) -> None:
@@ -163,22 +183,21 @@ def simulate(context: ScenarioContext, asked: Input) -> Prediction:
     """The loss of the brokers named, or of the worst set, with what it means for a quorum that has them as voters."""
     if asked.worst is not None:
         return _worst(context, asked.worst)
-    brokers = asked.brokers or ()
-    found = broker_loss(context.image, context.facts, brokers, mode=asked.mode, in_order=asked.in_order)
-    return with_quorum(found, context.voters, [brokers])
+    brokers, voters = asked.brokers or (), context.voters
+    found = broker_loss(context.image, context.facts, brokers, mode=asked.mode, in_order=asked.in_order, voters=voters)
+    return with_quorum(found, voters, [brokers])
 
 
 def _worst(context: ScenarioContext, size: int) -> Prediction:
-    image, facts = context.image, context.facts
-    losses, count = worst_losses(image, facts, size)
+    image, facts, voters = context.image, context.facts, context.voters
+    losses, count = worst_losses(image, facts, size, voters=voters)
+    worst = losses[0].brokers
     # More than six brokers are lost in too many orders to be listed; the harm was found in all of them.
-    found = broker_loss(image, facts, losses[0].brokers, in_order=size > MOST_TOGETHER)
+    in_order = size > MOST_TOGETHER and not losses[0].loses_majority
+    found = with_quorum(broker_loss(image, facts, worst, in_order=in_order, voters=voters), voters, [worst])
     effects: Effects = {**found.effects, "worst": list(losses), "sets": count}
-    findings = tuple(_of_worst(losses[0].brokers, finding) for finding in found.findings)
-    found = replace(found, input={"worst": size}, findings=findings, effects=effects)
-    live = [broker.id for broker in image.brokers.values() if not broker.fenced]
-    fatal = worst_for_quorum(context.voters, live, size)
-    return with_quorum(found, context.voters, [fatal or losses[0].brokers], is_simulated=not fatal)
+    findings = tuple(_of_worst(worst, finding) for finding in found.findings)
+    return replace(found, input={"worst": size}, findings=findings, effects=effects)
 
 
 def _of_worst(brokers: Sequence[int], finding: Finding) -> Finding:
