@@ -104,13 +104,6 @@ def worst_losses(
     return worst, count
 
 
-def losses_of_one(image: Image, facts: Facts) -> dict[int, Loss]:
-    """The harm that the loss of each live broker does alone."""
-    parts = _parts(image, facts, 1)
-    live = (broker for broker in sorted(image.brokers) if not image.brokers[broker].fenced)
-    return {broker: Loss(brokers=(broker,), harm=_sum(parts, (broker,))) for broker in live}
-
-
 def _sum(parts: Mapping[Group, Sequence[int]], chosen: Group) -> Harm:
     offline = under = moved = 0
     for size in range(1, len(chosen) + 1):

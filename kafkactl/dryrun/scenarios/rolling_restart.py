@@ -7,9 +7,10 @@ from typing import Annotated, Final
 
 from kafkactl.dryrun.answer import Step
 from kafkactl.dryrun.brokers.combined import with_quorum
+from kafkactl.dryrun.brokers.orders import best_order
 from kafkactl.dryrun.brokers.shapes import ShapedController, Spread
-from kafkactl.dryrun.brokers.worst import losses_of_one
 from kafkactl.dryrun.compare import findings_among, findings_of, verdict_of
+from kafkactl.dryrun.controller.active_controller import ActiveController
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.members import checked
 from kafkactl.dryrun.fields import Form, Kind, is_ids
@@ -58,14 +59,11 @@ def rolling_restart(image: Image, facts: Facts, order: Sequence[int] | None = No
 
 
 def safest_order(image: Image, facts: Facts) -> list[int]:
-    """Brokers that are down first, then by what their loss would do: the least harm first, the fewest leaders first.
-
-    What a partition suffers while one broker is down does not depend on the order, for every step ends with whole
-    ISRs; the order decides how soon harm is seen and how often leaders move.
-    """
-    losses = losses_of_one(image, facts)
+    """Brokers that are down first, then the order of the others that does the least harm (`orders`): the fewest
+    partitions without a leader, then the fewest under min ISR, then the fewest moves of leaders."""
     down = [broker for broker in sorted(image.brokers) if image.brokers[broker].fenced]
-    return [*down, *sorted(losses, key=lambda broker: (losses[broker].sort_key, broker))]
+    live = [broker for broker in image.brokers if broker not in down]
+    return [*down, *best_order(ActiveController(image, facts), down, live)]
 
 
 def _step(controller: ShapedController, broker_id: int, number: int) -> tuple[Step, Verdict, list[Finding]]:
