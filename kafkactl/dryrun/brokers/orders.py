@@ -1,10 +1,10 @@
-"""The order of a rolling restart that does the least harm: whole sequences are simulated instead of single losses compared.
+"""The order of a rolling restart that does the least harm: whole sequences are simulated, not single losses compared.
 
 A roll moves every leader at least once, in any order. What an order can save are second moves (a broker is best
 restarted before it inherits leaders), and steps in which a replica is down while another one has not caught up. What
-becomes of a partition depends on the order of its own replicas alone, so each kind of partition is simulated once for each
-order of its replicas. Up to six brokers every order is tried; beyond that neighbours are exchanged from several starts
-for as long as that helps.
+becomes of a partition depends on the order of its own replicas alone, so each kind of partition is simulated once for
+each order of its replicas. Up to six brokers every order is tried; beyond that neighbours are exchanged from several
+starts for as long as that helps.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ before the oldest snapshot that is left (`KafkaMetadataLog.scala`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kafkactl.dryrun.controller.facts import Facts
@@ -18,9 +18,10 @@ from kafkactl.dryrun.engine.local import Loaded
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
 from kafkactl.errors import InputError
-from kafkactl.findings import Finding, note, warning
+from kafkactl.findings import Finding, Severity, note, warning
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.snapshot_writer import snapshot_size
+from kafkactl.protocol.record_batch import HEADER_BYTES
 
 NAME: Final = "growth"
 
@@ -30,6 +31,9 @@ _SCANNED_BYTES_A_SECOND = 105_000_000
 _IDLE_BYTES = 72  # a batch with one no-op
 _RECORD_BYTES = 60  # of a record in a log, about
 _SHORT_MS = 3_600_000  # what a shorter time shows does not tell a day
+_MOST_SNAPSHOTS_A_DAY = 1_440  # one a minute; 24 by default, more on a busy cluster
+_MOST_KEPT_BYTES = 10 * 2**30  # 100 MiB and a segment of 1 GiB by default
+_LONGEST_LOAD_S = 60  # initial.broker.registration.timeout.ms, after which a broker gives up
 
 
 @frozen
@@ -77,15 +81,21 @@ def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:
     span_ms = loaded.last_timestamp_ms - loaded.first_timestamp_ms
     known = loaded.records > 1 and span_ms >= _SHORT_MS
     records_a_day, bytes_a_day = _rate(loaded, span_ms) if known else _idle_rate(limits)
-    snapshots_a_day = _snapshots_a_day(limits, bytes_a_day)
+    snapshots_a_day = _snapshots_a_day(limits, bytes_a_day, records_a_day)
     kept = _kept(limits, loaded.log_bytes, bytes_a_day, snapshots_a_day * snapshot_bytes, days) + snapshot_bytes
     behind = min(records_a_day // max(snapshots_a_day, 1), limits.snapshot_after_bytes // _RECORD_BYTES)
+    load = _seconds(min(loaded.log_bytes + bytes_a_day * days, kept), snapshot_records + behind)
+    findings = (
+        *_findings(snapshot_bytes, limits, known=known, span_ms=span_ms),
+        *_harmful(limits, kept, snapshots_a_day, load, days),
+    )
+    is_less = any(finding.severity is not Severity.INFO for finding in findings)
     return Prediction(
         scenario=NAME,
         input={"days": days},
-        verdict=Verdict.OK,
+        verdict=Verdict.DEGRADED if is_less else Verdict.OK,
         facts=facts,
-        findings=tuple(_findings(snapshot_bytes, limits, known=known, span_ms=span_ms)),
+        findings=findings,
         effects={
             "log": {
                 "bytes": loaded.log_bytes,
@@ -99,7 +109,7 @@ def growth(loaded: Loaded, facts: Facts, days: int) -> Prediction:
             "snapshot": {"bytes": snapshot_bytes, "records": snapshot_records, "per_day": snapshots_a_day},
             "controller_load": {
                 "seconds": _seconds(loaded.log_bytes, snapshot_records + loaded.records),
-                "seconds_after": _seconds(min(loaded.log_bytes + bytes_a_day * days, kept), snapshot_records + behind),
+                "seconds_after": load,
             },
         },
         assumptions=(
@@ -121,10 +131,14 @@ def _idle_rate(limits: Limits) -> tuple[int, int]:
     return batches, batches * _IDLE_BYTES
 
 
-def _snapshots_a_day(limits: Limits, bytes_a_day: int) -> int:
-    """One when enough was written, or when something was and enough time is over."""
+def _snapshots_a_day(limits: Limits, bytes_a_day: int, records_a_day: int) -> int:
+    """One when enough was written, or when something was and enough time is over; at most one for each batch.
+
+    A snapshot ends at a committed batch: with the least limit 4.3.1 makes one for each commit (190 in 100 s, idle).
+    """
     by_time = DAY_MS // limits.snapshot_after_ms if limits.snapshot_after_ms and bytes_a_day else 0
-    return max(by_time, bytes_a_day // max(limits.snapshot_after_bytes, 1))
+    batches = min(records_a_day, bytes_a_day // HEADER_BYTES)
+    return min(max(by_time, bytes_a_day // max(limits.snapshot_after_bytes, 1)), batches)
 
 
 def _kept(limits: Limits, start_bytes: int, log_a_day: int, snapshots_a_day: int, days: int) -> int:
@@ -205,6 +219,36 @@ def _findings(snapshot_bytes: int, limits: Limits, *, known: bool, span_ms: int)
             )
         )
     return found
+
+
+def _harmful(limits: Limits, kept: int, snapshots_a_day: int, load_s: float, days: int) -> Iterator[Finding]:
+    """What growth leads to at the settings of the controller: a full disk, no rest from snapshots, slow starts."""
+    subject = "metadata log"
+    if snapshots_a_day > _MOST_SNAPSHOTS_A_DAY:
+        yield warning(
+            "snapshots-too-frequent",
+            subject,
+            f"{snapshots_a_day} snapshots a day are written, each with the whole state: a snapshot follows "
+            f"{_mib(limits.snapshot_after_bytes)} of log or {_time(limits.snapshot_after_ms)}",
+            per_day=snapshots_a_day,
+        )
+    if kept > _MOST_KEPT_BYTES:
+        is_endless = limits.kept_bytes < 0 and limits.kept_ms < 0
+        ends = "nothing is ever deleted" if is_endless else "the retention keeps as much"
+        yield warning(
+            "metadata-log-fills-disk",
+            subject,
+            f"after {days} days log and snapshots take {kept / 2**30:.4g} GiB on every controller and broker: {ends} "
+            f"({_SETTINGS['kept_bytes']}={limits.kept_bytes}, {_SETTINGS['kept_ms']}={limits.kept_ms})",
+            bytes=kept,
+        )
+    if load_s > _LONGEST_LOAD_S:
+        yield warning(
+            "metadata-log-loads-slowly",
+            subject,
+            f"a node takes about {load_s:.0f} s to load its log when it starts",
+            seconds=load_s,
+        )
 
 
 # --- the scenario -------------------------------------------------------------------------------------------------
