@@ -251,4 +251,5 @@ class QuorumRecoverCollect(Answer):
     files: int
     bytes: int
     partitions: int
+    left_out: list[str]
     findings: list[Finding]

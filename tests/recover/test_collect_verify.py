@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -186,10 +187,11 @@ def test_a_file_that_this_user_may_not_read_is_named_and_nothing_is_copied(
         path for path in made.glob("*-0/*") if path.suffix == (".log" if module is partitions else "")
     )
 
-    def opened(path, original=module.open_regular):
-        if Path(path) == refused:
+    def opened(path, original=module.open_regular, *, follow=True, at=None):
+        folder = "" if at is None else os.readlink(f"/proc/self/fd/{at}")  # noqa: PTH115
+        if Path(folder, path) == refused:
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return original(path)
+        return original(path, follow=follow, at=at)
 
     monkeypatch.setattr(module, "open_regular", opened)
     run = kafkactl("quorum", "recover", "collect", made, "--to", tmp_path / "x.tar", "-o", "json")

@@ -85,6 +85,10 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True, at: int |
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags, dir_fd=at)
+    except OSError as error:
+        if error.errno == errno.ELOOP and not follow:
+            raise OSError(errno.ELOOP, "a symbolic link, expected was a regular file", str(path)) from None
+        raise
     except ValueError:  # a zero byte: no file system has such a name
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path) from None
     try:
@@ -147,12 +151,12 @@ def check_parts(data: bytes, kind: InputKind, path: str) -> None:
         raise OSError(errno.EFBIG, words, path)
 
 
-def read_whole(path: str | os.PathLike[str], kind: InputKind, *, at: int | None = None) -> bytes:
+def read_whole(path: str | os.PathLike[str], kind: InputKind, *, follow: bool = True, at: int | None = None) -> bytes:
     """All bytes of a regular file. Raises OSError, also if it is not a regular file, or too large for its kind.
 
-    With `at`, the descriptor of the folder that a relative path starts from, no link is followed.
+    `follow` and `at` are those of `open_regular`.
     """
-    descriptor = open_regular(path, follow=at is None, at=at)
+    descriptor = open_regular(path, follow=follow, at=at)
     try:
         return read_open(descriptor, kind, str(path))
     finally:

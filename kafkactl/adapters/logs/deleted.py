@@ -20,11 +20,14 @@ def name_now(path: str) -> str:
     return renamed if not os.path.lexists(path) and os.path.lexists(renamed) else path
 
 
-def open_of_log(path: str) -> int:
-    """A descriptor of such a file for reading, under the name that it has now; the caller closes it. Raises OSError."""
+def open_of_log(path: str, *, follow: bool = True) -> int:
+    """A descriptor of such a file for reading, under the name that it has now; the caller closes it. Raises OSError.
+
+    Without `follow` a link is an error.
+    """
     try:
-        return open_regular(path)
+        return open_regular(path, follow=follow)
     except FileNotFoundError:
         with suppress(OSError):
-            return open_regular(path + DELETED_SUFFIX)
+            return open_regular(path + DELETED_SUFFIX, follow=follow)
         raise

@@ -123,6 +123,17 @@ def log_place(path: str) -> str:
         raise _unreadable(path, error) from error
 
 
+def without_links(source: LogSource) -> LogSource:
+    """Return a source of files whose pieces are not read through a link, for commands that copy them."""
+
+    def copied(file: LogFile) -> LogFile:
+        return changed(file, pieces=lambda: read_pieces(file.name, follow=False))
+
+    return changed(
+        source, segments=tuple(map(copied, source.segments)), checkpoints=tuple(map(copied, source.checkpoints))
+    )
+
+
 # --- folders ------------------------------------------------------------------------------------------------------
 
 
@@ -278,9 +289,12 @@ def announce(files: Iterable[LogFile]) -> None:
             expect(Path(file.name).stat().st_size)
 
 
-def read_pieces(path: str) -> Iterator[bytes]:
-    """The bytes of a file, up to the size it has now. Raises InputError, FailedError `input-file-unreadable`."""
-    return counted(_read_pieces(path))
+def read_pieces(path: str, *, follow: bool = True) -> Iterator[bytes]:
+    """The bytes of a file, up to the size it has now. Raises InputError, FailedError `input-file-unreadable`.
+
+    Without `follow` a link is an error: this is for commands that copy a file which another user may have replaced.
+    """
+    return counted(_read_pieces(path, follow))
 
 
 def piece_bytes(at: int) -> int:
@@ -288,9 +302,9 @@ def piece_bytes(at: int) -> int:
     return min(PIECE_BYTES, max(_SHORT_PIECE_BYTES, at // _PIECES_BEFORE) if at else FIRST_PIECE_BYTES)
 
 
-def _read_pieces(path: str) -> Iterator[bytes]:
+def _read_pieces(path: str, follow: bool) -> Iterator[bytes]:
     try:
-        with os.fdopen(open_of_log(path), "rb", buffering=0) as file:
+        with os.fdopen(open_of_log(path, follow=follow), "rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             # No name is given to a piece: it would stay in memory while the next one is read.
             yield from iter(lambda: file.read(min(piece_bytes(file.tell()), max(0, size - file.tell()))), b"")

@@ -16,7 +16,7 @@ from kafkactl.adapters.disks.partition_ids import read_partition_ids
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.hooks.call import call_hook
 from kafkactl.adapters.hooks.run_hook import HookLimits
-from kafkactl.adapters.logs.source import LogSource, open_source
+from kafkactl.adapters.logs.source import LogSource, open_source, without_links
 from kafkactl.errors import DecodeError, FailedError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
@@ -114,7 +114,7 @@ class Places:
         """The first meta.properties of its directories that can be read from here."""
         for path in self._meta_files(node, config):
             try:
-                return dict(parse_properties(read_whole(path, InputKind.META_PROPERTIES), file=str(path)).mapping)
+                return dict(_keys(path))
             except FileNotFoundError:
                 continue
             except (OSError, DecodeError) as error:
@@ -134,7 +134,7 @@ class Places:
             if path and Path(path).resolve() == folder.resolve() and not _has_log(paths or ()):
                 return None
         try:
-            return open_source(str(place))
+            return without_links(open_source(str(place)))
         except (InputError, FailedError) as error:
             self._note(node, f"its metadata log is not there: {error.message}")
             return None
@@ -208,7 +208,7 @@ class Places:
     @staticmethod
     def _directory_id(path: Path) -> str | None:
         try:
-            keys = parse_properties(read_whole(path, InputKind.META_PROPERTIES), file=str(path)).mapping
+            keys = _keys(path)
         except (OSError, DecodeError):  # `meta_properties` reports it
             return None
         return keys.get("directory.id", "").strip() or None
@@ -286,6 +286,11 @@ def _ids_and_paths(lines: Iterable[str]) -> tuple[PartitionIds | None, list[str]
     if not named:
         return None, paths
     return partition_ids(((path, named.get(path)) for path in paths), is_complete=is_complete), paths
+
+
+def _keys(path: Path) -> Mapping[str, str]:
+    """Return the keys of a meta.properties, which is kept, so that a link to another file is not followed."""
+    return parse_properties(read_whole(path, InputKind.META_PROPERTIES, follow=False), file=str(path)).mapping
 
 
 def _has_log(paths: Iterable[str]) -> bool:

@@ -214,7 +214,7 @@ class _Work:
         if identity(path, at) is None:
             return None
         try:
-            data = read_whole(Path(path).name, InputKind.KEPT, at=at)
+            data = read_whole(Path(path).name, InputKind.KEPT, follow=False, at=at)
             kept = str(read_kept_plan(data, file=path).directory_id)
         except (OSError, InputError) as error:
             raise _changed(path, f"came there meanwhile, and is not the plan of this recovery: {error}") from error

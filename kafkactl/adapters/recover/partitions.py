@@ -103,18 +103,21 @@ class LogEnds:
     to_dict = by_fields
 
 
-def log_ends(folder: str, unread: Unread = _pass_over) -> LogEnds:
-    """What the segments of a partition's folder say; all None and 0 where it has none."""
-    return _ends(Path(folder), unread) or LogEnds()
+def log_ends(folder: str, unread: Unread = _pass_over, *, at: int | None = None) -> LogEnds:
+    """What the segments of a partition's folder say; all None and 0 where it has none.
+
+    With `at`, the descriptor of the folder, no link is followed.
+    """
+    return _ends(Path(folder), unread, at) or LogEnds()
 
 
-def _ends(folder: Path, unread: Unread) -> LogEnds | None:
-    segments = _segments(folder, unread)
+def _ends(folder: Path, unread: Unread, at: int | None = None) -> LogEnds | None:
+    segments = _segments(folder, unread, at)
     if not segments:
         return None
-    sizes = [_size(path) for path in segments]
-    end, _ = _walked(segments[-1], unread)
-    _, oldest = _walked(segments[0], unread)
+    sizes = [_size(path, at) for path in segments]
+    end, _ = _walked(segments[-1], unread, at)
+    _, oldest = _walked(segments[0], unread, at)
     return LogEnds(
         log_end_offset=int(segments[-1].stem) if end is None else end,
         size_bytes=sum(sizes),
@@ -124,9 +127,9 @@ def _ends(folder: Path, unread: Unread) -> LogEnds | None:
     )
 
 
-def _segments(folder: Path, unread: Unread) -> list[Path]:
+def _segments(folder: Path, unread: Unread, at: int | None) -> list[Path]:
     try:
-        names = os.listdir(folder)  # noqa: PTH208  # names, not paths
+        names = os.listdir(folder if at is None else at)  # noqa: PTH208  # names, not paths
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -135,23 +138,24 @@ def _segments(folder: Path, unread: Unread) -> list[Path]:
     return [folder / name for name in sorted(names) if _SEGMENT.fullmatch(name)]
 
 
-def _walked(segment: Path, unread: Unread) -> tuple[int | None, int | None]:
+def _walked(segment: Path, unread: Unread, at: int | None) -> tuple[int | None, int | None]:
     """One behind the last batch, and the largest timestamp; None where there is no batch. Bodies are passed over."""
     end = largest = None
     try:
-        with os.fdopen(open_regular(segment), "rb", buffering=0) as opened:
-            size, at = os.fstat(opened.fileno()).st_size, 0
-            while at + _HEADER.size <= size:
-                opened.seek(at)
+        name = segment if at is None else segment.name
+        with os.fdopen(open_regular(name, follow=at is None, at=at), "rb", buffering=0) as opened:
+            size, position = os.fstat(opened.fileno()).st_size, 0
+            while position + _HEADER.size <= size:
+                opened.seek(position)
                 head = opened.read(_HEADER.size)
                 if len(head) < _HEADER.size:
                     break
                 base, length, magic, delta, timestamp = _HEADER.unpack(head)
-                if magic != 2 or length < _SMALLEST or at + _LENGTH_END + length > size:
+                if magic != 2 or length < _SMALLEST or position + _LENGTH_END + length > size:
                     break
                 end = base + delta + 1
                 largest = timestamp if largest is None else max(largest, timestamp)
-                at += _LENGTH_END + length
+                position += _LENGTH_END + length
     except FileNotFoundError:
         pass
     except OSError as error:
@@ -169,9 +173,9 @@ def _small(file: Path, unread: Unread) -> bytes:
         return b""
 
 
-def _size(file: Path) -> int:
+def _size(file: Path, at: int | None) -> int:
     try:
-        return file.stat().st_size
+        return (file.stat() if at is None else os.stat(file.name, dir_fd=at, follow_symlinks=False)).st_size
     except OSError:
         return 0
 

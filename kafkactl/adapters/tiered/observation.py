@@ -109,15 +109,22 @@ def _write_all(
         place = made / LOGS / name / f"{REMOTE_LOG_METADATA}-{replica.partition}"
         place.mkdir(parents=True, mode=0o700)
         for file in replica.files:
-            _write(place / f"{file.base_offset:020}.log", file.pieces())
+            _write(place / f"{file.base_offset:020}.log", file.copied_pieces())
         epochs = Path(replica.path) / LEADER_EPOCH_CHECKPOINT
-        if epochs.is_file():
-            _write(place / LEADER_EPOCH_CHECKPOINT, [read_whole(epochs, InputKind.OF_LOG_DIRECTORY)])
+        if os.path.lexists(epochs):
+            _write(place / LEADER_EPOCH_CHECKPOINT, [_read_copied(epochs)])
     if objects is not None:
         lines = "".join(
             json.dumps({"key": found.key, "size": found.size, "mtime_ms": found.mtime_ms}) + "\n" for found in objects
         )
         _write(made / BUCKET, [gzip.compress(lines.encode(), mtime=0)])
+
+
+def _read_copied(path: Path) -> bytes:
+    try:
+        return read_whole(path, InputKind.OF_LOG_DIRECTORY, follow=False)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}", id="input-file-unreadable") from error
 
 
 def _write(path: Path, pieces: Iterable[bytes]) -> None:

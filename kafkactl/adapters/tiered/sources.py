@@ -47,6 +47,10 @@ class SegmentFile:
         """Its bytes. Raises InputError, FailedError `input-file-unreadable`."""
         return read_pieces(self.path) if self.fetched is None else self.fetched()
 
+    def copied_pieces(self) -> Iterable[bytes]:
+        """Return the bytes for a copy: a link, which the owner of the folder may have put there, is an error."""
+        return read_pieces(self.path, follow=False) if self.fetched is None else self.fetched()
+
 
 @frozen
 class MetadataReplica:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.logs.check import read_node_log
-from kafkactl.adapters.logs.source import LogFile, LogSource, log_folder, open_source
+from kafkactl.adapters.logs.source import LogFile, LogSource, log_folder, open_source, without_links
 from kafkactl.bundle.manifest import SavedLog
 from kafkactl.bundle.parts import Part
 from kafkactl.errors import InputError
@@ -94,7 +95,7 @@ class Logs:
     def _open(self, part: Part) -> OpenedLog:
         assert part.number is not None
         path, title = self._place(part)
-        source = open_source(path)
+        source = without_links(open_source(path))
         if path != title:
             folder = str(Path(log_folder(path) or path))
             source = changed(
@@ -145,8 +146,8 @@ class Logs:
             (folder / QUORUM_STATE, InputKind.QUORUM_STATE, f"{root}/{METADATA_LOG}/{QUORUM_STATE}"),
             (folder.parent / META_PROPERTIES, InputKind.META_PROPERTIES, f"{root}/{META_PROPERTIES}"),
         ):
-            if small.is_file():
-                self._staged.add(name, (_without_comments(read_whole(small, kind)),))
+            if os.path.lexists(small):
+                self._staged.add(name, (_without_comments(_small(small, kind)),))
         return SavedLog(
             number=log.number,
             source=log.title,
@@ -154,6 +155,14 @@ class Logs:
             cluster_id=log.source.cluster_id,
             replaced=dict(sorted((self._replacements.counts - before).items())),
         )
+
+
+def _small(path: Path, kind: InputKind) -> bytes:
+    """Return a small file of the log directory, which another user may have replaced by a link to any other."""
+    try:
+        return read_whole(path, kind, follow=False)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}", id="input-file-unreadable") from error
 
 
 def _without_comments(data: bytes) -> bytes:

@@ -8,6 +8,7 @@ from kafkactl.adapters.recover.collect import Copied
 from kafkactl.answers import json_of
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
+from kafkactl.wording import counted, first_few
 
 
 @frozen
@@ -21,7 +22,7 @@ class RecoveryCopy:
 
     to_dict = json_of(
         "directory", "to", "files=copied.files", "bytes=copied.bytes", "partitions=copied.partitions",
-        "findings", kind="quorum.recover-collect",
+        "left_out=copied.left_out", "findings", kind="quorum.recover-collect",
     )  # fmt: skip
 
 
@@ -31,13 +32,18 @@ def collect_recovery(directory: str, to: str) -> RecoveryCopy:
     Raises InputError for a directory that cannot be read, and FailedError where the file cannot be written or exists.
     """
     copied = copying.collect(directory, to)
-    findings: tuple[Finding, ...] = ()
-    if observe_directory(directory).locked_by_process:
-        findings = (
+    findings = []
+    subject = f"directory {directory}"
+    if copied.left_out:
+        findings.append(
             warning(
-                "copy-of-running-node",
-                f"directory {directory}",
-                f"a node runs on {directory}: the copy contains what was written until now",
-            ),
+                "copy-left-out",
+                subject,
+                f"{counted(len(copied.left_out), 'name')} in {directory} were not copied, because Kafka does not write"
+                f" them or they are links: {first_few(list(copied.left_out))}",
+            )
         )
-    return RecoveryCopy(directory=directory, to=to, copied=copied, findings=findings)
+    if observe_directory(directory).locked_by_process:
+        text = f"a node runs on {directory}: the copy contains what was written until now"
+        findings.append(warning("copy-of-running-node", subject, text))
+    return RecoveryCopy(directory=directory, to=to, copied=copied, findings=tuple(findings))
