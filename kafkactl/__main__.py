@@ -69,5 +69,12 @@ def run() -> None:
     sys.exit(exit_code)
 
 
+def _leave_working_directory() -> None:
+    """Import nothing more from the working directory, which `python -m` has put first on the search path."""
+    if not sys.flags.safe_path and sys.path and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109 - nothing is imported for it
+        del sys.path[0]
+
+
 if __name__ == "__main__":
+    _leave_working_directory()
     run()

@@ -38,7 +38,7 @@ def report(error: BaseException, settings: Settings) -> int:
 
     is_table = settings.output in ("table", PROMETHEUS)
     text = _for_people(described, error, settings) if is_table else output.serialised(described, settings.output)
-    if settings.verbose and described["id"] == "internal-error":
+    if settings.verbose and described["id"] in ("internal-error", "plugin-failed"):
         text += "".join(map(_traced, traceback.format_exception(error)))
     output.write_talk(text)
     code = exit_code_of(error)

@@ -125,6 +125,7 @@ def load(plugin: Plugin) -> click.Command:
     if plugin.is_executable:
         return _executable(plugin)
     module, _, attribute = plugin.target.partition(":")
+    sys.path[:] = _without_working_directory()
     try:
         from importlib import import_module
 
@@ -137,7 +138,29 @@ def load(plugin: Plugin) -> click.Command:
     if not isinstance(found, click.Command):
         kind = type(found).__name__
         raise _not_loaded(plugin.name, f"{plugin.target} of {plugin.source} is {kind}, expected is a click command")
-    return found
+    return _named_where_it_fails(found, plugin)
+
+
+def _named_where_it_fails(command: click.Command, plugin: Plugin) -> click.Command:
+    """Return the command, whose own exceptions become errors that name the plugin."""
+    from kafkactl.errors import FailedError, KafkactlError
+
+    invoke = command.invoke
+
+    def named(ctx: click.Context) -> Any:
+        try:
+            return invoke(ctx)
+        except (KafkactlError, click.ClickException, click.exceptions.Exit, click.Abort, OSError):
+            raise
+        except Exception as error:
+            raise FailedError(
+                f"the plugin {plugin.name} ({plugin.target} of {plugin.source}) failed:"
+                f" {type(error).__name__}: {error}",
+                id="plugin-failed",
+            ) from error
+
+    setattr(command, "invoke", named)  # noqa: B010 - mypy refuses an assignment to a method
+    return command
 
 
 def _executable(plugin: Plugin) -> click.Command:
@@ -158,11 +181,16 @@ def _executable(plugin: Plugin) -> click.Command:
 
 def _package_folders() -> list[str]:
     """The folders that packages are imported from, but for the working directory, which `python -m` puts there."""
+    return [folder for folder in dict.fromkeys(_without_working_directory()) if os.path.isabs(folder)]
+
+
+def _without_working_directory() -> list[str]:
+    """Return the search path for modules without the working directory, by its name or as an empty entry."""
     try:
         here = os.getcwd()
     except OSError:
         here = ""
-    return [folder for folder in dict.fromkeys(sys.path) if os.path.isabs(folder) and folder != here]
+    return [folder for folder in sys.path if folder not in ("", here)]
 
 
 def _program_folders() -> list[str]:

@@ -112,6 +112,8 @@ def _clashing_names(paths: Sequence[str]) -> str | None:
 
 def _shares_bytes(entries: Sequence[Entry], archive_bytes: int) -> bool:
     """Whether compressed data is counted twice (how small archives come to petabytes), or lies outside."""
+    if not entries:
+        return False
     placed = sorted(entries, key=lambda entry: entry.offset)
     ends = [entry.offset + entry.compressed_size for entry in placed]
     behind = [*(entry.offset for entry in placed[1:]), archive_bytes]

@@ -17,7 +17,7 @@ import pytest
 from kafkactl.adapters.logs.source import open_source
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.migration.saved import Captured
-from kafkactl.metadata.image.redact import is_secret_text, redacted_text
+from kafkactl.metadata.image.redact import REDACTED, is_secret_setting, is_secret_text, redacted_text, shown_config
 from kafkactl.migration.observed.observation import NodeRole
 from kafkactl.migration.observed.raw import RawNode, RawObservation
 from kafkactl.migration.observed.redact import redact_config
@@ -65,8 +65,18 @@ PLANTED = [
     (METRICS, "unknown", "hunter27"),
     (GROUP, "consumer.session.timeout.ms", "https://h/?a=b&sig=hunter28"),
     (GROUP, "unknown", "hunter29"),
+    (BROKER, "socket.listen.backlog.size", "hunter41"),  # on the wrong line
+    (BROKER, "auto.create.topics.enable", "hunter42"),
+    (BROKER, "zookeeper.connect", "zk1:2181/kafka?auth=digest:u:hunter43"),
+    (TOPIC, "flush.ms", "hunter44"),
+    (GROUP, "consumer.heartbeat.interval.ms", "hunter45"),
 ]
-SHOWN = [(TOPIC, "segment.ms", "600123"), (BROKER, "num.io.threads", "17"), (GROUP, "share.isolation.level", "x17")]
+SHOWN = [
+    (TOPIC, "segment.ms", "600123"),
+    (BROKER, "log.segment.bytes", "17 GB"),
+    (BROKER, "num.io.threads", "17"),
+    (GROUP, "share.isolation.level", "x17"),
+]
 COMMENTS = [
     "# the old one was hunter30",
     "#ssl.key.password=hunter31",
@@ -76,8 +86,13 @@ COMMENTS = [
 ]
 
 
-def properties() -> str:
-    lines = [f"{name}={value}" for kind, name, value in PLANTED if kind == BROKER]
+# A node's file with these cannot be read further.
+UNREADABLE = ("socket.listen.backlog.size", "auto.create.topics.enable")
+
+
+def properties(*, unreadable: bool = False) -> str:
+    settings = [(name, value) for kind, name, value in PLANTED if kind == BROKER]
+    lines = [f"{name}={value}" for name, value in settings if unreadable or name not in UNREADABLE]
     return "\n".join(
         ["process.roles=broker", "node.id=1", *COMMENTS, *lines, "num.io.threads=17", "ssl.key.location=/x", ""]
     )
@@ -305,3 +320,39 @@ def test_time_is_linear(value: str) -> None:
     redact_znode(Znode(path="/config/topics/t", data=config(**{"retention.ms": value})), "/config/topics/t")
     shown_diff(f"#{value}\n".encode(), f"log.dirs={value}\n".encode(), before_name="a", after_name="b")
     assert time.process_time() - started < 30  # of the processor; a quarter of an hour if it grew with the square
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_hidden"),
+    [
+        ("socket.listen.backlog.size", "hunter2", True),
+        ("num.io.threads", "8", False),
+        ("num.io.threads", "-8.5e10", False),
+        ("log.retention.bytes", "10 GiB", False),
+        ("log.retention.ms", "${env:RETENTION}", False),
+        ("log.retention.ms", "", False),
+        ("log.retention.ms", "${env:A}hunter2", True),
+        ("auto.create.topics.enable", "yes", False),
+        ("auto.create.topics.enable", "hunter", True),
+        ("compression.type", "hunter", False),  # a STRING may be any text
+    ],
+)
+def test_value_that_is_not_a_number_is_hidden_in_a_numeric_setting(name: str, value: str, is_hidden: bool) -> None:
+    assert (shown_config(BROKER, name, value) == REDACTED) is is_hidden
+    assert is_secret_setting(name, value) is is_hidden
+
+
+def test_login_of_zookeeper_is_left_out_of_texts() -> None:
+    text = "zookeeper.connect is zk1:2181,zk2:2181/kafka?auth=digest:admin:hunter2, and zk3 is missing"
+    assert is_secret_text(text)
+    assert redacted_text(text) == text.replace("hunter2", REDACTED)
+    assert not is_secret_text("the digest: 5 of 6")
+
+
+@pytest.mark.parametrize("output", FORMATS)
+def test_file_with_a_secret_on_the_line_of_a_number(kafkactl: Any, tmp_path: Path, output: str) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(properties(unreadable=True) + f"log.dirs={tmp_path}/d\n")
+    for words in (["storage", "verify", "-c", file], ["storage", "info", "-c", file], ["storage", "dump", file]):
+        run = kafkactl(*words, "-o", output)
+        assert "socket.listen.backlog.size" in run.stdout + run.stderr

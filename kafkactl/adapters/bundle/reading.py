@@ -44,7 +44,8 @@ _END64_BYTES: Final = 20
 _MOST_DIRECTORY_BYTES: Final = 4 * 1024 * 1024
 _PIECE_BYTES: Final = 1024 * 1024
 _ENCRYPTED: Final = 0x1 | 0x40 | 0x2000
-_FLAWS: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.error)
+# What the library raises for a damaged header; a name that is not UTF-8 is a ValueError.
+_FLAWS: Final = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, struct.error)
 
 
 @contextmanager
@@ -63,7 +64,7 @@ def open_bundle(path: str) -> Iterator[OpenBundle]:
         _check_end(file, size, path)
         try:
             archive = zipfile.ZipFile(file)
-        except (*_FLAWS, ValueError, OSError) as error:
+        except (*_FLAWS, OSError) as error:
             raise _no_bundle(path, "its directory cannot be read") from error
         with archive:
             yield _opened(archive, size, path)
@@ -90,7 +91,7 @@ def _entry(entry: zipfile.ZipInfo) -> Entry:
     kind = stat.S_IFMT(entry.external_attr >> 16)
     is_plain = (
         kind in (0, stat.S_IFREG)
-        and not entry.is_dir()
+        and not entry.orig_filename.endswith("/")
         and not entry.flag_bits & _ENCRYPTED
         and entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     )

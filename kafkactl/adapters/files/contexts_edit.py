@@ -23,6 +23,7 @@ from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.errors import FailedError, InputError, RefusedError
 
 _MODE = 0o600
+_FOLDER_MODE = 0o700  # a context decides where a login goes
 _HEADER = re.compile(r"\s*\[")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _CONTEXT_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*")
@@ -70,7 +71,7 @@ def change_contexts(
         return before, after
     staged = path.with_name(f".{path.name}.new")
     try:
-        make_found(path.parent, files)
+        make_found(path.parent, files, mode=_FOLDER_MODE)
         descriptor = _create(staged, files)
         try:
             before = load_contexts(path)  # the staged file is created exclusively, so no other edit is under way

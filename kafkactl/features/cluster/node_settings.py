@@ -17,6 +17,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.features.cluster.state import Role
 from kafkactl.findings import Finding, Severity, note, warning
 from kafkactl.frozen import frozen
+from kafkactl.metadata.image.redact import BROKER, is_hidden_config
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, parse_int
 from kafkactl.schema.source import read_data
@@ -198,7 +199,7 @@ def of_file(
         text = "" if key is None else given[key].strip()
         if key is None:
             values[row.key] = Value(text=row.canonical(row.default), given=False)
-        elif not unknown(text):
+        elif not (unknown(text) or is_hidden_config(BROKER, key, text)):
             values[row.key] = Value(text=_in_unit(row, key, text), given=True)
     return NodeSettings(id=id, role=role, values=values, release=release, file=file)
 

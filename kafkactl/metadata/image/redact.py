@@ -21,6 +21,10 @@ CONFIG_RECORD = "ConfigRecord"
 PEM_BEGIN = "-----BEGIN"
 TOPIC, BROKER = 2, 4
 _PASSWORD = "PASSWORD"
+_PLAIN_TYPES: Final = frozenset({"BOOLEAN", "INT", "SHORT", "LONG", "DOUBLE"})
+_PLAIN_VALUE: Final = re.compile(
+    r"(?i)[-+]?[0-9][0-9_.,]{0,30}(e[-+]?[0-9]+|\s?[a-z%]{1,3})?|[a-z]{1,3}|true|false|none|null|\$\{[^{}]*\}|"
+)
 
 
 def redacted(record_type: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +72,7 @@ def secret_fields(record_type: str) -> tuple[str, ...]:
 
 def shown_config(kind: int | None, name: str, value: Any) -> Any:
     """The value of a configuration as it may be shown. What is absent or empty stays so."""
-    return REDACTED if value and (is_secret_config(kind, name) or is_secret_text(str(value))) else value
+    return REDACTED if value and is_hidden_config(kind, name, str(value)) else value
 
 
 @functools.lru_cache(maxsize=4096)
@@ -81,7 +85,21 @@ def is_secret_setting(name: str, value: str) -> bool:
     """Whether a line of a node's server.properties holds a secret, in its key or its value."""
     if shown_key(name) != name or is_secret_text(f"{name} {value}"):
         return True
-    return bool(value) and (is_secret_config(BROKER, name) or is_secret_text(value))
+    return bool(value) and is_hidden_config(BROKER, name, value)
+
+
+def is_hidden_config(kind: int | None, name: str, value: str) -> bool:
+    """Return True if a configuration is not public, or its value looks like a secret or is on the wrong line."""
+    return is_secret_config(kind, name) or is_secret_text(value) or is_misplaced(_type(kind, name), value)
+
+
+def is_misplaced(type_: str | None, value: str) -> bool:
+    """Return True if a setting of this type (in Kafka's words) is a number or true or false, and the value is neither.
+
+    Such a value may be a password on the wrong line. A number with a unit and a variable are shown: they are what an
+    operator has to correct.
+    """
+    return type_ in _PLAIN_TYPES and _PLAIN_VALUE.fullmatch(value.strip()) is None
 
 
 def shown_key(name: str) -> str:
@@ -133,7 +151,9 @@ def _bases(name: str) -> tuple[str, ...]:
 _NAMED: Final = re.compile(r"""([\w.-]+)["']?\s*([=:])(?!//)\s*(?=\S)|[\w.-]+""")
 _STRONG: Final = re.compile(r"(?i)password|passwd|passphrase|pwd|secret")  # others are names of listeners, too
 _MARKS: Final = (PEM_BEGIN, "LoginModule")
-_BEARER: Final = re.compile(r"(?i)\b(?:bearer|basic)\s+[\w+/=.~-]{8}|[?&;](?:sig|sharedaccesssignature)=")
+_BEARER: Final = re.compile(
+    r"(?i)\b(?:bearer|basic)\s+[\w+/=.~-]{8}|[?&;](?:sig|sharedaccesssignature)=|\bauth=\w+:|\bdigest:[^\s:]{1,256}:\S"
+)
 
 
 def is_secret_text(text: str) -> bool:
@@ -172,6 +192,7 @@ _TEXT_SECRET: Final = re.compile(
     r"""|[,;\]]*[^\s,;\]]+(?:[,;\]]+(?![\w.-]+=)[^\s,;\]]+)*)"""
 )
 _TEXT_LOGIN: Final = re.compile(r"://[^/\s]*@")
+_TEXT_DIGEST: Final = re.compile(r"(?i)\b(digest:[^\s:]{1,256}:)[^\s,;/]+")  # a login of ZooKeeper
 _TEXT_PEM: Final = re.compile(r"-----BEGIN.*?(?:-----END[^-\n]{0,80}-----|\Z)", re.DOTALL)
 
 
@@ -179,6 +200,7 @@ def redacted_text(text: str) -> str:
     """A sentence, a line or the output of a program with everything left out that looks like a secret."""
     text = _TEXT_PEM.sub(REDACTED, text) if PEM_BEGIN in text else text
     text = _TEXT_LOGIN.sub(f"://{REDACTED}@", text)
+    text = _TEXT_DIGEST.sub(rf"\1{REDACTED}", text)
     return _TEXT_SECRET.sub(rf"\1={REDACTED}", text)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.migration.checks.case import UNFINISHED, CheckCase, Row, Said, Unknown
 from kafkactl.migration.observed.settings import CONNECT, given, is_hidden
-from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string
+from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string, shown_chroot
 from kafkactl.values import host_port
 
 
@@ -23,10 +23,10 @@ def _chroot(case: CheckCase) -> Said:
             yield blocker(
                 "chroot-mismatch",
                 node.name,
-                f"{CONNECT} of {node.name} ends in {chroot_of(text) or '/'}, and the cluster is below"
-                f" {expected or '/'}",
-                chroot=chroot_of(text) or "/",
-                expected=expected or "/",
+                f"{CONNECT} of {node.name} ends in {shown_chroot(chroot_of(text))}, and the cluster is below"
+                f" {shown_chroot(expected)}",
+                chroot=shown_chroot(chroot_of(text)),
+                expected=shown_chroot(expected),
             )
     blind = [node.name for node, text in connects if node.config is None or is_hidden(text)]
     if blind:

@@ -17,7 +17,7 @@ from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.migration.observed.observation import NodeRole
-from kafkactl.migration.zktree.connect import chroot_of
+from kafkactl.migration.zktree.connect import chroot_of, shown_chroot
 from kafkactl.migration.zktree.znode import Hidden
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.java_text import parse_boolean, split_list
@@ -239,7 +239,7 @@ class _AgreedValues:
         )
         chroots = {chroot_of(file.given[CONNECT]) for file in still}
         if len(chroots) > 1:
-            named = ", ".join(chroot or "/" for chroot in sorted(chroots))
+            named = ", ".join(map(shown_chroot, sorted(chroots)))
             text = f"the brokers do not have the same chroot in {CONNECT}: {named}"
             next_step = "One of these files is that of another cluster; correct it or the inventory."
             self.findings.append(blocker("render-nodes-disagree", CONNECT, text, next_step))

@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from kafkactl.frozen import frozen
+from kafkactl.metadata.image.redact import redacted_text
 
 DEFAULT_PORT: Final = 2181
 EXPECTED: Final = 'zookeeper.connect as in server.properties: "zk1:2181,zk2:2181/chroot"'
@@ -45,6 +46,11 @@ def chroot_of(connect: str) -> str:
     """Return the chroot of a text that may be wrong otherwise, without slashes at its end; "" for none."""
     _, slash, path = connect.partition("/")
     return ("/" + path.strip("/ ")) if slash and path.strip("/ ") else ""
+
+
+def shown_chroot(chroot: str) -> str:
+    """Return a chroot as messages show it: a login that was appended to the text is left out."""
+    return redacted_text(chroot) or "/"
 
 
 def _server(part: str) -> tuple[str, int]:

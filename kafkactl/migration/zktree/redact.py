@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from kafkactl.frozen import changed
-from kafkactl.metadata.image.redact import BROKER, REDACTED, TOPIC, is_secret_config, is_secret_text
+from kafkactl.metadata.image.redact import BROKER, REDACTED, TOPIC, is_hidden_config
 from kafkactl.migration.zktree.json import MISSING, BrokenError, parse_json
 from kafkactl.migration.zktree.settings import is_password_config, parse_credential
 from kafkactl.migration.zktree.tree import find_chroots
@@ -84,8 +84,8 @@ def _client_value(key: str, value: Any) -> Any:
 
 
 def _value(kind: int, key: str, value: Any) -> Any:
-    is_secret = key in MECHANISMS or is_password_config(key) or is_secret_config(kind, key)
-    if not (is_secret or is_secret_text(value if isinstance(value, str) else json.dumps(value))):
+    is_secret = key in MECHANISMS or is_password_config(key)
+    if not (is_secret or is_hidden_config(kind, key, value if isinstance(value, str) else json.dumps(value))):
         return value
     return REDACTED if isinstance(value, str) else _of_the_same_type(value)
 

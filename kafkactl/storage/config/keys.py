@@ -15,7 +15,7 @@ from typing import Any
 
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
-from kafkactl.metadata.image.redact import is_secret_text
+from kafkactl.metadata.image.redact import is_misplaced, is_secret_text
 from kafkactl.protocol.text.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters
 from kafkactl.schema.source import read_data
@@ -196,7 +196,10 @@ def _default(name: str, kind: str, text: str) -> Any:
 
 
 def _invalid(key: ServerKey, text: str, complaint: str) -> Problem:
-    shown = "[hidden]" if key.is_secret or is_secret_text(text) else text
+    shown = text
+    if key.is_secret or is_secret_text(text) or is_misplaced(key.type, text):
+        shown = "[hidden]"
+        complaint = complaint.replace(trim(text) or shown, shown)
     words = f"Invalid value {shown} for configuration {key.name}: {complaint}"
     return Problem(id="invalid-config-value", key=key.name, words=words, next_step=f"Correct {key.name}.")
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ from kafkactl.adapters.bundle.writing import StagedMembers, write_bundle
 from kafkactl.adapters.files import whole_file
 from kafkactl.bundle.manifest import Manifest, PartResult, render_manifest
 from kafkactl.bundle.members import FREE_BYTES
-from kafkactl.errors import FailedError, InputError, RefusedError
+from kafkactl.errors import FailedError, InputError, KafkactlError, RefusedError
 from tests.sampling import one_in
 
 MANIFEST = Manifest(kafkactl_version="1", created_ms=5, cluster_id=None, parts=(PartResult(name="a", about="b"),))
@@ -347,3 +347,42 @@ def test_no_temporary_file_is_left(tmp_path: Path) -> None:
     written(tmp_path / "a.zip")
     assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
     assert whole_file.sync_folder(tmp_path) is None
+
+
+# The fields of the headers of an archive: offset, bytes, name (APPNOTE.TXT 4.3.7, 4.3.12, 4.3.16).
+_LOCAL = {"version": (4, 2), "flags": (6, 2), "method": (8, 2), "time": (10, 2), "date": (12, 2), "crc": (14, 4),
+          "packed": (18, 4), "size": (22, 4), "name length": (26, 2), "extra length": (28, 2),
+          "name": (30, 4)}  # fmt: skip
+_CENTRAL = {"made by": (4, 2), "version": (6, 2), "flags": (8, 2), "method": (10, 2), "time": (12, 2), "date": (14, 2),
+            "crc": (16, 4), "packed": (20, 4), "size": (24, 4), "name length": (28, 2), "extra length": (30, 2),
+            "comment length": (32, 2), "disk": (34, 2), "internal": (36, 2), "external": (38, 4), "offset": (42, 4),
+            "name": (46, 4)}  # fmt: skip
+_END = {"disk": (4, 2), "directory disk": (6, 2), "entries here": (8, 2), "entries": (10, 2), "directory size": (12, 4),
+        "directory offset": (16, 4), "comment length": (20, 2)}  # fmt: skip
+_HEADERS = [(b"PK\3\4", _LOCAL), (b"PK\1\2", _CENTRAL), (b"PK\5\6", _END)]
+_FIELDS = [(mark, name, *place) for mark, fields in _HEADERS for name, place in fields.items()]
+
+
+@pytest.mark.parametrize(("mark", "name", "at", "size"), _FIELDS, ids=lambda found: str(found).strip("b'"))
+def test_header_with_another_value_in_one_field_is_a_typed_error(
+    tmp_path: Path, mark: bytes, name: str, at: int, size: int
+) -> None:
+    good = written(tmp_path / "a.zip").read_bytes()
+    values = {bytes(size), b"\xff" * size, *(bit.to_bytes(size, "little") for bit in (1, 8, 64, 0x800, 0x2000, 0x7FFF))}
+    starts = [start for start in range(len(good)) if good.startswith(mark, start)]
+    for start in {starts[0], starts[-1]}:
+        for value in values:
+            path = tmp_path / "bad.zip"
+            path.write_bytes(good[: start + at] + value + good[start + at + size :])
+            with suppress(KafkactlError):
+                assert read(path) == FILES, name
+
+
+def test_name_that_is_not_utf8_is_a_damaged_bundle(tmp_path: Path) -> None:
+    good = written(tmp_path / "a.zip").read_bytes()
+    for start in [start for start in range(len(good)) if good.startswith(b"PK\3\4", start)]:
+        path = tmp_path / "bad.zip"
+        path.write_bytes(good[: start + 6] + b"\0\x08" + good[start + 8 : start + 30] + b"\xff" + good[start + 31 :])
+        with pytest.raises(InputError) as caught:
+            read(path)
+        assert caught.value.id == "damaged-bundle"

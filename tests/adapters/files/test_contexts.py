@@ -211,6 +211,7 @@ class TestTheDisk:
         path = tmp_path / "a" / "b" / "config.toml"
         change_contexts(path, lambda contexts: with_context(contexts, "x", {"cluster_id": "y"}))
         assert path.stat().st_mode & 0o777 == 0o600
+        assert path.parent.stat().st_mode & 0o777 == 0o700
         assert [entry.name for entry in path.parent.iterdir()] == ["config.toml"]
 
     def test_nothing_to_change_and_a_dry_run_write_nothing(self, tmp_path: Path) -> None:

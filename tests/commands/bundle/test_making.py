@@ -281,7 +281,7 @@ def test_the_log_in_a_bundle_says_what_was_replaced(
 ) -> None:
     _, answer = made(kafkactl, tmp_path / "a.zip", "-c", node.config(1), "--include-log")
     (log,) = answer["logs"]
-    assert log["replaced"] == {"config_values": 30, "delegation_token_ids": 1, "scram_credentials": 1}
+    assert log["replaced"] == {"config_values": 35, "delegation_token_ids": 1, "scram_credentials": 1}
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         archive.extractall(tmp_path / "out")
     before = node.disk(1, "a") / "__cluster_metadata-0"

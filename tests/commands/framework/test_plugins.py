@@ -216,3 +216,56 @@ def test_without_a_place_to_keep_it_help_works(place: Place) -> None:
     (place.packages.parent / "cache").rmdir()
     (place.packages.parent / "cache").write_text("a file")
     assert "acme-check" in place.run("--help").stdout
+
+
+FAILING = """
+import click
+@click.group()
+def command():
+    "A group."
+@command.command()
+def sub():
+    raise ValueError("no such thing, password=hunter2")
+@command.command()
+def usage():
+    raise click.UsageError("wrong words")
+"""
+
+
+def test_exception_of_a_plugin_names_the_plugin(place: Place) -> None:
+    place.package("acme", group("acme-check = acme:command"), FAILING)
+    run = place.run("acme-check", "sub")
+    assert run.returncode == 1
+    assert "the plugin acme-check (acme:command of acme-1.0) failed: ValueError: no such thing" in run.stderr
+    assert "hunter2" not in run.stderr and "bug in kafkactl" not in run.stderr
+    assert "kafkactl explain plugin-failed" in run.stderr
+    run = place.run("acme-check", "usage")
+    assert run.returncode == 2 and "wrong words" in run.stderr and "failed" not in run.stderr
+
+
+def test_missing_module_of_a_plugin_is_not_imported_from_the_working_directory(place: Place) -> None:
+    place.package("acme", group("acme-check = missing:command", "acme-late = acme:command"), LATE)
+    (place.packages.parent / "missing.py").write_text("open('written', 'w')\n" + GOOD)
+    run = place.run("acme-check")
+    assert run.returncode == 1 and "ModuleNotFoundError" in run.stderr
+    run = place.run("acme-late")
+    assert run.returncode == 1 and "ModuleNotFoundError" in run.stderr
+    assert not (place.packages.parent / "written").exists()
+
+
+LATE = """
+import click
+@click.command()
+def command():
+    import missing
+"""
+
+
+@pytest.mark.parametrize("module", ["click", "numpy", "kazoo"])
+def test_module_in_the_working_directory_is_not_imported_by_python_m(place: Place, module: str) -> None:
+    folder = place.packages.parent
+    (folder / f"{module}.py").write_text("open('written', 'w')\n")
+    place.run("--help")
+    place.run("log", "image", ".")
+    place.run("migrate", "check", "--inventory", "x.toml")
+    assert not (folder / "written").exists()
