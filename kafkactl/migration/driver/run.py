@@ -24,6 +24,7 @@ from kafkactl.migration.driver.guards import Guard, NoGuard
 from kafkactl.migration.driver.journal import BACK, FORWARD, JournalState, Pending
 from kafkactl.migration.driver.ports import DoneStep, RunResult
 from kafkactl.migration.driver.routes import prepares_quorum
+from kafkactl.migration.driver.started import StartedNode
 from kafkactl.migration.driver.steps import (
     ACTS,
     CONFIRMED_ALREADY,
@@ -48,6 +49,7 @@ from kafkactl.migration.state.names import State
 from kafkactl.migration.state.table import observed_state
 from kafkactl.wording import counted
 
+_NOT_UP = frozenset({"step-not-confirmed", "started-node-ended"})  # of a node that an earlier run started
 Plan = Callable[[Observation, JournalState], StepPlan]
 Ask = Callable[[StepPlan, Step], Finding | None]
 
@@ -334,7 +336,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         text = f"{step.target} was started {up_ms // 1000} s ago by an earlier run and is booting: its gate is awaited"
         context.tell(Event(kind="note", text=text, state=self.state))
         problem = self._gate(step, asked=False, limit_ms=left_ms)
-        return problem is None or (False if problem.id == "step-not-confirmed" else problem)
+        return problem is None or (False if problem.id in _NOT_UP else problem)
 
     def _act(self, step: Step, seq: int, seen: Observation) -> Applied:
         """Do it; begun again, which is harmless, where ZooKeeper was away for a moment and nothing was written there.
@@ -367,6 +369,7 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
         opened_ms: float | None = None
         before = self.state
         stuck_until: Deadline | None = None
+        started = StartedNode(self.context, step, self.context.journal.next_seq)
         while True:
             seen, route = self._again()
             found = blockers(route.findings)
@@ -376,8 +379,8 @@ class MigrationJourney(Journey[Observed, StepPlan, Step, Applied]):
                 return stuck
             if found and (until.passed or route.state in STOP_AT_ONCE):
                 return found[0]
-            if (strays := new_strays(seen, step)) is not None:
-                return strays
+            if (broken := new_strays(seen, step) or (None if asked else started.ended(seen))) is not None:
+                return broken
             findings = found or ([] if stuck is None else [stuck])
             closed = tuple(finding.message for finding in findings) or why_closed(self.context, step, route, seen)
             if not closed:

@@ -15,10 +15,11 @@ from kafkactl.migration.driver.ports import Event, Request, RunResult
 from kafkactl.migration.driver.routes import ForwardRoute, RollbackRoute, identity_of
 from kafkactl.migration.driver.run import run_migration
 from kafkactl.migration.driver.steps import RunContext
+from kafkactl.migration.hooks.run import HookEnd, HookRun
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.inventory import Hooks
 from tests.fakes.migrating_cluster import FakeCluster
-from tests.fakes.migration_crew import FLAG, QUORUM, at_phase, open_crew
+from tests.fakes.migration_crew import FLAG, PATIENCE, QUORUM, at_phase, open_crew
 from tests.fakes.migration_hooks import ALL, LIE, FakeWorld
 
 KNOWN = frozenset({"C-30", "C-40", "C-41", "C-42", "C-43"})
@@ -114,6 +115,83 @@ def test_a_restart_hook_that_did_nothing_is_seen_by_the_mode(tmp_path: Path) -> 
     assert [finding.id for finding in result.findings] == ["step-not-confirmed"]
     assert "broker 2 answers and runs on ZooKeeper" in result.findings[0].message
     assert not any("is still to be done" in event.seen for event in events)
+
+
+# --- a node that ends at once ---
+
+
+class EndsAtOnce(FakeWorld):
+    """Broker 2 ends as soon as it is started, as one whose keystore the others do not trust."""
+
+    repaired = False
+    log = b""
+    restarted_by_supervisor_ms: float | None = None
+
+    def carry_out(self, request: Request):
+        if request.verb is Verb.LOGS:
+            return HookRun(end=HookEnd.DONE, exit_code=0, stdout=self.log)
+        run = super().carry_out(request)
+        if request.verb is Verb.START and request.node == 2 and not self.repaired:
+            self.cluster.kill(2)
+        return run
+
+    def observe(self):
+        late = self.restarted_by_supervisor_ms
+        if late is not None and self.cluster.now_ms >= late and not self.cluster.nodes[2].running:
+            self.cluster.start(2)
+        return super().observe()
+
+
+_LOG = b"""[2026-11-28] INFO starting (kafka.server.KafkaServer)
+[2026-11-28] ERROR ssl.keystore.password=hunter2 refused (org.apache.kafka)
+java.security.cert.CertPathValidatorException: PKIX path building failed
+"""
+
+
+def test_started_node_that_ended_ends_the_wait_with_the_errors_of_its_log(tmp_path: Path) -> None:
+    cluster = at_phase("M3")
+    world = EndsAtOnce(cluster, verbs=ALL | {Verb.LOGS})
+    world.log = _LOG
+    began_ms = cluster.now_ms
+    result = forward(crew_of(world, tmp_path, []), "M4L")
+    (finding,) = [finding for finding in result.findings if finding.id == "started-node-ended"]
+    assert result.outcome.exit_code in (1, 5)
+    assert "PKIX path building failed" in finding.message
+    assert "hunter2" not in str(finding.to_dict())
+    assert "INFO" not in finding.message
+    assert cluster.now_ms - began_ms < PATIENCE.gate_ms
+    world.repaired = True
+    again = forward(crew_of(world, tmp_path, []), "M4L")
+    assert again.state_after == "M4L"
+
+
+def test_started_node_that_ended_is_reported_without_a_hook_for_its_log(tmp_path: Path) -> None:
+    world = EndsAtOnce(at_phase("M3"))
+    result = forward(crew_of(world, tmp_path, []), "M4L")
+    assert "started-node-ended" in {finding.id for finding in result.findings}
+
+
+class StartedAgain(EndsAtOnce):
+    """A supervisor starts the broker again some seconds after it ended."""
+
+    def carry_out(self, request: Request):
+        run = super().carry_out(request)
+        if request.verb is Verb.START and request.node == 2:
+            self.restarted_by_supervisor_ms = self.cluster.now_ms + PATIENCE.apart_ms
+        return run
+
+
+def test_node_that_its_supervisor_starts_again_is_waited_for(tmp_path: Path) -> None:
+    result = forward(crew_of(StartedAgain(at_phase("M3")), tmp_path, []), "M4L")
+    assert result.state_after == "M4L"
+
+
+def test_node_without_is_running_is_awaited_for_the_whole_time_of_its_gate(tmp_path: Path) -> None:
+    cluster = at_phase("M3")
+    began_ms = cluster.now_ms
+    result = forward(crew_of(EndsAtOnce(cluster, verbs=ALL - {Verb.IS_RUNNING}), tmp_path, []), "M4L")
+    assert "step-not-confirmed" in {finding.id for finding in result.findings}
+    assert cluster.now_ms - began_ms >= PATIENCE.gate_ms
 
 
 # --- a node that boots ---

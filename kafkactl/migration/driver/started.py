@@ -1,0 +1,78 @@
+"""A node whose start is awaited and whose process is gone: what ends the wait, with the last errors of its log."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kafkactl.findings import Finding, blocker
+from kafkactl.metadata.image.redact import redacted_text
+from kafkactl.migration.driver.actions import is_running
+from kafkactl.migration.driver.ports import Request
+from kafkactl.migration.driver.steps import RunContext
+from kafkactl.migration.hooks.words import Verb
+from kafkactl.migration.observed.observation import Observation
+from kafkactl.migration.plan.step import Move, Step
+from kafkactl.shown import visible
+
+_STARTS: Final = frozenset({Move.RESTART_NODE, Move.START_NODE})
+_PATTERN: Final = "ERROR|FATAL|Exception"
+_LINES: Final = 5
+_LINE_CHARACTERS: Final = 300
+_BEFORE_START_MS: Final = 5_000  # the clocks of two machines
+
+
+class StartedNode:
+    """The process of a node that a step starts, asked for by its hook while nothing listens at the node's address.
+
+    A supervisor may start a process again, and a pod that was deleted is not there for some seconds: so the process has
+    to be gone in every look for twice the time between the looks of a gate.
+    """
+
+    def __init__(self, context: RunContext, step: Step, seq: int) -> None:
+        self._context = context
+        self._step = step
+        self._seq = seq
+        self._since_ms = context.journal.now_ms() - _BEFORE_START_MS
+        self._gone_ms: float | None = None
+
+    def ended(self, seen: Observation) -> Finding | None:
+        """Return that the process ended, once that is certain. Asks the hooks is_running and logs."""
+        step, context = self._step, self._context
+        if step.action not in _STARTS or step.node is None or step.role is None:
+            return None
+        node = seen.node(step.node, step.role)
+        is_silent = node is not None and node.alive is False
+        if not is_silent or is_running(context.world, context.place(step, self._seq)) is not False:
+            self._gone_ms = None
+            return None
+        now_ms = context.world.clock.now_ms()
+        self._gone_ms = now_ms if self._gone_ms is None else self._gone_ms
+        if now_ms - self._gone_ms < 2 * context.patience.apart_ms:
+            return None
+        return self._finding()
+
+    def _finding(self) -> Finding:
+        lines = self._last_errors()
+        said = f"; the last errors in its log: {' | '.join(lines)}" if lines else ""
+        return blocker(
+            "started-node-ended",
+            self._step.target,
+            f"{self._step.target} was started, nothing listens at its address, and its hook is_running reports that"
+            f" its process is gone{said}",
+            log=list(lines),
+        )
+
+    def _last_errors(self) -> tuple[str, ...]:
+        """The last lines with an error since the start; empty without a hook, or if the hook has none."""
+        node, world = self._step.node, self._context.world
+        if node is None or not world.has_hook(Verb.LOGS, node):
+            return ()
+        place = self._context.place(self._step, self._seq)
+        extra = {"pattern": _PATTERN, "since_ms": str(int(self._since_ms))}
+        run = world.ask(Request(
+            verb=Verb.LOGS, node=node, phase=place.phase, seq=self._seq, instruction="", extra=extra,
+        ))  # fmt: skip
+        text = run.stdout.decode("utf-8", "replace") if run.is_done else ""
+        found = [line.strip() for line in redacted_text(text).splitlines() if re.search(_PATTERN, line)]
+        return tuple(visible(line)[:_LINE_CHARACTERS] for line in found[-_LINES:])
