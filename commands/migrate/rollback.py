@@ -89,7 +89,20 @@ def _refuse_unknown_ids(accepted: tuple[str, ...]) -> None:
 
     for id in accepted:
         if id not in ACCEPTABLE:
+            if _is_of_run(id):
+                output.say(
+                    f"--accept {id} is a word of `migrate run`; a rollback does not need it, so it is ignored", "dim"
+                )
+                continue
             known = ", ".join(sorted(ACCEPTABLE))
             raise click.BadOptionUsage(
                 "--accept", f"{id} cannot be accepted.{meant(nearest(id, ACCEPTABLE))} What can be accepted: {known}."
             )
+
+
+def _is_of_run(word: str) -> bool:
+    """Whether the word accepts a finding of the checks, so that one list of words can serve `run` and `rollback`."""
+    from kafkactl.operations.migrate.checking import meanings
+
+    name = word.partition("@")[0]
+    return name in meanings() or any(name in ids for ids in meanings().values())

@@ -171,16 +171,25 @@ def _about_others(findings: Sequence[Mapping[str, Any]], subjects: Sequence[str]
     messages = [str(finding["message"]) for finding in findings]
     if len(set(messages)) == 1:
         return ""
+    subjects = [_own_name(subject) for subject in subjects]
     others = subjects[1] if len(subjects) == 2 else f"the {len(subjects) - 1} others"
-    own = {_with(message, str(finding["subject"]), _HERE) for message, finding in zip(messages, findings, strict=True)}
+    own = {
+        _with(message, _own_name(str(finding["subject"])), _HERE)
+        for message, finding in zip(messages, findings, strict=True)
+    }
     if len(own) == 1:
         return f" (the same for {others})"
     return f" (similar for {others})" if subjects[0] in messages[0] else f" ({subjects[0]}; similar for {others})"
 
 
+def _own_name(subject: str) -> str:
+    """Return the name of a subject that a page shows after the number of a check: `broker 1` of `C-14  broker 1`."""
+    return subject.rpartition("  ")[2]
+
+
 def _without_name(text: str, subject: str) -> str:
     """Return a text without the subject's name and without addresses."""
-    return re.sub(_ADDRESS, _HERE, _with(text, subject, _HERE))
+    return re.sub(_ADDRESS, _HERE, _with(text, _own_name(subject), _HERE))
 
 
 def _alike(text: str, subject: str) -> str:

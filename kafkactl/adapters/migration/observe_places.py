@@ -18,7 +18,7 @@ from kafkactl.adapters.hooks.call import call_hook
 from kafkactl.adapters.hooks.run_hook import HookLimits
 from kafkactl.adapters.logs.source import LogSource, open_source, without_links
 from kafkactl.errors import DecodeError, FailedError, InputError
-from kafkactl.findings import Finding, warning
+from kafkactl.findings import Finding, note, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.migration.driver.ports import Request
@@ -133,6 +133,9 @@ class Places:
         for path, paths in (listed or {}).items():
             if path and Path(path).resolve() == folder.resolve() and not _has_log(paths or ()):
                 return None
+        if not folder.exists():
+            self._expect(node, folder)
+            return None
         try:
             return without_links(open_source(str(place)))
         except (InputError, FailedError) as error:
@@ -257,6 +260,14 @@ class Places:
             return run.stdout
         self._note(node, f"its hook {verb} did not return the requested output: {run.message}")
         return None
+
+    def _expect(self, node: InventoryNode, folder: Path) -> None:
+        """A directory that the format step of the migration makes."""
+        text = (
+            f"{folder}, where the inventory has its metadata log, does not exist: it is made when its disk is formatted"
+        )
+        step = "Nothing to do before the format; if the node was formatted already, correct `log` in the inventory."
+        self.findings.append(note("node-place-unreadable", node.name, text, step))
 
     def _note(self, node: InventoryNode, words: str) -> None:
         text = f"{words}; what it would tell is unknown"

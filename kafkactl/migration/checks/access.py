@@ -150,6 +150,8 @@ def _callers(case: CheckCase, node: NodeSeen, users: frozenset[str], callers: Ma
             "super-users-differ",
             node.name,
             f"super.users of {node.name} lacks {', '.join(lacking)}, which the brokers have",
+            f"Add {';'.join(lacking)} to super.users of {node.name}; keep its other entries, the controllers' own"
+            " principals among them.",
             principals=lacking,
         )
     silent = [name for name, who in callers.items() if who is None]

@@ -72,9 +72,12 @@ def is_accepted(finding: Finding, accepted: frozenset[str]) -> bool:
 
 
 def accept_word(finding: Finding) -> str:
-    """The word that accepts this finding and nothing else; for what is said of a node it names the node."""
+    """Return the word that accepts this finding and nothing else; for a finding about one node it names the node.
+
+    The nodes of a finding about several change as the migration goes on, and the word must not.
+    """
     name = _names(finding)[0]
-    return f"{name}@{_subject(finding)}" if _NODE.search(finding.subject) else name
+    return f"{name}@{_subject(finding)}" if len(_NODE.findall(finding.subject)) == 1 else name
 
 
 def _names(finding: Finding) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Final
 from kafkactl.findings import Finding, warning
 from kafkactl.migration.checks.case import ALWAYS, FORWARD, CheckCase, Row, Stage
 from kafkactl.migration.observed.silence import denying, principals
+from kafkactl.schema.rights import Login, right_of
 from kafkactl.wording import some
 
 _BEFORE_COPY: Final = FORWARD | {Stage.COPY}
@@ -39,11 +40,9 @@ def _grant(case: CheckCase, who: str) -> str:
             f"Add {who} to super.users of every controller and restart the controllers one at a time, or name a login"
             " that is in it as controller_command_config of the inventory: before the copy the quorum has no ACLs."
         )
-    principal = who if who.startswith("User:") else "User:NAME"
-    return (
-        f"kafka-acls.sh --bootstrap-server HOST:PORT --command-config FILE --add --allow-principal {principal}"
-        " --operation Describe --cluster"
-    )
+    brokers = ",".join(broker.address for broker in case.brokers if broker.address)
+    login = Login(principal=who if who.startswith("User:") else None, brokers=brokers or None)
+    return login.grant([right_of("DescribeQuorum")])
 
 
 ROWS: Final = (Row(check="C-31", title="questions that controllers answer", stages=ALWAYS, find=_denied_questions),)

@@ -26,7 +26,7 @@ class StartedNode:
     """The process of a node that a step starts, asked for by its hook while nothing listens at the node's address.
 
     A supervisor may start a process again, and a pod that was deleted is not there for some seconds: so the process has
-    to be gone in every look for twice the time between the looks of a gate.
+    to be gone in every observation for twice the time between the observations of a gate.
     """
 
     def __init__(self, context: RunContext, step: Step, seq: int) -> None:

@@ -78,15 +78,13 @@ def _binaries(observation: Observation) -> Iterator[Finding]:
     old = {node.id: node.kafka_version for node in observation.nodes if _is_old(node)}
     if old:
         versions = sorted({version for version in old.values() if version})
-        bridge = newest_with_zookeeper()  # the release from which 4.x is reached
-        bridged = all(release.numbers[:2] >= bridge.numbers[:2] for release in _releases(observation))
-        begin = "Take" if bridged else f"Go to {bridge.name} first, the bridge release; then take"
+        last = newest_with_zookeeper()
         yield note(
             "binaries-can-be-upgraded",
             "cluster",
-            f"{len(old)} nodes run Kafka {', '.join(versions)}; {bridge.name} is the last release with ZooKeeper, and"
-            " 4.x supports KRaft only",
-            f"{begin} controllers and brokers to 4.x one by one, waiting for each to be in sync; at the end "
+            f"{len(old)} nodes run Kafka {', '.join(versions)}; {last.name} is the last release with ZooKeeper, and"
+            " 4.x supports KRaft only; nodes on KRaft go straight to 4.x, without another release in between",
+            "Take controllers and brokers to 4.x one by one, waiting for each to be in sync; at the end "
             "`kafkactl features upgrade --release-version` with that release.",
             nodes=sorted(old),
         )

@@ -91,6 +91,17 @@ def test_the_same_of_several_subjects_is_one_finding():
     ]
 
 
+def test_number_of_a_check_before_a_subject_does_not_hide_the_name_in_the_message():
+    page = Page()
+    page.findings(
+        [blocker("no-login", f"C-14  broker {id}", f"the file of broker {id} has no login", "") for id in (1, 2)]
+    )
+    (block,) = page.blocks
+    assert isinstance(block, Findings)
+    (finding,) = block.findings
+    assert finding["message"] == "the file of broker 1 has no login (the same for broker 2)"
+
+
 def test_many_subjects_are_cut_in_the_middle_of_no_sentence():
     page = Page()
     page.findings([blocker("down", f"broker {id}", "it does not answer", "") for id in range(20)])
