@@ -25,11 +25,11 @@ from kafkactl.metadata.image.redact import is_secret_text
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.properties import NOTHING, Properties, PropertyWarning, parse_properties
 from kafkactl.quorum.voters import StaticVoter
+from kafkactl.storage.config.ignored_keys import ignored_keys
 from kafkactl.storage.config.keys import (
     BOOTSTRAP_SERVERS,
     Problem,
     ServerKey,
-    known_in,
     read_values,
     server_keys,
 )
@@ -154,7 +154,7 @@ def _read(data: bytes, file: str, release: Release, resolve: Resolve | None) -> 
     view = ConfigView(values, release)
     problems = _as_written([*elsewhere.problems, *found, *check_config(view)], properties)
     warnings = [warning.finding(file) for warning in properties.warnings if _matters(warning, keys)]
-    suspect = [*elsewhere.warnings, *_unknown_keys(properties, view), *([] if problems else _odd_directories(view))]
+    suspect = [*elsewhere.warnings, *ignored_keys(properties, view), *([] if problems else _odd_directories(view))]
     suspect = _as_written(suspect, properties)
     warnings += [_finding(problem, properties, file, severity=Severity.WARNING) for problem in suspect]
     if problems:
@@ -303,25 +303,3 @@ def _odd_directories(view: ConfigView) -> Iterator[Problem]:
             if path is not None and not path.startswith("/"):
                 words = f"{key}: {path} is relative to the directory that a process happens to be started in"
                 yield Problem(id="relative-log-dir", key=key, words=words)
-
-
-def _unknown_keys(properties: Properties, view: ConfigView) -> Iterator[Problem]:
-    """Keys of the file that Kafka ignores and that its author did not mean to be ignored."""
-    for key in properties.mapping:
-        if key not in view.values.keys:
-            yield from _unknown_key(key, view.values.keys, view)
-
-
-def _unknown_key(key: str, keys: Mapping[str, ServerKey], view: ConfigView) -> Iterator[Problem]:
-    """A key of another release, or one that is nearly a key: plugins may have keys of their own, so nothing else."""
-    if span := known_in(key):
-        first, last = span
-        words = f"Kafka {view.release.name} does not know {key} (known from {first} to {last}) and ignores it"
-        yield Problem(id="config-key-of-other-release", key=key, words=words, next_step="Remove it.")
-        return
-    import difflib
-
-    near = difflib.get_close_matches(key, keys, n=1, cutoff=0.9)
-    if near and not key.startswith("listener.name."):
-        words = f"Kafka has no key {key} and ignores it; did you mean {near[0]}?"
-        yield Problem(id="misspelt-config-key", key=key, words=words, next_step=f"Write {near[0]}.")

@@ -285,3 +285,42 @@ def test_nothing_but_declared_errors_on_bytes(data: bytes, release: str):
         read(text(COMBINED) + data, release)
     except (ConfigError, DecodeError) as error:
         assert isinstance(error, ConfigError)
+
+
+@pytest.mark.parametrize("release", ["3.3", "3.9", "4.1", "4.2", "4.4"])
+def test_config_providers_are_known_to_every_release(release):
+    lines = b"config.providers=file\nconfig.providers.file.class=org.example.Files\n"
+    config = read(text(COMBINED) + lines, release)
+    assert not [found.message for found in config.warnings if "config.providers" in found.message]
+
+
+@pytest.mark.parametrize(
+    ("lines", "loser"),
+    [
+        ("log.dir=/other\nlog.dirs=/a", "log.dir"),
+        ("log.dir=/a\nlog.dirs=/a", None),
+        ("log.retention.ms=604800000\nlog.retention.hours=168", None),
+        ("log.retention.ms=1000\nlog.retention.hours=168", "log.retention.hours"),
+        ("log.retention.minutes=60\nlog.retention.hours=2", "log.retention.hours"),
+        ("log.retention.minutes=120\nlog.retention.hours=2", None),
+        ("log.roll.ms=1000\nlog.roll.hours=1", "log.roll.hours"),
+        ("log.roll.jitter.ms=7\nlog.roll.jitter.hours=1", "log.roll.jitter.hours"),
+        ("log.retention.hours=2", None),
+    ],
+)
+@pytest.mark.parametrize("release", ["3.9", "4.2"])
+def test_name_of_a_setting_that_loses_against_another_is_reported(lines, loser, release):
+    data = (
+        text(COMBINED).decode().replace("log.dirs=", "x.log.dirs=") if "log.dirs" in lines else text(COMBINED).decode()
+    )
+    config = read((data + "\n" + lines).encode(), release)
+    found = [warning for warning in config.warnings if warning.id == "config-synonym-ignored"]
+    assert [warning.evidence["key"] for warning in found] == ([loser] if loser else [])
+
+
+@pytest.mark.parametrize("key", ["port", "host.name", "advertised.host.name", "advertised.port"])
+def test_keys_of_kafka_2_are_named_with_what_replaces_them(key):
+    config = read(text(COMBINED) + f"{key}=9092\n".encode(), "4.3")
+    (found,) = [warning for warning in config.warnings if warning.evidence["key"] == key]
+    assert found.id == "config-key-of-other-release"
+    assert "listeners" in found.next_step
