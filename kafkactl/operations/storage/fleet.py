@@ -6,6 +6,7 @@ on its own: what happens to one does not stop the others, and each leaves a rece
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +38,23 @@ def names_of_this_host() -> frozenset[str]:
     names = {socket.gethostname(), socket.getfqdn()}
     short = {name.partition(".")[0] for name in names}
     return frozenset(name.lower() for name in names | short | {"localhost", "127.0.0.1"} if name)
+
+
+def is_this_host(host: str) -> bool:
+    """Return True for a name of this machine, with any domain, and for an address of one of its interfaces.
+
+    No name is looked up.
+    """
+    if {host.lower(), host.lower().partition(".")[0]} & names_of_this_host():
+        return True
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        address = str(ipaddress.ip_address(host.strip("[]")))
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))  # which only an own address allows
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def observe_nodes(

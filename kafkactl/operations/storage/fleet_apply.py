@@ -15,7 +15,14 @@ from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
-from kafkactl.operations.storage.fleet import Context, apply_nodes, names_of_this_host, observe_nodes, whole_outcome
+from kafkactl.operations.storage.fleet import (
+    Context,
+    apply_nodes,
+    is_this_host,
+    names_of_this_host,
+    observe_nodes,
+    whole_outcome,
+)
 from kafkactl.operations.storage.format import FormattedDirectory, formatted_directories
 from kafkactl.operations.storage.node_files import FilePath
 from kafkactl.operations.storage.observation import NO_LIMIT, observe_for_format
@@ -146,8 +153,14 @@ def check_fleet(
     path = Path(plan_file)
     plan, plan_sha256 = parse_plan(read_input(path, "the plan", InputKind.DOCUMENT), file=str(plan_file))
     nodes = choose_nodes(plan, node_ids, hosts, names_of_this_host() if this_host else frozenset())
+    named = {host.lower() for host in hosts}
     request = ApplyRequest(
-        overrides=overrides or GuardOverrides(), reformats=requested_reformats(reformats), owner=owner
+        overrides=overrides or GuardOverrides(),
+        reformats=requested_reformats(reformats),
+        owner=owner,
+        elsewhere=frozenset(
+            node.id for node in nodes if node.host.lower() not in named and not is_this_host(node.host)
+        ),
     )
     folder = receipts_folder(path) if receipts is None else Path(receipts)
     release = find_release(plan.kafka_version)

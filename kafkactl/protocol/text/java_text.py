@@ -7,6 +7,7 @@ Invariant: each function here accepts and refuses exactly what its Java original
 from __future__ import annotations
 
 import base64
+import functools
 import math
 import re
 from collections.abc import Iterable
@@ -100,6 +101,7 @@ def parse_boolean(text: str) -> bool | None:
     return {"true": True, "false": False}.get(trim(text).lower())
 
 
+@functools.lru_cache(maxsize=4)  # the files of a plan have one time
 def date_text(now_ms: int) -> str:
     """`Date.toString` of a JVM whose time zone is UTC: `Fri Nov 20 10:27:37 UTC 2026`."""
     moment = _EPOCH + timedelta(milliseconds=now_ms)
@@ -107,6 +109,7 @@ def date_text(now_ms: int) -> str:
     return f"{day} {month} {moment.day:02} {moment:%H:%M:%S} UTC {moment.year}"
 
 
+@functools.lru_cache(maxsize=1024)  # the nodes of a plan have the same few directories
 def string_hash(text: str) -> int:
     """`String.hashCode`, as a signed 32-bit number."""
     value = 0

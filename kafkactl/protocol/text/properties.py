@@ -21,7 +21,9 @@ _KEY = r"(?s)(?:[^\\=: \t\f]+|\\.)*\\?"  # up to what separates it from the valu
 _BLANKS = " \t\f"
 _USUAL_BYTES = 64 * 1024
 _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "f": "\f"}
-_WRITTEN = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"} | {char: f"\\{char}" for char in "\\=:#!"}
+_WRITTEN = str.maketrans(
+    {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"} | {char: f"\\{char}" for char in "\\=:#!"}
+)
 # Compiled when first used: files with escapes or control characters are rare.
 _HEX4 = r"[0-9a-fA-F]{4}"
 _ESCAPE = r"(?s)\\(.)"
@@ -278,7 +280,7 @@ def render_property(key: str, value: str, *, ascii_only: bool) -> str:
 
 
 def _escape(text: str) -> str:
-    return "".join(_WRITTEN.get(char, char) for char in text)
+    return text.translate(_WRITTEN)
 
 
 def _escape_leading_blank(text: str) -> str:

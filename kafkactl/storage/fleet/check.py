@@ -48,11 +48,15 @@ class NodeHere:
 
 @frozen
 class ApplyRequest:
-    """What the operator adds to the plan. `reformats` are (node id, directory) pairs to be formatted again."""
+    """What the operator adds to the plan. `reformats` are (node id, directory) pairs to be formatted again.
+
+    `elsewhere` are the ids of chosen nodes whose host in the plan is neither a name nor an address of this machine.
+    """
 
     overrides: GuardOverrides = field(default_factory=GuardOverrides)
     reformats: frozenset[tuple[int, str]] = frozenset()
     owner: Owner | None = None
+    elsewhere: frozenset[int] = frozenset()
 
 
 def check_apply(plan: FleetPlan, here: Sequence[NodeHere], request: ApplyRequest, release: Release) -> list[FormatPlan]:
@@ -80,6 +84,7 @@ def _check_node(plan: FleetPlan, here: NodeHere, request: ApplyRequest, release:
         *seen.findings,
         *check_formatted(whole, here.observed),
         *_formatted_before(here, request),
+        *_of_another_host(here, request),
     ]
     directories = _with_planned_files(whole.directories, seen.directories)
     return settled(replace(whole, directories=directories, findings=distinct(findings), owner=request.owner))
@@ -138,6 +143,21 @@ def _config_changed(planned: PlannedNode, config: NodeConfig) -> Iterator[Findin
             subject=f"node {planned.id}",
             message=f"{config.file} differs from the configuration in the plan: {listed}",
             evidence={"changed": changed},
+        )
+
+
+def _of_another_host(here: NodeHere, request: ApplyRequest) -> Iterator[Finding]:
+    """The node was chosen by its id, and the plan has it on a machine of another name."""
+    node = here.planned
+    if node.id in request.elsewhere:
+        yield Finding(
+            id="host-differs-from-plan",
+            severity=Severity.WARNING,
+            subject=f"node {node.id}",
+            message=f"the plan has node {node.id} on {node.host}, which is neither a name nor an address of this"
+            " machine",
+            evidence={"host": node.host},
+            next_step=f"Stop if this is the wrong machine. If {node.host} is another name of it: --host {node.host}.",
         )
 
 

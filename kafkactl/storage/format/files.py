@@ -8,7 +8,8 @@ always gets and a broker never.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,7 +20,11 @@ from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.schema.definitions import message
 from kafkactl.storage.format.scram import ScramCredential
-from kafkactl.storage.meta_properties import parse_meta_properties, render_meta_properties
+from kafkactl.storage.meta_properties import (
+    FIRST_LAYOUT_WITH_DIRECTORY_ID,
+    parse_meta_properties,
+    render_meta_properties,
+)
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,
@@ -30,6 +35,7 @@ from kafkactl.storage.model import (
 )
 from kafkactl.values import Uuid
 
+_EXAMPLE_ID = Uuid(bytes(range(0x50, 0x60)))
 _EVERYTHING_IN_FIRST_CHECKPOINT = 4
 
 
@@ -61,15 +67,16 @@ class NodeFiles:
     @cached_property
     def records(self) -> tuple[MetadataRecord, ...]:
         """metadata.version, the other features by name, the SCRAM credentials as given (BootstrapMetadata)."""
-        levels = [(METADATA_VERSION, self.metadata_version_level), *sorted(self.features.items())]
-        features = [_record("FeatureLevelRecord", {"Name": name, "FeatureLevel": level}) for name, level in levels]
+        features = _level_records(self.metadata_version_level, sorted(self.features.items()))
         credentials = [_record("UserScramCredentialRecord", user.record_value()) for user in self.scram]
         return (*features, *credentials)
 
     @cached_property
     def _bootstrap_checkpoint(self) -> PlannedFile:
-        content = encode_bootstrap_checkpoint(self.records, self.now_ms)
-        _must_decode(content, self.records, None)
+        if self.scram:
+            content = _bootstrap_content(self.records, self.now_ms)
+        else:
+            content = _keyless_bootstrap(self.metadata_version_level, tuple(sorted(self.features.items())), self.now_ms)
         return PlannedFile(name=BOOTSTRAP_CHECKPOINT, content=content, mode=KEYS_MODE if self.scram else None)
 
     @cached_property
@@ -89,6 +96,19 @@ class NodeFiles:
         return PlannedFile(name=f"{METADATA_LOG}/{FIRST_CHECKPOINT}", content=content, mode=SNAPSHOT_MODE)
 
     def _meta_properties(self, directory_id: Uuid | None) -> PlannedFile:
+        """Return the file of one directory: that of another one with the id replaced, which is all that differs."""
+        content, example = self._checked_meta_properties, str(_EXAMPLE_ID).encode()
+        if directory_id is None or content.count(example) != 1:
+            content = self._meta_properties_content(directory_id)
+        else:
+            content = content.replace(example, str(directory_id).encode())
+        return PlannedFile(name=META_PROPERTIES, content=content, mode=None)
+
+    @cached_property
+    def _checked_meta_properties(self) -> bytes:
+        return self._meta_properties_content(_EXAMPLE_ID)
+
+    def _meta_properties_content(self, directory_id: Uuid | None) -> bytes:
         content = render_meta_properties(
             layout=self.layout,
             cluster_id=self.cluster_id,
@@ -97,9 +117,26 @@ class NodeFiles:
             now_ms=self.now_ms,
         )
         read = parse_meta_properties(content)
-        if (read.node_id, read.directory_id) != (self.node_id, directory_id):
+        written = directory_id if self.layout >= FIRST_LAYOUT_WITH_DIRECTORY_ID else None
+        if (read.node_id, read.directory_id) != (self.node_id, written):
             raise _not_ours(META_PROPERTIES)
-        return PlannedFile(name=META_PROPERTIES, content=content, mode=None)
+        return content
+
+
+def _level_records(metadata_version: int, features: Iterable[tuple[str, int]]) -> tuple[MetadataRecord, ...]:
+    levels = [(METADATA_VERSION, metadata_version), *features]
+    return tuple(_record("FeatureLevelRecord", {"Name": name, "FeatureLevel": level}) for name, level in levels)
+
+
+def _bootstrap_content(records: Sequence[MetadataRecord], now_ms: int) -> bytes:
+    content = encode_bootstrap_checkpoint(records, now_ms)
+    _must_decode(content, records, None)
+    return content
+
+
+@functools.lru_cache(maxsize=4)  # the same for every node of a fleet, and without keys
+def _keyless_bootstrap(metadata_version: int, features: tuple[tuple[str, int], ...], now_ms: int) -> bytes:
+    return _bootstrap_content(_level_records(metadata_version, features), now_ms)
 
 
 def _record(type_: str, data: dict[str, object]) -> MetadataRecord:

@@ -196,6 +196,8 @@ def _is_named(directory: ObservedDirectory, expected: Iterable[str]) -> bool:
 
 def _has_a_mount_that_lacks(sibling: ObservedDirectory, directory: ObservedDirectory) -> bool:
     """True where the sibling is mounted below the place at which the two paths part, and this directory is not."""
+    if sibling.mount_point == directory.mount_point:
+        return False  # also what most of the pairs of a node are: a plan of many nodes asks for each of them
     shared = _common(PurePosixPath(sibling.real_path), PurePosixPath(directory.real_path))
     return _is_below(sibling.mount_point, shared) and not _is_below(directory.mount_point, shared)
 
@@ -250,7 +252,7 @@ def _check_lost_disk(
 
 
 def _warn_of_temporary_place(directory: ObservedDirectory) -> Iterable[Finding]:
-    for place in ("/tmp", "/var/tmp"):
+    for place in ("/tmp", "/var/tmp") if "/tmp" in directory.real_path else ():
         if PurePosixPath(place) in PurePosixPath(directory.real_path).parents:
             yield _finding(
                 "directory-under-tmp",

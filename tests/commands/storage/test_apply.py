@@ -367,3 +367,25 @@ def test_for_people(kafkactl, fleet):
     assert "Formatted as planned" in run.stdout
     run = kafkactl("storage", "apply", fleet.plan, "--node", 1)
     assert "formatted as planned already" in run.stdout
+
+
+def warned(run):
+    return [finding["subject"] for finding in run.json["findings"] if finding["id"] == "host-differs-from-plan"]
+
+
+@pytest.mark.parametrize(
+    ("host", "words", "is_warned"),
+    [
+        ("another-machine", ("--node", 1), True),
+        ("another-machine", ("--host", "another-machine"), False),
+        ("192.0.2.77", ("--node", 1), True),
+        ("127.0.0.1", ("--node", 1), False),
+        (socket.gethostname(), ("--node", 1), False),
+        (f"{socket.gethostname().partition('.')[0].upper()}.example", ("--node", 1), False),
+    ],
+)
+def test_node_of_another_host_is_applied_with_a_warning(kafkactl, tmp_path, host, words, is_warned):
+    made = planned(kafkactl, tmp_path, FleetBuilder(nodes={1: {"host": host}}))
+    run = kafkactl("storage", "apply", made.plan, "-o", "json", *words, "--yes")
+    assert run.code == 0
+    assert bool(warned(run)) is is_warned
