@@ -120,7 +120,8 @@ def _afterwards(case: Case) -> Iterator[Finding]:
     combined = [str(node) for node in combined_nodes(others, tuple(case.image.brokers))]
     keeps = (
         f"Keep the partition folders of {first_few(combined)}, which are brokers, too: move their metadata logs away."
-        " Wipe the disks of the others, fence off their hosts or withdraw their configuration."
+        " Fence off the hosts of the others, or withdraw their configuration; empty their disks after the recovery is"
+        " verified."
     )
     yield warning(
         "old-voters-must-not-return",

@@ -116,8 +116,9 @@ def _fences(way: Way) -> Iterator[tuple[str, str, str, str | None]]:
             continue
         identity = "" if voter.directory_id is None else f", directory id {voter.directory_id}"
         text = (
-            f"Wipe the disk of old voter {voter.id}{identity}, or withdraw its configuration, so that it never starts"
-            " with it again: two old voters can elect each other while the recovered one is down."
+            f"Withdraw the configuration of old voter {voter.id}{identity}, or fence off its host, so that it never"
+            " starts with its disk again: two old voters can elect each other while the recovered one is down. Keep the"
+            " disk, unchanged, until the recovery is verified."
         )
         if voter.id == way.node_id and voter.state != LOST:
             text = (

@@ -80,8 +80,8 @@ def test_the_recovered_controller_keeps_its_old_disk():
 
 def test_an_old_voter_is_fenced_by_its_directory():
     first, second = (step for step in steps_of(WAY) if step.action == "fence-old-voter")
-    assert f"Wipe the disk of old voter 1, directory id {DIRECTORY[1]}, or" in first.text
-    assert "Wipe the disk of old voter 2, or" in second.text
+    assert f"Withdraw the configuration of old voter 1, directory id {DIRECTORY[1]}, or" in first.text
+    assert "Withdraw the configuration of old voter 2, or" in second.text
 
 
 def test_a_voter_that_is_a_broker_too_keeps_its_partitions():
@@ -90,7 +90,7 @@ def test_a_voter_that_is_a_broker_too_keeps_its_partitions():
     voters = (VOTERS[0], changed(VOTERS[1], state="shown"))
     way = changed(WAY, read=Read(disks=disks), voters=voters, brokers=(1, 2, 12))
     fenced = {step.target.split(" at ")[0]: step for step in steps_of(way) if step.action == "fence-old-voter"}
-    assert fenced["controller 1"].text.startswith("Wipe the disk of old voter 1")
+    assert fenced["controller 1"].text.startswith("Withdraw the configuration of old voter 1")
     assert "keep its partition folders" in fenced["controller 2"].text
     assert fenced["controller 2"].command == "mv -nT /data/2/__cluster_metadata-0 BACKUP/old-voter-2"
     assert [step.target for step in steps_of(way) if step.action == "start-broker"] == ["broker 12"]

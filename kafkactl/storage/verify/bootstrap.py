@@ -253,7 +253,8 @@ def _ignored_checkpoint(context: StartContext, records: BootstrapRecords) -> Ite
         f"The disks were formatted for Kafka 4.4 or later, which keeps features and users in the 0-0 checkpoint."
         f" Kafka {version} looks for them in bootstrap.checkpoint only.",
         *_differences(contents.levels, frozenset(contents.scram), records, subject),
-        next_step=f"Start Kafka 4.4 or later, or format again with `--kafka-version {version}`.",
+        next_step=f"Start Kafka 4.4 or later; or, if the node has never started, run `kafkactl storage unformat` and"
+        f" format with `--kafka-version {version}`.",
         formatted=dict(sorted(contents.levels.items())),
         would_be=dict(sorted(records.levels.items())),
     )

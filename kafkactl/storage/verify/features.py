@@ -92,7 +92,8 @@ def _only_here(context: StartContext, snapshot: SnapshotFacts) -> RuleResult:
         file_subject(f"{context.log.path}/{snapshot.name}"),
         f"The disks were formatted for Kafka 4.4 or later. Kafka {context.release.version_text} takes the 0-0"
         " checkpoint for a snapshot, so its features never enter the metadata log: other nodes do not learn of them.",
-        next_step=f"Format again with `--kafka-version {context.release.version_text}` before the first start.",
+        next_step="Start Kafka 4.4 or later; or, before the first start, run `kafkactl storage unformat` and format"
+        f" with `--kafka-version {context.release.version_text}`.",
     )
 
 
