@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from kafkactl.adapters.files import processes
 from kafkactl.commands.framework.settings import peek_settings
 from tests.answers import check_answer
 from tests.fakes.engine_checker import attach_to_every_engine
@@ -80,7 +81,9 @@ def kafkactl(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
     """
     for name in [name for name in os.environ if name.startswith("KAFKACTL_")]:
         monkeypatch.delenv(name)
-    for name in ("NO_COLOR", "FORCE_COLOR", "LC_CTYPE"):
+    # Kafka on the machine of the tests, the lab's nodes among it, is not that of the command.
+    monkeypatch.setattr(processes, "kafka_nodes", lambda: iter(()))
+    for name in ("NO_COLOR", "FORCE_COLOR", "LC_CTYPE", "KAFKA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("COLUMNS", "100")

@@ -135,10 +135,11 @@ def confirm_option(function: Function) -> Function:
 
 
 def kafka_version_option(function: Function) -> Function:
-    """`--kafka-version V`: the release that will start on these disks; parameter `kafka_version` (None: newest)."""
+    """`--kafka-version V`: the release that will start on these disks; parameter `kafka_version` (None: not given)."""
     option = click.option(
         "--kafka-version", metavar="V",
-        help="The Kafka release that will start on these disks, such as 3.9.2 or 4.4. [default: the newest known]",
+        help="The Kafka release that will start on these disks, such as 3.9.2 or 4.4."
+        " [default: the one found on this host, else the newest known]",
     )  # fmt: skip
     return option(function)
 

@@ -82,6 +82,8 @@ def test_users_in_a_file_that_others_may_read(kafkactl, tmp_path):
         "q1Sh-9_ISia_zwGINzRvyQ",
         "-c",
         config,
+        "--kafka-version",
+        "4.4",
         "-s",
         "--scram-file",
         users,

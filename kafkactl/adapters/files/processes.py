@@ -51,3 +51,11 @@ def working_directory_of(process_id: int) -> Path | None:
         return (_PROC / str(process_id) / "cwd").readlink()
     except OSError:
         return None
+
+
+def owner_of(process_id: int) -> int | None:
+    """Return the user id of a process, None if the system does not show it."""
+    try:
+        return (_PROC / str(process_id)).stat().st_uid
+    except OSError:
+        return None

@@ -9,12 +9,14 @@ from typing import Any
 from kafkactl.adapters.files.entropy import SystemSource, random_uuid
 from kafkactl.adapters.files.fleet_inputs import read_fleet
 from kafkactl.adapters.files.plan_files import check_plan_target, write_plan
-from kafkactl.findings import Finding, Outcome
-from kafkactl.frozen import frozen
+from kafkactl.findings import Finding, Outcome, blockers
+from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.operations.exposure import file_exposure
 from kafkactl.operations.storage.node_files import FilePath
+from kafkactl.operations.storage.release import choose_release
 from kafkactl.storage.fleet import plan as planning
+from kafkactl.storage.fleet.plan import FleetRequest
 from kafkactl.storage.fleet.plan_file import FleetPlan, render_plan, shown_plan
 
 
@@ -45,6 +47,22 @@ class FleetPlanResult:
         return {**shown_plan(self.plan), "out": self.out}
 
 
+def _planned(request: FleetRequest, file: str) -> FleetPlan:
+    """Plan with the inventory's release; an inventory without one gets that of this host, with a finding."""
+    inventory = request.inventory
+    if inventory.kafka_version or all(node.kafka_version for node in inventory.nodes):
+        return planning.plan_fleet(request, SystemSource())
+    chosen = choose_release(
+        None, file, creates_users=inventory.scram_file is not None, more=" (`kafka_version` of the inventory)"
+    )
+    named = changed(request, inventory=changed(inventory, kafka_version=chosen.release.version_text))
+    plan = planning.plan_fleet(named, SystemSource())
+    findings = (*plan.findings, *chosen.findings)
+    if blockers(findings):
+        return changed(plan, outcome=Outcome.REFUSED, nodes=(), findings=findings)
+    return changed(plan, findings=findings)
+
+
 def plan_fleet(
     inventory: FilePath,
     *,
@@ -66,7 +84,7 @@ def plan_fleet(
     if request.inventory.scram_file is not None:
         users = Path(inventory).absolute().parent / request.inventory.scram_file
         on_exposure(file_exposure(str(users), "the file of SCRAM users"))
-    plan = planning.plan_fleet(request, SystemSource())
+    plan = _planned(request, os.fspath(inventory))
     if plan.outcome is not Outcome.PLANNED or out is None:
         return FleetPlanResult(plan=plan)
     write_plan(Path(out), render_plan(plan), overwrite=overwrite)

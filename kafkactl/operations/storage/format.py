@@ -9,12 +9,19 @@ from kafkactl.adapters.files.entropy import SystemSource
 from kafkactl.answers import json_of
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
-from kafkactl.operations.storage.node_files import FilePath, read_node, release_of
+from kafkactl.operations.storage.node_files import FilePath, read_node
 from kafkactl.operations.storage.observation import NO_LIMIT, observe_for_format
+from kafkactl.operations.storage.release import (
+    ChosenRelease,
+    check_zookeeper,
+    choose_release,
+    without_zookeeper_warnings,
+)
 from kafkactl.storage.format import plan as planning
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding, Outcome
+    from kafkactl.storage.config.node_config import NodeConfig
     from kafkactl.storage.model import (
         Applied,
         FormatPlan,
@@ -139,17 +146,24 @@ def plan_format(
 ) -> FormatResult:
     """Plan the format of the node that the server.properties `config` describes. Nothing is written.
 
-    `kafka_version` is the release that will run (default: the newest known); the bytes are those that its
-    kafka-storage.sh would write. What speaks against the format is in the result (outcome `refused`). Controllers are
-    asked only where the metadata directory of one is blank: `on_exposure` gets what that connection exposes,
-    `timeout_ms` is the time that the whole format may take.
+    `kafka_version` is the release that will run (default: the one of this host, else the newest known); the bytes are
+    those that its kafka-storage.sh would write. What speaks against the format is in the result (outcome `refused`).
+    Controllers are asked only where the metadata directory of one is blank: `on_exposure` gets what that connection
+    exposes, `timeout_ms` is the time that the whole format may take.
 
     Raises InputError for arguments or a configuration that Kafka's tool would not take.
     """
-    release = release_of(kafka_version)
-    node = read_node(config, release)
+    chosen = choose_release(kafka_version, config, creates_users=bool(request.scram or request.credentials))
+    node, notes = _read_node(config, chosen)
     observed = observe_for_format(node, request, on_exposure=on_exposure, timeout_ms=timeout_ms)
-    return FormatResult(plan=planning.plan_format(request, node, observed, release, SystemSource()))
+    return FormatResult(plan=planning.plan_format(request, node, observed, chosen.release, SystemSource(), notes=notes))
+
+
+def _read_node(config: FilePath, chosen: ChosenRelease) -> tuple[NodeConfig, tuple[Finding, ...]]:
+    """Return the configuration as the chosen release reads it, and what is to be said of the choice."""
+    node = read_node(config, chosen.release)
+    refused = check_zookeeper(chosen, node)
+    return (without_zookeeper_warnings(node) if refused else node), (*chosen.findings, *refused)
 
 
 def plan_ensure(
@@ -166,16 +180,16 @@ def plan_ensure(
     """
     from kafkactl.storage.format import ensure
 
-    release = release_of(kafka_version)
-    asked = changed(request, ignore_formatted=True)
-    node = read_node(config, release)
+    chosen = choose_release(kafka_version, config, creates_users=bool(request.scram or request.credentials))
+    release, asked = chosen.release, changed(request, ignore_formatted=True)
+    node, notes = _read_node(config, chosen)
     observed = observe_for_format(node, asked, on_exposure=on_exposure, timeout_ms=timeout_ms)
     log = None
     if ensure.needs_log(node, observed):
         from kafkactl.adapters.logs.metadata_log import scan_metadata_log
 
         log = scan_metadata_log(node.metadata_log_dir)
-    return FormatResult(plan=ensure.plan_ensure(asked, node, observed, release, SystemSource(), log=log))
+    return FormatResult(plan=ensure.plan_ensure(asked, node, observed, release, SystemSource(), log=log, notes=notes))
 
 
 def apply_format(planned: FormatResult) -> FormatResult:

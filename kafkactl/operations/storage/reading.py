@@ -11,10 +11,12 @@ from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.answers import json_of
 from kafkactl.findings import Finding, blockers
-from kafkactl.frozen import frozen
-from kafkactl.operations.storage.node_files import FilePath, read_node, release_of
+from kafkactl.frozen import changed, frozen
+from kafkactl.operations.storage.node_files import FilePath, read_node
+from kafkactl.operations.storage.release import ChosenRelease, check_zookeeper, choose_release
 
 if TYPE_CHECKING:
+    from kafkactl.storage.config.node_config import NodeConfig
     from kafkactl.storage.dump import DumpedFile
     from kafkactl.storage.info import NodeInfo
     from kafkactl.storage.verify.model import Verification
@@ -42,11 +44,13 @@ class InfoResult:
 def node_info(config: FilePath, *, kafka_version: str | None = None) -> InfoResult:
     """The content of the directories of the node that the server.properties `config` describes.
 
-    Lines and problems are those of kafka-storage.sh of `kafka_version` (default: the newest known). Raises InputError.
+    Lines and problems are those of kafka-storage.sh of `kafka_version` (default: as in `verify_node`).
+
+    Raises InputError.
     """
     from kafkactl.storage.info import describe_node, render_info
 
-    release = release_of(kafka_version)
+    release = choose_release(kafka_version, config).release
     node = read_node(config, release, "the configuration")
     info = describe_node(node, observe_node(node), release)
     lines = render_info(info)
@@ -101,27 +105,34 @@ class NodeVerification:
 def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVerification:
     """Predict the start of a node from its server.properties `config` and its disks. Nothing is written.
 
-    `kafka_version` is the release that is to start (default: the newest known). The other nodes of the cluster are
-    taken to be healthy. A configuration that the node itself would refuse is an answer, too; InputError is raised for
-    a file that cannot be read, and for a release that is not known.
+    `kafka_version` is the release that is to start (default: the one of this host, else the newest known). The other
+    nodes of the cluster are taken to be healthy. A configuration that the node itself would refuse is an answer, too;
+    InputError is raised for a file that cannot be read, and for a release that is not known.
     """
     from kafkactl.adapters.logs.metadata_log import scan_metadata_log
     from kafkactl.storage.config.node_config import ConfigError
     from kafkactl.storage.verify import node as verify
 
-    release = release_of(kafka_version)
+    chosen = choose_release(kafka_version, config)
+    release = chosen.release
     try:
         node = read_node(config, release, "the configuration")
     except ConfigError as error:
-        refused = verify.verify_refused_config(error.findings)
+        refused = verify.verify_refused_config((*error.findings, *chosen.findings))
         return NodeVerification(kafka_version=release.version_text, node_id=None, verification=refused)
     observed, log = observe_node(node), scan_metadata_log(node.metadata_log_dir)
     return NodeVerification(
         kafka_version=release.version_text,
         node_id=node.node_id,
-        verification=verify.verify_node(node, observed, release, log),
+        verification=_noted(verify.verify_node(node, observed, release, log), chosen, node),
         starts_with=tuple(verify.releases_that_start(node, observed, log)),
     )
+
+
+def _noted(verification: Verification, chosen: ChosenRelease, node: NodeConfig) -> Verification:
+    """Return the answer with what is to be said of the release; a release that was named is not doubted."""
+    notes = () if chosen.is_named else (*chosen.findings, *check_zookeeper(chosen, node))
+    return changed(verification, findings=(*verification.findings, *notes))
 
 
 @frozen

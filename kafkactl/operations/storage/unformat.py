@@ -12,7 +12,8 @@ from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.answers import json_of
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed, frozen
-from kafkactl.operations.storage.node_files import FilePath, read_node, release_of
+from kafkactl.operations.storage.node_files import FilePath, read_node
+from kafkactl.operations.storage.release import choose_release
 from kafkactl.storage.format import unformat as planning
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def plan_unformat(config: FilePath, *, only: Sequence[str] = (), kafka_version: 
     Nothing is removed. `only` limits it to these of its directories. A node that has started is refused. Raises
     InputError for a configuration that cannot be read, or a release that is not known.
     """
-    node = read_node(config, release_of(kafka_version))
+    node = read_node(config, choose_release(kafka_version, config).release)
     return UnformatResult(plan=planning.plan_unformat(node, observe_node(node), only=only))
 
 

@@ -8,7 +8,7 @@ difference on the disk is reported, and nothing is refused because of it, unless
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -56,14 +56,15 @@ def plan_ensure(
     source: Source,
     *,
     log: MetadataLogFacts | None = None,
+    notes: Sequence[Finding] = (),
 ) -> FormatPlan:
     """The plan of `ensure` for one node: planned, nothing-to-do, or refused with every difference.
 
-    `log` is the metadata log where `needs_log` asks for it. Raises InputError as `plan_format` does.
+    `log` is the metadata log where `needs_log` asks for it, `notes` as for `plan_format`. Raises as `plan_format` does.
     """
     asked = replace(request, ignore_formatted=True)
     disk = _DiskSource(observed, config, source)
-    plan = plan_format(asked, config, observed, release, disk)
+    plan = plan_format(asked, config, observed, release, disk, notes=notes)
     expected = plan_format(asked, config, blank_node(config), release, disk)
     findings = [finding for finding in plan.findings if finding.id != _SUPERSEDED]
     findings += check_formatted(expected, observed)

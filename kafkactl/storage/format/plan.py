@@ -65,9 +65,15 @@ from kafkactl.values import Endpoint, Uuid
 
 
 def plan_format(
-    request: FormatRequest, config: NodeConfig, observed: ObservedNode, release: Release, source: Source
+    request: FormatRequest,
+    config: NodeConfig,
+    observed: ObservedNode,
+    release: Release,
+    source: Source,
+    *,
+    notes: Sequence[Finding] = (),
 ) -> FormatPlan:
-    """The plan for one node; equal arguments give equal plans.
+    """The plan for one node; equal arguments give equal plans. `notes` are findings on the release that was chosen.
 
     `outcome` is planned, nothing-to-do or refused; a refused plan has every blocker among its findings, the one that
     Kafka would have reported first, and no files. Raises InputError for words that cannot be understood: a voter, a
@@ -97,7 +103,7 @@ def plan_format(
         *warn_of_idle_flags(request, config),
         *warn_of_stale_bootstrap(facts.empty, config, release),
         *warn_of_kept(facts.kept, levels.features, levels.metadata_version.level, first),
-        *config.warnings,
+        *(*config.warnings, *notes),
     ]
     files = NodeFiles(
         layout=release.layout,

@@ -151,7 +151,7 @@ def test_kafkas_long_flags_mean_what_the_short_ones_do(format_: Callable[..., Ru
     voters = f"1@localhost:9093:{OWN_ID}"
     run = format_(
         "--initial-controllers", voters, "--release-version", "4.1", "--feature", "group.version=0",
-        "--add-scram", SCRAM, "--ignore-formatted",
+        "--add-scram", SCRAM, "--ignore-formatted", "--kafka-version", "4.4",
     )  # fmt: skip
     assert run.code == 0
     assert run.json["metadata_version"]["name"] == "4.1-IV1"
@@ -230,7 +230,7 @@ def stored_users(node: Node) -> int:
 def test_a_password_in_an_argument_works_is_warned_of_and_never_shown(
     kafkactl: Callable[..., Run], node: Node, output: str
 ) -> None:
-    words = ["-t", CLUSTER_ID, "-c", str(node.file), "-s", "-S", SCRAM, "-o", output, "-v"]
+    words = ["-t", CLUSTER_ID, "-c", str(node.file), "-s", "-S", SCRAM, "-o", output, "-v", "--kafka-version", "4.4"]
     run = kafkactl("storage", "format", *words)
     assert run.code == 0
     assert "secret-in-arguments" in run.stdout
@@ -244,12 +244,12 @@ def test_users_by_file_stdin_and_environment_are_not_warned_of(
     file = node.root / "users"
     file.write_text(f"# the first user\n{SCRAM}\n", encoding="utf-8")
     for words, given in ((["--scram-file", str(file)], ""), (["--scram-file", "-"], SCRAM)):
-        run = format_("-s", "--dry-run", *words, input=given)
+        run = format_("-s", "--dry-run", "--kafka-version", "4.4", *words, input=given)
         assert run.code == 0
         assert "secret-in-arguments" not in run.stdout
     file.unlink()
     monkeypatch.setenv("KAFKACTL_SCRAM", SCRAM)
-    assert format_("-s").code == 0
+    assert format_("-s", "--kafka-version", "4.4").code == 0
     assert stored_users(node) == 1
 
 
