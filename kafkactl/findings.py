@@ -113,6 +113,7 @@ class Outcome(StrEnum):
 NOT_AUTHORISED: Final = "not-authorised"
 LEADER_NOT_REACHED: Final = "leader-not-reached"
 _NOT_ASKED: Final = frozenset({NOT_AUTHORISED, "controller-not-asked", LEADER_NOT_REACHED, "server-not-asked"})
+NO_ACCESS: Final = "no_access"  # the evidence of a blocker of any id that only missing access led to
 _NO_ACCESS_EXIT_CODE: Final = 4
 
 
@@ -120,8 +121,9 @@ def change_exit_code(outcome: Outcome, findings: Iterable[Finding]) -> int:
     """Return the exit code of a change: that of no access if nothing but access was missing, else the outcome's."""
     if outcome not in (Outcome.REFUSED, Outcome.FAILED):
         return outcome.exit_code
-    ids = {finding.id for finding in blockers(findings)}
-    return _NO_ACCESS_EXIT_CODE if ids and ids <= _NOT_ASKED else outcome.exit_code
+    stopping = blockers(findings)
+    is_access = all(finding.id in _NOT_ASKED or NO_ACCESS in finding.evidence for finding in stopping)
+    return _NO_ACCESS_EXIT_CODE if stopping and is_access else outcome.exit_code
 
 
 _EXIT_CODES: dict[Outcome, int] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkactl.findings import Finding, blocker, warning
+from kafkactl.findings import NO_ACCESS, Finding, blocker, warning
 from kafkactl.quorum.state import NodeFacts, Probe, QuorumState, Replica
 from kafkactl.quorum.voters import address_key
 from kafkactl.values import Endpoint, ReplicaKey
@@ -22,14 +22,11 @@ VOTER_REQUESTS = (52, 53, 54, 59)  # Vote, BeginQuorumEpoch, EndQuorumEpoch, Fet
 def check_candidate(state: QuorumState, key: ReplicaKey, endpoints: Sequence[Endpoint] = ()) -> Iterator[Finding]:
     """Every reason why that replica must not become a voter. `endpoints` are those that would be registered."""
     node = state.nodes.get(key.node_id)
-    subject = f"node {key.node_id}"
     if (node is None or node.is_controller is None) and _is_registered_as_broker(state, key.node_id):
         yield _broker_only(key.node_id)
         return
     if node is None or node.answers is not True or node.is_controller is None:
-        yield blocker(
-            "candidate-not-identified", subject, f"node {key.node_id} could not be asked whether it is a controller"
-        )
+        yield _not_identified(state, key.node_id)
         return
     if not node.is_controller:
         yield _broker_only(key.node_id)
@@ -45,6 +42,22 @@ def check_endpoints(state: QuorumState) -> Iterator[Finding]:
         yield from _unlike_registration(state, voter)
         for endpoint in voter.endpoints:
             yield from _probed(state, voter.id, endpoint, alive=voter.alive)
+
+
+def _not_identified(state: QuorumState, node_id: int) -> Finding:
+    """Return the blocker for a node that was not asked; a missing right or login is the reason if there is one."""
+    subject, message = f"node {node_id}", f"node {node_id} could not be asked whether it is a controller"
+    for finding in state.findings:
+        if finding.id == "question-denied" and finding.evidence.get("request") == "DescribeCluster":
+            message += ": without DescribeCluster, which was denied, no controller names its address"
+        elif finding.id == "controllers-out-of-reach" or (
+            finding.id == "controller-not-asked" and finding.subject == f"controller {node_id}"
+        ):
+            message += f": {finding.message}"
+        else:
+            continue
+        return blocker("candidate-not-identified", subject, message, finding.advice, **{NO_ACCESS: finding.id})
+    return blocker("candidate-not-identified", subject, message)
 
 
 def _broker_only(node_id: int) -> Finding:

@@ -73,11 +73,18 @@ class Login:
 
     def grant(self, rights: Iterable[Right]) -> str:
         """Return the command with which an administrator gives this user rights on the cluster."""
+        return self._added((right.operation for right in rights), "--cluster")
+
+    def grant_on_topics(self, operations: Iterable[str], topics: Iterable[str]) -> str:
+        """Return the command with which an administrator gives this user operations on topics."""
+        return self._added(operations, " ".join(f"--topic {shlex.quote(topic)}" for topic in topics))
+
+    def _added(self, operations: Iterable[str], resource: str) -> str:
         user = shlex.quote(self.principal) if self.principal else "User:NAME"
-        operations = " ".join(f"--operation {right.operation}" for right in dict.fromkeys(rights))
+        words = " ".join(f"--operation {operation}" for operation in dict.fromkeys(operations))
         return (
             f"kafka-acls.sh --bootstrap-server {self.brokers or 'HOST:PORT'} --command-config ADMIN.properties "
-            f"--add --allow-principal {user} {operations} --cluster"
+            f"--add --allow-principal {user} {words} {resource}"
         )
 
     def named_by(self, text: str | None) -> Login:
@@ -128,6 +135,17 @@ def not_authorised(request: str, where: str, login: Login, text: str | None = No
     login = login.named_by(text)
     return UnreachableError(
         denied_text(request, where, login), id="not-authorised", next_step=grant_step(request, login)
+    )
+
+
+def topic_not_authorised(request: str, topic: str, operations: Iterable[str], login: Login) -> UnreachableError:
+    """Return the error of a request about a topic that was denied: also whether the topic exists is unknown."""
+    needed = tuple(operations)
+    return UnreachableError(
+        f"the brokers denied {request} of the topic {topic} to {login.name} (TOPIC_AUTHORIZATION_FAILED): "
+        f"{' and '.join(needed)} on the topic is missing",
+        id="not-authorised",
+        next_step=f"Have an administrator add the right: {login.grant_on_topics(needed, [topic])}",
     )
 
 

@@ -16,11 +16,13 @@ from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.adapters.kafka.features.places import Seat
 from kafkactl.adapters.kafka.features.view import PATIENCE_MS, FeatureView
+from kafkactl.adapters.kafka.other_login import LOGIN_ERRORS, login_step
 from kafkactl.adapters.net.transport import Address
 from kafkactl.errors import InputError, KafkactlError, UnreachableError
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.features.cluster.node_settings import NodeSettings, asked_keys, of_answer, of_file
 from kafkactl.features.cluster.state import FeatureState, Role
+from kafkactl.findings import NOT_AUTHORISED
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.protocol.text.java_text import parse_int, split_list
@@ -29,18 +31,23 @@ from kafkactl.schema.error_codes import error_code
 from kafkactl.schema.rights import CLUSTER_DENIED, not_authorised, server_text
 
 BROKER_RESOURCE: Final = 4
+_ACCESS: Final = LOGIN_ERRORS | {NOT_AUTHORISED}
 _LISTENERS: Final = {Role.BROKER: Listener.BROKER, Role.CONTROLLER: Listener.CONTROLLER}
 
 
 @frozen
 class Unread:
-    """A node whose settings are not known. `live`: whether it answers, or may; `why` in words; `id` of the reason."""
+    """A node whose settings are not known. `live`: whether it answers, or may; `why` in words; `reason` is an id.
+
+    `step` is what to do, "" for the remedy of the finding.
+    """
 
     id: int
     role: Role
     live: bool
     why: str
     reason: str
+    step: str = ""
 
     @property
     def name(self) -> str:
@@ -65,7 +72,7 @@ def observe_settings(
     unread: list[Unread] = []
     for seat in view.seats:
         with client.sibling(_LISTENERS[seat.role], seat.addresses, timeout_ms=patience_ms) as asking:
-            found = _asked(asking, view.state, seat)
+            found = _asked(asking, view.state, seat, client.role)
         spare = given.pop((seat.role, seat.id), None)
         if isinstance(found, NodeSettings):
             nodes.append(found)
@@ -124,7 +131,7 @@ def describe_own(client: Client, address: Address, node_id: int, keys: Sequence[
     return list(result["Configs"])
 
 
-def _asked(client: Client, state: FeatureState, seat: Seat) -> NodeSettings | Unread:
+def _asked(client: Client, state: FeatureState, seat: Seat, named: Listener) -> NodeSettings | Unread:
     node = state.node(seat.role, seat.id)
     unread = Unread(id=seat.id, role=seat.role, live=True, why="its address is unknown", reason="no-address")
     if node is not None and node.answers is False:
@@ -136,5 +143,6 @@ def _asked(client: Client, state: FeatureState, seat: Seat) -> NodeSettings | Un
             configs = describe_own(client, address, seat.id, asked_keys())
             return of_answer(configs, id=seat.id, role=seat.role, release=release)
         except KafkactlError as error:
-            unread = changed(unread, why=error.message, reason=error.id)
+            step = login_step(error, asked=client.role, named=named) if error.id in _ACCESS else ""
+            unread = changed(unread, why=error.message, reason=error.id, step=step)
     return unread

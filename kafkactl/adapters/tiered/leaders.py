@@ -14,6 +14,7 @@ from kafkactl.frozen import frozen
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.protocol.record_batch import decode_batches
 from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import TOPIC_DENIED, topic_not_authorised
 from kafkactl.values import Uuid
 
 EARLIEST, LATEST, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = -2, -1, -4, -5, -6  # ListOffsetsRequest.java
@@ -178,13 +179,14 @@ class Leaders:
                 self._client.clock.sleep_ms(_WAIT_MS)
                 self.refresh()
                 continue
+            if code == TOPIC_DENIED:
+                raise topic_not_authorised("Fetch", REMOTE_LOG_METADATA, ("Read",), self._client.login)
             if code or silent > _EMPTY_ANSWERS:
                 why = error_code(code).name if code else "no records"
                 giver = f"broker {leader} does not give" if leader >= 0 else "no leader gives"
                 raise UnreachableError(
                     f"{giver} metadata partition {partition} at offset {position}: {why}",
                     id="metadata-partition-not-given",
-                    next_step=f"This user needs READ on {REMOTE_LOG_METADATA}; else run the command again.",
                 )
             silent = 0 if data else silent + 1
             for batch in decode_batches(data, file=f"cluster:{REMOTE_LOG_METADATA}-{partition}"):

@@ -31,6 +31,7 @@ from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.schema.error_codes import error_code
+from kafkactl.schema.rights import TOPIC_DENIED, Login, topic_not_authorised
 from kafkactl.tiered.cluster_view import (
     REMOTE_STORAGE_ENABLE,
     BrokerView,
@@ -57,10 +58,11 @@ _BEFORE: Final = {
 _AFTER: Final = {"earliest": EARLIEST, "latest": LATEST}
 _NEEDED: Final = ("earliest_local", "earliest", "latest")  # every release that tiers answers these
 _TOPIC_RESOURCE, _OWN_VALUE = 2, 1
-_TOPIC_AUTHORIZATION_FAILED: Final = 29
 _UNKNOWN_TOPIC: Final = 3
 _ASKED_BY_ID: Final = 12  # the version of Metadata that asks for topics by id without a name
 _MOST_SHOWN: Final = 1000
+_MOST_NAMED: Final = 5  # in a command to paste
+_NEEDED_ON_TOPICS: Final = ("Describe", "DescribeConfigs")
 _NO_OFFSETS: Final = Offsets()
 
 
@@ -116,7 +118,8 @@ def observe_cluster(client: Client, *, now_ms: int) -> LiveObservation:
         topics=topics | hidden,
         brokers={broker: BrokerView(id=broker, alive=True) for broker in asking.brokers},
     )
-    return LiveObservation(view=view, logs=logs, findings=(*_unknown_findings(unknown), *_hidden_findings(hidden)))
+    findings = (*_unknown_findings(unknown), *_hidden_findings(hidden, client.login))
+    return LiveObservation(view=view, logs=logs, findings=findings)
 
 
 def _without_metadata_topic(
@@ -129,12 +132,13 @@ def _without_metadata_topic(
     """
     asked = {"Topics": [{"TopicId": ZERO_UUID, "Name": REMOTE_LOG_METADATA}], "AllowAutoTopicCreation": False}
     codes = {topic["ErrorCode"] for topic in client.ask_any("Metadata", asked).body["Topics"]}
+    if TOPIC_DENIED in codes:
+        raise topic_not_authorised("Metadata", REMOTE_LOG_METADATA, ("Describe", "Read"), client.login)
     if codes != {_UNKNOWN_TOPIC}:
         names = first_few([error_code(code).name for code in sorted(codes)])
         raise UnreachableError(
             f"the topic {REMOTE_LOG_METADATA} is not shown to this user{f': {names}' if names else ''}",
             id="no-remote-log-metadata-topic",
-            next_step="Give this user DESCRIBE and READ on the topic.",
         )
     configs = _configs(client, [topic["Name"] for topic in named])
     topics = {topic["TopicId"].raw: _topic(topic, configs, {}, {}) for topic in named}
@@ -240,12 +244,12 @@ def _hidden(
             break
         for topic in answer.body["Topics"]:
             raw = topic["TopicId"].raw
-            if topic["ErrorCode"] == _TOPIC_AUTHORIZATION_FAILED and raw in names:
+            if topic["ErrorCode"] == TOPIC_DENIED and raw in names:
                 hidden[raw] = TopicView(name=names[raw], topic_id=raw)
     return hidden
 
 
-def _hidden_findings(hidden: Mapping[bytes, TopicView]) -> Iterator[Finding]:
+def _hidden_findings(hidden: Mapping[bytes, TopicView], login: Login) -> Iterator[Finding]:
     if not hidden:
         return
     names = sorted(topic.name for topic in hidden.values())
@@ -254,7 +258,8 @@ def _hidden_findings(hidden: Mapping[bytes, TopicView]) -> Iterator[Finding]:
         "cluster",
         f"{counted(len(hidden), 'topic')} with remote segments ({first_few(names, 5)}) exist and may not be described "
         "by this user: their leaders and offsets are not known, and holes of these topics are not reported",
-        "Give this user DESCRIBE and DESCRIBE_CONFIGS on all tiered topics.",
+        "Have an administrator add the rights on every tiered topic: "
+        + login.grant_on_topics(_NEEDED_ON_TOPICS, names[:_MOST_NAMED]),
         topics=[{"topic": topic.name, "topic_id": str(Uuid(raw))} for raw, topic in list(hidden.items())[:_MOST_SHOWN]],
         topics_total=len(hidden),
     )

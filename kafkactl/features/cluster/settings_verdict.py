@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kafkactl.answers import json_of
 from kafkactl.features.cluster.node_settings import Difference, NodeSettings, difference_findings, differences
-from kafkactl.features.cluster.state import Role
+from kafkactl.features.cluster.state import NotAsked, Role
 from kafkactl.findings import Finding, note, warning
 from kafkactl.frozen import frozen
 from kafkactl.wording import some
 
-Missing = tuple[str, Role, bool, str, str]
-"""A node that was not read: its name, its role, whether it answers or may, why in words, the id of the reason."""
+Missing = tuple[str, Role, bool, str, str, str]
+"""A node that was not read: its name, its role, whether it answers or may, why in words, the id of the reason, and the
+next step; "" for the remedy of the finding."""
 
 
 @frozen
@@ -49,17 +50,19 @@ class SettingsVerdict:
     to_dict = json_of("complete", "nodes=every_node", "settings=differences", "findings")
 
 
-def verdict_of(nodes: Sequence[NodeSettings], missing: Sequence[Missing]) -> SettingsVerdict:
-    """Compare what was read, and say what was not."""
+def verdict_of(
+    nodes: Sequence[NodeSettings], missing: Sequence[Missing], unknown: Mapping[Role, NotAsked] | None = None
+) -> SettingsVerdict:
+    """Compare what was read, and say what was not. `unknown`: why the nodes of a role are not even known."""
     found = differences(nodes)
     absent = [role for role in Role if not any(node.role is role for node in nodes)]
-    complete = not absent and not any(live for _, _, live, _, _ in missing)
+    complete = not absent and not any(live for _, _, live, *_ in missing)
     return SettingsVerdict(
         nodes=tuple(nodes),
         missing=tuple(missing),
         differences=found,
         complete=complete,
-        findings=(*difference_findings(found), *_not_read(missing), *_absent(absent)),
+        findings=(*difference_findings(found), *_not_read(missing), *_absent(absent, missing, unknown or {})),
     )
 
 
@@ -75,6 +78,7 @@ def _not_read(missing: Sequence[Missing]) -> Iterator[Finding]:
                 "node-settings-not-read",
                 some(names),
                 f"the settings of {some(names)} could not be read: {held[0][3]}",
+                held[0][5],
                 reason=reason,
                 nodes=names,
             )
@@ -88,11 +92,15 @@ def _not_read(missing: Sequence[Missing]) -> Iterator[Finding]:
             )
 
 
-def _absent(roles: Sequence[Role]) -> Iterator[Finding]:
+def _absent(roles: Sequence[Role], missing: Sequence[Missing], unknown: Mapping[Role, NotAsked]) -> Iterator[Finding]:
     for role in roles:
+        why = unknown.get(role)
+        reason = "" if why is None else f" ({why.reason})"
+        step = next((unread[5] for unread in missing if unread[1] is role), "" if why is None else why.step)
         yield warning(
             "no-settings-of-role",
             f"{role.value}s",
-            f"the settings of no {role.value} are known: nothing was compared between controllers and brokers",
+            f"the settings of no {role.value} are known{reason}: nothing was compared between controllers and brokers",
+            step,
             role=role.value,
         )

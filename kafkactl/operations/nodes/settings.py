@@ -10,6 +10,7 @@ from kafkactl.adapters.kafka.features import view as feature_view
 from kafkactl.adapters.kafka.node_settings import SettingsView, observe_settings, read_settings_file
 from kafkactl.answers import json_of
 from kafkactl.features.cluster.settings_verdict import SettingsVerdict, verdict_of
+from kafkactl.features.cluster.state import NotAsked, Role
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.operations.nodes.patience import NO_LIMIT, patience_ms
@@ -59,9 +60,14 @@ def verify_settings(
     files = [node for path in configs for node in read_settings_file(os.fspath(path))]
     if client is None:
         cluster_id, active, seen = None, None, SettingsView(nodes=tuple(files), unread=())
+        unknown: dict[Role, NotAsked] = {}
     else:
         view = feature_view.observe_features(client, patience_ms=patience_ms(feature_view.PATIENCE_MS, timeout_ms))
         seen = observe_settings(client, view, files)
         cluster_id, active = view.state.cluster_id, view.state.active_controller
-    unread = [(node.name, node.role, node.live, node.why, node.reason) for node in seen.unread]
-    return SettingsVerification(cluster_id=cluster_id, active_controller=active, verdict=verdict_of(seen.nodes, unread))
+        # Brokers name controllers in the answer about the quorum, controllers name brokers in the log alone.
+        causes = {Role.CONTROLLER: view.state.leader_error, Role.BROKER: view.state.log_error}
+        unknown = {role: cause for role, cause in causes.items() if cause is not None}
+    unread = [(node.name, node.role, node.live, node.why, node.reason, node.step) for node in seen.unread]
+    verdict = verdict_of(seen.nodes, unread, unknown)
+    return SettingsVerification(cluster_id=cluster_id, active_controller=active, verdict=verdict)

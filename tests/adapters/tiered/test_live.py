@@ -230,7 +230,10 @@ def test_without_the_metadata_topic_there_is_no_answer(how: str) -> None:
         )
     with pytest.raises(KafkactlError) as caught:
         observed(cluster)
-    assert caught.value.id == "no-remote-log-metadata-topic"
+    expected = "not-authorised" if how == "not authorized" else "no-remote-log-metadata-topic"
+    assert caught.value.id == expected
+    grant = "--operation Describe --operation Read --topic __remote_log_metadata"
+    assert (grant in caught.value.advice) == (how == "not authorized")
 
 
 def test_missing_metadata_topic_is_observed_where_topics_are_tiered() -> None:
@@ -272,7 +275,7 @@ def test_exit_codes(kafkactl: Callable[..., Run], how: str, fail_on: str, code: 
         result = kafkactl("tiered", "audit", "--from-cluster", *words)
     assert result.code == code, result.stderr
     if code == 4:
-        assert "no-remote-log-metadata-topic" in result.stderr
+        assert "not-authorised" in result.stderr
         return
     expected = [] if how == "healthy" else ["partitions-not-answered"]
     assert [finding["id"] for finding in json.loads(result.stdout)["findings"]] == expected

@@ -14,7 +14,7 @@ from kafkactl.features.cluster.node_settings import (
     of_file,
 )
 from kafkactl.features.cluster.settings_verdict import verdict_of
-from kafkactl.features.cluster.state import Role
+from kafkactl.features.cluster.state import NotAsked, Role
 
 B, C = Role.BROKER, Role.CONTROLLER
 
@@ -140,13 +140,21 @@ class TestTheVerdict:
 
     def test_a_node_that_answers_and_was_not_read_leaves_it_open(self) -> None:
         silent, denied = (
-            ("controller 2", C, False, "…", "node-silent"),
-            ("controller 3", C, True, "…", "not-authorised"),
+            ("controller 2", C, False, "…", "node-silent", ""),
+            ("controller 3", C, True, "…", "not-authorised", "kafka-acls.sh …"),
         )
         assert verdict_of([broker(), controller()], [silent]).complete
         verdict = verdict_of([broker(), controller()], [silent, denied])
         assert not verdict.complete
-        assert {finding.id for finding in verdict.findings} == {"silent-node-not-compared", "node-settings-not-read"}
+        steps = {finding.id: finding.advice for finding in verdict.findings}
+        assert set(steps) == {"silent-node-not-compared", "node-settings-not-read"}
+        assert steps["node-settings-not-read"] == "kafka-acls.sh …"
+
+    def test_role_whose_nodes_may_not_be_asked_for_is_unknown(self) -> None:
+        unknown = {C: NotAsked(reason="DescribeQuorum was denied", step="kafka-acls.sh …")}
+        (finding,) = verdict_of([broker()], [], unknown).findings
+        assert "no controller are known (DescribeQuorum was denied)" in finding.message
+        assert finding.next_step == "kafka-acls.sh …"
 
     def test_one_finding_says_who_decides_and_what(self) -> None:
         nodes = [broker(1, default_replication_factor="3"), broker(2, default_replication_factor="3"), controller()]
