@@ -36,7 +36,7 @@ def refuse_unknown_findings(accepted: Iterable[str]) -> None:
         raise click.BadOptionUsage(_OPTION, f"There is no finding {name!r}.{meant(near)}")
 
 
-def refuse_unknown_nodes(accepted: Iterable[str], nodes: Collection[str]) -> None:
+def refuse_unknown_nodes(accepted: Iterable[str], nodes: Collection[str], *, option: str = _OPTION) -> None:
     """Raises click.BadOptionUsage for a subject with a node that is not among `nodes` (`broker 3`)."""
     known = [node.replace(" ", "-") for node in nodes]
     for word in accepted:
@@ -45,7 +45,7 @@ def refuse_unknown_nodes(accepted: Iterable[str], nodes: Collection[str]) -> Non
                 same_id = [node for node in known if node.partition("-")[2] == subject.rpartition("-")[2]]
                 near = same_id or nearest(subject, known)
                 raise click.BadOptionUsage(
-                    _OPTION, f"{word}: the inventory or observation has no node {subject!r}.{meant(near)}"
+                    option, f"{word}: the inventory or observation has no node {subject!r}.{meant(near)}"
                 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -20,10 +21,26 @@ if TYPE_CHECKING:
     from kafkactl.migration.inventory import Inventory
     from kafkactl.operations.migrate.driving import DriveOptions, DriveResult
 
+_EDITS = ("refuse", "carry", "overwrite")
 CODES = (
     exit_codes.DONE, exit_codes.FAILED, exit_codes.USAGE, exit_codes.REFUSED, exit_codes.UNREACHABLE,
     exit_codes.PARTLY_DONE, exit_codes.UNKNOWN, exit_codes.INTERRUPTED,
 )  # fmt: skip
+
+
+class HandEdit(click.ParamType[str]):
+    """`carry`, or `carry@broker-1`."""
+
+    name = "edit"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text. Fails for another word, or a subject that is not a node."""
+        word, at, subject = value.partition("@")
+        if word not in _EDITS:
+            self.fail(f"{word!r} is not one of {', '.join(map(repr, _EDITS))}.", param, ctx)
+        if at and not re.fullmatch(r"(?:broker|controller)-\d+", subject):
+            self.fail(f"{subject!r} is not a node: expected, for example, {word}@broker-1.", param, ctx)
+        return value
 
 
 class DriveArguments(NamedTuple):
@@ -32,7 +49,7 @@ class DriveArguments(NamedTuple):
     gate_interval_ms: int
     gate_timeout_ms: int | None
     accept_observed: bool
-    hand_edits: str = "refuse"
+    hand_edits: tuple[str, ...] = ()
     rendered: str | None = None
 
 
@@ -54,9 +71,10 @@ drive_options = option_group(
         help="Resume from the observed state even if it contradicts the journal.",
     ),
     click.option(
-        "--hand-edits", type=click.Choice(["refuse", "carry", "overwrite"]), default="refuse", show_default=True,
+        "--hand-edits", type=HandEdit(), multiple=True, metavar="[refuse|carry|overwrite][@NODE]",
         help="What to do with a file that was edited after the driver read or wrote it: refuse the run, keep the edit"
-        " in every later file, or replace the file.",
+        " in every later file, or replace the file; of one node only with carry@broker-1. Can be repeated."
+        " [default: refuse]",
     ),
     click.option(
         "--rendered", metavar="DIR",
@@ -70,7 +88,16 @@ def options_of(arguments: DriveArguments, accepted: tuple[str, ...]) -> DriveOpt
     """The options as the driver takes them."""
     from kafkactl.operations.migrate.driving import DriveOptions
 
-    return DriveOptions(accepted=frozenset(accepted), **arguments._asdict())
+    given = arguments._asdict()
+    edits = ",".join(arguments.hand_edits) or "refuse"
+    return DriveOptions(accepted=frozenset(accepted), **{**given, "hand_edits": edits})
+
+
+def refuse_edits_of_unknown_nodes(arguments: DriveArguments, inventory: Inventory) -> None:
+    """Raise click.BadOptionUsage if --hand-edits names a node that the inventory does not have."""
+    from kafkactl.commands.migrate.accept import refuse_unknown_nodes
+
+    refuse_unknown_nodes(arguments.hand_edits, [node.name for node in inventory.nodes], option="--hand-edits")
 
 
 def prepared(
@@ -83,6 +110,7 @@ def prepared(
     refuse_unknown_findings(accepted)
     found = read_inventory(inventory)
     refuse_unknown_nodes(accepted, [node.name for node in found.nodes])
+    refuse_edits_of_unknown_nodes(arguments, found)
     return found, options_of(arguments, accepted)
 
 

@@ -8,7 +8,15 @@ import click
 
 from kafkactl.commands.framework.leaf import leaf_command
 from kafkactl.commands.migrate.accept import meant, nearest
-from kafkactl.commands.migrate.drive import CODES, DriveArguments, Talk, answer, drive_options, options_of
+from kafkactl.commands.migrate.drive import (
+    CODES,
+    DriveArguments,
+    Talk,
+    answer,
+    drive_options,
+    options_of,
+    refuse_edits_of_unknown_nodes,
+)
 from kafkactl.commands.migrate.options import (
     ObservationArguments,
     observation_options,
@@ -66,6 +74,8 @@ def command(
     if not dry_run and source.observation is not None:
         raise click.UsageError("A saved observation cannot be rolled back: give --dry-run, or only --inventory.")
     inventory = open_inventory(source)
+    if inventory is not None:
+        refuse_edits_of_unknown_nodes(arguments, inventory)
     options = options_of(arguments, accepted)
     if not dry_run and inventory is not None:
 

@@ -27,7 +27,7 @@ from kafkactl.migration.render.facts import (
     node_file,
 )
 from kafkactl.migration.render.folder import FromFolder, difference_text, from_folder
-from kafkactl.migration.render.hand_edits import HandEdit, HandEdits, edit_finding, hand_edit
+from kafkactl.migration.render.hand_edits import NO_EDITS, EditAnswers, HandEdit, HandEdits, edit_finding, hand_edit
 from kafkactl.migration.render.node import render
 
 _RENDERED: Final = (
@@ -63,7 +63,7 @@ class RenderedFiles:
         journal: Kept,
         operator_files: OperatorFiles,
         *,
-        edits: HandEdits = HandEdits.REFUSE,
+        edits: EditAnswers = NO_EDITS,
         rendered: str | None = None,
     ) -> None:
         self._inventory = inventory
@@ -115,7 +115,9 @@ class RenderedFiles:
     def objections(self, seen: Observation, steps: Iterable[Step]) -> tuple[Finding, ...]:
         """Files that were edited by hand, and files that the steps need and that cannot be made, each node once."""
         edited = [
-            finding for edit in self._seen_edits(seen) if (finding := edit_finding(edit, self._edits)) is not None
+            finding
+            for edit in self._seen_edits(seen)
+            if (finding := edit_finding(edit, self._edits.of(edit.node))) is not None
         ]
         unmade = {found.subject: found for found in self._made_files(steps) if isinstance(found, Finding)}
         return (*edited, *(found for name, found in unmade.items() if name not in {edit.subject for edit in edited}))
@@ -156,10 +158,11 @@ class RenderedFiles:
         if self._rendered is not None and self._rendered != journal.recorded.rendered:
             journal.append("rendered", {"folder": self._rendered})
         for edit in self._seen_edits(seen):
-            if edit_finding(edit, self._edits) is not None:
+            wanted = self._edits.of(edit.node)
+            if edit_finding(edit, wanted) is not None:
                 continue
             journal.keep("file", {"node": edit.node, "phase": "edited"}, edit.current)
-            is_carried = self._edits is HandEdits.CARRY and edit.own is not None
+            is_carried = wanted is HandEdits.CARRY and edit.own is not None
             if is_carried and edit.own is not None:
                 journal.keep("own-file", {"node": edit.node, "carried": sorted(edit.keys)}, edit.own)
             becomes = "is carried into every later file" if is_carried else "will be overwritten"

@@ -28,6 +28,7 @@ from kafkactl.migration.observed.observation import (
 )
 from kafkactl.migration.observed.raw import CLOSED, RawNode, RawObservation
 from kafkactl.migration.observed.release_rules import migration_rules, release_of_requests
+from kafkactl.migration.observed.settings import CONNECT
 from kafkactl.migration.zktree.connect import chroot_of
 from kafkactl.migration.zktree.tree import Tree, find_chroots, tree_of
 from kafkactl.migration.zktree.znode import Znode
@@ -38,6 +39,7 @@ from kafkactl.schema.spec import Versions
 from kafkactl.values import ZERO_UUID
 
 DESCRIBE_QUORUM: Final = 55  # api key; on the listeners of brokers since KRaft only
+_WRONG_CHROOT: Final = frozenset({"no-kafka-tree", "zookeeper-of-another-cluster"})
 # A broker on ZooKeeper names no metadata.version, which shows the release elsewhere; the requests that it takes do: the
 # highest versions of Produce, Fetch, LeaderAndIsr and AddPartitionsToTxn.
 _REQUESTS: Final = (0, 1, 4, 24)
@@ -63,6 +65,7 @@ def observation_of(
     every = None if znodes is None else tuple(znodes)
     chroot = chroot_seen(raw, () if every is None else (znode.path for znode in every))
     tree = None if every is None else _tree(every, chroot, found)
+    found = [_with_chroot(finding, nodes, chroot) if finding.id in _WRONG_CHROOT else finding for finding in found]
     if tree is not None:
         tree = changed(tree, zxid_before=raw.zxid_before, zxid_after=raw.zxid_after)
     known = dict(sorted((logs or {}).items()))
@@ -95,6 +98,16 @@ def chroot_seen(raw: RawObservation, paths: Iterable[str]) -> str | None:
         return None
     named = chroot_of(raw.connect)
     return named or ("" if "" in find_chroots(paths) else None)
+
+
+def _with_chroot(finding: Finding, nodes: Iterable[NodeSeen], used: str | None) -> Finding:
+    """Return the finding with the chroot that the brokers' own files have, if they were read and agree."""
+    connects = {connect.strip() for node in nodes if node.config and (connect := node.config.get(CONNECT))}
+    chroots = {chroot_of(connect) or "/" for connect in connects}
+    if len(chroots) != 1 or chroots == {used or "/"}:
+        return finding
+    step = f"Use the chroot {chroots.pop()} in zookeeper.connect of the inventory, as the nodes' own files have it"
+    return changed(finding, next_step=f"{step} ({', '.join(sorted(connects))}).")
 
 
 def _tree(znodes: Iterable[Znode], chroot: str | None, findings: list[Finding]) -> Tree | None:

@@ -32,6 +32,37 @@ class HandEdits(StrEnum):
     OVERWRITE = "overwrite"
 
 
+@frozen(kw_only=False)
+class EditAnswers:
+    """The answers of an operator about edits: for every node, and for single nodes (`broker 2`) in its place."""
+
+    every: HandEdits = HandEdits.REFUSE
+    nodes: Mapping[str, HandEdits] = field(default_factory=dict)
+
+    def of(self, node: str) -> HandEdits:
+        """Return the answer for the file of a node."""
+        return self.nodes.get(node, self.every)
+
+
+NO_EDITS: Final = EditAnswers()
+
+
+def edit_answers(text: str) -> EditAnswers:
+    """Read answers, separated by commas: `carry`, or `carry@broker-1,overwrite@controller-3001`.
+
+    Raises ValueError for another word.
+    """
+    every, nodes = HandEdits.REFUSE, {}
+    for item in text.split(","):
+        word, at, subject = item.strip().partition("@")
+        if at:
+            role, _, id = subject.rpartition("-")
+            nodes[f"{role} {id}"] = HandEdits(word)
+        else:
+            every = HandEdits(word)
+    return EditAnswers(every, nodes)
+
+
 @frozen
 class HandEdit:
     """An edit of the file of `node` (`broker 2`). `keys` are the new values, None for a key that is gone.
@@ -111,13 +142,14 @@ def edit_finding(edit: HandEdit, wanted: HandEdits) -> Finding | None:
     if edit.conflicts:
         text += f"; the phases of the migration change {some(edit.conflicts)} themselves"
         next_step = (
-            "Put the driver's value back into the file; or give --hand-edits overwrite, which replaces the file (the"
-            " journal keeps the edited one)."
+            f"Put the driver's value back into the file; or give --hand-edits overwrite@{edit.node.replace(' ', '-')},"
+            " which replaces the file (the journal keeps the edited one)."
         )
     else:
         next_step = (
-            "Give --hand-edits carry to keep the edit in every later file, those of a rollback included; or"
-            " --hand-edits overwrite to replace the file (the journal keeps the edited one)."
+            f"Give --hand-edits carry@{edit.node.replace(' ', '-')} to keep the edit in every later file, those of a"
+            " rollback included; or --hand-edits overwrite, likewise with @NODE, to replace the file (the journal keeps"
+            " the edited one)."
         )
     return blocker(
         "config-edited-by-hand",

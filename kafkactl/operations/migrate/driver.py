@@ -27,7 +27,7 @@ from kafkactl.migration.driver.routes import identity_of
 from kafkactl.migration.driver.steps import RunContext
 from kafkactl.migration.inventory import Inventory
 from kafkactl.migration.observed.observation import Observation
-from kafkactl.migration.render.hand_edits import HandEdits
+from kafkactl.migration.render.hand_edits import NO_EDITS, EditAnswers
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.wording import file_name_of
 
@@ -62,7 +62,7 @@ def open_crew(
     *,
     patience: MigrationWaitPolicy,
     tell: ProgressCallback,
-    edits: HandEdits = HandEdits.REFUSE,
+    edits: EditAnswers = NO_EDITS,
     rendered: str | None = None,
 ) -> RunContext:
     """The crew, with its journal open and locked, and the lock of the cluster taken: close `crew.lock`, `crew.journal`.

@@ -19,7 +19,7 @@ from kafkactl.migration.driver.routes import first_due
 from kafkactl.migration.driver.run import Ask, Plan
 from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.plan.expected_copy import copy_deadline_ms, expected_copy
-from kafkactl.migration.render.hand_edits import HandEdits
+from kafkactl.migration.render.hand_edits import edit_answers
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_of
@@ -43,7 +43,8 @@ class DriveOptions:
     `gate_interval_ms` is the time between the two observations that a gate has to pass, `gate_timeout_ms` how long it
     is waited for (None: 10 minutes, and for the copy three times the predicted time). `accepted` as in `check`.
     `accept_observed` continues from what is observed where the journal has another situation. `hand_edits` is
-    refuse, carry or overwrite; `rendered` a folder of `render` whose files are used.
+    refuse, carry or overwrite, or such words for single nodes (`carry@broker-1,overwrite@controller-3001`).
+    `rendered` is a folder of `render` whose files are used.
     """
 
     accepted: frozenset[str] = frozenset()
@@ -146,7 +147,7 @@ def perform(
         seen,
         patience=patience_of(options, seen),
         tell=on_event,
-        edits=HandEdits(options.hand_edits),
+        edits=edit_answers(options.hand_edits),
         rendered=_folder_of(options),
     )
     with crew.journal, crew.lock:
@@ -215,7 +216,7 @@ def _folder_of(options: DriveOptions) -> str | None:
 
 def files_of(inventory: Inventory, world: MigrationPort, journal: JournalView, options: DriveOptions) -> RenderedFiles:
     """The nodes' files of every phase, as the run would take them."""
-    edits = HandEdits(options.hand_edits)
+    edits = edit_answers(options.hand_edits)
     return RenderedFiles(inventory, world, journal, FilesOfOperator(), edits=edits, rendered=_folder_of(options))
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from kafkactl.commands.migrate import rollback as migrate_rollback
 from kafkactl.commands.migrate.drive import Talk
+from kafkactl.findings import warning
+from kafkactl.frozen import changed
 from kafkactl.migration.driver.ports import Event
 from kafkactl.operations.migrate import driver as migration_driver_open
 from tests.fakes.migrating_cluster import FakeCluster
@@ -23,8 +25,8 @@ ACCEPTED = [word for number in ("C-30", "C-40", "C-41", "C-42", "C-43") for word
 def migrate(kafkactl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Run a verb against a fake cluster; `more` are lines of its inventory."""
 
-    def run(cluster: FakeCluster, verb: str, *words: str, output: str = "json", more: str = ""):
-        world = FakeWorld(cluster)
+    def run(cluster: FakeCluster, verb: str, *words: str, output: str = "json", more: str = "", world=None):
+        world = world or FakeWorld(cluster)
         monkeypatch.setattr(migration_driver_open, "live_world", lambda inventory, say: world)
         monkeypatch.setattr(migrate_rollback, "open_observation", lambda _: world.observe())
         file = tmp_path / "migration.toml"
@@ -128,6 +130,28 @@ def test_zookeeper_that_is_not_there(migrate) -> None:
     run = migrate(cluster, "run", "--yes")
     assert run.code == 4
     assert run.error["id"] == "zookeeper-unreachable"
+
+
+class Closed(FakeWorld):
+    """Broker 1 does not let kafkactl in."""
+
+    def observe(self):
+        seen = super().observe()
+        unknown = {"alive": None, "mode": None, "api_versions": None, "quorum": None}
+        nodes = tuple(changed(node, **unknown) if node.name == "broker 1" else node for node in seen.nodes)
+        refused = warning("node-refuses-client", "broker 1", "did not let kafkactl in", reason="authentication-failed")
+        return changed(seen, nodes=nodes, findings=(*seen.findings, refused))
+
+
+@pytest.mark.parametrize("words", [["--yes"], ["--dry-run"]])
+def test_refused_login_ends_a_run_with_the_code_for_not_authorised(migrate, words: list[str]) -> None:
+    cluster = at_phase("M6")
+    starts = {node.id: node.starts for node in cluster.nodes.values()}
+    run = migrate(cluster, "run", *words, *ACCEPTED, world=Closed(cluster))
+    assert run.code == 4
+    assert run.json["outcome"] == "refused"
+    assert "node-refuses-client" in {finding["id"] for finding in run.json["findings"]}
+    assert {node.id: node.starts for node in cluster.nodes.values()} == starts
 
 
 def test_the_end_waits_for_the_hours_of_the_inventory(migrate) -> None:

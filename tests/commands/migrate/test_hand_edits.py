@@ -59,6 +59,24 @@ def test_an_edit_is_carried_forward(migrate, edited: FakeCluster) -> None:  # no
     assert {id for id, node in edited.nodes.items() if EDIT in (node.file or "")} == {2}
 
 
+def test_edit_of_one_node_is_carried_and_that_of_another_is_not(migrate, edited: FakeCluster) -> None:  # noqa: F811
+    edited.nodes[3].file = (edited.nodes[3].file or "") + EDIT
+    run = migrate(edited, "run", "--yes", "--hand-edits", "carry@broker-2", *ACCEPTED)
+    found = [finding for finding in run.json["findings"] if finding["id"] == "config-edited-by-hand"]
+    assert (run.code, [finding["subject"] for finding in found]) == (3, ["broker 3"])
+    assert "carry@broker-3" in found[0]["next_step"]
+    both = ("--hand-edits", "carry@broker-2", "--hand-edits", "overwrite@broker-3")
+    assert migrate(edited, "run", "--yes", *both, *ACCEPTED).code == 0
+    assert {id for id, node in edited.nodes.items() if EDIT in (node.file or "")} == {2}
+
+
+@pytest.mark.parametrize("word", ["keep", "carry@broker-9", "carry@2", "carry@"])
+def test_word_about_edits_that_means_nothing_is_a_usage_error(migrate, word: str) -> None:  # noqa: F811
+    run = migrate(FakeCluster(), "run", "--yes", "--hand-edits", word, *ACCEPTED)
+    assert run.code == 2
+    assert word.partition("@")[2] in run.stderr
+
+
 @pytest.mark.slow
 def test_an_edit_is_overwritten_where_that_is_asked_for(migrate, edited: FakeCluster, tmp_path: Path) -> None:  # noqa: F811
     run = migrate(edited, "run", "--yes", "--hand-edits", "overwrite", *ACCEPTED)

@@ -131,6 +131,18 @@ def test_another_chroot_where_no_kafka_is(
         assert run.json["outcome"] == "refused"
 
 
+def test_chroot_of_the_brokers_own_files_is_named(
+    kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]
+) -> None:
+    zookeeper(tree_of([], "/kafka"))
+    (inventory.parent / "b1.properties").write_text("broker.id=1\nzookeeper.connect=zk1:2181/kafka/prod\n")
+    change(inventory, ("id = 1\n", 'id = 1\ncopy = "b1.properties"\n'))
+    step = found(asked(kafkactl, inventory, "check"))["no-kafka-tree"]["next_step"]
+    assert "/kafka/prod" in step
+    (inventory.parent / "b1.properties").write_text("broker.id=1\nzookeeper.connect=zk1:2181/kafka\n")
+    assert "Use the chroot" not in found(asked(kafkactl, inventory, "check"))["no-kafka-tree"]["next_step"]
+
+
 def test_a_host_name_that_does_not_resolve(
     kafkactl: Kafkactl, inventory: Path, zookeeper: Callable[[Tree], None]
 ) -> None:

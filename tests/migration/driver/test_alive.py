@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkactl.errors import RefusedError
-from kafkactl.findings import Outcome
+from kafkactl.findings import Outcome, warning
 from kafkactl.frozen import changed
 from kafkactl.migration.driver.guards import BackGuard, ForwardGuard
 from kafkactl.migration.driver.journal import BACK, FINALIZE, FORWARD
@@ -87,6 +87,49 @@ def test_back_from_one_controller_of_three(tmp_path: Path) -> None:
     assert (result.outcome, result.state_after) == (Outcome.DONE, "M0"), result.findings
     assert cluster.harm == []
     assert not any(controller.running or controller.formatted for controller in cluster.controllers)
+
+
+# --- nodes that do not let kafkactl in --------------------------------------------------------------------------------
+
+
+class Closed(FakeWorld):
+    """From a moment on brokers refuse kafkactl's login, as after its password was changed in the cluster."""
+
+    def __init__(self, cluster: FakeCluster, *nodes: str, after: int = 0) -> None:
+        super().__init__(cluster)
+        self.nodes, self.looks, self.after = nodes, 0, after
+
+    def observe(self) -> Observation:
+        self.looks += 1
+        seen = super().observe()
+        if self.looks <= self.after:
+            return seen
+        unknown = {"alive": None, "mode": None, "api_versions": None, "quorum": None, "metrics": None}
+        nodes = tuple(changed(node, **unknown) if node.name in self.nodes else node for node in seen.nodes)
+        refused = tuple(
+            warning("node-refuses-client", name, "did not let kafkactl in", reason="authentication-failed")
+            for name in self.nodes
+        )
+        return changed(seen, nodes=nodes, findings=(*seen.findings, *refused))
+
+
+@pytest.mark.parametrize("phase", ["M0", "M3", "M6"])
+@pytest.mark.parametrize("node", ["broker 1", "controller 3001"])
+def test_no_step_is_taken_while_a_node_refuses_the_login(phase: str, node: str, tmp_path: Path) -> None:
+    world = Closed(FakeCluster() if phase == "M0" else at_phase(phase), node)
+    result = forward(world, tmp_path)
+    assert result.outcome is Outcome.REFUSED
+    ids = {finding.id for finding in result.findings}
+    assert "node-refuses-client" in ids
+    assert not {"under-replicated-partitions", "broker-down", "last-replica-at-risk", "quorum-without-leader"} & ids
+    assert {verb for verb, _ in world.asked} <= {Verb.GET_CONFIG, Verb.FS_PROBE, Verb.IS_RUNNING}
+
+
+def test_rollback_begins_nothing_while_a_node_refuses_the_login(tmp_path: Path) -> None:
+    world = Closed(at_phase("M6"), "broker 2")
+    result = back(world, tmp_path)
+    assert "node-refuses-client" in {finding.id for finding in result.findings}
+    assert stopped(world) == []
 
 
 # --- strangers --------------------------------------------------------------------------------------------------------
