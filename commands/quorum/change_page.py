@@ -56,11 +56,17 @@ def _facts(change: QuorumChange) -> list[tuple[str, Cell]]:
     before, after = result.voters_before, result.voters_after
     return [
         ("cluster", result.cluster_id),
-        ("voters", _ids(before) if before == after else f"{_ids(before)}, now {_ids(after)}"),
+        ("voters", _voters(before, after)),
         ("plan", change.out),
         ("sha256", change.plan_sha256),
         ("stopped", "by the operator" if result.interrupted else None),
     ]
+
+
+def _voters(before: Sequence[int], after: Sequence[int]) -> str:
+    if not before and not after:
+        return "not known"
+    return _ids(before) if before == after else f"{_ids(before)}, now {_ids(after)}"
 
 
 def _steps(steps: Iterable[Step]) -> Iterable[Sequence[Cell]]:

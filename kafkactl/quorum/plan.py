@@ -13,7 +13,15 @@ from dataclasses import replace
 from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.findings import Finding, Severity, blocker, blockers, warning
 from kafkactl.kafka_names import KRAFT_VERSION
-from kafkactl.quorum.guard import Circumstances, check_former_leaders, check_quorum, release_of_node, weigh
+from kafkactl.quorum.guard import (
+    Circumstances,
+    check_cluster,
+    check_former_leaders,
+    check_leader,
+    check_quorum,
+    release_of_node,
+    weigh,
+)
 from kafkactl.quorum.guard_candidate import check_candidate, check_endpoints
 from kafkactl.quorum.guard_steps import check_removals, check_steps, check_target, check_two_voters, last_voter
 from kafkactl.quorum.order import Move, Turn, VoterKeys, safest_order
@@ -38,6 +46,8 @@ def plan_reassignment(
     A static quorum gets its conversion as the first step, so that the whole way can be seen; it is refused all the
     same, since a conversion is a change of its own (`plan_conversion`).
     """
+    if not state.has_leader:
+        return _leaderless(state)
     if not wanted:
         empty = blocker("empty-target", "target", "the target names no voter", "Write --target 1,2,3")
         return QuorumChange(steps=(), findings=weigh([*check_quorum(state, circumstances), empty], ()))
@@ -67,6 +77,8 @@ def plan_addition(
 
     A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only a warning.
     """
+    if not state.has_leader:
+        return _leaderless(state)
     if key in state.voter_keys:
         return QuorumChange(steps=(), findings=weigh(check_endpoints(state), ()))
     steps = _one(state, Move(turn=Turn.ADD, key=key))
@@ -87,8 +99,10 @@ def plan_removal(state: QuorumState, key: ReplicaKey, circumstances: Circumstanc
 
     A single change is the operator's own choice: what a longer plan would avoid (`_CHOSEN`) is only a warning.
     """
+    if not state.has_leader:
+        return _leaderless(state)
     if key not in state.voter_keys:
-        if state.has_leader and state.voter(key.node_id) is None:
+        if state.voter(key.node_id) is None:
             return QuorumChange(steps=(), findings=(_no_voter(key),))
         findings = [*check_quorum(state, circumstances), *_wrong_directory(state, key)]
         return QuorumChange(steps=(), findings=weigh(findings, circumstances.overrides))
@@ -106,6 +120,8 @@ def plan_removal(state: QuorumState, key: ReplicaKey, circumstances: Circumstanc
 
 def plan_conversion(state: QuorumState, circumstances: Circumstances = _CALM) -> QuorumChange:
     """From a static quorum to a dynamic one: kraft.version 0 to 1, alone in its request, never back (KAFKA-16538)."""
+    if not state.has_leader:
+        return _leaderless(state)
     if state.mode is Mode.DYNAMIC:
         return QuorumChange(steps=(), findings=weigh(state.findings, ()))
     findings = [
@@ -137,6 +153,15 @@ def concurrent_change(state: QuorumState, planned_sets: Sequence[VoterKeys]) -> 
         f"the voters are {', '.join(map(key_text, sorted(state.voter_keys)))}: no set that this change passes through",
         voters=[key_text(key) for key in sorted(state.voter_keys)],
     )
+
+
+def _leaderless(state: QuorumState) -> QuorumChange:
+    """Return the refusal of a quorum without a leader: no request can be made, and only a leader names the voters.
+
+    Whatever else could be checked would be a conclusion from voters that are not known.
+    """
+    findings = [*state.findings, *check_leader(state), *check_cluster(state)]
+    return QuorumChange(steps=(), findings=weigh(findings, ()))
 
 
 def _stands(state: QuorumState, circumstances: Circumstances) -> bool:

@@ -353,3 +353,22 @@ def test_a_set_that_is_as_wanted_but_does_not_commit_is_not_done():
     plan = plan_reassignment(stuck, parse_target("1,2,3"), Circumstances(earlier=HEALTHY))
     assert plan.steps == () and _blockers(plan) == ["change-not-committed"]
     assert plan_reassignment(HEALTHY, parse_target("1,2,3")).outcome is Outcome.NOTHING_TO_DO
+
+
+LEADERLESS = world("1 3 4", dead="3 4").observe()
+
+
+@pytest.mark.parametrize("state", [LEADERLESS, replace(LEADERLESS, voters=(), mode=None, kraft_version=None)])
+def test_nothing_is_planned_without_a_leader(state) -> None:
+    """Only a leader names the voters: no step, and no second blocker that follows from an empty voter set."""
+    plans = [
+        plan_reassignment(state, parse_target("1,2,4")),
+        plan_reassignment(state, ()),
+        plan_addition(state, key(2), ()),
+        plan_removal(state, key(3)),
+        plan_conversion(state),
+    ]
+    for plan in plans:
+        assert (plan.steps, plan.outcome) == ((), Outcome.REFUSED)
+        assert [finding.id for finding in plan.findings] == ["no-quorum-leader"]
+        assert "format" not in plan.findings[0].advice
