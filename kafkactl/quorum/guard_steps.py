@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.releases import Release
+from kafkactl.features.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.quorum.guard import Circumstances, life_words, release_of_node
@@ -19,7 +21,6 @@ from kafkactl.quorum.state import QuorumState, ids_of
 from kafkactl.quorum.step import Action, Step
 
 MOST_VOTERS = 7
-UNREGISTER_LEVEL = 33  # metadata.version from which a controller can be unregistered (KIP-1312)
 
 
 def check_target(state: QuorumState, target: VoterKeys, steps: Sequence[Step]) -> Iterator[Finding]:
@@ -155,14 +156,30 @@ def _registration(state: QuorumState, node_id: int) -> Iterator[Finding]:
     if registrations is None or node_id not in registrations.controllers:
         return
     level = registrations.levels.get(METADATA_VERSION, 0)
-    if level < UNREGISTER_LEVEL:
+    if level < CONTROLLERS_UNREGISTER_FROM:
         yield warning(
             "registration-stays",
             f"controller {node_id}",
             f"controller {node_id} stays registered after its removal and cannot be unregistered below "
-            f"metadata.version {UNREGISTER_LEVEL} (now {level}): once it is gone, its range blocks feature upgrades",
+            f"metadata.version {level_name(METADATA_VERSION, CONTROLLERS_UNREGISTER_FROM)} (now "
+            f"{level_name(METADATA_VERSION, level)}): once it is gone, its range blocks feature upgrades",
+            _before_removal(state, level),
             metadata_version=level,
         )
+
+
+def _before_removal(state: QuorumState, level: int) -> str:
+    """Return the advice to raise the level first where the leader's Kafka has a higher one, else the remedy."""
+    leader = state.nodes.get(state.leader_id)
+    versions = None if leader is None else leader.versions
+    supported = None if versions is None else versions.supported.get(METADATA_VERSION)
+    if supported is None or supported.highest <= level:
+        return ""
+    highest = level_name(METADATA_VERSION, supported.highest)
+    return (
+        f"Raise metadata.version first, if that is wanted (Kafka here supports up to {highest}), or keep the node: it"
+        " can be started once with a newer Kafka before a later upgrade, as an observer."
+    )
 
 
 def last_voter(state: QuorumState, after: VoterKeys) -> Iterator[Finding]:

@@ -248,6 +248,15 @@ def test_a_registration_that_cannot_be_undone(level, stays):
     assert ("registration-stays" in {finding.id for finding in plan.findings}) is stays
 
 
+@pytest.mark.parametrize(("supported", "raises"), [(30, False), (33, True)])
+def test_the_level_is_raised_first_only_if_there_is_a_higher_one(supported, raises):
+    versions_ = versions(supported=V40 | {"metadata.version": Versions(7, supported)})
+    state = replace(HEALTHY, registrations=_log(level=30), nodes=_node(HEALTHY, HEALTHY.leader_id, versions=versions_))
+    (stays,) = [each for each in plan_removal(state, key(3)).findings if each.id == "registration-stays"]
+    assert "4.4-IV2 (33) (now 4.3-IV0 (30))" in stays.message
+    assert ("Raise metadata.version first" in stays.advice) is raises
+
+
 def test_controllers_on_3_9_are_reported():
     nodes = _node(HEALTHY, 2, versions=versions(supported=OLD))
     plan = plan_removal(replace(HEALTHY, nodes=nodes), key(3))

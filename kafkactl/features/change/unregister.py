@@ -14,9 +14,9 @@ from kafkactl.features.catalog.consequences import level_name
 from kafkactl.features.catalog.update_rules import update_rules
 from kafkactl.features.change.results import Reply
 from kafkactl.features.cluster.departed import check_departed
+from kafkactl.features.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
 from kafkactl.features.cluster.state import FeatureState, Member, Role
 from kafkactl.features.plan.change import rules_release
-from kafkactl.features.plan.checks_nodes import CONTROLLERS_UNREGISTER_FROM
 from kafkactl.findings import Finding, Outcome, blocker, blockers, note, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_VERSION
@@ -159,8 +159,7 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
             f"controllers can be unregistered from Kafka 4.4 with metadata.version "
             f"{level_name(METADATA_VERSION, CONTROLLERS_UNREGISTER_FROM)} on; this cluster is at "
             f"{level_name(METADATA_VERSION, level)}",
-            f"If its registration blocks an upgrade: start a controller of the new Kafka with node id {member.id} and"
-            " an empty disk as an observer, never as a voter, upgrade the level, and stop it.",
+            f"If its registration blocks an upgrade, renew it. {renewal_step(member.id, is_static=state.is_static)}",
             metadata_version=level,
         )
 

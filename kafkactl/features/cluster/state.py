@@ -13,7 +13,7 @@ from enum import StrEnum
 from kafkactl.features.catalog.releases import Release
 from kafkactl.features.catalog.update_rules import release_of
 from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION, MIGRATING_STATES
+from kafkactl.kafka_names import KRAFT_VERSION, METADATA_VERSION, MIGRATING_STATES
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.protocol.api_versions import NodeVersions
 from kafkactl.schema.spec import Versions
@@ -178,6 +178,18 @@ class FeatureState:
     def levels_known(self) -> bool:
         """Return False if no node showed its levels and the log was not read: level 0 says nothing then."""
         return bool(self.finalized) or self.finalized_epoch is not None or self.registrations is not None
+
+    @property
+    def is_static(self) -> bool | None:
+        """Whether the voters are those of each node's configuration; None if no level is known.
+
+        3.9 finalizes kraft.version 1 on request and stays static: then no voter has a directory id (KAFKA-18979).
+        """
+        if not self.levels_known:
+            return None
+        return not self.level(KRAFT_VERSION) or (
+            bool(self.voters) and all(voter.directory_id is None for voter in self.voters or ())
+        )
 
     @property
     def is_empty(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from kafkactl.features.catalog.consequences import is_known_level, level_name
 from kafkactl.features.catalog.update_rules import UpdateRules
+from kafkactl.features.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
 from kafkactl.features.cluster.state import NOT_SUPPORTED, FeatureState, Member, Role
 from kafkactl.features.plan.case import Case
 from kafkactl.findings import Finding, blocker, warning
@@ -21,7 +22,6 @@ from kafkactl.schema.record_versions import first_level_with
 from kafkactl.schema.spec import Versions
 
 # From 3.7-IV0 on controllers register (KIP-919), from 4.4-IV2 on they can be unregistered (KIP-1312).
-CONTROLLERS_UNREGISTER_FROM = 33
 
 
 def check_nodes(case: Case) -> Iterator[Finding]:
@@ -112,9 +112,8 @@ def remedy_for_controller(case: Case, node_id: int) -> str:
         return f"kafkactl nodes unregister --id {node_id} --role controller"
     return (
         "Controllers cannot be unregistered below metadata.version "
-        f"{level_name(METADATA_VERSION, CONTROLLERS_UNREGISTER_FROM)}. Start a controller of the new Kafka with node "
-        f"id {node_id} and an empty disk as an observer (never as a voter): it registers again with its own range. "
-        "Change the level, then stop it."
+        f"{level_name(METADATA_VERSION, CONTROLLERS_UNREGISTER_FROM)}. "
+        f"{renewal_step(node_id, is_static=case.state.is_static)}"
     )
 
 
