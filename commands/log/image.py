@@ -137,7 +137,10 @@ def _show(page: Page, summary: ImageSummary) -> None:
     place = summary.provenance
     if place.offset is None or place.timestamp_ms is None:
         is_damaged = blockers(summary.findings)
-        page.heading("Nothing of the log could be read" if is_damaged else "The log is empty", "warn")
+        if place.snapshot is not None and not is_damaged:
+            page.heading("The state of a snapshot whose file name does not have its offset", "warn")
+        else:
+            page.heading("Nothing of the log could be read" if is_damaged else "The log is empty", "warn")
     else:
         page.heading(f"The state after offset {place.offset}, {time_text(place.timestamp_ms)} UTC")
     page.fields(

@@ -73,7 +73,7 @@ def command(
         log_place(sources, connection, from_cluster=from_cluster, bundle=bundle) as place,
     ):
         loaded = load_image(place, at=at, at_time_ms=at_time, whole=True, past_damage=past_damage)
-    found = lint(loaded)
+        found = lint(loaded, place if at is None and at_time is None else None)
     emit("log.lint", found, render=_show, exit_code=code_of(found.findings), listing="findings")
 
 

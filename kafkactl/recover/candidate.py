@@ -60,7 +60,7 @@ def candidate_of(node: NodeLog, snapshots: Sequence[Snapshot]) -> Candidate | No
         snapshot=best.snapshot,
         snapshot_offset=best.snapshot_offset,
         files_end=_files_end(node, snapshots),
-        damage=_damage(node, snapshots, best.end_offset),
+        damage=_lost_segment(node, best.end_offset) or _damage(node, snapshots, best.end_offset),
     )
 
 
@@ -104,10 +104,20 @@ def _files_end(node: NodeLog, snapshots: Sequence[Snapshot]) -> int:
     return max(ends)
 
 
+def _lost_segment(node: NodeLog, end: int) -> str | None:
+    """Return why the last segment, which held records, adds nothing to what is used."""
+    cut, missing = node.facts.damaged_segment, node.facts.lost_tail
+    if cut is not None and cut.is_wiped and end >= cut.base_offset:
+        return f"zeros are in place of the segment {cut.name}: records from offset {end} on may be missing"
+    if cut is None and missing is not None and end >= node.facts.end_offset:
+        return f"the last segment {missing[0]} is missing: records from offset {end} on may be missing, too"
+    return None
+
+
 def _damage(node: NodeLog, snapshots: Sequence[Snapshot], end: int) -> str | None:
     """Why the files hold more than is used. A last batch that was being written is not damage."""
     cut = node.facts.damaged_segment
-    if cut is not None and cut.stop is not None and not is_unfinished_end(node, cut.stop):
+    if cut is not None and cut.stop is not None and not is_unfinished_end(node, cut):
         beyond = _files_end(node, ()) > end or cut.end_offset >= end
         if beyond:
             return f"a bad batch at offset {cut.end_offset} ends the log ({cut.name}: {cut.stop.message})"

@@ -25,6 +25,10 @@ from kafkactl.storage.verify.log import (
 _BLOCKER, _WARNING, _INFO = Severity.BLOCKER, Severity.WARNING, Severity.INFO
 _TORN = ("cut", "tiny")
 _RESTORE = "Restore it from another voter, or let the node fetch everything from the other voters."
+_LOST_SEGMENT = (
+    "A voter with others fetches the records from them. The only voter would lead without them: compare its log with"
+    " the brokers' copies first (`kafkactl log verify` with all of them), and recover from the one that goes furthest."
+)
 _NEWER = "Was the log written by a newer Kafka, or is it damaged? Read on with `kafkactl log dump`."
 
 
@@ -115,8 +119,10 @@ class NodeLog:
         """
         cut = self.facts.damaged_segment
         found = []
-        if cut is not None and cut.stop is not None and not is_unfinished_end(self, cut.stop):
+        if cut is not None and cut.stop is not None and not is_unfinished_end(self, cut):
             found.append((cut.end_offset, f"it is damaged at offset {cut.end_offset}"))
+        if cut is None and self.facts.lost_tail is not None:
+            found.append((self.facts.end_offset, f"its last segment {self.facts.lost_tail[0]} is missing"))
         for segment in self.facts.segments:
             found += [
                 (first, f"the records from offset {first} to {behind - 1} are missing")
@@ -216,6 +222,10 @@ def check_log(node: NodeLog) -> Iterator[Finding]:
             yield remark("metadata-log-unreadable", _BLOCKER, f"file {facts.path}/{name}", f"{words}.")
     for segment in facts.segments:
         yield from _segment(node, segment)
+    if facts.damaged_segment is None and facts.lost_tail is not None:
+        name, base_offset = facts.lost_tail
+        text = f"The segment {name} is missing, and its index is there: it was the last one of the log."
+        yield _lost_segment(node, base_offset, text, f"file {facts.path}/{name}")
     if facts.mixed_offsets:
         text = "The offsets of the log do not ascend; what a node makes of it is not known."
         yield remark("metadata-log-offsets-mixed", _BLOCKER, f"log {node.path}", text, _RESTORE)
@@ -244,9 +254,13 @@ def _is_last(node: NodeLog) -> bool:
     return not node.facts.dropped_segments and not node.beyond.batches
 
 
-def is_unfinished_end(node: NodeLog, stop: Stop) -> bool:
-    """Whether a log only ends in zeros, or in a batch that is being written: no damage."""
-    return _is_last(node) and (stop.zeros or stop.reason in _TORN)
+def is_unfinished_end(node: NodeLog, segment: SegmentFacts) -> bool:
+    """Whether a log only ends in zeros, or in a batch that is being written: no damage.
+
+    Zeros in place of the first batch of a segment are damage: a segment is made when its first batch is written.
+    """
+    stop = segment.stop
+    return stop is not None and _is_last(node) and not segment.is_wiped and (stop.zeros or stop.reason in _TORN)
 
 
 def _stop(node: NodeLog, segment: SegmentFacts, stop: Stop, subject: str) -> Finding:
@@ -255,6 +269,8 @@ def _stop(node: NodeLog, segment: SegmentFacts, stop: Stop, subject: str) -> Fin
     is_last = _is_last(node)
     evidence = {"position": stop.position, "bytes": stop.lost_bytes, "end_offset": segment.end_offset}
     where = f"byte {stop.position}: {stop.message}"
+    if is_last and segment.is_wiped:
+        return _lost_segment(node, segment.base_offset, f"{where}, all zeros in place of its first batch.", subject)
     if is_last and stop.zeros:
         text = f"{where}, all zeros. A start cuts {stop.lost_bytes} bytes, which hold nothing."
         return remark("metadata-log-zero-tail", _INFO, subject, text, "Nothing to do.", **evidence)
@@ -269,6 +285,18 @@ def _stop(node: NodeLog, segment: SegmentFacts, stop: Stop, subject: str) -> Fin
         + (lost if beyond.records else "")
     )
     return remark("metadata-log-damaged", _BLOCKER, subject, text, _RESTORE, **evidence)
+
+
+def _lost_segment(node: NodeLog, base_offset: int, text: str, subject: str) -> Finding:
+    """Report the last segment of a log that held batches and holds none, or is not there."""
+    known = max(base_offset, node.committed_offset)
+    text += (
+        f" The segment was made when its first batch was written, so it held records: those from offset {known} on, as"
+        " far as there were any, are not in this log."
+    )
+    return remark(
+        "metadata-log-damaged", _BLOCKER, subject, text, _LOST_SEGMENT, base_offset=base_offset, known_until=known
+    )
 
 
 def _contents(node: NodeLog) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ import errno
 import itertools
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
@@ -45,6 +46,14 @@ BOOTSTRAP = "bootstrap.checkpoint"
 _SEGMENT_NAME = re.compile(r"(\d{20})\.log")
 _PARTITION_FOLDER = re.compile(r".+-\d+")
 _SNIFFED_BYTES = 1024 * 1024
+_COMPRESSED = {
+    b"\x1f\x8b\x08": ("gzip", "gunzip -k {}"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "unzstd -k {}"),
+    b"\xfd7zXZ\0": ("xz", "unxz -k {}"),
+    b"BZh": ("bzip2", "bunzip2 -k {}"),
+    b"PK\x03\x04": ("ZIP", "unzip {}"),
+}
+_LONGEST_MARK = 6
 
 
 @frozen
@@ -221,6 +230,7 @@ def _owned(folder: Path, source: LogSource) -> LogSource:
 def _single(given: str) -> LogSource:
     path = Path(given)
     os.close(open_regular(path))  # raises what is wrong with the path
+    _refuse_compressed(given, path)
     segment, snapshot = (
         _SEGMENT_NAME.fullmatch(path.name),
         parse_snapshot_name(path.name.split(".checkpoint")[0] + ".checkpoint"),
@@ -238,6 +248,18 @@ def _single(given: str) -> LogSource:
         return _owned(path.parent, LogSource(name=given, segments=(file,), checkpoints=(), is_folder=False))
     file = _disk_file(path, CHECKPOINT, *(snapshot or (None, None)))
     return _owned(path.parent, LogSource(name=given, segments=(), checkpoints=(file,), is_folder=False))
+
+
+def _refuse_compressed(given: str, path: Path) -> None:
+    """Refuse a file that begins as a compressed one, whatever its name. A batch begins with its offset, 0 or small."""
+    begin = _beginning(path)[:_LONGEST_MARK]
+    for mark, (name, command) in _COMPRESSED.items():
+        if begin.startswith(mark):
+            raise InputError(
+                f"{given} is compressed ({name}), and is not read as it is",
+                id="compressed-log-file",
+                next_step=f"Decompress a copy of it, and name that: {command.format(shlex.quote(given))}",
+            )
 
 
 def _kind_by_content(path: Path) -> str | None:

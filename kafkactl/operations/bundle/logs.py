@@ -79,7 +79,7 @@ class Logs:
         sha256 = image_sha256(load_image(self._redacted(log.source)).image)
         shown = changed(image_summary(loaded), sha256=sha256).to_dict()
         yield _IMAGE, f"{_IMAGE}-{log.number}", shown, _code(loaded.findings)
-        found = lint(load_image(log.source, whole=True))
+        found = lint(load_image(log.source, whole=True), log.source)
         yield _LINT, f"{_LINT}-{log.number}", found.to_dict(), _code(found.findings)
         if self._include:
             self.saved.append(self._save(log))

@@ -148,10 +148,28 @@ class LintResult:
     to_dict = json_of("**provenance", "records", "findings", kind="log.lint")
 
 
-def lint(loaded: LoadedImage) -> LintResult:
-    """Check a state that was loaded `whole`: records that contradict others, leaders outside the ISR, and the like."""
+def lint(loaded: LoadedImage, place: LogPlace | None = None) -> LintResult:
+    """Check a state that was loaded `whole`: records that contradict others, leaders outside the ISR, and the like.
+
+    With the `place` that it was loaded from, how the log came to it is checked, too: broker ids that two processes use
+    in turns, and snapshots without end. Raises what reading the place raises.
+    """
     from kafkactl.metadata.image import lint as rules
 
+    course = () if place is None else _course(loaded, place)
     return LintResult(
-        provenance=loaded.provenance, records=loaded.counts, findings=(*loaded.findings, *rules.lint(loaded.image))
+        provenance=loaded.provenance,
+        records=loaded.counts,
+        findings=(*loaded.findings, *rules.lint(loaded.image), *course),
     )
+
+
+def _course(loaded: LoadedImage, place: LogPlace) -> Iterator[Finding]:
+    from kafkactl.adapters.logs.registrations import broker_starts
+    from kafkactl.metadata.log.turns import FEWEST_TURNS, frequent_snapshots, ids_in_turns
+
+    if loaded.counts.get("RegisterBrokerRecord", 0) >= FEWEST_TURNS:
+        yield from ids_in_turns(broker_starts(log_files(place, checkpoints=False, whole=True)))
+    if client_of_place(place) is None:  # of a live cluster only the newest snapshot is fetched
+        source = joined(opened_sources(place))
+        yield from frequent_snapshots(source.name, [file.base_offset or 0 for file in source.checkpoints])
