@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
@@ -20,7 +20,9 @@ def quorum_page(page: Page, answer: QuorumDescription) -> None:
     page.heading(*_headline(answer))
     page.fields(_facts(answer.state))
     page.table(("node", "role", "alive", "log end", "lag", "fetched", "caught up"), _replicas(answer.state))
-    page.table(("node", "directory id", "endpoints"), _places(answer.state))
+    elsewhere = _elsewhere(answer)
+    columns = ("node", "directory id", "endpoints", *(("answers at",) if elsewhere else ()))
+    page.table(columns, _places(answer.state, elsewhere))
     if answer.state.leader_id == NO_LEADER:
         page.table(("asked", "node", "answers", "follows", "epoch"), _nodes(answer.nodes))
     page.table(("disk", "node", "log end", "last epoch", "followed", "epoch"), _disks(answer.disks))
@@ -104,11 +106,22 @@ def _roles(state: QuorumState) -> Iterator[tuple[Replica, Cell]]:
             yield replica, Word(name, "strong") if leads else name
 
 
-def _places(state: QuorumState) -> Iterator[Sequence[Cell]]:
+def _elsewhere(answer: QuorumDescription) -> dict[str, list[str]]:
+    """The voters that answer at other addresses than the voter set has, and these addresses."""
+    found: dict[str, list[str]] = {}
+    for finding in answer.findings:
+        found |= finding.evidence.get("addresses", {}) if finding.id == "voters-at-other-addresses" else {}
+    return found
+
+
+def _places(state: QuorumState, elsewhere: Mapping[str, Sequence[str]]) -> Iterator[Sequence[Cell]]:
     for replica, _ in _roles(state):
         endpoints = ", ".join(map(str, replica.endpoints))
         if endpoints or replica.directory_id:
-            yield replica.id, None if replica.directory_id is None else str(replica.directory_id), endpoints or None
+            directory = None if replica.directory_id is None else str(replica.directory_id)
+            row: tuple[Cell, ...] = (replica.id, directory, endpoints or None)
+            at = ", ".join(elsewhere.get(str(replica.id), ()))
+            yield (*row, Word(at, "bad") if at else None) if elsewhere else row
 
 
 def _nodes(nodes: Iterable[AskedNode]) -> Iterator[Sequence[Cell]]:

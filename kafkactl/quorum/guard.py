@@ -22,6 +22,7 @@ ADD_RAFT_VOTER = 80
 _CALM_EPOCHS = 2
 # A leader that is cut off takes requests until it resigns, three seconds by default: more records than that are rare.
 _MOST_UNCOMMITTED = 10_000
+VOTERS_ELSEWHERE: Final = "voters-at-other-addresses"
 _FORMER = "former-leader-not-restarted"
 
 # Finding id -> the flag that lets the change go on nevertheless. What is not here is never overridden.
@@ -124,6 +125,8 @@ def _unreached_leader(state: QuorumState) -> str:
 
 def _leaderless_step(state: QuorumState) -> str:
     """What to do without a leader. An election is ruled out only where too few of known voters are alive."""
+    if any(finding.id == VOTERS_ELSEWHERE and finding.severity is Severity.BLOCKER for finding in state.findings):
+        return f"Not one voter is missing: see {VOTERS_ELSEWHERE}. No request can change the voters before that."
     if _unreached_leader(state):
         return "Run the command where that controller can be reached: name every controller, or use --bootstrap-server."
     bring_back = "bring back voters until a majority is alive; no request can change the voters before that."

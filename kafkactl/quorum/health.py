@@ -8,6 +8,7 @@ from dataclasses import replace
 from kafkactl.findings import Finding, Severity, each_once, warning
 from kafkactl.quorum.guard import check_cluster, check_commits, check_leader, check_majority
 from kafkactl.quorum.guard_candidate import check_endpoints
+from kafkactl.quorum.identity import check_directories
 from kafkactl.quorum.majority import arithmetic
 from kafkactl.quorum.state import QuorumState, Replica, ids_of, key_text
 
@@ -35,7 +36,7 @@ def _health(state: QuorumState) -> Iterator[Finding]:
     yield from check_cluster(state)
     yield from _dead_voters(state)
     yield from check_endpoints(state)
-    yield from _two_directories(state)
+    yield from check_directories(state)
 
 
 def _is_silent(state: QuorumState, voter: Replica) -> bool:
@@ -56,21 +57,4 @@ def _dead_voters(state: QuorumState) -> Iterator[Finding]:
                 f"{voter.evidence or 'was not seen to advance'}; {rest}",
                 "Bring it back; or, if it is lost, remove it before anything else: it counts in every majority.",
                 tolerates=state.tolerates,
-            )
-
-
-def _two_directories(state: QuorumState) -> Iterator[Finding]:
-    """An observer that has a voter's id and another disk: the disk was replaced, the vote still belongs to the old."""
-    for observer in state.observers:
-        voter = state.voter(observer.id)
-        if voter is None or voter.directory_id is None or voter.directory_id == observer.directory_id:
-            continue
-        if observer.alive:
-            yield warning(
-                "voter-runs-on-another-disk",
-                f"controller {observer.id}",
-                f"controller {observer.id} runs on directory {observer.directory_id}, the voter set has "
-                f"{voter.directory_id}: it cannot vote",
-                voter=str(voter.directory_id),
-                observer=str(observer.directory_id),
             )

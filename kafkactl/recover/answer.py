@@ -15,7 +15,7 @@ from kafkactl.frozen import frozen
 from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.quorum.majority import majority
 from kafkactl.recover.plan import RecoveryPlan
-from kafkactl.recover.rank import SHOWN, ranked, role_of
+from kafkactl.recover.rank import SHOWN, at_new_addresses, ranked, role_of
 from kafkactl.recover.seen import DiskSeen
 from kafkactl.recover.steps import Step, Way, steps_of
 from kafkactl.values import Uuid
@@ -194,7 +194,7 @@ def _steps(plan: RecoveryPlan, outcome: Outcome) -> tuple[Step, ...]:
     return steps_of(
         Way(
             read=plan.read,
-            voters=plan.voters,
+            voters=at_new_addresses(plan.voters, plan.request.new_addresses),
             brokers=tuple(sorted(plan.image.brokers)),
             brokers_run=plan.request.overrides.brokers_run,
             node_id=plan.result.node_id,

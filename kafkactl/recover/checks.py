@@ -24,7 +24,7 @@ from kafkactl.recover.seen import MOST_NAMED, DiskSeen, FolderKind, all_folders
 from kafkactl.recover.settings import Expiring
 from kafkactl.recover.tails import check_tails, start_step
 from kafkactl.recover.target_checks import check_place
-from kafkactl.values import Uuid
+from kafkactl.values import Uuid, host_port
 from kafkactl.wording import counted, first_few
 
 _MOST_OFFSET: Final = 2**63 - 1
@@ -79,6 +79,10 @@ def _majority(case: Case) -> Iterator[Finding]:
     needed = majority(len(case.voters))
     if not case.voters or len(sound) < needed:
         return
+    moved = case.request.new_addresses
+    if case.is_dynamic and sum(id not in moved for id in sound) < needed:
+        yield from _moved(case, sound)
+        return
     lost = lost_end(case.voters, case.read.disks, case.source)
     if lost is not None:
         yield _voters_lost_their_end(case, sound, lost)
@@ -94,6 +98,44 @@ def _majority(case: Case) -> Iterator[Finding]:
         sound=sound,
         majority=needed,
     )
+
+
+def _moved(case: Case, sound: list[int]) -> Iterator[Finding]:
+    """Report that voters with sound disks cannot find each other; what differs on their disks is another finding."""
+    new = case.request.new_addresses
+    where = "; ".join(
+        f"{voter.id} has {first_few([host_port(at.host, at.port) for at in voter.endpoints])} there and listens at"
+        f" {host_port(*new[voter.id])}"
+        for voter in case.voters
+        if voter.id in new
+    )
+    yield refusal(
+        "voters-at-new-addresses",
+        "quorum",
+        f"the disks of voters {_ids(sound)} are sound, and these voters do not find each other at the addresses of the"
+        f" voter set: {where}",
+        allowed=True,
+        sound=sound,
+        voters=sorted(new),
+    )
+
+
+def _new_addresses(case: Case) -> Iterator[Finding]:
+    new, ids = case.request.new_addresses, [voter.id for voter in case.voters]
+    for id in sorted(set(new) - set(ids)):
+        yield refusal(
+            "new-address-of-no-voter",
+            f"controller {id}",
+            f"--new-address names controller {id}, and the voters are {_ids(ids)}",
+            voters=ids,
+        )
+    if new and not case.is_dynamic:
+        yield refusal(
+            "new-address-in-static-quorum",
+            "quorum",
+            "the quorum is static: the addresses of its voters are in controller.quorum.voters of each node, and not in"
+            " the metadata log",
+        )
 
 
 def _voters_lost_their_end(case: Case, sound: list[int], lost: LostEnd) -> Finding:
@@ -382,6 +424,6 @@ def stray_folders(disks: Sequence[DiskSeen]) -> int:
 
 
 CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (
-    _majority, _answering, _locks, _voters_not_shown, _clusters, _better, _damage, _tails, _readable,
+    _majority, _new_addresses, _answering, _locks, _voters_not_shown, _clusters, _better, _damage, _tails, _readable,
     _brokers_not_shown, _strays, _returning, _retention, _running_brokers, _target, _numbers,
 )  # fmt: skip

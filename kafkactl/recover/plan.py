@@ -125,7 +125,7 @@ def plan_recovery(request: Request, read: Read) -> RecoveryPlan:
     whole, given, restored = _adopting(kept, newest, folders, taken)
     voters = old_voters(newest, read.disks, request.target, request.lost)
     node_id = _node_id(request, source, voters)
-    endpoints = () if node_id is None else target_endpoints(request.target, newest, node_id)
+    endpoints = () if node_id is None else target_endpoints(request.target, newest, node_id, request.new_addresses)
     dynamic = is_dynamic(newest)
     voter = _voter(request, node_id, endpoints, newest) if dynamic else None
     recovered = raised(whole, voter=voter, node_id=node_id, epochs=epochs_on_disk(folders))

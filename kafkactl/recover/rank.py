@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafkactl.answers import json_of
 from kafkactl.errors import InputError
-from kafkactl.frozen import frozen
+from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.image.model import Image
 from kafkactl.quorum.majority import majority
 from kafkactl.recover.seen import DiskSeen, RecoveryTarget
@@ -152,16 +152,36 @@ def _holds_a_whole_log(disk: DiskSeen) -> bool:
     return disk.candidate.end_offset > 0 and not disk.log.is_empty
 
 
+def at_new_addresses(voters: Sequence[OldVoter], new: Mapping[int, tuple[str, int]]) -> tuple[OldVoter, ...]:
+    """Return the voters with the endpoints where they listen now."""
+    return tuple(
+        changed(voter, endpoints=_moved(voter.endpoints, *new[voter.id])) if voter.id in new else voter
+        for voter in voters
+    )
+
+
+def _moved(endpoints: Sequence[Endpoint], host: str, port: int) -> tuple[Endpoint, ...]:
+    return (Endpoint(listener=endpoints[0].listener if endpoints else "", host=host, port=port),)
+
+
 def loss_is_unknowable(voters: Sequence[OldVoter]) -> bool:
     """Whether committed records may have been on lost disks alone: as many are lost as a majority has members."""
     return sum(voter.state != SHOWN for voter in voters) >= majority(len(voters))
 
 
-def target_endpoints(target: RecoveryTarget, image: Image, node_id: int) -> tuple[Endpoint, ...]:
-    """Where the recovered node answers: as given, else as the old voter of that id did, or a controller registered."""
+def target_endpoints(
+    target: RecoveryTarget, image: Image, node_id: int, new: Mapping[int, tuple[str, int]]
+) -> tuple[Endpoint, ...]:
+    """Where the recovered node answers: as given, else as the old voter of that id did, or a controller registered.
+
+    `new` are the addresses of voters that listen elsewhere now.
+    """
     if target.endpoints:
         return target.endpoints
+    if node_id in new and is_dynamic(image):
+        old = next((voter.endpoints for voter in image.voters or () if voter.node_id == node_id), ())
+        return _moved(old, *new[node_id]) if old else ()
     if not is_dynamic(image):
         return _registered(image, node_id)
-    old = next((voter for voter in image.voters or () if voter.node_id == node_id), None)
-    return () if old is None else old.endpoints
+    voter = next((voter for voter in image.voters or () if voter.node_id == node_id), None)
+    return () if voter is None else voter.endpoints

@@ -37,6 +37,7 @@ class RecoveryOverrides:
 class Request:
     """One recovery. `source` is the directory of `--from`, None for the best; `lost` are voters declared lost.
 
+    `new_addresses` are host and port of voters, by id, that the voter set has under an address which they lost.
     `directory_id` and `now_ms` (milliseconds since the epoch) are drawn by the caller, or taken from an earlier plan.
     """
 
@@ -45,6 +46,7 @@ class Request:
     now_ms: int
     source: str | None = None
     lost: tuple[int, ...] = ()
+    new_addresses: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     overrides: RecoveryOverrides = field(default_factory=RecoveryOverrides)
     raise_epoch: int = RAISE
     raise_offset: int = RAISE

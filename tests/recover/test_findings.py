@@ -82,6 +82,45 @@ def test_two_foundings_are_never_recovered_from_nor_started(recover: Recovery, t
     assert alone["outcome"] == "planned"
 
 
+def new_addresses(*ids: int) -> list[object]:
+    return [word for id in ids for word in ("--new-address", f"{id}=new-{id}:9093")]
+
+
+def test_sound_voters_under_lost_addresses_are_recovered_at_a_new_one(recover: Recovery, tmp_path: Path) -> None:
+    disks = [*(disk(tmp_path / f"c{id}", id, whole_log()) for id in (1, 2, 3)), *broker_disks(tmp_path)]
+    assert recover.refused(disks=disks) == ["quorum-has-majority"]
+    # one voter that moved leaves a majority that finds each other
+    assert recover.refused(*new_addresses(2), disks=disks) == ["quorum-has-majority"]
+    planned = recover.plan("--node-id", 2, *new_addresses(1, 2, 3), disks=disks)
+    moved = finding(planned, "voters-at-new-addresses")
+    assert moved["severity"] == "warning"
+    assert "2 has 127.0.0.1:1 there and listens at new-2:9093" in moved["message"]
+    assert "quorum-has-majority" not in ids(planned)
+    assert "loss-not-knowable" not in ids(planned)
+    assert planned["losses"]["count"] == 0
+    assert [voter["state"] for voter in planned["voters_before"]] == ["shown"] * 3
+    (endpoint,) = planned["result"]["endpoints"]
+    assert (endpoint["listener"], endpoint["host"], endpoint["port"]) == ("CONTROLLER", "new-2", 9093)
+    assert "127.0.0.1:1" not in str(planned["steps"])
+    assert "controller 3 at new-3:9093" in [step["target"] for step in planned["steps"]]
+
+
+def test_new_addresses_of_other_nodes_and_of_static_quorums_are_refused(recover: Recovery, tmp_path: Path) -> None:
+    disks = [*(disk(tmp_path / f"c{id}", id, whole_log()) for id in (1, 2, 3)), *broker_disks(tmp_path)]
+    assert "new-address-of-no-voter" in recover.refused(*new_addresses(7), disks=disks)
+    log = whole_log(dynamic=False)
+    static = [*(disk(tmp_path / f"s{id}", id, log) for id in (1, 2, 3)), *broker_disks(tmp_path / "b", log=log)]
+    found = recover.refused(*new_addresses(1, 2, 3), disks=static)
+    assert "new-address-in-static-quorum" in found
+    assert "quorum-has-majority" in found
+
+
+@pytest.mark.parametrize("word", ["1", "1=", "=h:1", "x=h:1", "1=h", "1=h:70000", "1=:9093"])
+def test_an_address_that_is_not_one_is_a_usage_error(kafkactl: Cli, tmp_path: Path, word: str) -> None:
+    run = kafkactl("quorum", "recover", "--log-dir", tmp_path, "--out", tmp_path / "x", "--new-address", word)
+    assert run.code == 2
+
+
 def test_a_plan_does_not_warn_of_what_needs_nothing(recover: Recovery, tmp_path: Path) -> None:
     planned = recover.plan(*LOST, disks=survivors(tmp_path))
     assert [each["id"] for each in planned["findings"] if "Nothing to do" in each["next_step"]] == []

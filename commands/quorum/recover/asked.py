@@ -10,6 +10,7 @@ import click
 
 from kafkactl.operations.recover.plan import RecoveryRequest
 from kafkactl.operations.recover.words import (
+    LAST_PORT,
     Probe,
     RecoveryOverrides,
     parse_address,
@@ -30,6 +31,7 @@ def request_of(
     listener: str | None,
     config: str | None,
     lost: tuple[str, ...],
+    new_addresses: tuple[str, ...],
     raise_epoch: int,
     raise_offset: int,
     **accepted: bool,
@@ -49,6 +51,7 @@ def request_of(
         target=recovery_target(str(Path(out).absolute()), config=config, node_id=node_id, listener=_listener(listener)),
         source=None if source is None else os.path.normpath(source),
         lost=_lost(lost),
+        new_addresses=_new_addresses(new_addresses),
         overrides=RecoveryOverrides(**accepted),
         raise_epoch=raise_epoch,
         raise_offset=raise_offset,
@@ -61,6 +64,20 @@ def _lost(words: Sequence[str]) -> tuple[int, ...]:
     if wrong:
         raise click.BadParameter(f"{wrong[0]!r} is not a node id.", param_hint="--lost")
     return tuple(dict.fromkeys(map(int, ids)))
+
+
+def _new_addresses(words: Sequence[str]) -> dict[int, tuple[str, int]]:
+    found: dict[int, tuple[str, int]] = {}
+    for word in words:
+        id_text, _, address_text = word.partition("=")
+        address = parse_address(address_text)
+        is_id = id_text.isascii() and id_text.isdigit() and len(id_text) < 11
+        if not is_id or address is None or not address.host or address.port > LAST_PORT:
+            raise click.BadParameter(f"{word!r} is not ID=HOST:PORT.", param_hint="--new-address")
+        if int(id_text) in found:
+            raise click.BadParameter(f"Node {id_text} has two addresses.", param_hint="--new-address")
+        found[int(id_text)] = (address.host, address.port)
+    return found
 
 
 def _listener(text: str | None) -> Endpoint | None:

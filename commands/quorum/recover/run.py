@@ -77,6 +77,10 @@ def _flags(function: Function) -> Function:
     help="The recovered controller's server.properties: node id, listener, static voters.",
 )
 @click.option("--lost", multiple=True, metavar="ID", help="A voter whose disk is gone, or 1,3.")
+@click.option(
+    "--new-address", "new_addresses", multiple=True, metavar="ID=HOST:PORT",
+    help="Where a voter listens now that lost its address in the voter set; once for each such voter.",
+)  # fmt: skip
 @_flags
 @click.option(
     "--raise-epoch", type=click.IntRange(1, 2**30), metavar="N", default=1_000_000, show_default=True,

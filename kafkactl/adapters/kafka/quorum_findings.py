@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.kafka.other_login import LOGIN_ERRORS, login_step
 from kafkactl.adapters.kafka.quorum_visit import STATIC_VOTERS, Visit, are_out_of_reach
-from kafkactl.findings import Finding, note, warning
+from kafkactl.findings import Finding, Severity, note, warning
+from kafkactl.quorum.guard import VOTERS_ELSEWHERE
+from kafkactl.quorum.identity import check_disks
 from kafkactl.quorum.observation import DiskSeen
-from kafkactl.quorum.state import Mode, QuorumState
+from kafkactl.quorum.state import Mode, QuorumState, Replica
 from kafkactl.quorum.voters import address_key
 from kafkactl.schema.rights import denied_text, request_rights
 
@@ -23,6 +25,8 @@ def visit_findings(state: QuorumState, visits: Sequence[Visit], disks: Sequence[
     yield from _unlike_registration(state, visits)
     yield from _static_voters_differ(state, visits)
     yield from _other_disks(state, disks)
+    yield from check_disks(state, [disk for disk in disks if disk.cluster_id in (None, state.cluster_id)])
+    yield from _voters_elsewhere(state, visits)
 
 
 def _not_asked(visits: Sequence[Visit]) -> Iterator[Finding]:
@@ -149,6 +153,44 @@ def _unlike_registration(state: QuorumState, visits: Sequence[Visit]) -> Iterato
                 voter_set=str(endpoint),
                 registration=[str(address)],
             )
+
+
+def _voters_elsewhere(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:
+    """Voters that answer, and not at the addresses that the voter set has: then they do not find each other.
+
+    With a leader the endpoints are compared one by one (`guard_candidate`).
+    """
+    if state.has_leader or state.majority is None:
+        return
+    at = {voter.id: _answers_elsewhere(voter, visits) for voter in state.voters}
+    moved = {id: addresses for id, addresses in at.items() if addresses}
+    if not moved:
+        return
+    alive = {voter.id for voter in state.voters if voter.alive}
+    is_cause = len(alive - set(moved)) < state.majority <= len(alive | set(moved))
+    named = "; ".join(
+        f"{voter.id} is at {', '.join(map(str, voter.endpoints))} there and answers at {', '.join(moved[voter.id])}"
+        for voter in state.voters
+        if voter.id in moved
+    )
+    why = ": they ask the old addresses, and elect no leader" if is_cause else ""
+    yield Finding(
+        id=VOTERS_ELSEWHERE,
+        severity=Severity.BLOCKER if is_cause else Severity.WARNING,
+        subject="quorum",
+        message=f"voters answer at other addresses than the voter set has, which do not answer from here{why}. {named}",
+        evidence={"addresses": {str(id): addresses for id, addresses in moved.items()}, "is_cause": is_cause},
+    )
+
+
+def _answers_elsewhere(voter: Replica, visits: Sequence[Visit]) -> list[str]:
+    """The addresses at which a voter answers; none where an endpoint of it was not tried, or answers as the voter."""
+    endpoints = {address_key(endpoint.host, endpoint.port) for endpoint in voter.endpoints}
+    tried = [visit for visit in visits if address_key(visit.address.host, visit.address.port) in endpoints]
+    is_there = any(visit.answers is not False and visit.node_id in (None, voter.id) for visit in tried)
+    if not tried or is_there:
+        return []
+    return [str(visit.address) for visit in visits if visit.answers and visit.node_id == voter.id]
 
 
 def _static_voters_differ(state: QuorumState, visits: Sequence[Visit]) -> Iterator[Finding]:

@@ -40,7 +40,7 @@ from kafkactl.frozen import changed
 from kafkactl.metadata.log.registrations import Registrations
 from kafkactl.quorum.liveness import is_steady, proven
 from kafkactl.quorum.observation import DiskSeen, QuorumAnswer, quorum_state
-from kafkactl.quorum.state import ALIVE_WITHIN_MS, NodeFacts, Probe, QuorumState
+from kafkactl.quorum.state import ALIVE_WITHIN_MS, NodeFacts, Probe, QuorumState, Replica
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters
 from kafkactl.schema.rights import not_authorised
 from kafkactl.values import Endpoint
@@ -97,11 +97,20 @@ class QuorumObserver(Closing):
         first = self._start()
         self._check_start(first, has_disks=bool(disks))
         visits = self._tour(first)
+        if disks and not any(visit.answer for visit in visits):
+            visits = self._tour([*visits, *self._at_voter_endpoints(visits, disks)])
         if not any(visit.answer for visit in visits):
             _check_allowed(visits)
             visits = self._leader_once_more(self._beliefs(visits))
         self.visits, self._latest = tuple(visits), list(visits)
         return self.assembled(self.visits, disks=disks, registrations=registrations)
+
+    def _at_voter_endpoints(self, visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> list[Visit]:
+        """Visits of the addresses that the voter set on the disks has, as far as they were not visited."""
+        voters = self.assembled(visits, disks=disks).voters
+        places = {Address(at.host, at.port): voter.id for voter in voters for at in voter.endpoints}
+        visited = {visit.address for visit in visits}
+        return self._visit_all({address: id for address, id in places.items() if address not in visited})
 
     def assembled(
         self,
@@ -314,11 +323,11 @@ def assembled(
         nodes=tuple(nodes_of(telling)),
         disks=[disk for disk in disks if disk.cluster_id in (None, cluster_id)],
         registrations=registrations,
-        probes=tuple(_probes(telling, answers)),
         heard={str(visit.address): visit.versions for visit in same if visit.versions is not None},
         configured=_voters_configured(visits),
         alive_within_ms=_alive_within_ms(visits),
     )
+    state = changed(state, probes=tuple(_probes(telling, state.voters)))
     return changed(state, findings=state.findings + tuple(visit_findings(state, visits, disks)))
 
 
@@ -367,11 +376,10 @@ def _cluster_id(visits: Sequence[Visit], disks: Sequence[DiskSeen]) -> str | Non
     return reported[0] if reported else None
 
 
-def _probes(visits: Sequence[Visit], answers: Sequence[QuorumAnswer]) -> Iterator[Probe]:
+def _probes(visits: Sequence[Visit], voters: Sequence[Replica]) -> Iterator[Probe]:
     """What was found at the endpoints in the voter set; an endpoint where we were not let in says nothing."""
     by_address = {visit.address: visit for visit in visits}
-    best = max(answers, key=lambda answer: answer.leader_epoch, default=None)
-    for _, endpoint in () if best is None else _voter_endpoints(best):
+    for endpoint in (endpoint for voter in voters for endpoint in voter.endpoints):
         asked = by_address.get(Address(endpoint.host, endpoint.port))
         if asked is not None and asked.answers is not None:
             yield Probe(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kafkactl.adapters.kafka.features import view as feature_view
@@ -9,9 +10,11 @@ from kafkactl.adapters.kafka.features.silence import silent_nodes
 from kafkactl.answers import by_fields
 from kafkactl.features.cluster import nodes
 from kafkactl.features.cluster.nodes import NodeRow
+from kafkactl.features.cluster.state import FeatureState
 from kafkactl.findings import Finding
 from kafkactl.frozen import frozen
 from kafkactl.operations.nodes.patience import NO_LIMIT, patience_ms
+from kafkactl.quorum.identity import two_processes
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
@@ -43,5 +46,16 @@ def list_nodes(client: Client, *, timeout_ms: float = NO_LIMIT) -> NodeList:
         cluster_id=view.state.cluster_id,
         active_controller=view.state.active_controller,
         nodes=nodes.list_nodes(view.state),
-        findings=(*view.findings, *silent_nodes(view)),
+        findings=(*view.findings, *silent_nodes(view), *_shared_ids(view.state)),
     )
+
+
+def _shared_ids(state: FeatureState) -> Iterator[Finding]:
+    """Yield the ids of voters that are alive under which an observer with another directory fetches, too."""
+    alive = {voter.id: voter for voter in state.voters or () if voter.fetching or voter.id == state.active_controller}
+    for observer in state.observers:
+        voter = alive.get(observer.id)
+        if voter is None or not observer.fetching or None in (voter.directory_id, observer.directory_id):
+            continue
+        if voter.directory_id != observer.directory_id:
+            yield two_processes(observer.id, voter.directory_id, observer.directory_id)

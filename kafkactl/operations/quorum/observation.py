@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kafkactl.adapters.disks.quorum_disks import DiskReading
     from kafkactl.adapters.kafka.client import Client
     from kafkactl.adapters.kafka.quorum_visit import Visit
+    from kafkactl.quorum.observation import DiskSeen
 
 LEAST_PATIENCE_MS: Final = 3_000.0
 _APART_S: Final = 0.7  # an idle leader writes a no-op every half second
@@ -97,6 +98,8 @@ class QuorumWatch:
         patience_ms: float = LEAST_PATIENCE_MS,
     ) -> None:
         self._log_dirs = tuple(os.fspath(path) for path in log_dirs)
+        self._client = client
+        self._histories: tuple[Finding, ...] | None = None
         self._earlier: tuple[float, QuorumState] | None = None
         self._observer = None if client is None else QuorumObserver(client, patience_ms=patience_ms)
 
@@ -121,6 +124,8 @@ class QuorumWatch:
             state = _with_lives(self._observer, self._observer.observe(disks=disks))
             visits = self._observer.visits
             findings = tuple(check_health(state, self._observation_before(state)))
+        if disks:
+            findings = self._with_histories(findings, state, disks)
         return QuorumDescription(
             state=state,
             nodes=tuple(map(_node, sorted(visits, key=lambda visit: (visit.id is None, visit.id or 0, visit.address)))),
@@ -128,6 +133,16 @@ class QuorumWatch:
             findings=(*findings, *(finding for reading in readings for finding in reading.findings)),
             time_ms=int(time.time() * 1000),
         )
+
+    def _with_histories(
+        self, findings: tuple[Finding, ...], state: QuorumState, disks: Sequence[DiskSeen]
+    ) -> tuple[Finding, ...]:
+        """The findings, and whether the disks hold another history, which is read once: a log takes long to read."""
+        from kafkactl.operations.quorum.histories import check_histories, without_return
+
+        if self._histories is None:
+            self._histories = check_histories(state, disks, self._client)
+        return tuple(without_return((*findings, *self._histories), disks))
 
     def _observation_before(self, state: QuorumState) -> QuorumState | None:
         """The last observation that is old enough to show whether records were committed since then."""

@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,8 @@ class RecoveryRequest:
     """A recovery as an operator asks for it; without ids and times, which are drawn or taken from an earlier plan.
 
     `log_dirs` are all log directories that are left, of controllers and brokers, or copies of them. `source` is the one
-    to recover from (default: the best), `lost` the voters whose disks are gone. Epoch and offset of the new snapshot
+    to recover from (default: the best), `lost` the voters whose disks are gone, `new_addresses` host and port of voters
+    that lost the address which the voter set has. Epoch and offset of the new snapshot
     are by `raise_epoch` and `raise_offset` above everything that was read.
     """
 
@@ -53,6 +54,7 @@ class RecoveryRequest:
     target: RecoveryTarget
     source: str | None = None
     lost: tuple[int, ...] = ()
+    new_addresses: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     overrides: RecoveryOverrides = field(default_factory=RecoveryOverrides)
     raise_epoch: int = RAISE
     raise_offset: int = RAISE
@@ -102,6 +104,7 @@ def plan_recovery(
     places: list[tuple[int | None, Endpoint]] = [
         (voter.id, endpoint) for voter in voters for endpoint in voter.endpoints[:1]
     ]
+    places += [(id, Endpoint(listener="", host=host, port=port)) for id, (host, port) in request.new_addresses.items()]
     read = Read(
         disks=disks,
         images=images,
@@ -131,6 +134,7 @@ def _request(request: RecoveryRequest, *, now_ms: int, kept: KeptPlan | None = N
         now_ms=now_ms if kept is None else kept.planned_at_ms,
         source=request.source,
         lost=request.lost,
+        new_addresses=request.new_addresses,
         overrides=request.overrides,
         raise_epoch=request.raise_epoch,
         raise_offset=request.raise_offset,

@@ -18,6 +18,7 @@ from kafkactl.recover.seen import Answering, RecoveryTarget
 from kafkactl.values import Endpoint
 
 __all__ = [
+    "LAST_PORT",
     "RecoveryOverrides",
     "RecoveryTarget",
     "parse_address",
@@ -28,14 +29,14 @@ __all__ = [
 
 Probe = Callable[[Sequence[tuple[int | None, Endpoint]]], tuple[Answering, ...]]
 _LISTENER: Final = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)://(.*)")
-_LAST_PORT: Final = 65535
+LAST_PORT: Final = 65535
 
 
 def parse_listener(text: str) -> Endpoint | None:
     """`NAME://HOST:PORT`; None for any other text."""
     found = _LISTENER.fullmatch(text)
     address = None if found is None else parse_host_port(found[2])
-    if found is None or address is None or not address[0] or address[1] > _LAST_PORT:
+    if found is None or address is None or not address[0] or address[1] > LAST_PORT:
         return None
     return Endpoint(listener=found[1], host=address[0], port=address[1])
 
