@@ -21,6 +21,7 @@ class StartRules:
       keeps_repeated_log_dirs: a path that log.dirs names twice is taken twice.
       knows_remote_index_cache, knows_stray_folders: such folders are not topic partitions, and are skipped.
       sets_strays_aside: a replica of a topic that is not in the metadata is renamed before it is counted.
+      sets_folders_without_id_aside: a folder without a topic id is one of them, and does not end the start.
       stops_without_metadata_directory: a broker whose metadata directory fails ends, though others are left.
       reports_old_level_of_directories: several directories under a metadata.version without them are an error.
 
@@ -64,6 +65,7 @@ class StartRules:
     knows_remote_index_cache: bool
     knows_stray_folders: bool
     sets_strays_aside: bool
+    sets_folders_without_id_aside: bool
     stops_without_metadata_directory: bool
     reports_old_level_of_directories: bool
     reads_any_quorum_state: bool

@@ -109,6 +109,7 @@ def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVe
     nodes of the cluster are taken to be healthy. A configuration that the node itself would refuse is an answer, too;
     InputError is raised for a file that cannot be read, and for a release that is not known.
     """
+    from kafkactl.adapters.disks.partition_ids import read_partition_ids
     from kafkactl.adapters.logs.metadata_log import scan_metadata_log
     from kafkactl.storage.config.node_config import ConfigError
     from kafkactl.storage.verify import node as verify
@@ -121,11 +122,12 @@ def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVe
         refused = verify.verify_refused_config((*error.findings, *chosen.findings))
         return NodeVerification(kafka_version=release.version_text, node_id=None, verification=refused)
     observed, log = observe_node(node), scan_metadata_log(node.metadata_log_dir)
+    ids = read_partition_ids(dict.fromkeys(node.log_dirs)) if "broker" in node.roles else None
     return NodeVerification(
         kafka_version=release.version_text,
         node_id=node.node_id,
-        verification=_noted(verify.verify_node(node, observed, release, log), chosen, node),
-        starts_with=tuple(verify.releases_that_start(node, observed, log)),
+        verification=_noted(verify.verify_node(node, observed, release, log, ids), chosen, node),
+        starts_with=tuple(verify.releases_that_start(node, observed, log, ids)),
     )
 
 

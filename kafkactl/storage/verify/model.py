@@ -17,7 +17,9 @@ from kafkactl.protocol.text.java_text import split_list
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.meta_properties import MetaProperties
 from kafkactl.storage.model import ObservedDirectory, ObservedNode
+from kafkactl.storage.partition_folders import PartitionIds
 from kafkactl.storage.verify.log import MetadataLogFacts
+from kafkactl.values import Uuid
 
 
 class Phase(IntEnum):
@@ -122,7 +124,10 @@ class DirectoryFacts:
 
 @frozen
 class StartContext:
-    """Everything a rule may look at. `directories` are those of `observed`, sorted by path as a node sorts them."""
+    """Everything a rule may look at. `directories` are those of `observed`, sorted by path as a node sorts them.
+
+    `partition_ids` are the topic ids in its partition folders, None where they were not read.
+    """
 
     config: NodeConfig
     observed: ObservedNode
@@ -130,6 +135,14 @@ class StartContext:
     log: MetadataLogFacts
     directories: tuple[DirectoryFacts, ...]
     quorum_state: QuorumStateFile | None = None
+    partition_ids: PartitionIds | None = None
+
+    @property
+    def topics(self) -> Mapping[Uuid, str]:
+        """Names of the topics that a start finds in the metadata log, by id."""
+        snapshot = self.log.latest_snapshot
+        before = {} if snapshot is None or snapshot.contents is None else snapshot.contents.topics
+        return {**before, **self.log.contents.topics}
 
     @property
     def is_controller(self) -> bool:

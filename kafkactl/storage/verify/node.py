@@ -11,8 +11,10 @@ from collections.abc import Iterable, Sequence
 
 from kafkactl.features.catalog.releases import Release, known_releases
 from kafkactl.findings import Finding, Severity
+from kafkactl.frozen import changed
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import QUORUM_STATE, ObservedNode
+from kafkactl.storage.partition_folders import PartitionIds
 from kafkactl.storage.verify.addresses import address_rules
 from kafkactl.storage.verify.bootstrap import bootstrap_rules
 from kafkactl.storage.verify.features import feature_rules, snapshot_level_rules
@@ -36,6 +38,7 @@ from kafkactl.storage.verify.model import (
     VerifiedDirectory,
 )
 from kafkactl.storage.verify.offline import offline_rules
+from kafkactl.storage.verify.partitions import partition_rules
 from kafkactl.storage.verify.places import place_rules
 from kafkactl.storage.verify.quorum_state import quorum_state_rules, read_quorum_state
 from kafkactl.storage.verify.recovery import offset_rules, recovery_rules
@@ -62,21 +65,31 @@ RULES: tuple[Rule, ...] = (
     feature_rules,
     log_setting_rules,
     tiered_rules,
+    partition_rules,
     loss_rules,
     hygiene_rules,
 )
 _RULES_WITHOUT_METADATA: tuple[Rule, ...] = (meta_rules, place_rules, offline_rules, hygiene_rules)
 
 
-def verify_node(config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts) -> Verification:
-    """Predict the start of a node of `release` on the observed disks; `log` is its metadata directory's."""
+def verify_node(
+    config: NodeConfig,
+    observed: ObservedNode,
+    release: Release,
+    log: MetadataLogFacts,
+    partition_ids: PartitionIds | None = None,
+) -> Verification:
+    """Predict the start of a node of `release` on the observed disks; `log` is its metadata directory's.
+
+    `partition_ids` are the topic ids in the partition folders of a broker; None: they were not read.
+    """
     if config.is_zookeeper_mode:
         return _not_for_zookeeper_mode(config)
-    context = start_context(config, observed, release, log)
+    context = changed(start_context(config, observed, release, log), partition_ids=partition_ids)
     results = [result for rule in rules_for(context) for result in rule(context)]
 
     def predict(other: MetadataLogFacts) -> Verification:
-        return verify_node(config, observed, release, other)
+        return verify_node(config, observed, release, other, partition_ids)
 
     return _answer(context, list(with_remedies(context, results, predict)), config.warnings)
 
@@ -156,7 +169,9 @@ def _directory(context: StartContext, facts: DirectoryFacts) -> VerifiedDirector
     }
 
 
-def releases_that_start(config: NodeConfig, observed: ObservedNode, log: MetadataLogFacts) -> list[str]:
+def releases_that_start(
+    config: NodeConfig, observed: ObservedNode, log: MetadataLogFacts, partition_ids: PartitionIds | None = None
+) -> list[str]:
     """The known releases that would start on these disks and lose nothing, oldest first.
 
     The configuration is taken as it is read for the release asked for: what another release would say of its keys is
@@ -164,7 +179,7 @@ def releases_that_start(config: NodeConfig, observed: ObservedNode, log: Metadat
     """
     found = []
     for release in known_releases():
-        answer = verify_node(config, observed, release, log)
+        answer = verify_node(config, observed, release, log, partition_ids)
         if answer.will_start and not answer.would_lose:
             found.append(release.name)
     return found

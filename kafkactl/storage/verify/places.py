@@ -263,11 +263,7 @@ def _same_partition_twice(context: StartContext) -> Iterator[RuleResult]:
 
 def _becomes_stray(context: StartContext, topic: str) -> bool:
     """Since 3.7 a replica of a topic that is not in the metadata is set aside before it is counted (KAFKA-14616)."""
-    snapshot = context.log.latest_snapshot
-    known = set(context.log.contents.topics.values())
-    if snapshot is not None and snapshot.contents is not None:
-        known.update(snapshot.contents.topics.values())
-    return context.rules.sets_strays_aside and topic not in known
+    return context.rules.sets_strays_aside and topic not in context.topics.values()
 
 
 def _twice(directory: DirectoryFacts, partition: str, other: str, place: str) -> RuleResult:

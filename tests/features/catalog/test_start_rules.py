@@ -20,6 +20,8 @@ CHANGES = {
     "knows_remote_index_cache": (False, {(3, 5, 0): True}),
     "knows_stray_folders": (False, {(3, 6, 1): True}),
     "sets_strays_aside": (False, {(3, 7, 0): True}),
+    "sets_folders_without_id_aside": (False, {(3, 7, 1): True}),
+    "stops_without_remote_metadata": (False, {(4, 2, 0): True}),
     "stops_without_metadata_directory": (False, {(3, 7, 0): True}),
     "reports_old_level_of_directories": (False, {(3, 7, 0): True}),
     "reads_any_quorum_state": (True, {(3, 7, 0): False}),

@@ -1,0 +1,28 @@
+"""A partition folder without a topic id, started by real brokers: what `verify` predicts happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkactl.operations.storage.reading import verify_node
+from tests.lab.harness.cluster_fixtures import ClusterOf
+
+
+@pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
+def test_folder_without_a_topic_id_becomes_a_stray(new_cluster: ClusterOf, release: str) -> None:
+    cluster = new_cluster(release, controllers=1, brokers=1).start()
+    (broker,) = cluster.broker_ids
+    config = cluster.config_file(broker)
+    (directory,) = verify_node(config, kafka_version=release).verification.directories
+    with cluster.client() as client:
+        client.create_topic("orders")
+    folder = Path(directory["path"], "orders-0")
+    cluster.wait_for(lambda: (folder / "partition.metadata").exists(), "a partition.metadata")
+    cluster.stop(broker)
+    assert verify_node(config, kafka_version=release).verification.would_lose == ()
+    (folder / "partition.metadata").unlink()
+    assert [loss.what for loss in verify_node(config, kafka_version=release).verification.would_lose] == ["replicas"]
+    cluster.start(broker)
+    cluster.wait_for(lambda: list(folder.parent.glob("orders-0.*-stray")), "a stray")
