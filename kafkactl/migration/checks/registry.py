@@ -23,6 +23,7 @@ from kafkactl.migration.checks import decided as check_decided
 from kafkactl.migration.checks import dual_write as check_dual_write
 from kafkactl.migration.checks import health as check_health
 from kafkactl.migration.checks import identity as check_identity
+from kafkactl.migration.checks import listeners as check_listeners
 from kafkactl.migration.checks import machines as check_machines
 from kafkactl.migration.checks import nodes as check_nodes
 from kafkactl.migration.checks import places as check_places
@@ -68,6 +69,7 @@ ROWS: Final[tuple[Row, ...]] = (
     *check_witnesses.ROWS,
     *check_dual_write.ROWS,
     *check_decided.ROWS,
+    *check_listeners.ROWS,
     *check_places.ROWS,
     *check_restarts.ROWS,
 )

@@ -24,6 +24,7 @@ class RegistrationSeen:
 
     `offset` is that of the record; in a snapshot there is none, and the broker epoch takes its place. `epoch` is the
     broker epoch. `ever_migrating`: some registration of this id was one of a broker in migration mode.
+    `endpoints_before_kraft` are those of the last one that was, empty where the log no longer has it.
     """
 
     id: int
@@ -38,6 +39,7 @@ class RegistrationSeen:
     directories: tuple[Uuid, ...]
     rack: str | None
     ever_migrating: bool
+    endpoints_before_kraft: tuple[Listener, ...] = ()
 
 
 @frozen

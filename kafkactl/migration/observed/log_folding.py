@@ -216,6 +216,11 @@ class LogFolding:
             directories=tuple(data["LogDirs"]),
             rack=data["Rack"],
             ever_migrating=migrating or (before is not None and before.ever_migrating),
+            endpoints_before_kraft=_listeners(data)
+            if migrating
+            else ()
+            if before is None
+            else before.endpoints_before_kraft,
         )
         self._tell("register", offset, id, epoch, migrating, at_ms=entry.timestamp_ms)
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kafkactl.operations.storage.reading import verify_node
-from tests.lab.harness.cluster_fixtures import ClusterOf
+from tests.lab.harness.cluster import KafkaCluster
+from tests.lab.quorum.lost_majority import admin
 
 
 @pytest.mark.parametrize("release", ["3.9.2", "4.3.1"])
-def test_folder_without_a_topic_id_becomes_a_stray(new_cluster: ClusterOf, release: str) -> None:
+def test_folder_without_a_topic_id_becomes_a_stray(new_cluster: Callable[..., KafkaCluster], release: str) -> None:
     cluster = new_cluster(release, controllers=1, brokers=1).start()
     (broker,) = cluster.broker_ids
     config = cluster.config_file(broker)
     (directory,) = verify_node(config, kafka_version=release).verification.directories
-    with cluster.client() as client:
-        client.create_topic("orders")
+    with admin(cluster) as client:
+        client.create_topics({"orders": {"num_partitions": 1, "replication_factor": 1}}, wait_for_metadata=True)
     folder = Path(directory["path"], "orders-0")
-    cluster.wait_for(lambda: (folder / "partition.metadata").exists(), "a partition.metadata")
+    cluster.wait_for((folder / "partition.metadata").exists, "a partition.metadata")
     cluster.stop(broker)
     assert verify_node(config, kafka_version=release).verification.would_lose == ()
     (folder / "partition.metadata").unlink()

@@ -49,6 +49,17 @@ def _ids(orders: str) -> PartitionIds:
     return PartitionIds(topic_ids={"orders": orders})
 
 
+def _blind(seen: World) -> World:
+    seen.files.pop(1)
+    return seen
+
+
+def _scram_controllers(seen: World) -> World:
+    protocols = "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT"
+    seen = seen.file(3001, "listener.security.protocol.map", protocols)
+    return seen.file(3001, "sasl.mechanism.controller.protocol", "SCRAM-SHA-512")
+
+
 def _users(*, added: tuple[str, ...], removed: str) -> Callable[[World], World]:
     made = [("UserScramCredentialRecord", {"Name": name, "Mechanism": 2, **_SCRAM}) for name in added]
     gone = ("RemoveUserScramCredentialRecord", {"Name": removed, "Mechanism": 2})
@@ -346,6 +357,15 @@ DATA = (
 MEASURED = (
     Case("X-2.1", "registered-broker-without-flag", "M4", lambda seen: seen.but(modes={1: Mode.ZK, 2: Mode.ZK})),
     Case("X-2.1", "registered-broker-without-flag", "M6", lambda seen: seen.but(ready={1: False, 3001: True})),
+    Case("C-64", "dynamic-listeners-not-in-kraft", "M0", lambda seen: seen.znode("/config/brokers/1", config(
+        **{"advertised.listeners": "PLAINTEXT://b1.example:9091,SASL://127.0.0.1:9191"}))),
+    Case("C-64", "dynamic-listeners-not-in-kraft", "M0", lambda seen: seen.znode("/config/brokers/2", config(
+        listeners="PLAINTEXT://127.0.0.1:9092,SASL://127.0.0.1:9192,MORE://127.0.0.1:9292"))),
+    Case("C-64", "dynamic-protocol-map-lacks-controllers", "M2", lambda seen: seen.znode("/config/brokers/1", config(
+        **{"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT"}))),
+    Case("C-64", "check-unknown", "M0", lambda seen: _blind(seen.znode("/config/brokers/1", config(
+        listeners="PLAINTEXT://b1:9091"))), "warning"),
+    Case("C-65", "scram-on-controller-listener", "M2", _scram_controllers),
     Case("X-2.1", "kraft-broker-on-zookeeper", "M8", lambda seen: seen.but(modes={1: Mode.ZK, 2: Mode.KRAFT})),
     Case("C-33", "under-replicated-partitions", "M7", lambda seen: seen.but(
         modes={1: Mode.ZK, 2: Mode.MIGRATING}, fenced=(1,)).replayed(("PartitionChangeRecord", {
