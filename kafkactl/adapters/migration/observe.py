@@ -45,6 +45,10 @@ _SHARE: Final = 1 / 4  # of the time, for each of nodes, places and log; the tre
 _ROLES: Final = {NodeRole.BROKER: Role.BROKER, NodeRole.CONTROLLER: Role.CONTROLLER}
 _OF_THE_TREE_ITSELF: Final = frozenset({"no-kafka-tree", "duplicate-znode-path"})  # the reader of the tree reports them
 _CLUSTER_ID: Final = "/cluster/id"
+_BEFORE_COPY: Final = (
+    "Until the copy is done (M6) the quorum has no ACLs: add the user to super.users of the controllers, or use a login"
+    " that is in it. From then on:"
+)
 
 
 def observe(
@@ -286,7 +290,8 @@ class _Looking:
                 log = fetch_metadata_log(client)
         except KafkactlError as error:
             text = f"the log was not fetched: {error.message}"
-            self.findings.append(warning("metadata-log-not-observed", "metadata log", text, error.advice))
+            step = f"{_BEFORE_COPY} {error.advice}" if error.id == "not-authorised" else error.advice
+            self.findings.append(warning("metadata-log-not-observed", "metadata log", text, step, reason=error.id))
             return None
         files = []
         if log.snapshot is not None:

@@ -153,7 +153,7 @@ def _topics(case: CheckCase) -> Iterator[Finding]:
     recreated, grown, only_kraft = [], [], []
     for name, id in image.topic_ids.items():
         topic = tree.topics.get(name)
-        if str(id) in late or name in tree.hidden or f"/brokers/topics/{name}" in tree.hidden:
+        if str(id) in late or {name, f"/brokers/topics/{name}", "/brokers/topics"} & set(tree.hidden):
             continue
         if topic is None:
             only_kraft.append(name)

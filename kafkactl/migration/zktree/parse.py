@@ -13,12 +13,14 @@ from kafkactl.migration.zktree import topics as tree_topics
 from kafkactl.migration.zktree.reading import TreeReader
 from kafkactl.migration.zktree.tree import Tree, tree_of
 from kafkactl.migration.zktree.values import KafkaTree
-from kafkactl.migration.zktree.znode import Znode, decode_znodes
+from kafkactl.migration.zktree.znode import Hidden, Znode, decode_znodes
 
 
 def parse_tree(tree: Tree) -> KafkaTree:
     """The values of all znodes of a Kafka cluster. Never raises for what they hold; see the findings."""
     reader = TreeReader(tree)
+    # The children of a znode that may not be read are not listed either, which does not mean that there are none.
+    reader.hidden += [path for path, znode in tree.znodes.items() if znode.hidden is Hidden.NO_PERMISSION]
     clients = tree_settings.read_client_settings(reader)
     return KafkaTree(
         cluster_id=tree_cluster.read_cluster_id(reader),

@@ -69,7 +69,7 @@ def read_topic_configs(reader: TreeReader) -> dict[str, dict[str, str]]:
     for name in reader.tree.children("/config/topics"):
         path = f"/config/topics/{name}"
         found[name] = _config(reader, path)
-        if reader.tree.get(f"/brokers/topics/{name}") is None:
+        if reader.tree.get(f"/brokers/topics/{name}") is None and "/brokers/topics" not in reader.hidden:
             text = "there is no such topic: no record is made of it, and the first sync after the copy deletes it"
             reader.note("orphan-topic-config", Severity.INFO, path, text)
     return found
@@ -88,7 +88,7 @@ def read_broker_configs(reader: TreeReader) -> dict[str, dict[str, str]]:
             reader.note("broken-config-znode", Severity.BLOCKER, path, f"its name is not a broker id; {_LETHAL}")
             continue
         found[name] = _config(reader, path)
-        if name not in live:
+        if name not in live and "/brokers/ids" not in reader.hidden:
             text = "no broker with this id is alive; its configs are migrated all the same"
             reader.note("config-of-absent-broker", Severity.WARNING, path, text)
     return found

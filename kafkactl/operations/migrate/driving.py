@@ -105,7 +105,10 @@ class DriveResult:
     @property
     def is_not_let_in(self) -> bool:
         """Whether the run was refused because nodes did not let kafkactl in, or denied it a question."""
-        return self.outcome is Outcome.REFUSED and any(finding.id in NOT_LET_IN for finding in self.findings)
+        return self.outcome is Outcome.REFUSED and any(
+            finding.id in NOT_LET_IN or (finding.id == "node-not-identified" and finding.evidence.get("denied"))
+            for finding in self.findings
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The answers `migrate.run` and `migrate.finalize`, and `migrate.rollback` where it was carried out."""

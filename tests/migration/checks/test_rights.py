@@ -13,6 +13,8 @@ from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.table import observed_state
+from kafkactl.migration.zktree.tree import tree_of
+from kafkactl.migration.zktree.znode import Hidden, Znode
 from tests.migration.observations import STATES, World, state, world
 
 DENIED = -31
@@ -110,3 +112,17 @@ def test_controllers_that_refuse_the_login_are_not_a_rollback(at: str) -> None:
     observation = closed(world(at), "controller 3001")
     assert observed_state(observation).state is not State.INCOMPLETE_ROLLBACK
     assert "quorum-without-leader" not in found(observation)
+
+
+@pytest.mark.parametrize("at", ["M0", "M4", "M6"])
+@pytest.mark.parametrize("path", ["/brokers/ids", "/brokers/topics", "/config/users", "/kafka-acl"])
+def test_znode_whose_children_may_not_be_listed_is_unknown_and_not_empty(at: str, path: str) -> None:
+    observation = world(at).observation()
+    assert observation.tree is not None
+    kept = [
+        znode for name, znode in observation.tree.znodes.items() if name != path and not name.startswith(path + "/")
+    ]
+    closed_one = Znode(path=path, data=None, hidden=Hidden.NO_PERMISSION)
+    seen = changed(observation, tree=tree_of([*kept, closed_one]))
+    before = set(found(observation))
+    assert set(found(seen)) - before == {"znodes-hidden"}
