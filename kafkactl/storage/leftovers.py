@@ -10,6 +10,7 @@ from kafkactl.storage.model import (
     FIRST_CHECKPOINT,
     KAFKACTL_LOCK,
     LOST_AND_FOUND,
+    META_PROPERTIES,
     NODE_LOCK,
     DirectoryEntry,
     ObservedDirectory,
@@ -47,6 +48,17 @@ def _is_leftover_of_first_checkpoint(entry: DirectoryEntry) -> bool:
 def is_half_done(directory: ObservedDirectory) -> bool:
     """Return True if an interrupted format has left its traces: that is not a lost disk."""
     return any(is_leftover(directory, entry) for entry in directory.entries if entry.name != KAFKACTL_LOCK)
+
+
+def has_own_traces(directory: ObservedDirectory) -> bool:
+    """Return True if a run of kafkactl was killed here: its lock file or a temporary file of it is left."""
+    names = {entry.name for entry in (*directory.entries, *(directory.metadata_log or ())) if entry.kind == "file"}
+    return any(name == KAFKACTL_LOCK or is_staged_name(name) for name in names)
+
+
+def is_only_formatted(directory: ObservedDirectory) -> bool:
+    """Return True if the directory holds no more than a format writes: no node has run on it."""
+    return all(entry.name == META_PROPERTIES for entry in data_entries(directory))
 
 
 def data_entries(directory: ObservedDirectory) -> list[DirectoryEntry]:

@@ -15,6 +15,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, Severity, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.protocol.text.java_text import hash_map_order, string_hash
+from kafkactl.storage.leftovers import has_own_traces, is_only_formatted
 from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES, DirectoryState, GuardOverrides, ObservedDirectory
 from kafkactl.values import Uuid
@@ -160,11 +161,21 @@ def _check_directory_id(disk: ClassifiedDirectory, found: Uuid, seen: dict[Uuid,
 
 
 def check_already_formatted(classified: Sequence[ClassifiedDirectory], *, ignore_formatted: bool) -> Iterator[Finding]:
-    """Without -g nothing may be formatted yet."""
+    """Without -g nothing may be formatted yet, unless by a run of kafkactl that was killed: then it is resumed."""
     if ignore_formatted:
         return
+    resumes = is_interrupted(classified)
     for disk in in_kafkas_order(classified):
-        if disk.kind is DirectoryClass.FORMATTED:
+        if disk.kind is DirectoryClass.FORMATTED and resumes:
+            yield Finding(
+                id="format-resumed",
+                severity=Severity.INFO,
+                subject=f"directory {disk.path}",
+                message=f"{disk.path} was formatted by a run of kafkactl that was interrupted: it stays as it is, and"
+                " the rest is formatted",
+                evidence={"path": disk.path},
+            )
+        elif disk.kind is DirectoryClass.FORMATTED:
             yield blocker(
                 "already-formatted",
                 f"directory {disk.path}",
@@ -174,6 +185,12 @@ def check_already_formatted(classified: Sequence[ClassifiedDirectory], *, ignore
                 cluster_id=disk.stored.cluster_id if disk.stored else None,
                 node_id=disk.stored.stored_id if disk.stored else None,
             )
+
+
+def is_interrupted(classified: Sequence[ClassifiedDirectory]) -> bool:
+    """Return True if a format by kafkactl was killed half-way: its traces are there, and no node has run since."""
+    formatted = [disk.directory for disk in classified if disk.kind is DirectoryClass.FORMATTED]
+    return any(has_own_traces(disk.directory) for disk in classified) and all(map(is_only_formatted, formatted))
 
 
 # --- what cannot be read -------------------------------------------------------------------------------------------

@@ -338,7 +338,7 @@ def test_a_disk_that_fails_is_an_answer_with_the_next_step(
     assert list(node.root.iterdir()) == [node.file]
 
 
-def test_half_of_a_format_is_exit_5_and_ignore_formatted_finishes_it(
+def test_half_of_a_format_is_exit_5_and_the_same_command_finishes_it(
     format_: Callable[..., Run], node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish = OsFilesystem.publish
@@ -356,8 +356,7 @@ def test_half_of_a_format_is_exit_5_and_ignore_formatted_finishes_it(
         str(node.root / "d1"): "half-done",
         str(node.root / "d2"): "unknown",
     }
-    assert format_("-s").code == 3
-    again = format_("-s", "-g")
+    again = format_("-s")
     assert (again.code, again.json["outcome"]) == (0, "done")
     assert {Path(name).name for name in node.tree()} == {
         "meta.properties",
@@ -380,3 +379,37 @@ def test_of_several_operators_at_once_one_formats_and_nothing_is_lost(node: Node
     for directory in winner["directories"]:
         stored = (Path(directory["path"]) / "meta.properties").read_text()
         assert f"directory.id={directory['directory_id']}" in stored
+
+
+# --- a run that was killed --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def killed(kafkactl: Callable[..., Run], tmp_path: Path) -> Callable[..., Run]:
+    """Two directories, of which d2 was finished when the run was killed; then the same command again."""
+    file = tmp_path / "server.properties"
+    folders = [f"{tmp_path}/{name}" for name in ("d1", "d2")]
+    file.write_text(properties(log_dirs=folders, static=True), encoding="utf-8")
+    words = ("storage", "format", "-t", CLUSTER_ID, "-c", file, "--kafka-version", "4.3.1", "-o", "json")
+    assert kafkactl(*words).code == 0
+    (tmp_path / "d1" / "meta.properties").rename(tmp_path / "d1" / "meta.properties.kafkactl.tmp")
+    for name in ("d1", "d2"):
+        (tmp_path / name / ".kafkactl.lock").touch()
+    return lambda *more: kafkactl(*words, *more)
+
+
+def test_killed_format_is_resumed_by_the_same_command(killed: Callable[..., Run], tmp_path: Path) -> None:
+    run = killed()
+    assert (run.code, run.json["outcome"]) == (0, "done"), run.json["findings"]
+    assert "format-resumed" in {finding["id"] for finding in run.json["findings"]}
+    assert not list(tmp_path.glob("d?/*kafkactl*")) and not list(tmp_path.glob("d?/.kafkactl.lock"))
+    assert blockers(killed()) == ["already-formatted", "already-formatted"]
+
+
+def test_disk_of_a_node_that_has_run_is_not_resumed(killed: Callable[..., Run], tmp_path: Path) -> None:
+    (tmp_path / "d2" / "orders-0").mkdir()
+    assert "already-formatted" in blockers(killed())
+
+
+def test_resumed_format_of_another_cluster_is_refused(killed: Callable[..., Run]) -> None:
+    assert "cluster-id-mismatch" in blockers(killed("-t", "AAAAAAAAAAAAAAAAAAAAAA"))
