@@ -31,20 +31,25 @@ class JsonInputError(ValueError):
     """A text is not JSON; the words say where and what was expected."""
 
 
-def parse_json(data: bytes | str, *, unique_keys: bool = False, any_number: bool = False) -> Any:
+def parse_json(
+    data: bytes | str, *, unique_keys: bool = False, any_number: bool = False, is_first_of_several: bool = False
+) -> Any:
     """The value of a JSON text in UTF-8. Raises JsonInputError with words such as `line 3, column 7: expected a value`.
 
     Numbers with a fraction or an exponent become float, others int. `any_number` takes NaN and infinite numbers, too:
-    for a text of which one value may be wrong without the others.
+    for a text of which one value may be wrong without the others. `is_first_of_several` reads the first value and
+    leaves out what follows it.
     """
     text = _text(data)
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_unique if unique_keys else None,
+        parse_constant=None if any_number else _no_constant,
+        parse_float=None if any_number else _finite,
+    )
     try:
-        return json.loads(
-            text,
-            object_pairs_hook=_unique if unique_keys else None,
-            parse_constant=None if any_number else _no_constant,
-            parse_float=None if any_number else _finite,
-        )
+        if is_first_of_several:
+            return decoder.raw_decode(text, len(text) - len(text.lstrip()))[0]
+        return decoder.decode(text)
     except json.JSONDecodeError as error:
         raise _explained(error, text) from None
     except JsonInputError:

@@ -15,7 +15,7 @@ from kafkactl.dryrun.controller.periodic import leaders_move_back
 from kafkactl.dryrun.controller.placed import named, placed
 from kafkactl.dryrun.controller.rules import grown_isr
 from kafkactl.dryrun.fields import NodeIds
-from kafkactl.dryrun.prediction import Prediction, Verdict, heaviest
+from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for, heaviest
 from kafkactl.dryrun.scenario import Option, Scenario, ScenarioContext
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, note, warning
@@ -81,12 +81,13 @@ def broker_return(
         *(_present(broker) for broker in brokers if broker not in back),
         *_strangers(controller, [broker for broker in back if broker not in image.brokers]),
     ]
+    verdict = heaviest([verdict_of(changes), Verdict.DEGRADED if empty else Verdict.OK])
     return Prediction(
         scenario=NAME,
         input={"brokers": list(brokers), "empty_disks": empty_disks, "clean": clean, "in_order": in_order},
-        verdict=heaviest([verdict_of(changes), Verdict.DEGRADED if empty else Verdict.OK]),
+        verdict=verdict,
         facts=facts,
-        findings=tuple(findings),
+        findings=tuple(findings_for(verdict, findings)),
         counts=counts_of(controller, changes),
         changes=changes,
         operations=tuple(controller.operations),

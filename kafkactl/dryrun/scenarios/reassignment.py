@@ -18,68 +18,20 @@ from kafkactl.dryrun.controller.periodic import leaders_move_back
 from kafkactl.dryrun.controller.rules import MOST_RECORDS_OF_REQUEST
 from kafkactl.dryrun.fields import Kind, is_ids, is_number, is_text, list_of
 from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for, heaviest
+from kafkactl.dryrun.reassignment_plan import Move, parse_plan
 from kafkactl.dryrun.scenario import Document, Option, Scenario, ScenarioContext
 from kafkactl.dryrun.scenarios.broker_return import catch_up
-from kafkactl.errors import InputError
 from kafkactl.findings import Finding, blocker, warning
 from kafkactl.frozen import frozen
-from kafkactl.json_input import parse_json
 from kafkactl.metadata.image.lint import throttles_left
-from kafkactl.metadata.image.model import Image, Partition
+from kafkactl.metadata.image.model import ADDING_AT, REMOVING_AT, Image, Partition
 from kafkactl.schema.error_codes import error_code
-from kafkactl.shown import json_text
-from kafkactl.wording import first_few
+from kafkactl.wording import counted, first_few
 
 NAME: Final = "reassignment"
 
 NONE, UNKNOWN_PARTITION, INVALID_ASSIGNMENT, NO_REASSIGNMENT = 0, 3, 39, 85
 UNKNOWN_SERVER_ERROR = -1
-
-
-@frozen(kw_only=False)
-class Move:
-    """The replicas that a partition is to have; None cancels what is going on."""
-
-    topic: str
-    partition: int
-    replicas: tuple[int, ...] | None
-
-
-def parse_plan(text: str, *, file: str) -> tuple[Move, ...]:
-    """The moves of a file as `kafka-reassign-partitions.sh` reads it; `"replicas": null` cancels.
-
-    Raises InputError `invalid-reassignment-plan`, `no-partitions-named`, `partition-named-twice`.
-    """
-    try:
-        found = parse_json(text)
-        if not isinstance(found, Mapping) or not isinstance(found.get("partitions"), list):
-            raise ValueError('there is no list "partitions" in it')
-        moves = tuple(map(_move, found["partitions"]))
-    except ValueError as error:
-        raise InputError(
-            f"{file} is not a reassignment plan: {error}",
-            id="invalid-reassignment-plan",
-        ) from error
-    if not moves:
-        raise InputError(f"{file} names no partitions", id="no-partitions-named")
-    seen: set[tuple[str, int]] = set()
-    for move in moves:
-        if (move.topic, move.partition) in seen:
-            raise InputError(f"{file} names {move.topic}-{move.partition} twice", id="partition-named-twice")
-        seen.add((move.topic, move.partition))
-    return moves
-
-
-def _move(given: Any) -> Move:
-    shown = json_text(given)
-    if not isinstance(given, Mapping) or not {"topic", "partition", "replicas"} <= set(given):
-        raise ValueError(f"a partition has topic, partition and replicas, and not {shown}")
-    topic, partition, replicas = given["topic"], given["partition"], given["replicas"]
-    if not isinstance(topic, str) or type(partition) is not int:
-        raise ValueError(f"no partition is named in {shown}")
-    if replicas is not None and not (isinstance(replicas, list) and all(type(replica) is int for replica in replicas)):
-        raise ValueError(f"replicas are a list of broker ids, and not as in {shown}")
-    return Move(topic, partition, None if replicas is None else tuple(replicas))
 
 
 def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Prediction:
@@ -126,6 +78,7 @@ def reassignment(image: Image, facts: Facts, moves: Sequence[Move]) -> Predictio
         *findings_of(changes, 0),
         *leaders_move_back(controller),
         *throttles_left(image),
+        *_under_way_before(image, moves),
     ]
     return Prediction(
         scenario=NAME,
@@ -271,6 +224,25 @@ def _stuck(controller: ActiveController, stuck: Sequence[Key]) -> Iterator[Findi
         )
 
 
+def _under_way_before(image: Image, moves: Sequence[Move]) -> Iterator[Finding]:
+    """A note on Kafka's tool, which has a check of its own; the controller accepts a second plan."""
+    names = [
+        f"{topic.name}-{number}"
+        for topic in sorted(image.topics.values(), key=lambda topic: topic.name)
+        for number, state in sorted(topic.partitions.states.items())
+        if state[ADDING_AT] or state[REMOVING_AT]
+    ]
+    if names and any(move.replicas is not None for move in moves):
+        yield warning(
+            "reassignment-under-way",
+            counted(len(names), "partition"),
+            f"{first_few(names)} are being reassigned: kafka-reassign-partitions.sh --execute refuses another plan "
+            "without --additional",
+            count=len(names),
+            partitions=names[:20],
+        )
+
+
 def _refused(results: Sequence[Result]) -> Iterator[Finding]:
     for result in results:
         if result["error_code"] not in (NONE, UNKNOWN_SERVER_ERROR):
@@ -339,8 +311,13 @@ def _is_move(value: Any) -> bool:
 _MOVES: Final = Kind(
     words="a list of tables with topic, partition and replicas",
     holds=list_of(_is_move),
-    read=lambda value: tuple(map(_move, value)),
+    read=lambda value: tuple(map(_move_of, value)),
 )
+
+
+def _move_of(value: Mapping[str, Any]) -> Move:
+    replicas = value["replicas"]
+    return Move(value["topic"], value["partition"], None if replicas is None else tuple(replicas))
 
 
 @frozen

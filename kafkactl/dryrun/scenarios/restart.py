@@ -15,7 +15,7 @@ from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.engine.loader import Started
 from kafkactl.dryrun.prediction import Prediction, Verdict
 from kafkactl.dryrun.scenario import Needs, Option, Reported, Scenario, ScenarioContext
-from kafkactl.findings import Finding, blocker, warning
+from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.diff import Difference, diff
 from kafkactl.metadata.image.model import Image
@@ -91,7 +91,7 @@ def _findings(offset: int, started: Started, differences: Sequence[Difference]) 
         parts.setdefault(difference.part, []).append(redacted_key(difference.part, difference.key))
     users = parts.pop("scram", [])
     if users:
-        yield blocker(
+        yield warning(
             "scram-users-lost-on-restart",
             f"{len(users)} credentials",
             f"a node that starts {where} does not know these SCRAM credentials, for additions and a removal are "

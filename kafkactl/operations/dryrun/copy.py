@@ -9,7 +9,7 @@ from kafkactl.dryrun.answer import Source
 from kafkactl.dryrun.controller.appended import Operation
 from kafkactl.dryrun.controller.facts import facts_of
 from kafkactl.dryrun.engine.local import Loaded
-from kafkactl.dryrun.prediction import Prediction, Verdict
+from kafkactl.dryrun.prediction import Prediction, Verdict, findings_for
 from kafkactl.errors import InputError, KafkactlError
 from kafkactl.features.catalog.releases import Release, find_release, newest_with_zookeeper
 from kafkactl.frozen import changed
@@ -94,12 +94,13 @@ def _prediction_of(
     source: CopySource, forecast: CopyForecast, release: Release, loaded: Loaded, chroot: str | None
 ) -> Prediction:
     """The forecast in the words of every scenario; `loaded` is what a quorum makes of its records."""
+    verdict = _verdict(forecast.outcome)
     return Prediction(
         scenario="zk-migration",
         input={"chroot": chroot, "kafka_version": str(release.version)},
-        verdict=_verdict(forecast.outcome),
+        verdict=verdict,
         facts=changed(facts_of(Image(), release=release), assumptions=(), next_offset=1),
-        findings=forecast.findings,
+        findings=tuple(findings_for(verdict, forecast.findings)),
         operations=tuple(Operation("copy", batch) for batch in forecast.contents),
         effects={
             "batches": forecast.batches,

@@ -17,7 +17,6 @@ from kafkactl.frozen import frozen
 from kafkactl.wording import counted
 
 LOCAL, SPARK = "local", "spark"
-MANY_LOGS: Final = 32
 # Seconds on the clock until Spark has answered about next to nothing, with two cores or more; and of one processor for
 # each GB of log, the driver's part of it, which no second core shortens, apart.
 SPARK_START_S: Final = 5.5
@@ -95,8 +94,6 @@ def weighed(size: int, worth: float, cores: int, *, what: str) -> Weighed:
 
 
 def _weighed(clusters: Sequence[Sequence[LogSource]], cores: int) -> Weighed:
-    if len(clusters) >= MANY_LOGS:
-        return Weighed(True, f"Spark replays {len(clusters)} logs at once")
     return weighed(sum(max(map(_bytes, logs)) for logs in clusters), worth_bytes(cores), cores, what="log")
 
 

@@ -18,7 +18,7 @@ from kafkactl.dryrun.scenarios.elect_leaders import elect_leaders
 from kafkactl.dryrun.scenarios.reassignment import Move, parse_plan, reassignment
 from kafkactl.errors import InputError
 from kafkactl.frozen import changed
-from kafkactl.metadata.image.model import Image
+from kafkactl.metadata.image.model import Image, Partitions, state_of
 from tests.dryrun.clusters import cluster, uuid
 
 ELR = "levels eligible.leader.replicas.version=1\n"
@@ -379,3 +379,18 @@ def test_what_is_refused_does_not_complete() -> None:
     found = reassignment(*cluster(FOUR), moves)
     assert (found.effects["completes"], found.verdict) == (False, Verdict.DEGRADED)
     assert reassignment(*cluster(FOUR), moves[:1]).effects["completes"] is True
+
+
+def test_second_plan_needs_the_tools_switch_for_it() -> None:
+    world = cluster(FOUR)
+    assert "reassignment-under-way" not in {
+        finding.id for finding in reassignment(*world, [Move("a", 0, (2, 1))]).findings
+    }
+    image, facts = world
+    (topic,) = (topic for topic in image.topics.values() if topic.name == "a")
+    moving = state_of(topic.partitions[0]._replace(adding_replicas=(2,)))
+    topics = {**image.topics, topic.id: changed(topic, partitions=Partitions({**topic.partitions.states, 0: moving}))}
+    image = changed(image, topics=topics)
+    for replicas, expected in (((2, 1), True), (None, False)):
+        found = reassignment(image, facts, [Move("a", 0, replicas)])
+        assert ("reassignment-under-way" in {finding.id for finding in found.findings}) is expected

@@ -14,10 +14,10 @@ from kafkactl.adapters.kafka.client_config import read_client_config
 from kafkactl.adapters.kafka.sasl.assertion import assertion_source
 from kafkactl.adapters.kafka.sasl.gssapi import read_login
 from kafkactl.adapters.net.transport import parse_addresses
+from kafkactl.dryrun.reassignment_plan import parse_plan as parse_reassignment
 from kafkactl.dryrun.scenarios.alter_config import parse_entity
 from kafkactl.dryrun.scenarios.controllers import parse_voter_change
 from kafkactl.dryrun.scenarios.elect_leaders import parse_partition
-from kafkactl.dryrun.scenarios.reassignment import parse_plan as parse_reassignment
 from kafkactl.errors import DecodeError, InputError, RefusedError, UnreachableError
 from kafkactl.features.catalog.mapping import parse_feature_level
 from kafkactl.features.catalog.release_version import parse_release_version
@@ -310,7 +310,7 @@ def _arguments() -> Made:
 
 def _reassignment() -> Made:
     seed = (
-        b'{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[1,2],"log_dirs":["any"]},'
+        b'{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[1,2],"log_dirs":["any","any"]},'
         b'{"topic":"a","partition":1,"replicas":null}]}'
     )
     return lambda data: parse_reassignment(data.decode("utf-8", "replace"), file="f"), [seed]
@@ -357,6 +357,6 @@ TARGETS = (
                   "dryrun.scenarios.elect_leaders", "features.catalog.mapping", "features.catalog.release_version",
                   "operations.recover.words", "protocol.text.java_text", "quorum.target", "quorum.voters",
                   "tiered.layouts", "values")),
-    Target(name="reassignment-plan", make=_reassignment, reads=("dryrun.scenarios.reassignment",)),
+    Target(name="reassignment-plan", make=_reassignment, reads=("dryrun.reassignment_plan",)),
     Target(name="earlier-scenarios", make=_events, reads=("operations.dryrun.events",)),
 )  # fmt: skip
