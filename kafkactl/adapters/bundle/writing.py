@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from kafkactl.adapters.files.whole_file import check_place, whole_file
+from kafkactl.adapters.files.whole_file import check_place, remove_leftovers, whole_file
 from kafkactl.bundle.manifest import Manifest, Member, render_manifest
 from kafkactl.bundle.members import INDEX, MANIFEST, MOST_MEMBER_BYTES, MOST_MEMBERS, is_member_name, too_large
 from kafkactl.errors import FailedError, RefusedError
@@ -106,6 +106,7 @@ def check_bundle_target(path: Path, *, force: bool) -> None:
             next_step="Name another file: not even --force replaces a folder, a link or a device.",
         )
     if not force:
+        remove_leftovers(path, mode=_MODE)
         raise RefusedError(f"{path} exists already", id="bundle-file-exists")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.adapters.files.found import sync_found_name
 
 _FOLDER_MODE: Final = 0o700
@@ -57,9 +58,8 @@ def whole_file(
     gid) is set if this user may do so, through the open file, because the name could lead to another file by then.
     What a killed process left of an earlier attempt is removed. Raises OSError; with `exclusive` FileExistsError.
     """
-    prefix = f".{path.name[:200]}."
-    _remove_leftovers(path.parent, prefix, stat.S_IFREG, (0o600, mode))
-    descriptor, temporary = _made(lambda: tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".tmp"))
+    remove_leftovers(path, mode=mode)
+    descriptor, temporary = _made(lambda: tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=".tmp"))
     try:
         with os.fdopen(descriptor, "w+b") as file:
             yield file
@@ -70,13 +70,31 @@ def whole_file(
             os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         if exclusive:
-            os.link(temporary, path)
+            _publish(Path(temporary), path)
         else:
             Path(temporary).replace(path)
         sync_folder(path.parent)
     finally:
         with contextlib.suppress(FileNotFoundError):
             Path(temporary).unlink()
+
+
+def remove_leftovers(path: Path, *, mode: int = 0o600) -> None:
+    """Remove what killed processes of this user left of a file at `path`, also where the file itself stays."""
+    _remove_leftovers(path.parent, _prefix(path), stat.S_IFREG, (0o600, mode))
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name[:200]}."
+
+
+def _publish(temporary: Path, path: Path) -> None:
+    """Give the file its name in one step, so that a kill leaves no second name of it. Raise FileExistsError."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        OsFilesystem().publish(str(temporary), str(path), at=folder)
+    finally:
+        os.close(folder)
 
 
 @contextlib.contextmanager
@@ -92,11 +110,12 @@ def whole_folder(place: Path) -> Iterator[Path]:
     work = Path(temporary)
     try:
         yield work
-        for folder, _, files in os.walk(work, topdown=False):
+        # By descriptors: the owner of the folder around it may have put a link in its place by now.
+        for _, _, files, folder in os.fwalk(".", topdown=False, dir_fd=descriptor):
             for name in files:
-                _sync(Path(folder, name), os.O_RDONLY)
-            Path(folder).chmod(_FOLDER_MODE)
-            sync_folder(Path(folder))
+                _sync(name, os.O_RDONLY | os.O_NOFOLLOW, folder)
+            os.fchmod(folder, _FOLDER_MODE)
+            os.fsync(folder)
         work.rename(place)  # onto an empty folder, too
         sync_folder(place.parent)
     finally:
@@ -105,8 +124,10 @@ def whole_folder(place: Path) -> Iterator[Path]:
 
 
 def _new_folder(parent: Path, prefix: str) -> tuple[int, str]:
-    work = tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=".tmp")
-    return os.open(work, os.O_RDONLY | os.O_DIRECTORY), work
+    while True:
+        work = tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=".tmp")
+        with contextlib.suppress(FileNotFoundError):  # another process has removed it before it could be locked
+            return os.open(work, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW), work
 
 
 def _made(make: Callable[[], tuple[int, str]]) -> tuple[int, str]:
@@ -171,8 +192,8 @@ def sync_folder(folder: Path) -> None:
     _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 
-def _sync(path: Path, flags: int) -> None:
-    descriptor = os.open(path, flags)
+def _sync(path: Path | str, flags: int, at: int | None = None) -> None:
+    descriptor = os.open(path, flags, dir_fd=at)
     try:
         os.fsync(descriptor)
     finally:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from kafkactl.adapters.files.input_files import open_regular
-from kafkactl.adapters.files.whole_file import check_place, whole_file
+from kafkactl.adapters.files.whole_file import check_place, remove_leftovers, whole_file
 from kafkactl.adapters.recover.disks import unreadable_part
 from kafkactl.adapters.recover.partitions import MANIFEST, log_ends
 from kafkactl.errors import FailedError, InputError
@@ -70,6 +70,7 @@ def collect(directory: str, to: str) -> Copied:
     """Write the copy. Raises InputError `log-dir-unreadable`, also for a directory without any file of Kafka,
     `collected-file-exists`, FailedError `copy-not-written`."""
     if os.path.lexists(to):
+        remove_leftovers(Path(to), mode=_MODE)
         raise InputError(f"{to} exists already", id="collected-file-exists")
     try:
         check_place(Path(to))

@@ -20,6 +20,7 @@ from kafkactl.adapters.bundle import writing
 from kafkactl.adapters.bundle.reading import open_bundle
 from kafkactl.adapters.bundle.writing import StagedMembers, write_bundle
 from kafkactl.adapters.files import whole_file
+from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.bundle.manifest import Manifest, PartResult, render_manifest
 from kafkactl.bundle.members import FREE_BYTES
 from kafkactl.errors import FailedError, InputError, KafkactlError, RefusedError
@@ -134,7 +135,7 @@ def test_nothing_is_overwritten_unless_it_is_forced(tmp_path: Path) -> None:
     assert failed.value.id == "bundle-not-written"
 
 
-@pytest.mark.parametrize("name", ["fsync", "fchmod", "replace", "link"])
+@pytest.mark.parametrize("name", ["fsync", "fchmod", "replace", "publish"])
 @pytest.mark.parametrize("force", [True, False])
 def test_an_operation_that_fails_leaves_the_old_file_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, force: bool
@@ -147,8 +148,9 @@ def test_an_operation_that_fails_leaves_the_old_file_or_none(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((Path, "replace") if name == "replace" else (os, name)), fail)
-        is_asked = name != ("link" if force else "replace")
+        place = {"replace": Path, "publish": OsFilesystem}.get(name, os)
+        patch.setattr(place, name, fail)
+        is_asked = name != ("publish" if force else "replace")
         if is_asked:
             with pytest.raises(FailedError) as error:
                 written(path, force=force)

@@ -165,3 +165,26 @@ def test_a_file_system_without_locks_can_be_written_to(tmp_path: Path, monkeypat
     whole_file.write_whole(tmp_path / "x", b"whole", mode=0o640)
     assert time.monotonic() - begun < 5
     assert (tmp_path / ".x.dddddddd.tmp").exists(), "whether it is written to cannot be seen"
+
+
+@pytest.mark.parametrize("command", ["bundle", "collect"])
+def test_leftover_of_a_killed_run_is_removed_by_a_run_that_is_refused(tmp_path: Path, command: str) -> None:
+    (tmp_path / "x").write_bytes(b"whole")
+    (tmp_path / ".x.abcdefgh.tmp").touch(mode=0o600)
+    (tmp_path / "x").chmod(0o600)
+    with pytest.raises(KafkactlError) as caught:
+        if command == "bundle":
+            check_bundle_target(tmp_path / "x", force=False)
+        else:
+            collect("/nothing/is/read", str(tmp_path / "x"))
+    assert caught.value.id in ("bundle-file-exists", "collected-file-exists")
+    assert _names(tmp_path) == {"x"}
+
+
+def test_exclusive_file_has_one_name_at_every_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "link", lambda *_, **__: pytest.fail("a second name"))
+    whole_file.write_whole(tmp_path / "x", b"whole", mode=0o640, exclusive=True)
+    assert (tmp_path / "x").read_bytes() == b"whole" and _names(tmp_path) == {"x"}
+    with pytest.raises(FileExistsError):
+        whole_file.write_whole(tmp_path / "x", b"other", mode=0o640, exclusive=True)
+    assert (tmp_path / "x").read_bytes() == b"whole" and _names(tmp_path) == {"x"}
