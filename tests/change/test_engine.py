@@ -332,3 +332,14 @@ def test_a_run_that_never_began_leaves_no_word_in_the_journal() -> None:
         end = engine_of(Stacking(shelf, "a"), journal).to_the_end()
         assert end.outcome in (Outcome.NOTHING_TO_DO, Outcome.REFUSED)
         assert journal.entries == ()
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PARTIAL, Outcome.FAILED])
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_only_a_run_that_was_not_interrupted_ends_in_the_journal(outcome: Outcome, interrupted: bool) -> None:
+    journal = RunJournal()
+    engine = engine_of(Stacking(Shelf(), "a"), journal)
+    engine.began = True
+    end = engine.end(outcome, (), None, interrupted=interrupted)
+    assert (end.outcome, end.interrupted) == (outcome, interrupted)
+    assert [entry.entry for entry in journal.entries] == ([] if interrupted else ["end"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkactl.frozen import changed
 from kafkactl.quorum.liveness import FETCH_WAIT_MS, LifeSign, Observation, Sample, lives, watch, with_lives
 from tests.fakes.living_quorum import Event, LivingQuorum
 from tests.quorum.worlds import key
@@ -118,3 +119,24 @@ def test_how_far_a_node_that_fetches_came_is_reported():
     first, last = (sample.state.voter(3).log_end_offset for sample in (found.first, found.last))
     assert first != last
     assert life.reason.startswith(f"fetches from the leader (log end {first} to {last})")
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "grows", "alive"),
+    [(FETCH_WAIT_MS, False, False), (FETCH_WAIT_MS + 1, False, True), (900, True, False)],
+)
+def test_only_a_fetch_that_was_not_parked_before_is_a_sign_of_life(after_ms, grows, alive):
+    """Where the log grows, an append completes a parked fetch of a follower that is gone."""
+    quorum = LivingQuorum(events=[Event(0, "kill", 3)], no_ops=False)
+    found = _watched(quorum)
+    began_ms = found.first.state.leader.last_fetch_timestamp_ms
+    last = found.last
+
+    def moved(replica):
+        if replica.id == 3:
+            return changed(replica, last_fetch_timestamp_ms=began_ms + after_ms)
+        return changed(replica, log_end_offset=replica.log_end_offset + 1) if grows else replica
+
+    voters = tuple(map(moved, last.state.voters))
+    found = changed(found, samples=(*found.samples[:-1], changed(last, state=changed(last.state, voters=voters))))
+    assert (_alive(found)[3] is True) is alive

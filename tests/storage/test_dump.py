@@ -103,7 +103,7 @@ def test_keys_of_users_are_hidden_unless_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("name", "hidden"), [("listener.name.a.ssl.keystore.password", True), ("log.retention.ms", False)]
+    ("name", "hidden"), [("listener.name.a.ssl.keystore.password", True), ("compression.type", False)]
 )
 def test_passwords_in_configurations_are_hidden(name, hidden):
     record = MetadataRecord(

@@ -375,3 +375,23 @@ def test_failure_in_an_open_directory_names_the_whole_path() -> None:
     found = failure_finding(error, "/d1/__cluster_metadata-0/x.checkpoint")
     assert found.message == "/d1/__cluster_metadata-0/x.checkpoint.part: No such file or directory"
     assert failure_finding(OSError(errno.EIO, "bad", "/d2/y"), "/d1/x").evidence["path"] == "/d2/y"
+
+
+def test_leftover_that_was_replaced_since_it_was_looked_at_is_kept(tmp_path: Path) -> None:
+    """Only the very file of the interrupted format is removed, not another one of its name."""
+    m = tmp_path / "m"
+    (m / "__cluster_metadata-0").mkdir(parents=True)
+    leftover = m / FIRST
+    leftover.write_bytes(b"of the interrupted format")
+
+    class Replacing(OsFilesystem):
+        def create(self, path: str, mode: int, *, at: int | None = None) -> int:
+            if path.endswith(staged_name("meta.properties")):
+                (tmp_path / "other").write_bytes(b"of another program")
+                (tmp_path / "other").rename(leftover)
+            return super().create(path, mode, at=at)
+
+    applied = apply_plan(a_plan(a_directory(m, "metadata")), Replacing())
+    assert leftover.read_bytes() == b"of another program"
+    assert "appeared-meanwhile" in [finding.id for finding in applied.findings]
+    assert not (m / "meta.properties").exists()

@@ -359,3 +359,23 @@ def test_a_controller_that_hangs_is_still_to_be_stopped(reason: str | None, stat
     observation = changed(_M6.but(controllers=_DOWN).observation(), findings=(silent,))
     (step,) = [step for step in plan_rollback(observation).steps if step.action is Move.STOP_CONTROLLERS]
     assert step.state is state
+
+
+@pytest.mark.parametrize(
+    ("zk_epoch", "state_epoch", "holder", "needed", "after_election"),
+    [
+        (5, 5, "kraft", True, False),  # ZooKeeper's next controller would have that very epoch
+        (5, 4, "kraft", False, False),
+        (5, 6, "kraft", True, False),
+        (5, 5, "zk", False, False),  # it stamps its states with its own epoch
+        (5, 6, "zk", True, True),
+    ],
+)
+def test_epoch_is_raised_where_a_state_has_the_epoch_of_the_next_controller(
+    zk_epoch: int, state_epoch: int, holder: str, needed: bool, after_election: bool
+) -> None:
+    seen = _M6.but(controllers=_DOWN, zk_epoch=zk_epoch, state_epoch=state_epoch)
+    gate = epoch_gate(evidence_of((seen.but(holder="zk") if holder == "zk" else seen).observation()))
+    assert (gate.epoch, gate.highest) == (zk_epoch, state_epoch)
+    assert (gate.needed, gate.after_election) == (needed, after_election)
+    assert not needed or gate.value == state_epoch + 1

@@ -408,3 +408,17 @@ def test_nothing_can_be_observed(run):
     quorum.at_action = gone
     with pytest.raises(UnreachableError):
         run(quorum, _remove("3"))
+
+
+@pytest.mark.parametrize(("goal", "outcome"), [("1,2,3", Outcome.DONE), ("1,2,3,4,5", Outcome.REFUSED)])
+def test_voter_sets_of_another_goal_do_not_hinder_a_change(run, goal, outcome):
+    """An interrupted change remembers the sets that it passes through, for the same goal only."""
+    quorum = SteppedQuorum(
+        world=world("1 2 3", observers="4 5"),
+        reactions=[Reaction(), Reaction(answer=Answer(code=31), taken=False)],
+    )
+    assert run(quorum, _reassign("1,2,3,4,5")).outcome is Outcome.PARTIAL
+    quorum.world = world("1 2 3 6", observers="4 5")  # another operator was at work
+    result = run(quorum, _reassign(goal))
+    assert result.outcome is outcome, result.findings
+    assert ("concurrent-voter-change" in _ids(result)) is (outcome is Outcome.REFUSED)
