@@ -213,7 +213,8 @@ class QuorumSeen:
     could be asked, and `reason` says why. `voter_ids` are the voters by the node's configuration, none in a dynamic
     quorum; `refused` those of them at whose endpoint the connection was refused: no process listens there.
     `registered` are the controllers that the cluster has registered, None where no controller named them;
-    `has_loaded` says that one that answers has read the metadata of a cluster.
+    `has_loaded` says that one that answers has read the metadata of a cluster; `is_reached`, that a process answered
+    at an address at all, if only to refuse the connection's TLS or login.
     """
 
     state: QuorumState | None = None
@@ -222,6 +223,7 @@ class QuorumSeen:
     refused: frozenset[int] = frozenset()
     registered: frozenset[int] | None = None
     has_loaded: bool = False
+    is_reached: bool = False
 
 
 @frozen

@@ -29,6 +29,9 @@ PATIENCE_MS = 2_000.0
 BRIEF_MS = 1_000.0
 _ELECTION_MS = 1_500.0  # an election takes one to two seconds at Kafka's defaults
 _OBSERVATIONS = 3
+_NOT_REACHED = frozenset(
+    {"connection-refused", "connection-timed-out", "connection-failed", "unknown-host", "no-node-answered"}
+)
 
 
 def controller_client_config(config: NodeConfig) -> ClientConfig:
@@ -77,7 +80,7 @@ def _seen(
             seen = changed(seen, refused=_refused(places, answers))
             versions = [answer for answer in answers.values() if isinstance(answer, NodeVersions)]
             if not versions:
-                return changed(seen, reason="; ".join(_messages(answers)))
+                return changed(seen, reason="; ".join(_messages(answers)), is_reached=_is_reached(answers))
             return changed(
                 seen,
                 state=state_of(client, patience_ms),
@@ -120,6 +123,11 @@ def _refused(
         at for at, answer in answers.items() if isinstance(answer, KafkactlError) and answer.id == "connection-refused"
     }
     return frozenset(node_id for address, node_id in places.items() if node_id is not None and address in refused)
+
+
+def _is_reached(answers: Mapping[Address, NodeVersions | KafkactlError]) -> bool:
+    """Whether a process was at any of the addresses: the connection was made, and what followed was refused."""
+    return any(isinstance(answer, KafkactlError) and answer.id not in _NOT_REACHED for answer in answers.values())
 
 
 def _messages(answers: Mapping[Address, NodeVersions | KafkactlError]) -> list[str]:

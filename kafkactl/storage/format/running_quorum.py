@@ -73,7 +73,7 @@ def check_running_quorum(node: BlankController, seen: QuorumSeen) -> Iterator[Fi
     if joins(node.config, node.request):
         return
     if state is None:
-        yield from check_confirmed(_as_lost(node, seen), seen) if node.is_confirmed else ()
+        yield from check_confirmed(_as_lost(node, seen), seen) if node.is_confirmed else _not_asked(node, seen)
         return
     if state.cluster_id not in (None, node.cluster_id):
         yield _other_cluster(node, state.cluster_id or "")
@@ -102,6 +102,17 @@ def check_running_quorum(node: BlankController, seen: QuorumSeen) -> Iterator[Fi
     )
     if may_go_on:
         yield from check_confirmed(_as_lost(node, seen), seen)
+
+
+def _not_asked(node: BlankController, seen: QuorumSeen) -> Iterator[Finding]:
+    if seen.is_reached:
+        yield warning(
+            "running-quorum-not-asked",
+            f"controller {node.config.node_id}",
+            "a process answers at the addresses that the configuration names, and could not be asked for its quorum"
+            f" ({seen.reason}): whether this controller was in it before is not known",
+            reason=seen.reason,
+        )
 
 
 def _as_lost(node: BlankController, seen: QuorumSeen) -> LostDisk:

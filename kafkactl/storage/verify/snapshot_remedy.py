@@ -49,14 +49,15 @@ def _step(context: StartContext, newest: SnapshotFacts, predict: Predict) -> str
         return _aside(context, damaged, rest)
     if not context.is_controller:
         return (
-            f"Stop the broker, move {context.log.path} aside, and start it: a broker has no vote, and fetches the whole"
-            " metadata log from the controllers."
+            f"Stop the broker, move {context.log.path} out of the log directory, and start it: a broker has no vote,"
+            " and fetches the whole metadata log from the controllers."
         )
     if other_voters(context):
         return (
             "Make sure that a majority of the voters, this one not counted, follows the leader (`kafkactl quorum"
-            f" describe` shows them alive). Then move {context.log.path} aside while the node is stopped, and start it:"
-            " it fetches the whole metadata log from the leader. Never do that on two voters at once."
+            f" describe` shows them alive). Then move {context.log.path} out of the log directory while the node is"
+            " stopped, and start it: it fetches the whole metadata log from the leader. Never do that on two voters at"
+            " once."
         )
     return (
         f"{_lost_words(missing)} No other voter has it. A broker's copy of the log (`__cluster_metadata-0` in its log"

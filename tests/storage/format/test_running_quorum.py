@@ -83,6 +83,11 @@ def test_no_answer_says_nothing_unless_the_disk_is_confirmed_as_a_new_one():
     assert ids(node(confirmed=True), silent) == ["quorum-not-observed"]
 
 
+def test_process_that_could_not_be_asked_is_reported():
+    assert ids(node(), QuorumSeen(reason="the login is refused", is_reached=True)) == ["running-quorum-not-asked"]
+    assert ids(node(VoterMode.NO_INITIAL_CONTROLLERS), QuorumSeen(reason="refused", is_reached=True)) == []
+
+
 def test_confirmed_disk_is_only_warned_about_and_the_quorum_has_to_do_without_it():
     seen = quorum(registered=(1, 2, 3))
     state = replace(seen.state, voters=tuple(replace(voter, alive=voter.id != 1) for voter in seen.state.voters))
