@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from functools import cache
 from typing import Final, TypeVar
 
 Item = TypeVar("Item")
@@ -18,7 +17,6 @@ Item = TypeVar("Item")
 PURPOSES: Final = ("faults", "network", "disks", "clocks", "timers")
 _SEED_BITS: Final = 64  # of a seed; the bits above them number the hosts, so that no stream of a purpose is theirs
 _BYTE_VALUES: Final = 256
-_BLOCK: Final = 256  # bytes that are drawn at once
 
 
 class Chance:
@@ -53,42 +51,21 @@ class Choices:
     Raises ValueError where there is no server, or more than one byte can tell apart.
     """
 
-    __slots__ = ("_generator", "_place", "_ready", "_refused", "_servers")
+    __slots__ = ("_bytes", "_generator", "_servers", "_whole")
 
     def __init__(self, seed: int, host: int, servers: int) -> None:
         if not 0 < servers <= _BYTE_VALUES:
             raise ValueError(f"a host cannot choose among {servers} servers, only among 1 to {_BYTE_VALUES}")
         self._generator = random.Random((host + 1 << _SEED_BITS) + seed)
-        self._servers, self._refused = _by_byte(servers)
-        self._ready = b""
-        self._place = 0
+        self._servers = servers
+        self._whole = _BYTE_VALUES - _BYTE_VALUES % servers  # bytes from here on are drawn again
+        self._bytes: list[int] = []  # drawn and not used, the next one last
 
     def one(self) -> int:
-        """The number of the next server, from 0."""
-        place = self._place
-        if place == len(self._ready):
-            return self.many(1)[0]
-        self._place = place + 1
-        return self._ready[place]
-
-    def many(self, count: int) -> bytes:
-        """The next choices that `one` would give."""
-        chosen = self.ahead(count)
-        self._place += count
-        return chosen
-
-    def ahead(self, count: int) -> bytes:
-        """The same, and they are given again."""
-        ready, place = self._ready, self._place
-        while (missing := count - len(ready) + place) > 0:
-            size = -(-missing // _BLOCK) * _BLOCK
-            drawn = self._generator.getrandbits(8 * size).to_bytes(size, "little")
-            self._ready, self._place = ready, place = ready[place:] + drawn.translate(self._servers, self._refused), 0
-        return ready[place : place + count]
-
-
-@cache
-def _by_byte(servers: int) -> tuple[bytes, bytes]:
-    """The server that each byte chooses, and the last bytes, which are drawn again so that each is as likely."""
-    whole = _BYTE_VALUES - _BYTE_VALUES % servers
-    return bytes(byte % servers for byte in range(_BYTE_VALUES)), bytes(range(whole, _BYTE_VALUES))
+        """Return the number of the next server, from 0."""
+        while True:
+            if not self._bytes:
+                self._bytes = [*self._generator.getrandbits(32).to_bytes(4, "little")][::-1]
+            byte = self._bytes.pop()
+            if byte < self._whole:
+                return byte % self._servers

@@ -138,12 +138,10 @@ class Machine:
 
     def voters_before(self, offset: int) -> VoterSet | None:
         """The last voter set in the log below an offset; None if it is the bootstrap's or the configuration's."""
-        batch: Batch
-        # Slices in place of `reversed`, which mypyc does not compile where what a list holds is unknown to it.
-        for batch in self.disk.batches[::-1]:
+        for batch in reversed(self.disk.batches):
             if batch.base < offset and (found := voters_in(batch)) is not None:
                 return found
-        for snapshot in self.disk.snapshots[::-1]:
+        for snapshot in reversed(self.disk.snapshots):
             if snapshot.voters and snapshot.id != SnapshotId(0, 0):
                 return snapshot.voters
         return None

@@ -17,7 +17,6 @@ from kafkactl.raft.disk import AppendLog, CleanLog, FlushLog, StartLogAt, Trunca
 from kafkactl.raft.effects import DRAW, FAULT, NOTE, SEND, WRITE, Purpose, State
 from kafkactl.raft.log import BOOTSTRAP_SNAPSHOT_ID, Snapshot
 from kafkactl.raft.messages import CLIENT, Disconnected, FetchResponse, VoteRequest, VoteResponse
-from kafkactl.raft.node import Node
 from kafkactl.raft.ports import Effect, Replica
 from kafkactl.raft.voters import VoterSet
 from kafkactl.simulator.chance import Chance, Choices
@@ -25,9 +24,6 @@ from kafkactl.simulator.invariants import Monitor
 from kafkactl.simulator.machine import DELIVER, LOOPBACK_US, REFUSED_US, SYNCED, WAKE, Machine, disks_of, shown_role
 from kafkactl.simulator.network import Network
 from kafkactl.simulator.quorum import Appended, Quorum
-from kafkactl.simulator.refusals import hand_over, is_refusal
-from kafkactl.simulator.rounds import Rounds
-from kafkactl.simulator.skip import skip_calm
 from kafkactl.simulator.timeline import Happening, Timeline
 from kafkactl.values import ZERO_UUID
 
@@ -50,9 +46,7 @@ class World:
         self.committed = self.lost = 0  # of the records that leaders took
         self.on_answer: Callable[[Any], None] = lambda _message: None
         self.queue: list[tuple[int, int, int, Machine, Any, int]] = []
-        self._sequence = self.under_way = 0
-        self.rounds = Rounds()
-        self.skips = quorum.make_node is Node  # whether a calm stretch is passed over
+        self._sequence = 0
         self.address()
         self._format()
         for machine in self.machines.values():
@@ -158,27 +152,17 @@ class World:
         Also ends at the first event behind which an invariant is broken.
         """
         queue, violations, known = self.queue, self.monitor.violations, len(self.monitor.violations)
-        rounds, skips = self.rounds, self.skips
         if stops is not None and stops():
             return True
         while queue and queue[0][0] <= time_us:
-            if skips:
-                is_idle = not self.under_way and stops is None and queue[0][0] > self.now
-                if is_idle and skip_calm(self, time_us):
-                    continue
-                if rounds.refused >= rounds.patience and rounds.skip(self, time_us):
-                    continue
             self.now, _, kind, machine, thing, life = heappop(queue)
             self.events += 1
             if kind == WAKE:
                 self._wake(machine, life)
-            else:
-                self.under_way -= 1
-                if kind == DELIVER:
-                    self._deliver(machine, thing, life)
-                    rounds.refused += is_refusal(thing)
-                elif machine.life == life and machine.process is not None:
-                    self._go_on(machine)
+            elif kind == DELIVER:
+                self._deliver(machine, thing, life)
+            elif machine.life == life and machine.process is not None:
+                self._go_on(machine)
             if len(violations) > known:
                 return False
             if stops is not None and stops():
@@ -206,8 +190,6 @@ class World:
             return
         if machine.is_paused or machine.busy:
             machine.queue.append((message, life))
-            return
-        if self.skips and hand_over(self, machine, message, life):
             return
         if message.is_request:
             machine.open[message.source, message.correlation_id] = life
@@ -305,10 +287,6 @@ class World:
                     self._watermark(machine, message.high_watermark, machine.process.voters)
             elif type(message) is VoteResponse and message.vote_granted:
                 self._granted(machine, message)
-        self.post(machine, target, message, life)
-
-    def post(self, machine: Machine, target: Machine, message: Any, life: int) -> None:
-        """Hand a message to the network; a host reaches itself without."""
         if target is machine:
             self.push(self.now + LOOPBACK_US, DELIVER, target, message, life)
             return
@@ -366,11 +344,7 @@ class World:
             self._new_voters(machine, process)
         if process.high_watermark != machine.seen_watermark and process.high_watermark >= 0:
             self._watermark(machine, process.high_watermark, process.voters if process.state is State.LEADER else None)
-        self.watch(machine, process.wake_at)
-
-    def watch(self, machine: Machine, wake_at: int) -> None:
-        """Wake a process at this time of its clock, where that is not known, or is earlier than what was."""
-        if machine.wake_at < 0 or machine.world_time(wake_at) < machine.wake_at:
+        if machine.wake_at < 0 or machine.world_time(process.wake_at) < machine.wake_at:
             self._schedule_wake(machine)
 
     def _schedule_wake(self, machine: Machine) -> None:
@@ -421,14 +395,6 @@ class World:
                 self.lost += taken.records
         self.appended = waiting
 
-    def go_to(self, now: int) -> None:
-        """It is later, and every node has been brought there: only wake-ups were in the queue."""
-        self.now = now
-        self.queue.clear()
-        for machine in self.machines.values():
-            machine.wake_at = -1
-            self._observe(machine)
-
     def note(self, node: int | None, kind: str, text: str, tone: str = "plain") -> None:
         """Put something on the timeline, where there is one."""
         if self.timeline is not None:
@@ -446,5 +412,4 @@ class World:
     def push(self, at: int, kind: int, machine: Machine, thing: Any, life: int) -> None:
         """Put an event into the queue, behind all others of its moment."""
         self._sequence += 1
-        self.under_way += kind != WAKE
         heappush(self.queue, (at, self._sequence, kind, machine, thing, life))

@@ -1,12 +1,11 @@
-"""A million runs with random faults; `make lab` ends it. By hand:
+"""200,000 runs with random faults; `make lab` ends it. By hand:
 
-    python -m tests.simulator.campaign [SECONDS [PROCESSES]] [--compiled]
+    python -m tests.simulator.campaign [SECONDS [PROCESSES]]
 
 It goes on where it was interrupted: `ledger.jsonl` in this folder has how many seeds of each case and length are done,
 and what they came to; docs/proof/simulator.md is written from it. No run breaks an invariant but by a fault of Kafka's
 own (`kafka_faults.py`). One that does is listed on the page with its seed, ends the campaign with an error, and is made
-again before all others the next time. With `--compiled` a compiled copy of the simulator makes the runs
-(`compiled.py`); the modules of the tree judge those that broke.
+again before all others the next time.
 """
 
 from __future__ import annotations
@@ -16,13 +15,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from queue import SimpleQueue
 
-from tests.simulator import compiled
 from tests.simulator.campaign_page import write
 from tests.simulator.ledger import (
     ALL_RUNS,
@@ -34,7 +30,6 @@ from tests.simulator.ledger import (
     judge,
     orders,
     read_ledger,
-    run_all,
     run_slice,
     write_ledger,
 )
@@ -51,38 +46,6 @@ def results(wanted: Iterable[Order], processes: int) -> Iterator[tuple[Order, Ro
         yield from _in_turn(wanted, pool, run_slice, processes)
 
 
-def compiled_results(wanted: Iterable[Order], processes: int, rows: dict[Cell, Row]) -> Iterator[tuple[Order, Row]]:
-    """The same from a compiled copy, of which the next run of each cell is compared with one of the modules here.
-
-    Raises CompiledError where there is no copy, or it is not to be trusted.
-    """
-    copy = compiled.compiled()
-    idle: SimpleQueue[compiled.Worker] = SimpleQueue()
-
-    def run_compiled(order: Order) -> Row:
-        worker = idle.get()
-        try:
-            row: Row = worker.ask(run_all, order)
-        finally:
-            idle.put(worker)
-        return row
-
-    with ExitStack() as ends:
-        workers = [ends.enter_context(compiled.Worker(copy)) for _ in range(processes)]
-        runs = [(cell, row.runs) for cell, row in rows.items()]
-        compiled.check(workers[0], copy, runs)
-        print(
-            f"compiled simulator in {copy}: {len(runs)} of its runs compared with those of the modules, all are equal"
-        )
-        for worker in workers:
-            idle.put(worker)
-        pool = ends.enter_context(ThreadPoolExecutor(processes))
-        for order, row in _in_turn(wanted, pool, run_compiled, processes):
-            row.compiled = row.runs
-            judge(order.cell, row)
-            yield order, row
-
-
 def _in_turn(
     wanted: Iterable[Order], pool: Executor, run: Callable[[Order], Row], processes: int
 ) -> Iterator[tuple[Order, Row]]:
@@ -95,14 +58,14 @@ def _in_turn(
     yield from ((order, future.result()) for order, future in under_way)
 
 
-def campaign(seconds: float, processes: int, ledger: Path = LEDGER, *, is_compiled: bool = False) -> dict[Cell, Row]:
-    """Go on for so long, or until a million runs are made; all rows of the ledger, which is written on the way."""
+def campaign(seconds: float, processes: int, ledger: Path = LEDGER) -> dict[Cell, Row]:
+    """Continue for so long, or until all runs are made. Return all rows of the ledger, which is written on the way."""
     rows = {cell: Row() for cell in CELLS} | read_ledger(ledger)
     for cell, row in rows.items():
         judge(cell, row)
     written = time.monotonic()
     wanted = orders(rows, written + seconds)
-    for order, row in compiled_results(wanted, processes, rows) if is_compiled else results(wanted, processes):
+    for order, row in results(wanted, processes):
         assert rows[order.cell].runs == order.first
         rows[order.cell].add(row)
         if time.monotonic() > written + WRITTEN_EVERY_S:
@@ -114,13 +77,9 @@ def campaign(seconds: float, processes: int, ledger: Path = LEDGER, *, is_compil
 
 def main(arguments: list[str]) -> None:
     """Run, write the page, and list the runs that broke."""
-    numbers = [argument for argument in arguments if argument != "--compiled"]
-    seconds = float(numbers[0]) if numbers else float("inf")
-    processes = int(numbers[1]) if len(numbers) > 1 else os.cpu_count() or 1
-    try:
-        rows = campaign(seconds, processes, is_compiled="--compiled" in arguments)
-    except compiled.CompiledError as error:
-        sys.exit(f"{error}\nWithout --compiled the modules make the runs themselves.")
+    seconds = float(arguments[0]) if arguments else float("inf")
+    processes = int(arguments[1]) if len(arguments) > 1 else os.cpu_count() or 1
+    rows = campaign(seconds, processes)
     write(rows)
     broken = [f"{' '.join(map(str, cell))}: seeds {row.broken}" for cell, row in rows.items() if row.broken]
     print(f"{sum(row.runs for row in rows.values()):,} of {ALL_RUNS:,} runs", *broken, sep="\n")

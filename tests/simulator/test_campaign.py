@@ -132,4 +132,3 @@ def test_a_dense_run_has_the_plan_of_a_longer_one(profile: str) -> None:
 def test_no_line_of_the_ledger_has_a_run_that_the_nodes_broke() -> None:
     rows = read_ledger(LEDGER)
     assert {cell: row.broken for cell, row in rows.items() if row.broken} == {}
-    assert all(row.runs <= cell.goal for cell, row in rows.items())

@@ -14,6 +14,10 @@ from kafkactl.simulator.shrink import fewest
 FIRST_CHOICES = [0, 0, 2, 2, 2, 2, 0, 2, 2, 2, 0, 2, 2, 2, 2, 2, 1, 2, 0, 1]
 
 
+def _many(choices: Choices, count: int) -> list[int]:
+    return [choices.one() for _ in range(count)]
+
+
 def test_a_stream_is_the_same_everywhere():
     """Written down from Python 3.11: `random()` keeps its sequence."""
     chance = Chance(7, "faults")
@@ -22,7 +26,7 @@ def test_a_stream_is_the_same_everywhere():
 
 def test_the_choices_of_a_host_are_the_same_everywhere():
     """Written down from Python 3.11."""
-    assert list(Choices(7, 1, 3).many(20)) == FIRST_CHOICES
+    assert _many(Choices(7, 1, 3), 20) == FIRST_CHOICES
 
 
 def test_choices_are_made_of_the_words_of_random():
@@ -34,17 +38,9 @@ def test_choices_are_made_of_the_words_of_random():
         assert numbers.random() == (first >> 5 << 26 | second >> 6) / (1 << 53)
 
 
-@pytest.mark.parametrize("servers", [1, 2, 3, 5, 7, 100, 256])
-def test_many_choices_at_once_are_those_of_one_by_one(servers):
-    together, alone = Choices(7, 2, servers), Choices(7, 2, servers)
-    for count in (1, 31, 0, 5_000, 257, 999):
-        assert list(together.many(count)) == [alone.one() for _ in range(count)]
-        assert together.one() == alone.one()
-
-
 @pytest.mark.parametrize("servers", [2, 3, 5, 7])
 def test_each_server_is_as_likely(servers):
-    chosen = Choices(1, 1, servers).many(20_000)
+    chosen = _many(Choices(1, 1, servers), 20_000)
     assert all(abs(chosen.count(server) * servers / 20_000 - 1) < 0.04 for server in range(servers))
 
 
@@ -60,11 +56,11 @@ def test_a_copy_goes_on_in_one_stream():
     assert choices.one() == FIRST_CHOICES[0]
     copied, chosen = pickle.loads(pickle.dumps((chance, choices)))
     assert copied.fraction() == chance.fraction()
-    assert chosen.many(400) == choices.many(400)
+    assert _many(chosen, 400) == _many(choices, 400)
 
 
 def test_hosts_and_seeds_do_not_share_a_stream():
-    assert len({Choices(seed, host, 256).many(8) for seed in range(3) for host in range(3)}) == 9
+    assert len({tuple(_many(Choices(seed, host, 256), 8)) for seed in range(3) for host in range(3)}) == 9
 
 
 def test_purposes_do_not_share_a_stream():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkactl.simulator import rounds, run
+from kafkactl.simulator import run
 from kafkactl.simulator.actions import Operator
 from kafkactl.simulator.campaign import Asked, quorum_of
 from kafkactl.simulator.quorum import Quorum
@@ -58,8 +58,7 @@ def test_a_recovered_quorum_keeps_what_the_chosen_log_held_and_loses_the_rest(ki
     assert (outcome.committed, outcome.lost) == (3, 2)
 
 
-def test_a_pause_between_questions_for_a_leader_saves_events(monkeypatch):
-    monkeypatch.setattr(rounds, "skip_rounds", lambda _world, _until: False)
+def test_a_pause_between_questions_for_a_leader_saves_events():
     events = {}
     for pause_us in (0, 200_000):
         world = World(Quorum(leaderless_pause_us=pause_us), 1, traced=False)
@@ -91,7 +90,6 @@ def test_a_quorum_without_a_majority_of_disks_settles_for_five_seconds(monkeypat
     assert short.passed and long.passed
     assert short.elections == long.elections == 1
     assert long.time_us - short.time_us == 55_000_000
-    assert long.events < 3_000
 
 
 def test_a_quorum_that_lost_one_disk_of_three_settles_until_a_record_is_committed():
