@@ -17,7 +17,7 @@ from kafkactl.features.cluster.departed import check_departed
 from kafkactl.features.cluster.ghosts import CONTROLLERS_UNREGISTER_FROM, renewal_step
 from kafkactl.features.cluster.state import FeatureState, Member, Role
 from kafkactl.features.plan.change import rules_release
-from kafkactl.findings import Finding, Outcome, blocker, blockers, note, warning
+from kafkactl.findings import NO_ACCESS, Finding, Outcome, blocker, blockers, note, warning
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_VERSION
 from kafkactl.schema.error_codes import error_code
@@ -77,7 +77,7 @@ def plan_unregister(
     the operator states that the process does not run, which settles what cannot be seen from here (`departed`).
     """
     if state.registrations is None:
-        return _plan(state, node_id, role, _unread(node_id))
+        return _plan(state, node_id, role, _unread(state, node_id))
     found = [
         member for member in state.members if member.id == node_id and member.registered and role in (None, member.role)
     ]
@@ -164,12 +164,13 @@ def _check_controller(state: FeatureState, member: Member) -> Iterator[Finding]:
         )
 
 
-def _unread(node_id: int) -> Finding:
-    return blocker(
-        "registrations-not-read",
-        f"node {node_id}",
-        "the metadata log could not be read, so it is unknown whether the node is registered",
-    )
+def _unread(state: FeatureState, node_id: int) -> Finding:
+    unread = "the metadata log could not be read, so it is unknown whether the node is registered"
+    why, subject = state.log_error, f"node {node_id}"
+    if why is None:
+        return blocker("registrations-not-read", subject, unread)
+    evidence = {NO_ACCESS: True} if why.is_access else {}
+    return blocker("registrations-not-read", subject, f"{unread}: {why.reason}", why.step, **evidence)
 
 
 def _not_registered(node_id: int, role: Role | None) -> Finding:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkactl.features.cluster.state import FeatureState, Member, Role, Silence
-from kafkactl.findings import Finding, Severity, blocker, note
+from kafkactl.findings import NO_ACCESS, Finding, Severity, blocker, note
 
 _ALIVE = {Role.BROKER: "broker-alive", Role.CONTROLLER: "controller-alive"}
 _HARM = {
@@ -82,11 +82,15 @@ def _doubts(state: FeatureState, member: Member) -> Iterator[Finding]:
         )
     if member.fetches is None:
         seen = "could not be asked" if state.voters is None else f"was watched for {state.watched_ms or 0} ms only"
+        why = state.leader_error if state.voters is None else None
         yield blocker(
             "node-fetches-unknown",
             member.name,
-            f"the leader of the quorum {seen}, so it is unknown whether {member.name} fetches the metadata log",
+            f"the leader of the quorum {seen}, so it is unknown whether {member.name} fetches the metadata log"
+            + (f": {why.reason}" if why else ""),
+            why.step if why else "",
             watched_ms=state.watched_ms,
+            **({NO_ACCESS: True} if why and why.is_access else {}),
         )
 
 

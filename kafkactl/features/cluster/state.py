@@ -49,10 +49,14 @@ class Silence(StrEnum):
 
 @frozen
 class NotAsked:
-    """The reason why a question has no answer, and the step by which it gets one. It says nothing of what was asked."""
+    """The reason why a question has no answer, and the step by which it gets one. It says nothing of what was asked.
+
+    `is_access`: a right, a login or an address is missing, and nothing else is known to be wrong.
+    """
 
     reason: str
     step: str
+    is_access: bool = False
 
 
 @frozen

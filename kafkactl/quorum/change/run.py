@@ -16,7 +16,7 @@ from kafkactl.change.engine import End, Engine, Journey, NotSent, Ready, StepRes
 from kafkactl.change.journal import Journal, RunJournal
 from kafkactl.change.progress import Event, ProgressCallback, in_silence
 from kafkactl.errors import KafkactlError, RefusedError, UnreachableError
-from kafkactl.findings import Finding, Outcome, Severity, blocker, blockers, error_finding
+from kafkactl.findings import NO_ACCESS, NOT_AUTHORISED, Finding, Outcome, Severity, blocker, blockers, error_finding
 from kafkactl.frozen import changed
 from kafkactl.quorum.change.journal import (
     answer_entry,
@@ -167,7 +167,7 @@ class QuorumJourney(Journey[QuorumState, QuorumChange, Step, Answer]):
         step = replace(self.step_of(plan), number=len(self.run.taken) + 1)  # as it will be in the answer
         self.endpoints = self._endpoints_of(step, seen)
         if step.action is Action.ADD and not self.endpoints:
-            return self.run.refused((*plan.findings, _no_endpoint(step)), seen)
+            return self.run.refused((*plan.findings, _no_endpoint(step, seen)), seen)
         return Ready(step=step, plan=plan, seen=seen)
 
     def _caught_up(self, wait: Step, plan: QuorumChange, seen: QuorumState) -> End | bool | None:
@@ -346,12 +346,13 @@ def _words(step: Step) -> str:
     return step.action.value if step.id is None else f"{step.action.value} {step.id}"
 
 
-def _no_endpoint(step: Step) -> Finding:
-    return blocker(
-        "candidate-endpoint-unknown",
-        f"controller {step.id}",
-        f"the endpoints of controller {step.id} are unknown: it is not registered in the metadata log",
-    )
+def _no_endpoint(step: Step, state: QuorumState) -> Finding:
+    subject, unknown = f"controller {step.id}", f"the endpoints of controller {step.id} are unknown"
+    unread = next((finding for finding in state.findings if finding.id == "metadata-log-not-read"), None)
+    if unread is None:
+        return blocker("candidate-endpoint-unknown", subject, f"{unknown}: it is not registered in the metadata log")
+    access = {NO_ACCESS: True} if unread.evidence.get("error") == NOT_AUTHORISED else {}
+    return blocker("candidate-endpoint-unknown", subject, f"{unknown}: {unread.message}", unread.advice, **access)
 
 
 def _behind(journal: int, cluster: int) -> Finding:

@@ -74,7 +74,7 @@ def test_a_log_that_may_not_be_read_leaves_registrations_unknown(kafkactl: Kafka
     assert {node["registered"] for node in listed.json["nodes"]} == {None}
     (finding,) = [finding for finding in listed.json["findings"] if finding["id"] == "metadata-log-not-read"]
     assert "--operation ClusterAction" in finding["next_step"]
-    assert (run.code, run.json["outcome"]) == (3, "refused")
+    assert (run.code, run.json["outcome"]) == (4, "refused"), "only a right is missing"
     assert "registrations-not-read" in [finding["id"] for finding in run.json["findings"]]
     assert cluster.sent == []
 

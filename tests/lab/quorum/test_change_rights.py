@@ -67,13 +67,17 @@ def test_right_after_right(site: Site, kafkactl: Kafkactl) -> None:
     assert (denied.code, denied.error["id"]) == (4, "not-authorised"), denied
     site.allow("DESCRIBE")
     blind = site.run(*grow)
-    assert (blind.code, blind.json["outcome"]) == (3, "refused"), blind
-    assert {"metadata-log-not-read", "candidate-not-identified"} <= ids(blind)
+    assert (blind.code, blind.json["outcome"]) == (4, "refused"), blind
+    assert {"metadata-log-not-read", "candidate-not-identified", "not-authorised"} <= ids(blind)
+    steps = {finding["id"]: finding["next_step"] for finding in blind.json["findings"]}
+    assert "--allow-principal User:alice --operation Alter --cluster" in steps["candidate-not-identified"]
     site.allow("ALTER")
     added = site.run(*grow, by="GUARDED")
     assert "metadata-log-not-read" in ids(added)
     assert _voters(site, kafkactl) == [1], "with two listeners nobody tells which is which"
-    assert (added.code, "candidate-endpoint-unknown" in ids(added)) == (3, True), added
+    assert (added.code, "candidate-endpoint-unknown" in ids(added)) == (4, True), added
+    (unknown,) = [finding for finding in added.json["findings"] if finding["id"] == "candidate-endpoint-unknown"]
+    assert "--operation ClusterAction --cluster" in unknown["next_step"]
     site.allow("CLUSTER_ACTION")
     added = site.run(*grow, by="GUARDED")
     assert (added.code, added.json["outcome"], _voters(site, kafkactl)) == (0, "done", [1, 2]), added

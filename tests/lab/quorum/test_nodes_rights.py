@@ -145,7 +145,7 @@ def _without_rights(site: Site) -> None:
     assert {"quorum-not-seen", "metadata-log-not-read"} <= ids(listed)
     assert {node["registered"] for node in listed.json["nodes"]} == {None}
     refused = site.run("unregister", "--id", DEAD, "--yes")
-    assert (refused.code, refused.json["outcome"]) == (3, "refused")
+    assert (refused.code, refused.json["outcome"]) == (4, "refused")
     assert "registrations-not-read" in ids(refused)
     denied = site.run("list", by="GUARDED")
     assert (denied.code, denied.stdout) == (4, ""), "an answer about nothing is an error"

@@ -14,7 +14,7 @@ from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import ClusterView, check_role
 from kafkactl.adapters.kafka.cluster_view import Role as Listener
 from kafkactl.adapters.kafka.controllers import Place, controller_places, describe_quorum
-from kafkactl.adapters.kafka.features.leader import leader_error
+from kafkactl.adapters.kafka.features.leader import NO_ACCESS, leader_error
 from kafkactl.adapters.kafka.features.nodes import NodesNamed, ask_nodes, named_at_start
 from kafkactl.adapters.kafka.features.places import Seat, seats
 from kafkactl.adapters.kafka.features.watch import Watched, watch_quorum
@@ -361,7 +361,9 @@ def _finalized(
 
 
 def _not_asked(error: KafkactlError | None) -> NotAsked | None:
-    return None if error is None else NotAsked(reason=error.message, step=error.advice)
+    if error is None:
+        return None
+    return NotAsked(reason=error.message, step=error.advice, is_access=error.id in NO_ACCESS)
 
 
 def _not_seen(id: str, subject: str, what: str, error: KafkactlError) -> Finding:
