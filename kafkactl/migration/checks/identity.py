@@ -74,6 +74,7 @@ def _cluster_id(case: CheckCase) -> Said:
                 node.name,
                 f"meta.properties of {node.name} has no cluster.id, as Kafka before 0.10.1 wrote it; the next start of"
                 f" the broker adds {expected}, the id in /cluster/id",
+                "Leave the file as it is.",
             )
             continue
         silent.append(node.name)

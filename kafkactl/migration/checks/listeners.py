@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from kafkactl.findings import Finding, blocker, warning
+from kafkactl.findings import Finding, Severity, blocker, warning
+from kafkactl.frozen import changed
 from kafkactl.metadata.image.model import BROKER_CONFIG
 from kafkactl.migration.checks.case import ALWAYS, FORWARD, ON_ZOOKEEPER, CheckCase, Row, Said, Stage, Unknown
 from kafkactl.migration.observed.observation import Mode, NodeSeen
@@ -52,7 +53,9 @@ def _dynamic(case: CheckCase) -> Said:
             yield _without_controllers(node, missing, dynamic)
         before, after = advertised(node.config), advertised({**node.config, **dynamic})
         if before != after:
-            yield _void(node, dynamic, before, after, is_void=node.mode is Mode.KRAFT)
+            found = _void(node, dynamic, before, after, is_void=node.mode is Mode.KRAFT)
+            # There is time for the remedy until the first KRaft file: only then it stops.
+            yield changed(found, severity=Severity.BLOCKER) if case.stage is Stage.DUAL else found
 
 
 def _controller_names(case: CheckCase) -> set[str]:
@@ -89,7 +92,7 @@ def _void(
     changed_names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     how = ", ".join(f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}" for name in changed_names)
     then = "are void since its start on KRaft" if is_void else "will be void from its start on KRaft on"
-    return blocker(
+    return warning(
         "dynamic-listeners-not-in-kraft",
         node.name,
         f"{node.name} has dynamic {some(dynamic)}, which change what its file advertises ({how}): on KRaft clients get"

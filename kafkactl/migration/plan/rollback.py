@@ -290,7 +290,9 @@ def _consequences(e: Evidence, state: State, steps: tuple[Step, ...]) -> Iterato
     if state is State.QUORUM_WITHOUT_BROKERS:
         yield (
             "What the quorum has deleted from ZooKeeper since its start is not restored: stop the controllers, and"
-            " compare ZooKeeper with an observation from before."
+            " compare ZooKeeper with an observation from before. After the last step restart the brokers one by one:"
+            " until then they ignore the ZooKeeper controller because they know newer leader epochs than the quorum"
+            " wrote."
         )
     elif e.copy_marker is CopyMarker.COPIED and Move.DELETE_CONTROLLER_ZNODE in actions:
         yield "What was changed while ZooKeeper was written is kept. The epochs are looked at again before the raise."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkactl.adapters.migration.journal_view import JournalView, read_journal_view
 from kafkactl.answers import by_fields, json_of
@@ -93,6 +93,9 @@ class MigrationStatus:
     )  # fmt: skip
 
 
+_LEFT_BEHIND: Final = frozenset({"controller-disk-of-earlier-attempt", "stale-migration-znode"})
+
+
 class StatusWatch:
     """The status of a migration that is observed again and again: a later one knows the one before, so that gates are
     confirmed in two observations.
@@ -180,9 +183,12 @@ class _Earlier:
 
 def _has_problems(observed: ObservedState, gates: Iterable[Finding], *, is_alarm: bool) -> bool:
     """What is broken, and what stops a migration that is under way; before it `check` reports that. Also a controller
-    without the flag: once it leads there is no rollback.
+    without the flag: once it leads there is no rollback. And what an earlier attempt has left: the next start of a
+    controller does harm with it.
     """
     found = blockers(gates)
+    if any(finding.id in _LEFT_BEHIND for finding in found):
+        return True
     # In M2 controllers are not started yet, or run without a majority, in which they must not be left.
     early = observed.state in (State.M0, State.M1) or (
         observed.state is State.M2 and not any(finding.id in _NOT_LED for finding in found)

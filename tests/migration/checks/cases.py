@@ -358,9 +358,11 @@ MEASURED = (
     Case("X-2.1", "registered-broker-without-flag", "M4", lambda seen: seen.but(modes={1: Mode.ZK, 2: Mode.ZK})),
     Case("X-2.1", "registered-broker-without-flag", "M6", lambda seen: seen.but(ready={1: False, 3001: True})),
     Case("C-64", "dynamic-listeners-not-in-kraft", "M0", lambda seen: seen.znode("/config/brokers/1", config(
-        **{"advertised.listeners": "PLAINTEXT://b1.example:9091,SASL://127.0.0.1:9191"}))),
+        **{"advertised.listeners": "PLAINTEXT://b1.example:9091,SASL://127.0.0.1:9191"})), "warning"),
+    Case("C-64", "dynamic-listeners-not-in-kraft", "M6", lambda seen: seen.replayed(("ConfigRecord", {
+        "ResourceType": 4, "ResourceName": "2", "Name": "listeners", "Value": "PLAINTEXT://b2.example:9092"}))),
     Case("C-64", "dynamic-listeners-not-in-kraft", "M0", lambda seen: seen.znode("/config/brokers/2", config(
-        listeners="PLAINTEXT://127.0.0.1:9092,SASL://127.0.0.1:9192,MORE://127.0.0.1:9292"))),
+        listeners="PLAINTEXT://127.0.0.1:9092,SASL://127.0.0.1:9192,MORE://127.0.0.1:9292")), "warning"),
     Case("C-64", "dynamic-protocol-map-lacks-controllers", "M2", lambda seen: seen.znode("/config/brokers/1", config(
         **{"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT"}))),
     Case("C-64", "check-unknown", "M0", lambda seen: _blind(seen.znode("/config/brokers/1", config(
