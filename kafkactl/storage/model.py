@@ -227,15 +227,26 @@ class QuorumSeen:
 
 
 @frozen
+class ClassPathFacts:
+    """A class path of this host, looked at for one class; `missing` and `unreadable` are entries of the path."""
+
+    has_class: bool
+    missing: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+@frozen
 class ObservedNode:
     """All log directories of one node, the metadata log directory among them, in the order of the config.
 
+    `class_paths` are those of the file's plugins that were looked at, by the key that names the class.
     `quorum` is None where no controller was asked: only a blank metadata directory of one makes that necessary.
     """
 
     directories: tuple[ObservedDirectory, ...]
     process_uid: int = 0
     quorum: QuorumSeen | None = None
+    class_paths: Mapping[str, ClassPathFacts] = field(default_factory=dict)
 
     def directory(self, path: str) -> ObservedDirectory:
         """The directory with this path (as written in the config). Raises KeyError."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafkactl.storage.config.node_config import NodeConfig
     from kafkactl.storage.dump import DumpedFile
     from kafkactl.storage.info import NodeInfo
+    from kafkactl.storage.model import ClassPathFacts
     from kafkactl.storage.verify.model import Verification
 
 
@@ -121,7 +122,8 @@ def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVe
     except ConfigError as error:
         refused = verify.verify_refused_config((*error.findings, *chosen.findings))
         return NodeVerification(kafka_version=release.version_text, node_id=None, verification=refused)
-    observed, log = observe_node(node), scan_metadata_log(node.metadata_log_dir)
+    observed = changed(observe_node(node), class_paths=_class_paths(node))
+    log = scan_metadata_log(node.metadata_log_dir)
     ids = read_partition_ids(dict.fromkeys(node.log_dirs)) if "broker" in node.roles else None
     return NodeVerification(
         kafka_version=release.version_text,
@@ -135,6 +137,14 @@ def _noted(verification: Verification, chosen: ChosenRelease, node: NodeConfig) 
     """Return the answer with what is to be said of the release; a release that was named is not doubted."""
     notes = () if chosen.is_named else (*chosen.findings, *check_zookeeper(chosen, node))
     return changed(verification, findings=(*verification.findings, *notes))
+
+
+def _class_paths(node: NodeConfig) -> dict[str, ClassPathFacts]:
+    """Look at the class paths that the file gives plugins of tiered storage."""
+    from kafkactl.adapters.files.class_paths import look_for_class
+    from kafkactl.storage.verify.classes import classes_with_path
+
+    return {key: look_for_class(path, name) for key, name, path in classes_with_path(node)}
 
 
 @frozen

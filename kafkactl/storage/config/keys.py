@@ -19,6 +19,7 @@ from kafkactl.metadata.image.redact import is_misplaced, is_secret_text
 from kafkactl.protocol.text.java_text import LONG_BITS, parse_boolean, parse_double, parse_int, split_list, trim
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters
 from kafkactl.schema.source import read_data
+from kafkactl.storage.config.plugin_classes import is_missing
 
 QUORUM_VOTERS = "controller.quorum.voters"
 BOOTSTRAP_SERVERS = "controller.quorum.bootstrap.servers"
@@ -125,10 +126,12 @@ class ReadingRules:
     """What in reading values depends on the release beyond the keys themselves.
 
     anything_before_host: see `parse_static_voters`. newest_level: the newest metadata.version level it can name.
+    release: by which classes of Kafka are known (`4.3`).
     """
 
     anything_before_host: bool
     newest_level: int
+    release: str = ""
 
 
 def read_values(
@@ -250,6 +253,10 @@ _PARSERS: Mapping[str, Callable[[ServerKey, str], Any]] = {
 def _complaints(key: ServerKey, value: Any, rules: ReadingRules) -> Iterator[str]:
     """What Kafka's validator of the key says about a value; at most the first one counts."""
     check = key.check
+    if key.type == "CLASS" and is_missing(value, rules.release):
+        yield f"Class {value} could not be found."
+    elif key.name.endswith(".assignors"):
+        yield from _assignor_complaints(key, value, rules)
     if check is None:
         return
     if isinstance(check, str):
@@ -260,6 +267,15 @@ def _complaints(key: ServerKey, value: Any, rules: ReadingRules) -> Iterator[str
         yield from _choice_complaints(value, check)
     else:
         yield from _range_complaints(value, check)
+
+
+def _assignor_complaints(key: ServerKey, value: list[str], rules: ReadingRules) -> Iterator[str]:
+    """Accept the short names that the release has by default, and classes: they are loaded with the configuration."""
+    known = split_list(key.default or "")
+    for item in value:
+        if item not in known and ("." not in item or is_missing(item, rules.release)):
+            yield f"Class {item} cannot be found"
+            return
 
 
 def _range_complaints(value: float, check: Mapping[str, Any]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from kafkactl.storage.model import QUORUM_STATE, ObservedNode
 from kafkactl.storage.partition_folders import PartitionIds
 from kafkactl.storage.verify.addresses import address_rules
 from kafkactl.storage.verify.bootstrap import bootstrap_rules
+from kafkactl.storage.verify.classes import class_rules
 from kafkactl.storage.verify.features import feature_rules, snapshot_level_rules
 from kafkactl.storage.verify.files import file_rules
 from kafkactl.storage.verify.hygiene import hygiene_rules
@@ -64,6 +65,7 @@ RULES: tuple[Rule, ...] = (
     migration_flag_rules,
     feature_rules,
     log_setting_rules,
+    class_rules,
     tiered_rules,
     partition_rules,
     loss_rules,

@@ -46,6 +46,10 @@ def _in_the_log() -> Iterator[Case]:
             name=f"topic with {key}={value}", releases=("3.9.2", "4.3.1"), formatted_by="3.9.2", started_once=True,
             damage=_topic_with(key, value),
         )  # fmt: skip
+    yield Case(
+        name="tiered topic without tiered storage", releases=("3.9.2", "4.3.1", "4.4.0"), formatted_by="3.9.2",
+        started_once=True, damage=_topic_with("remote.storage.enable", "true"),
+    )  # fmt: skip
     own = stored(
         (_CONFIG, {"ResourceType": 4, "ResourceName": "1", "Name": "log.segment.bytes", "Value": "100000"}),
     )
@@ -93,10 +97,14 @@ def _in_the_file() -> Iterator[Case]:
             "sasl.mechanism.controller.protocol": "PLAIN",
             "listener.name.controller.plain.sasl.jaas.config": _PLAIN,
         },
+        "an authorizer of ZooKeeper": {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"},
+        "a reporter of another release": {"metric.reporters": "kafka.security.authorizer.AclAuthorizer"},
+        "a selector of another release": {"replica.selector.class": "kafka.security.authorizer.AclAuthorizer"},
         "three voters at one address": {"controller.quorum.voters": "1@localhost:1,2@localhost:1,3@localhost:1"},
     }
     for name, more in files.items():
-        releases = ("4.3.1",) if name == "tiered storage with an unknown listener" else _TWO_RELEASES
+        newer = name.startswith("tiered storage with an") or name.endswith("of another release")
+        releases = ("4.3.1",) if newer else _TWO_RELEASES
         yield Case(name=name, releases=releases, node=replace(ONE, more=more))
     yield Case(
         name="scram at the own controller", releases=_TWO_RELEASES, node=replace(ONE, more=_BY_SCRAM, flags=_USER)
