@@ -43,6 +43,7 @@ class StartRules:
       loader_gets_first_checkpoint: the metadata loader gets the 0-0 checkpoint, and needs its first batch.
       first_checkpoint_without_voters: voters in the 0-0 checkpoint cannot be filed.
       reads_voters: the voters come from log and snapshots (KIP-853).
+      followers_report_addresses: a leader takes the address that a follower advertises into the voter set.
       kraft_version_needs_voters: a leader under kraft.version 1 without a recorded voter set ends.
       activates_by_metadata_version: a new leader takes a log without metadata.version for an empty one; before, one
       without records.
@@ -82,6 +83,7 @@ class StartRules:
     loader_gets_first_checkpoint: bool
     first_checkpoint_without_voters: bool
     reads_voters: bool
+    followers_report_addresses: bool
     kraft_version_needs_voters: bool
     activates_by_metadata_version: bool
     loader_needs_metadata_version: bool

@@ -98,8 +98,9 @@ def _moved(context: StartContext, voters: tuple[VoterSeen, ...]) -> Iterator[Rul
         yield warns(
             "voter-address-differs",
             subject,
-            f"{message} The others ask the old address until a leader has taken the new one into the voter set.",
-            next_step="Start the node while a majority of the other voters runs.",
+            f"{message} The others ask the old address"
+            + (" until a leader has taken the new one over." if context.rules.followers_report_addresses else "."),
+            next_step=f"Start the node while a majority of the other voters runs. {_then(context)}",
             stored=list(entry.endpoints),
             advertised=now,
         )
@@ -113,11 +114,21 @@ def _moved(context: StartContext, voters: tuple[VoterSeen, ...]) -> Iterator[Rul
         f" {some(context.config.bootstrap_servers)}. If the old addresses lead to no controller any more, no leader is"
         " ever elected: voters ask each other at the addresses of the voter set, and only a leader can change them.",
         next_step="Make the old names and ports lead to the controllers for one start (hosts file, DNS or a port"
-        " forward); each voter then has its new address taken over by the leader. See `kafkactl quorum recover`.",
+        f" forward). {_then(context)}",
         stored={str(voter.node_id): list(voter.endpoints) for voter in voters},
         advertised=now,
     )
     yield RuleResult(finding=found, unknown=True)
+
+
+def _then(context: StartContext) -> str:
+    """Return how the new addresses come into the voter set once there is a leader."""
+    if context.rules.followers_report_addresses:
+        return "Within seconds the leader takes the new address of each voter into the voter set."
+    return (
+        f"Kafka {context.release.name} then writes the leader's own address only: keep the old ones until each other"
+        " controller is removed (kafka-metadata-quorum.sh remove-controller) and added again (add-controller)."
+    )
 
 
 def _key(address: str) -> str:

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from kafkactl.features.catalog.index import metadata_version
 from kafkactl.features.catalog.release_version import understood
+from kafkactl.findings import Severity
 from kafkactl.frozen import frozen
-from kafkactl.kafka_names import METADATA_VERSION
+from kafkactl.kafka_names import METADATA_VERSION, MIGRATION_ENABLE
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.protocol.record_batch import LENGTH_END, MAGIC, MAGIC_POSITION
 from kafkactl.storage.model import BOOTSTRAP_CHECKPOINT, FIRST_CHECKPOINT, FileRead
@@ -24,13 +25,14 @@ from kafkactl.storage.verify.model import (
     RuleResult,
     StartContext,
     file_subject,
+    finding,
     informs,
     loses,
     stops,
     warns,
 )
-from kafkactl.storage.verify.state import log_looks_empty
-from kafkactl.storage.verify.voters import has_a_vote
+from kafkactl.storage.verify.state import loaded_snapshot, log_looks_empty
+from kafkactl.storage.verify.voters import has_a_vote, other_voters
 
 # What BatchFileReader can read among control records; the second set since 4.4 (KAFKA-19648).
 _CONTROL_READ = {"LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER"}
@@ -311,3 +313,37 @@ def _default_used(context: StartContext, records: BootstrapRecords) -> RuleResul
         *(losses if has_a_vote(context) else ()),
         default_metadata_version=records.levels[METADATA_VERSION],
     )
+
+
+# --- the migration flag of the file against the founding ----------------------------------------------------------
+
+_FOUNDED_WITHOUT = 0  # ZkMigrationState.NONE, also where no record says anything
+_SAYS = "Should not have ZK migrations enabled on a cluster that was created in KRaft mode"
+
+
+def migration_flag_rules(context: StartContext) -> Iterator[RuleResult]:
+    """Yield that a leader with the flag ends on a log that was founded without it (`ActivationRecordsGenerator`)."""
+    if not (context.is_controller and context.config.zookeeper_migration) or log_looks_empty(context):
+        return
+    if not has_a_vote(context) or _migration_state(context) != _FOUNDED_WITHOUT:
+        return
+    others = other_voters(context)
+    subject = f"node {context.config.node_id}"
+    message = (
+        f"{MIGRATION_ENABLE} is true, and the metadata log was founded without it: the controller exits as soon as"
+    )
+    message += " it is elected."
+    step = f"Remove {MIGRATION_ENABLE}. To migrate a ZooKeeper cluster, format new controllers with the flag in their"
+    step += " files; this cluster's metadata cannot become that cluster's."
+    id = "migration-flag-after-founding"
+    if not others:
+        yield stops(id, Phase.CONTROLLER_ACTIVATION, subject, message, says=_SAYS, next_step=step)
+        return
+    yield RuleResult(finding=finding(id, Severity.BLOCKER, subject, message, next_step=step), unknown=True)
+
+
+def _migration_state(context: StartContext) -> int:
+    snapshot = loaded_snapshot(context)
+    stored = snapshot.contents.zk_migration_state if snapshot is not None and snapshot.contents is not None else None
+    found = context.log.contents.zk_migration_state
+    return (stored or _FOUNDED_WITHOUT) if found is None else found

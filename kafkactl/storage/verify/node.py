@@ -16,7 +16,7 @@ from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.model import QUORUM_STATE, ObservedNode
 from kafkactl.storage.partition_folders import PartitionIds
 from kafkactl.storage.verify.addresses import address_rules
-from kafkactl.storage.verify.bootstrap import bootstrap_rules
+from kafkactl.storage.verify.bootstrap import bootstrap_rules, migration_flag_rules
 from kafkactl.storage.verify.classes import class_rules
 from kafkactl.storage.verify.features import feature_rules, snapshot_level_rules
 from kafkactl.storage.verify.files import file_rules
@@ -27,7 +27,6 @@ from kafkactl.storage.verify.logins import login_rules
 from kafkactl.storage.verify.losses import loss_rules
 from kafkactl.storage.verify.meta import classify, meta_rules
 from kafkactl.storage.verify.meta_troubles import is_metadata_disk_lost
-from kafkactl.storage.verify.migration_flag import migration_flag_rules
 from kafkactl.storage.verify.model import (
     DirectoryFacts,
     Failure,

@@ -38,6 +38,7 @@ CHANGES = {
     "loader_gets_first_checkpoint": (True, {(4, 3, 0): False}),
     "first_checkpoint_without_voters": (False, {(3, 8, 0): True, (3, 9, 0): False}),
     "reads_voters": (False, {(3, 8, 0): True}),
+    "followers_report_addresses": (False, {(4, 0, 0): True}),
     "kraft_version_needs_voters": (False, {(3, 9, 0): True}),
     "activates_by_metadata_version": (False, {(4, 0, 0): True}),
     "loader_needs_metadata_version": (False, {(4, 0, 0): True}),

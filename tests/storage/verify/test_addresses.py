@@ -94,6 +94,12 @@ def test_whole_quorum_at_addresses_that_no_file_has_is_a_blocker_that_names_both
         assert address in found.message
 
 
+@pytest.mark.parametrize(("version", "words"), [("4.0.2", "Within seconds"), ("3.9.2", "add-controller")])
+def test_remedy_for_moved_voters_is_that_of_the_release(node, version, words):
+    moved = dynamic(node, [2, 3], "new1:9193,new2:9193", "new1:9193")
+    assert words in one(moved.verify(version), "voters-at-old-addresses").next_step
+
+
 def test_one_moved_voter_is_a_warning_while_others_are_where_the_file_says(node):
     answer = dynamic(node, [2, 3], "localhost:9094,localhost:9095", "new1:9193").verify()
     assert one(answer, "voter-address-differs").severity.value == "warning"
