@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.logs.metadata_log import scan_metadata_log
+from kafkactl.adapters.logs.metadata_log import scan_log_folder, scan_metadata_log
 from tests.conftest import Run
+from tests.lab.harness.cluster_fixtures import ClusterOf
 from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.pool import Pool
 from tests.lab.harness.storage_tool import StorageToolServer
@@ -72,3 +73,32 @@ def test_only_voter_leads_again_after_the_printed_move(
         assert "Completed transition to Leader" in running.log_text()
         assert "appears to be empty" not in running.log_text()
     assert scan_metadata_log(str(folder / "d1")).contents.levels == before
+
+
+@pytest.mark.parametrize(
+    ("release", "dynamic"),
+    [
+        ("4.3.1", True),
+        *(pytest.param(*case, marks=pytest.mark.campaign) for case in (("4.3.1", False), ("3.9.2", False))),
+    ],
+)
+def test_voter_and_broker_fetch_the_whole_log_after_their_own_was_moved_aside(
+    new_cluster: ClusterOf, release: str, dynamic: bool
+) -> None:
+    """What is advised where the log of one of several voters, or of a broker, does not reach back to a snapshot."""
+    cluster = new_cluster(release, controllers=3, brokers=1, dynamic=dynamic)
+    cluster.start()
+    voter = next(number for number in cluster.controller_ids if number != cluster.leader())
+    directory = cluster.directory_id(voter)
+    for number in (voter, cluster.broker_ids[0]):
+        cluster.stop(number)
+        folder = cluster.disks.metadata_log(number)
+        folder.rename(folder.with_name("moved-aside") if number == voter else folder.parents[1] / "moved-aside")
+        cluster.node(number).start().wait_ready()
+        cluster.wait_for(lambda folder=folder: scan_log_folder(str(folder)).contents.records > 0, "a log", 60)
+    if dynamic:
+        assert cluster.voters()[voter] == directory
+    leader = cluster.leader()
+    (other,) = {*cluster.controller_ids} - {leader, voter}
+    cluster.kill(other)  # the voter is needed for a majority now
+    cluster.wait_for(cluster.commits, "a commit", 60)
