@@ -32,6 +32,7 @@ WITHOUT_NODES = frozenset(
         "tests/lab/tiered/test_judge.py",
         "tests/lab/features/test_levels_and_tool.py",
         "tests/lab/dryrun/test_loader_oracle.py",
+        "tests/lab/dryrun/test_plan_judge.py",
         "tests/lab/metadata/test_log_dump_equality.py",
         "tests/lab/itself/test_maven.py",
         "tests/lab/storage/test_node_config.py",

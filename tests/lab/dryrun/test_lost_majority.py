@@ -1,0 +1,32 @@
+"""Two of three combined nodes are killed: nothing is elected, and what they led is out of reach."""
+
+from __future__ import annotations
+
+import time
+
+from kafkactl.dryrun.by_name import run
+from kafkactl.dryrun.prediction import Verdict
+from tests.lab.dryrun.stage import Stage
+from tests.lab.harness.cluster_fixtures import ClusterOf
+from tests.lab.harness.storage_tool import StorageToolServer
+
+SESSION_S = 3  # SETTINGS of the harness
+
+
+def test_leaders_stay_in_the_log_and_are_out_of_reach(new_cluster: ClusterOf, storage_tool: StorageToolServer) -> None:
+    cluster = new_cluster("4.3.1", controllers=3, combined=True)
+    stage = Stage(cluster.start(), storage_tool)
+    stage.make_topic("t", "1:2:3,2:3:1,3:1:2,2:1:3", {})
+    before = stage.settle(lambda image: len(image.topics) == 1)
+    worst = run("broker-loss", before, {"worst": 2}).effects["worst"]
+    assert worst is not None
+    assert all(loss.loses_majority for loss in worst)
+    found = run("broker-loss", before, {"brokers": [2, 3]})
+    assert (found.verdict, found.operations) == (Verdict.UNAVAILABLE, ())
+    assert {change.partition: change.leader_after for change in found.changes} == {1: -1, 2: -1, 3: -1}
+    offset = before.loaded.last_offset
+    cluster.kill(2, 3)
+    time.sleep(3 * SESSION_S)
+    (topic,) = stage.world().image.topics.values()
+    assert [partition.leader for partition in topic.partitions.values()] == [1, 2, 3, 2]
+    assert not list(stage.written(offset))
