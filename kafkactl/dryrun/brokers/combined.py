@@ -76,8 +76,12 @@ def out_of_reach(controller: ActiveController, away: Collection[int]) -> tuple[t
     return tuple(sorted(changes, key=lambda change: change.rank)), counts
 
 
-def unreachable(changes: Sequence[Change], away: Collection[int]) -> Iterator[Finding]:
-    """What it means for who produces and consumes that these brokers are away and nothing is elected."""
+def unreachable(controller: ActiveController, changes: Sequence[Change], away: Collection[int]) -> Iterator[Finding]:
+    """What it means for who produces and consumes that these brokers are away and nothing is elected.
+
+    A leader cannot take a lost replica out of the ISR either: on 4.3.1 a record with acks=all timed out, and one with
+    acks=1 was written.
+    """
     names = [f"{change.topic}-{change.partition}" for change in changes if change.leader_after == NO_LEADER]
     if names:
         who = f"{plural('broker', len(away))} {', '.join(map(str, sorted(away)))}"
@@ -87,6 +91,16 @@ def unreachable(changes: Sequence[Change], away: Collection[int]) -> Iterator[Fi
             f"{who} led {first_few(names)}: no other leader is elected until a majority of the controllers is back",
             count=len(names),
             partitions=names[:SHOWN_NAMES],
+        )
+    gone = {*away, NO_LEADER}
+    waiting = controller.keys(lambda fields: fields[LEADER_AT] not in gone and not gone.isdisjoint(fields[ISR_AT]))
+    if waiting:
+        yield warning(
+            "isr-cannot-shrink",
+            counted(len(waiting), "partition"),
+            f"lost replicas stay in the ISR of {first_few(controller.names(waiting))}: writes with acks=all time out",
+            count=len(waiting),
+            partitions=controller.names(waiting[:SHOWN_NAMES]),
         )
 
 

@@ -67,7 +67,7 @@ def broker_loss(
     away = [broker for broker in lost if broker not in noticed]
     if away:
         changes, counts = out_of_reach(controller, away)
-        findings = [*unreachable(changes, away), *_gone(gone)]
+        findings = [*unreachable(controller, changes, away), *_gone(gone)]
     else:
         changes = changes_of(controller, {} if in_order or len(lost) < 2 else _outcomes(image, facts, lost))
         counts = counts_of(controller, changes)

@@ -91,4 +91,6 @@ def test_leaders_that_are_lost_with_the_majority_are_out_of_reach(
     assert found.counts.offline == 1 + sum(leader < 0 for leader in leaders.values())
     assert found.appended is not None
     assert found.appended.count == appended
-    assert ("leader-out-of-reach" in {finding.id for finding in found.findings}) is (-1 in leaders.values())
+    ids = {finding.id for finding in found.findings}
+    assert ("leader-out-of-reach" in ids) is (-1 in leaders.values())
+    assert ("isr-cannot-shrink" in ids) is (-1 in leaders.values())
