@@ -17,6 +17,7 @@ from kafkactl.findings import warning
 from kafkactl.migration.observed.observation import Mode, NodeRole, ServerSeen
 from kafkactl.migration.observed.raw import RawAnswer, RawNode, RawObservation, parse_observation, render_observation
 from kafkactl.migration.zktree.znode import Znode, ZnodeAcl
+from kafkactl.storage.partition_folders import PartitionIds
 from tests.hypothesis_profiles import examples
 from tests.migration.migration_logs import LogWriter, bootstrap, record
 from tests.migration.zk_trees import CREDENTIAL, config, small, znodes
@@ -44,6 +45,13 @@ def captured(folder: Path) -> Captured:
         quorum_error="closed",
         metrics={"ZkMigrationState": 4},
         strays=("/data/a-0.1-stray",),
+        partition_ids=PartitionIds(
+            topic_ids={"a": "3DQ5fs2iR1mUsgN7o0xA9g"},
+            without_id=("/data/b-0",),
+            other_ids={"/data/a-1": "x"},
+            stray_ids={"/data/a-0.1-stray": "y"},
+            is_complete=False,
+        ),
     )
     raw = RawObservation(
         time_ms=5,
