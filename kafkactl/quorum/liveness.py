@@ -125,9 +125,10 @@ def lives(observation: Observation) -> dict[ReplicaKey, Life]:
         replica.key: _life(replica, samples, _own_answers(replica.id, observation))
         for replica in observation.last.state.replicas
     }
+    # Two directories of one id that both advance are two processes: each is alive.
     runs_on = {key.node_id: key for key, life in found.items() if life.alive}
     return {
-        key: life if runs_on.get(key.node_id, key) == key else _elsewhere(life, runs_on[key.node_id])
+        key: life if life.alive or runs_on.get(key.node_id, key) == key else _elsewhere(life, runs_on[key.node_id])
         for key, life in found.items()
     }
 

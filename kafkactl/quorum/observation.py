@@ -206,12 +206,13 @@ def _configured(
 
 
 def _replica_of(node_id: int, disks: Sequence[DiskSeen], nodes: Mapping[int, NodeFacts]) -> Replica:
+    """A voter without a leader; the answer of a broker's listener under its id may be that of another process."""
     node = nodes.get(node_id)
     disk = next((disk for disk in disks if disk.node_id == node_id), None)
     return Replica(
         id=node_id,
         log_end_offset=None if disk is None else disk.log_end_offset,
-        alive=None if node is None else node.answers,
+        alive=None if node is None or (node.answers and node.is_controller is False) else node.answers,
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kafkactl.frozen import changed
 from kafkactl.quorum.liveness import FETCH_WAIT_MS, LifeSign, Observation, Sample, lives, watch, with_lives
+from kafkactl.quorum.state import Replica
 from tests.fakes.living_quorum import Event, LivingQuorum
-from tests.quorum.worlds import key
+from tests.quorum.worlds import directory, key
 from tests.sampling import one_in
 
 AGO = [0.0, 100.0, 500.0, 1_000.0, 1_500.0, 2_000.0, 3_000.0, 5_000.0]
@@ -140,3 +143,19 @@ def test_only_a_fetch_that_was_not_parked_before_is_a_sign_of_life(after_ms, gro
     voters = tuple(map(moved, last.state.voters))
     found = changed(found, samples=(*found.samples[:-1], changed(last, state=changed(last.state, voters=voters))))
     assert (_alive(found)[3] is True) is alive
+
+
+def test_two_processes_under_one_id_are_both_alive():
+    """A broker with a follower's id fetches, too: the voter follows the leader all the same."""
+    twin = Replica(id=3, directory_id=directory("z"), log_end_offset=1_000)
+    found = _watched(LivingQuorum())
+    samples = tuple(
+        replace(
+            sample,
+            state=replace(sample.state, observers=(replace(twin, log_end_offset=1_000 + 10 * at),)),
+        )
+        for at, sample in enumerate(found.samples)
+    )
+    judged = lives(Observation(samples=samples, before=found.before))
+    assert judged[key(3)].alive is True
+    assert judged[twin.key].alive is True
