@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.node import read_config, write_config
 from tests.lab.harness.ports import HOST, free_port
 from tests.lab.harness.probe import answers_api_versions
+from tests.lab.quorum.disks.ports import forwarded
 from tests.lab.quorum.disks.test_two_foundings import has_value, ids, set_value
 
 Cli = Callable[..., Run]
@@ -35,51 +33,6 @@ def move(cluster: KafkaCluster) -> dict[int, int]:
         write_config(cluster.config_file(id), read_config(cluster.config_file(id)) | changes)
         cluster.node(id).config |= changes
     return moved
-
-
-@contextlib.contextmanager
-def forwarded(moved: Mapping[int, int]) -> Iterator[None]:
-    """Let the old ports lead to the new ones, as old names that resolve to the new hosts do."""
-    loop = asyncio.new_event_loop()
-
-    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            while data := await reader.read(65536):
-                writer.write(data)
-                await writer.drain()
-        writer.close()
-
-    def handler(port: int) -> Callable[..., object]:
-        async def joined(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            try:
-                there, back = await asyncio.open_connection(HOST, port)
-            except OSError:
-                writer.close()
-                return
-            await asyncio.gather(pump(reader, back), pump(there, writer))
-
-        return joined
-
-    async def serve() -> list[asyncio.Server]:
-        return [await asyncio.start_server(handler(new), HOST, old) for old, new in moved.items()]  # type: ignore[arg-type]
-
-    servers = loop.run_until_complete(serve())
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-
-        async def end() -> None:
-            for server in servers:
-                server.close()
-            for task in asyncio.all_tasks() - {asyncio.current_task()}:
-                task.cancel()
-
-        asyncio.run_coroutine_threadsafe(end(), loop).result(10)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
 
 
 def voters_ports(cluster: KafkaCluster) -> dict[int, int]:
