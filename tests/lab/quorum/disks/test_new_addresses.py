@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.conftest import Run
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.node import read_config, write_config
 from tests.lab.harness.ports import HOST, free_port
 from tests.lab.harness.probe import answers_api_versions
+from tests.lab.migration.driving.runbook import Runbook
 from tests.lab.quorum.disks.ports import forwarded
 from tests.lab.quorum.disks.test_two_foundings import has_value, ids, set_value
 
 Cli = Callable[..., Run]
 NO_LEADER_S = 8.0
+PAGE = Path(__file__).parents[4] / "docs" / "quorum-recovery.md"
 
 
 def move(cluster: KafkaCluster) -> dict[int, int]:
@@ -71,6 +74,12 @@ def test_controllers_with_new_addresses(kafkactl: Cli, new_cluster: Callable[...
     assert "quorum-has-majority" in ids(kafkactl(*words, "--plan"))
     new = [word for id in cluster.controller_ids
            for word in ("--new-address", f"{id}={cluster.controller_address(id)}")]  # fmt: skip
+    (line,) = Runbook(PAGE).section("4.")
+    at = {id: cluster.controller_address(id) for id in cluster.controller_ids}
+    names = {f"/mnt/c{id}": str(cluster.disks.log_dir(id)) for id in at} | {"/disk/recovered": str(target)}
+    names |= {f"{id}=n{id}:9093": f"{id}={address}" for id, address in at.items()}
+    run = kafkactl(*line.words(names))
+    assert (run.code, target.exists()) == (0, False), run.stdout
     written = kafkactl(*words, *new, "--confirm", cluster.cluster_id)
     assert (written.json["outcome"], written.json["losses"]["count"]) == ("done", 0), written.stdout
     assert "loss-not-knowable" not in ids(written)
