@@ -34,8 +34,8 @@ def root() -> Iterator[Path]:
     shutil.rmtree(scratch)
 
 
-def planned(root: Path) -> PlannedRecovery:
-    request = RecoveryRequest(
+def request(root: Path) -> RecoveryRequest:
+    return RecoveryRequest(
         log_dirs=tuple(str(root / "sources" / name) for name in ("c2", "b11", "b12")),
         target=RecoveryTarget(directory=str(root / "made" / "new")),
         lost=(1, 3),
@@ -43,7 +43,10 @@ def planned(root: Path) -> PlannedRecovery:
         raise_epoch=1000,
         raise_offset=1000,
     )
-    return plan_recovery(request, now_ms=1_700_000_000_000, probe=lambda _: ())
+
+
+def planned(root: Path) -> PlannedRecovery:
+    return plan_recovery(request(root), now_ms=1_700_000_000_000, probe=lambda _: ())
 
 
 def faulty(root: Path, number: int, fault: Fault) -> FaultyFilesystem:

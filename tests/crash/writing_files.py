@@ -29,7 +29,7 @@ from kafkactl.migration.hooks.words import Verb
 from kafkactl.migration.render.facts import cluster_facts
 from kafkactl.migration.render.node import render_cluster
 from kafkactl.operations.recover import plan as recovery_plan
-from kafkactl.operations.recover.plan import apply_recovery
+from kafkactl.operations.recover.plan import apply_recovery, recovery_lock
 from kafkactl.operations.tiered import write_keys
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.tiered.bucket import StoredObject
@@ -38,7 +38,7 @@ from tests.adapters.bundle.test_archives import MANIFEST
 from tests.adapters.migration.test_save import captured
 from tests.crash.campaign import Command, Mark, Rule, whole
 from tests.crash.states import Flat
-from tests.crash.test_recover_crash import planned
+from tests.crash.test_recover_crash import planned, request
 from tests.migration.render.files import cluster
 from tests.recover import worlds
 
@@ -190,11 +190,12 @@ def _sources(root: Path) -> None:
 
 def _recoveries() -> Iterator[Command]:
     def run(root: Path, _world: Any, _mark: Mark) -> str:
-        with mock.patch.object(recovery_plan, "random_uuid", lambda: Uuid(bytes(range(1, 17)))):
-            found = planned(root)
-        if found.outcome is Outcome.REFUSED:
-            return "refused:" + ",".join(finding.id for finding in found.plan.findings)
-        return apply_recovery(found).outcome.value
+        with recovery_lock(request(root)):
+            with mock.patch.object(recovery_plan, "random_uuid", lambda: Uuid(bytes(range(1, 17)))):
+                found = planned(root)
+            if found.outcome is Outcome.REFUSED:
+                return "refused:" + ",".join(finding.id for finding in found.plan.findings)
+            return apply_recovery(found, is_locked=True).outcome.value
 
     def allowed(flat: Flat, old: Flat, new: Flat) -> str | None:
         mark = f"made/new/{META_PROPERTIES}"

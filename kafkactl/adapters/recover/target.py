@@ -79,7 +79,8 @@ def locked_target(directory: str, files: Filesystem) -> Iterator[None]:
             check_place(Path(directory))
             at = files.open_folder(str(Path(directory).parent))
             stack.callback(os.close, at)
-            path = directory.rstrip("/") + _LOCK_SUFFIX
+            place = Path(directory)
+            path = str(place.with_name(f".{place.name[:200]}{_LOCK_SUFFIX}"))
             stack.enter_context(file_lock(path, directory, files, at=at))
             if identity(staged_plan(directory), at) is not None:
                 files.unlink(staged_plan(directory), at=at)
