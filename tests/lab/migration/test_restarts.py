@@ -12,6 +12,7 @@ from kazoo.client import KazooClient
 from kafkactl.migration.checks.restarts import ROWS
 from kafkactl.schema.explanations import explanations
 from tests.lab.migration.cluster import FIRST_CONTROLLER, MigrationCluster
+from tests.lab.migration.driving.driven import Driven
 
 NAME = "gateway.invalid"
 PATH = f"/kafka/config/ips/{NAME}"
@@ -50,3 +51,39 @@ def test_name_of_an_ip_quota_ends_a_restart_until_its_znode_is_deleted(tmp_path:
         while REFUSED not in cluster.node(1).log_text() and time.monotonic() < deadline:
             time.sleep(0.5)
         assert "metadata publishing fault" in cluster.node(1).log_text()
+
+
+@pytest.mark.timeout(900)
+def test_ended_controllers_are_started_and_a_broker_that_ends_is_reported(tmp_path: Path) -> None:
+    with MigrationCluster("3.9.2", tmp_path, brokers=2, controllers=3) as cluster, Driven(cluster) as driven:
+        cluster.reach("M0")
+        # The first of three controllers was started, which makes /migration, and ended without a majority.
+        cluster.format_controllers()
+        cluster.start(FIRST_CONTROLLER, wait=False)
+        cluster.wait_for(lambda: cluster.znode("/migration"), "/migration", 60)
+        cluster.kill(FIRST_CONTROLLER)
+        status = driven.kafkactl("status", code=7)
+        found = {finding["id"] for finding in (*status["gates"], *status["findings"])}
+        assert status["state"] == "M2"
+        assert "started-controllers-ended" in found
+        assert "incomplete-rollback" not in found
+        answer = driven.run("--until", "M3")  # the remedy
+        assert answer["state"] == "M3"
+
+        # A broker that ends after its start: the error is in the answer, not ten minutes later.
+        every = 'cat "$1"/node-"$2"-*.log'
+        logs = json.dumps(["sh", "-c", every, "logs", str(cluster.logs), "{node_id}"])
+        text = driven.inventory.read_text(encoding="utf-8")
+        driven.inventory.write_text(
+            text.replace("timeout_s = 120", f"timeout_s = 120\nlogs = {logs}"), encoding="utf-8"
+        )
+        zookeeper = KazooClient(cluster.zookeeper.connect)
+        zookeeper.start()
+        zookeeper.create(PATH, b'{"version":1,"config":{}}', makepath=True)
+        # A broker registers half a second before it ends, so gates one second apart would not observe its end.
+        began = time.monotonic()
+        answer = driven.run("--until", "M4", "--gate-interval", "5s", "--accept", "C-63a", code=5)
+        ended = {finding["id"]: finding for finding in answer["findings"]}["started-node-ended"]
+        assert time.monotonic() - began < 150
+        assert REFUSED in ended["message"]
+        zookeeper.stop()
