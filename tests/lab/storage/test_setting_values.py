@@ -83,6 +83,7 @@ def test_topic_values_that_kafka_refuses_are_refused(release: str) -> None:
 def test_file_values_that_kafka_refuses_are_refused(release: str, base: str) -> None:
     row, text = find_release(release), Variant(base).render(release, "/tmp/kafkactl-none/x")
     tried = [(name, value) for name, key in server_keys(row.name).items() for value in values_of(key)]
+    tried = [(name, value) for name, value in tried if name != "principal.builder.class"]  # which also asks what it is
     files = [text + f"{name}={value}\n" for name, value in tried if (name, value) != REFUSED_ON_PURPOSE]
     said = kafka_says(release, ["server\t" + file.replace("\n", "\\n") for file in files])
     wrong = []
