@@ -16,7 +16,7 @@ PATHS = frozenset(
 )
 OTHERS = frozenset(
     "[ID] FINDING ID HOST:PORT,… PATTERN KEY CLUSTER_ID NAME K NAME=LEVEL ENTITY F V URL VERSION R RELEASE USER:GROUP"
-    " TEXT K=V IDS T T[:P] U ID=ZONE LIST SCRAM id kind name HOST NAME://HOST:PORT LAYOUT NAMES".split()
+    " TEXT ID=HOST:PORT K=V IDS T T[:P] U ID=ZONE LIST SCRAM id kind name HOST NAME://HOST:PORT LAYOUT NAMES".split()
 )
 KINDS = ("device", "fifo", "sparse")
 NO_SPARSE = KINDS[:2]  # segments are read in pieces, whatever their size, until --timeout

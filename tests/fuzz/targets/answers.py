@@ -22,6 +22,7 @@ from kafkactl.protocol.codec import decode_message, default_value, encode_messag
 from kafkactl.protocol.form import Form
 from kafkactl.protocol.framing import Response
 from kafkactl.schema.definitions import message
+from kafkactl.schema.rights import Login
 from kafkactl.schema.spec import FieldSpec, MessageSpec
 from kafkactl.values import Uuid
 from tests.fuzz.target import Feed, Target, document_of
@@ -82,6 +83,7 @@ class _Node:
 
     def __init__(self, at: int, document: Mapping[str, Any]) -> None:
         self.address = Address(f"h{at}", 9092)
+        self.login = Login()
         self._document = document
         version = document.get("version")
         self.versions: NodeVersions = node_versions(
@@ -103,7 +105,7 @@ class _Client:
     """Stands where a client of this node stands, for completion."""
 
     def __init__(self, node: _Node, role: Role) -> None:
-        self._node, self.role, self.bootstrap = node, role, (node.address,)
+        self._node, self.role, self.bootstrap, self.login = node, role, (node.address,), node.login
 
     def cluster(self) -> ClusterView:
         response = self._node.ask("DescribeCluster", {})
