@@ -26,6 +26,7 @@ _OWN_DATA = "it reads the definitions that are installed with it"
 WITHOUT = {
     "adapters.bundle.writing": "it writes an archive",
     "adapters.disks.locks": "the kernel fills a structure of fixed size",
+    "adapters.files.class_paths": "the jars are those that the node runs; only their directory is read, by the library",
     "adapters.kafka.sasl.token": "an HTTP server is needed: `answer with a token` in test_hostile_inputs",
     "adapters.migration.observe": "its parser is that of the target znode-values",
     "adapters.processes": _OWN_BYTES,

@@ -7,6 +7,7 @@ directories of jars are read.
 from __future__ import annotations
 
 import os
+import struct
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from kafkactl.adapters.files.input_files import irregular
 from kafkactl.storage.model import ClassPathFacts
 
 _MOST_JARS = 2_000
+_FLAWS = (zipfile.BadZipFile, EOFError, RuntimeError, struct.error)
 _MOST_BYTES = 1 << 30
 
 
@@ -31,7 +33,7 @@ def look_for_class(class_path: str, class_name: str) -> ClassPathFacts:
             has_class = has_class or any(found)
         except FileNotFoundError:
             missing.append(entry)
-        except (OSError, ValueError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, *_FLAWS) as error:
             unreadable.append(f"{entry} ({error})")
     return ClassPathFacts(has_class=has_class, missing=tuple(missing), unreadable=tuple(unreadable))
 

@@ -136,7 +136,7 @@ def read_node_config(data: bytes, *, file: str, release: Release, resolve: Resol
     return _read(data, file, release, resolve) if resolve else _read_once(data, file, release)
 
 
-@functools.lru_cache(maxsize=256)  # plans and checks of a migration look at the same files many times
+@functools.lru_cache(maxsize=2048)  # plans and checks of a migration look at the same files many times
 def _read_once(data: bytes, file: str, release: Release) -> NodeConfig:
     return _read(data, file, release, None)
 

@@ -40,6 +40,7 @@ from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch
 from kafkactl.schema.definitions import message
 from kafkactl.schema.spec import MessageSpec
+from kafkactl.storage import partition_folders
 from kafkactl.storage.dump import dump_file
 from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.partition_folders import parse_topic_id
@@ -272,8 +273,10 @@ def _small_checkpoints() -> Made:
             checkpoint_problem(data, parts=parts)
         parse_largest_epoch(data)
         parse_topic_id(data)
+        partition_folders.parse_topic_id(data)
         name = data.decode("utf-8", "replace")
         parse_folder_name(name)
+        partition_folders.live_partition(name), partition_folders.stray_partition(name)
         parse_snapshot_name(name)
         try:
             parse_offsets(data, file="f")
@@ -350,6 +353,7 @@ TARGETS = (
     Target(name="meta-properties", make=_meta_properties, reads=("storage.meta_properties",)),
     Target(name="properties", make=_properties, reads=("protocol.text.properties",)),
     Target(name="small-checkpoints", make=_small_checkpoints, declared=(DecodeError,),
-           reads=("recover.folders", "storage.verify.files", "storage.verify.log", "tiered.checkpoints")),
+           reads=("recover.folders", "storage.partition_folders", "storage.verify.files", "storage.verify.log",
+                  "tiered.checkpoints")),
     Target(name="frames", make=_frames, declared=(DecodeError,), reads=("protocol.framing", "protocol.headers")),
 )  # fmt: skip

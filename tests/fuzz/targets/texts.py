@@ -27,6 +27,7 @@ from kafkactl.migration.inventory import parse_inventory as parse_migration
 from kafkactl.migration.observed.redact import redact_config
 from kafkactl.migration.render.properties_edit import Edits, shown_diff
 from kafkactl.migration.render.properties_edit import edited as edited_properties
+from kafkactl.migration.zktree.connect import chroot_of, parse_connect_string
 from kafkactl.operations.dryrun.events import read_events
 from kafkactl.operations.exposure import client_exposure
 from kafkactl.operations.recover.words import parse_address, parse_listener
@@ -195,6 +196,16 @@ def _fleet() -> Made:
     return feed, seeds
 
 
+def _connect_string() -> Made:
+    def feed(data: bytes) -> object:
+        text = data.decode("utf-8", "replace")
+        chroot_of(text)
+        with suppress(ValueError):
+            return parse_connect_string(text)
+
+    return feed, [b"zk1:2181/kafka", b"zk1, [2001:db8::1]:2182,,zk3/a/b", b"z:1/"]
+
+
 def _migration_inventory() -> Made:
     seed = (
         b'[zookeeper]\nconnect = "zk1:2181/kafka"\n[hooks]\ntemplate = "systemd-ssh"\ntimeout_s = 300\n'
@@ -345,6 +356,7 @@ TARGETS = (
     Target(name="assertion", make=_assertion, reads=("adapters.kafka.sasl.assertion",)),
     Target(name="fleet-inventory", make=_fleet,
            reads=("storage.fleet.inventory", "storage.fleet.inventory_tables", "protocol.text.toml_lines")),
+    Target(name="connect-string", make=_connect_string, reads=("migration.zktree.connect",)),
     Target(name="migration-inventory", make=_migration_inventory, reads=("migration.inventory",)),
     Target(name="hook-words", make=_hooks, reads=("migration.hooks.words",)),
     Target(name="simulator-script", make=_script, reads=("simulator.script", "simulator.words")),

@@ -191,7 +191,7 @@ def test_a_blocker_that_comes_on_the_way_stops_it(tmp_path: Path) -> None:
         (Verb.RESTART, 2, LIE, "step-not-confirmed"),
         (Verb.PUT_CONFIG, 2, LIE, "config-not-written"),
         (Verb.FORMAT, 3001, FAIL, "hook-failed"),
-        (Verb.START, 3002, LIE, "step-not-confirmed"),
+        (Verb.START, 3002, LIE, "started-node-ended"),
         (Verb.RESTART, 2, TWICE, None),
         (Verb.FORMAT, 3001, TWICE, None),
         (Verb.PUT_CONFIG, 2, LATE, None),

@@ -10,6 +10,7 @@ import pytest
 from kafkactl.errors import InputError
 from kafkactl.findings import Outcome, blockers
 from kafkactl.metadata.log.checkpoint import decode_checkpoint
+from kafkactl.storage.config import node_config
 from kafkactl.storage.fleet.inventory import VoterRole
 from kafkactl.storage.fleet.plan import plan_fleet
 from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode, parse_plan, render_plan, shown_plan
@@ -362,6 +363,7 @@ def test_ten_times_the_nodes_cost_ten_times_the_work():
 
     def calls(count: int) -> int:
         request = FleetBuilder(brokers=tuple(range(4, 4 + count))).request()
+        node_config._read_once.cache_clear()  # files of a smaller fleet are those of the first nodes
         made = 0
 
         def counted(_frame: object, event: str, _argument: object) -> None:
