@@ -111,7 +111,7 @@ def _refuse_unknown_ids(accepted: tuple[str, ...]) -> None:
 
 
 def _is_of_run(word: str) -> bool:
-    """Whether the word accepts a finding of the checks, so that one list of words can serve `run` and `rollback`."""
+    """Return True if the word accepts a finding of the checks: one list of words can serve `run` and `rollback`."""
     from kafkactl.operations.migrate.checking import meanings
 
     name = word.partition("@")[0]

@@ -96,5 +96,5 @@ def _check_directories(name: str, replicas: Sequence[int], directories: Any) -> 
 
 
 def _is_int(value: Any) -> bool:
-    """Whether it is a Java int: neither a text, nor a fraction, nor a switch, nor beyond 32 bits."""
+    """Return True if the value is a Java int: neither a text, nor a fraction, nor a switch, nor beyond 32 bits."""
     return type(value) is int and -_MOST - 1 <= value <= _MOST

@@ -27,7 +27,7 @@ UNREAD_MS = 10_000
 
 @frozen
 class Answer:
-    """What came back: an error code and text; code None where nothing did (time-out, connection lost).
+    """The answer to a request: an error code and text; code None if nothing came back (time-out, connection lost).
 
     `next_step` is what to do about the code, if the sender knows it.
     """

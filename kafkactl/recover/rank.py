@@ -172,7 +172,7 @@ def loss_is_unknowable(voters: Sequence[OldVoter]) -> bool:
 def target_endpoints(
     target: RecoveryTarget, image: Image, node_id: int, new: Mapping[int, tuple[str, int]]
 ) -> tuple[Endpoint, ...]:
-    """Where the recovered node answers: as given, else as the old voter of that id did, or a controller registered.
+    """Return the recovered node's endpoints: as given, else those of the old voter of that id, or of its registration.
 
     `new` are the addresses of voters that listen elsewhere now.
     """

@@ -54,7 +54,7 @@ class Request:
 
 @frozen
 class Tail:
-    """How a disk's log differs from the source's, and what its records from there on change."""
+    """The difference of a disk's log from the source's, and what the log's records from there on change."""
 
     parting: Parting
     changes: Compared
@@ -67,12 +67,12 @@ class Tail:
 
     @property
     def is_fatal(self) -> bool:
-        """Whether no recovery is made as long as this disk is shown with the source."""
+        """Return True if no recovery is made as long as this disk is shown with the source."""
         return self.parting.verdict in FATAL
 
     @property
     def is_harmless(self) -> bool:
-        """Whether nothing is lost with it: its records from there on change no metadata, and were not committed."""
+        """Return True if nothing is lost with the tail: its records change no metadata, and were not committed."""
         return not self.is_fatal and not self.change_count
 
 

@@ -255,7 +255,7 @@ def _is_last(node: NodeLog) -> bool:
 
 
 def is_unfinished_end(node: NodeLog, segment: SegmentFacts) -> bool:
-    """Whether a log only ends in zeros, or in a batch that is being written: no damage.
+    """Return True if a log only ends in zeros, or in a batch that is being written: no damage.
 
     Zeros in place of the first batch of a segment are damage: a segment is made when its first batch is written.
     """

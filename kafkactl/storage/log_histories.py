@@ -1,4 +1,4 @@
-"""Where logs of one cluster part, and what that means: a tail that was never committed, or two histories.
+"""The point where logs of one cluster part, and its meaning: a tail that was never committed, or two histories.
 
 A tail is uncommitted only as far as nothing proves the opposite (`metadata/log/histories`). Two logs that part at
 offset 0, and were both led by an active controller, are two foundings under one cluster id: each of them may be the
@@ -39,7 +39,7 @@ class Compared(Protocol):
 
     @property
     def path(self) -> str:
-        """How it is shown."""
+        """Return the path as it is shown."""
 
     @property
     def kept(self) -> BatchIndex:
@@ -58,7 +58,7 @@ _Log = TypeVar("_Log", bound=Compared)
 
 
 class Verdict(StrEnum):
-    """What it means that a log is not the reference.
+    """The meaning of a log's difference from the reference.
 
     uncommitted: a tail of an earlier leader. doubtful: perhaps committed. committed: one of the two lacks committed
     records. one-leader: both have a batch of one epoch at one offset. founded-twice: no record in common.
@@ -85,7 +85,7 @@ class Parting:
 
     @property
     def is_harmless(self) -> bool:
-        """Whether the part in which the log differs was never committed."""
+        """Return True if the part in which the log differs was never committed."""
         return self.verdict is Verdict.UNCOMMITTED
 
 

@@ -207,7 +207,7 @@ class ObservedDirectory:
 
 @frozen
 class QuorumSeen:
-    """What was seen of the controllers before the metadata directory of one of them is formatted.
+    """The observation of the controllers before the metadata directory of one of them is formatted.
 
     `state` is the quorum with the evidence of who follows the leader (`quorum/liveness`); None where no controller
     could be asked, and `reason` says why. `voter_ids` are the voters by the node's configuration, none in a dynamic

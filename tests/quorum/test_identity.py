@@ -1,4 +1,4 @@
-"""One node id with two directories: a disk that was replaced, or two processes."""
+"""Two directories under one node id: a disk that was replaced, or two processes."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ hours. Where no voter set of any log has a majority left that has its disks, no 
 ends after 5 s. Where faults are 12 times as dense, they come 12 times as fast as in `kafkactl simulate`, and each lasts
 a twelfth: 5 s have the plan of a minute. In every second run a node without a leader asks for one each 200 ms only, in
 the others as often as Kafka does. Runs up to 2026-11-28 were made by a simulator that passed over stretches in which
-nodes only wait or ask in vain, with the same histories; events that were passed over are not counted.
+nodes only wait or repeat questions, with the same histories; events that were passed over are not counted.
 
 A run is broken by Kafka if it breaks an invariant, and does not with a known fault of Kafka's mended
 (`tests/simulator/kafka_faults.py`).

@@ -152,7 +152,7 @@ def check_parts(data: bytes, kind: InputKind, path: str) -> None:
 
 
 def read_whole(path: str | os.PathLike[str], kind: InputKind, *, follow: bool = True, at: int | None = None) -> bytes:
-    """All bytes of a regular file. Raises OSError, also if it is not a regular file, or too large for its kind.
+    """Return all bytes of a regular file. Raises OSError, also if it is not a regular file, or too large for its kind.
 
     `follow` and `at` are those of `open_regular`.
     """

@@ -51,7 +51,7 @@ def see_quorum(config: NodeConfig, way_in: ClientConfig, *, patience_ms: float =
 def sample_quorum(
     config: NodeConfig, way_in: ClientConfig, voters: Iterable[DynamicVoter] = (), *, patience_ms: float = BRIEF_MS
 ) -> QuorumSeen:
-    """What the controllers of the configuration and of `voters` answer when they are asked once. Raises nothing.
+    """Return what the controllers of the configuration and of `voters` answer when asked once. Raises nothing.
 
     This node's own addresses are among them: another process may answer there.
     """
@@ -126,7 +126,7 @@ def _refused(
 
 
 def _is_reached(answers: Mapping[Address, NodeVersions | KafkactlError]) -> bool:
-    """Whether a process was at any of the addresses: the connection was made, and what followed was refused."""
+    """Return True if a process was at any of the addresses: the connection was made, and what followed was refused."""
     return any(isinstance(answer, KafkactlError) and answer.id not in _NOT_REACHED for answer in answers.values())
 
 

@@ -202,7 +202,7 @@ def _read_pieces(descriptor: int, size: int) -> Iterator[bytes]:
 
 
 def _snapshots(path: str, names: list[str]) -> Iterator[SnapshotFacts]:
-    """All snapshots, oldest first. The first is read, and from the newest on those down to a sound one."""
+    """Yield all snapshots, oldest first. The first is read, and from the newest on those down to a sound one."""
     known = {parsed: name for name in names if (parsed := parse_snapshot_name(name)) and _is_there(path, name)}
     found: list[SnapshotFacts] = []
     has_sound = False

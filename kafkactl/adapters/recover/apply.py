@@ -58,7 +58,7 @@ class WrittenRecovery:
 
 @frozen
 class Place:
-    """Where to write: the new directory as it was looked at, the plan next to it, and the owner of both."""
+    """The place of a recovery: the new directory as it was looked at, the plan next to it, and the owner of both."""
 
     directory: str
     plan_file: str

@@ -46,7 +46,7 @@ _NO_NEED: Final = re.compile(
 
 @frozen
 class Copied:
-    """How much was copied: whole files and their bytes, and partitions, of which only what a recovery needs.
+    """The amount that was copied: whole files and their bytes, and partitions, of which only what a recovery needs.
 
     `left_out` are names, relative to the directory, that were not copied: Kafka does not write them, or they are links.
     """

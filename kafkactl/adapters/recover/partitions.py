@@ -104,7 +104,7 @@ class LogEnds:
 
 
 def log_ends(folder: str, unread: Unread = _pass_over, *, at: int | None = None) -> LogEnds:
-    """What the segments of a partition's folder say; all None and 0 where it has none.
+    """Return the ends that the segments of a partition's folder show; all None and 0 if the folder has no segment.
 
     With `at`, the descriptor of the folder, no link is followed.
     """

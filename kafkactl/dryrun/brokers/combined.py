@@ -46,7 +46,7 @@ AFTER_MAJORITY: Final = (
 
 
 def is_fatal(voters: Collection[int], lost: Collection[int]) -> bool:
-    """Whether the quorum has no majority without these nodes."""
+    """Return True if the quorum has no majority without these nodes."""
     return bool(voters) and tolerates(voters, set(voters) - set(lost)) < 0
 
 
@@ -77,7 +77,7 @@ def out_of_reach(controller: ActiveController, away: Collection[int]) -> tuple[t
 
 
 def unreachable(controller: ActiveController, changes: Sequence[Change], away: Collection[int]) -> Iterator[Finding]:
-    """What it means for who produces and consumes that these brokers are away and nothing is elected.
+    """Yield the effects on producers and consumers while these brokers are away and nothing is elected.
 
     A leader cannot take a lost replica out of the ISR either: on 4.3.1 a record with acks=all timed out, and one with
     acks=1 was written.

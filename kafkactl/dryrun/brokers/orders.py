@@ -75,14 +75,14 @@ class _Roll:
                 self._of_pair[frozenset(pair)].append(kind)
 
     def led(self) -> Counter[int]:
-        """How many partitions each broker leads."""
+        """Return the number of partitions that each broker leads."""
         led: Counter[int] = Counter()
         for kind, count in self._kinds.items():
             led[kind.leader] += count
         return led
 
     def cost(self, order: Sequence[int], kinds: Collection[Kind] | None = None) -> Cost:
-        """What a whole roll costs, or only these kinds of partitions in it."""
+        """Return the cost of a whole roll, or of only these kinds of partitions in it."""
         place = {broker: at for at, broker in enumerate(order)}
         offline = under = moves = 0
         for kind in self._kinds if kinds is None else kinds:
@@ -113,7 +113,7 @@ class _Roll:
 
 
 def _simulated(kind: Kind, order: Sequence[int], live: frozenset[int]) -> Cost:
-    """What these restarts, one after the other, cost a partition; each is over when the replica is in sync again."""
+    """Return the cost of these restarts, one by one, for a partition; each ends when the replica is in sync again."""
     offline = under = moves = 0
     for broker in order:
         down = _without(kind, broker, live - {broker})
@@ -144,5 +144,5 @@ def _first(replicas: Sequence[int], in_sync: Collection[int], live: Collection[i
 
 
 def _choices(replicas: Sequence[int], in_sync: Collection[int], live: Collection[int]) -> Iterator[int]:
-    """Who may lead, in the order of the assignment."""
+    """Return the replicas that may lead, in the order of the assignment."""
     return (replica for replica in replicas if replica in in_sync and replica in live)

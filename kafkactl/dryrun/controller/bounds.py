@@ -1,4 +1,4 @@
-"""How much one request may write, for requests that are not atomic (`BoundedList`, 3.5 on).
+"""The number of records that one request may write, for requests that are not atomic (`BoundedList`, 3.5 on).
 
 Beyond 10,000 records nothing is written. With 10,000 exactly the controller appends a whole batch and then an empty
 one, which fails: the client gets UNKNOWN_SERVER_ERROR, another leader epoch begins, and the records may be in the log

@@ -1,4 +1,4 @@
-"""What an active controller does automatically at intervals, after what a request or an event has left behind.
+"""Automatic actions of an active controller at intervals, after what a request or an event has left behind.
 
 Unclean elections that the configuration allows (`electUnclean`, from 3.9 on) and the return of leaders to their
 preferred replicas (`balancePartitionLeaders`). KRaft does not look at leader.imbalance.per.broker.percentage: one

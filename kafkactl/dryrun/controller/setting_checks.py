@@ -1,4 +1,4 @@
-"""What the active controller and the brokers make of a change of configuration: refused, ignored, or data that expires.
+"""Answers of active controller and brokers to a change of configuration: refused, ignored, or data that expires.
 
 The controller judges settings of topics (`topic_settings`) and, of those of brokers, the few of ELR and of cordoned
 directories. A broker that passes a request on judges the values of its own settings first.
@@ -108,7 +108,7 @@ def what_expires(image: Image, entity: Key, wanted: Wanted) -> Iterator[Finding]
 
 
 def _is_lower(after: str | None, before: str | None, *, since: bool) -> bool:
-    """Whether a limit is set that was higher, without end, or not the topic's own."""
+    """Return True if a limit is set that was higher, without end, or not the topic's own."""
     if not since or after is None or int(after) < 0:
         return False
     return before is None or int(before) < 0 or int(after) < int(before)
@@ -134,8 +134,8 @@ def _is_node(image: Image, facts: Facts, node_id: int) -> bool:
 def _wrong_of_brokers(
     image: Image, facts: Facts, entity: Key, wanted: Wanted, *, through_broker: bool
 ) -> Iterator[str]:
-    """What is said of changes of brokers' settings, in the order in which they are asked for: by the broker that passes
-    the request on, then by the controller."""
+    """Yield the errors of changes of brokers' settings, in the order in which they are asked for: by the broker that
+    passes the request on, then by the controller."""
     if through_broker:
         yield from (words for _, words in _unreadable(facts, wanted))
     rules, present = facts.rules, image.configs.get(entity, {})
@@ -159,7 +159,7 @@ def _unreadable(facts: Facts, settings: Mapping[str, Any]) -> Iterator[tuple[str
 
 
 def _wrong_cordoned(facts: Facts, value: str | None, present: str | None, *, through_broker: bool) -> str | None:
-    """What the controller says of a change of cordoned.log.dirs of a broker (`isCordonedLogDirsDisabled`,
+    """Return the controller's error for a change of cordoned.log.dirs of a broker (`isCordonedLogDirsDisabled`,
     `isCordonedLogDirsInvalid`). It knows directories by their ids alone, so that only a broker may add a path."""
     if not facts.rules.cordons:
         return f"The {CORDONED} configuration value cannot be set because it requires metadata.version >= 4.3-IV0"

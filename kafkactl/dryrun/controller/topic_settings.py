@@ -1,4 +1,4 @@
-"""What the active controller says of a change of a topic's configuration (`LogConfig.validate`).
+"""Errors of the active controller for a change of a topic's configuration (`LogConfig.validate`).
 
 Keys and bounds of each release are in schemas/config/topics.json, the rest that differs in topic_rules.toml there.
 What a topic does not set comes from the controller's own properties file; dynamic settings of the cluster do not count
@@ -58,7 +58,7 @@ _COPIES_NO_MORE: Final = (
 
 @frozen
 class TopicRules:
-    """What differs between releases; see schemas/config/topic_rules.toml."""
+    """Differences between releases; see schemas/config/topic_rules.toml."""
 
     stored_names_count: bool
     judges_tiered: bool

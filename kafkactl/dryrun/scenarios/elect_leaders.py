@@ -87,7 +87,7 @@ def elect_leaders(image: Image, facts: Facts, election: Election, wanted: Wanted
 
 
 def _too_large(image: Image, facts: Facts, election: Election, wanted: Wanted, beyond: BeyondBound) -> Prediction:
-    """One request may not write so much."""
+    """Return the prediction for a request that would write too much."""
     return Prediction(
         scenario=NAME,
         input={"type": election.value, "topics": [_text(asked) for asked in wanted]},

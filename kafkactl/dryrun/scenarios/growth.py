@@ -132,7 +132,7 @@ def _idle_rate(limits: Limits) -> tuple[int, int]:
 
 
 def _snapshots_a_day(limits: Limits, bytes_a_day: int, records_a_day: int) -> int:
-    """One when enough was written, or when something was and enough time is over; at most one for each batch.
+    """Return the snapshots a day: one after enough bytes, or enough time if anything was written; at most one a batch.
 
     A snapshot ends at a committed batch: with the least limit 4.3.1 makes one for each commit (190 in 100 s, idle).
     """
@@ -222,7 +222,7 @@ def _findings(snapshot_bytes: int, limits: Limits, *, known: bool, span_ms: int)
 
 
 def _harmful(limits: Limits, kept: int, snapshots_a_day: int, load_s: float, days: int) -> Iterator[Finding]:
-    """What growth leads to at the settings of the controller: a full disk, no rest from snapshots, slow starts."""
+    """Yield the harm of growth at the settings of the controller: a full disk, no rest from snapshots, slow starts."""
     subject = "metadata log"
     if snapshots_a_day > _MOST_SNAPSHOTS_A_DAY:
         yield warning(

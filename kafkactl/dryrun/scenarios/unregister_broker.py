@@ -74,7 +74,7 @@ def unregister_broker(image: Image, facts: Facts, broker_id: int) -> Prediction:
 
 
 def _beyond_bound(facts: Facts, broker_id: int, records: int) -> BeyondBound | None:
-    """What becomes of an unregistration that writes too much. Nothing bounds what fencing writes, and of a fenced
+    """Return the answer to an unregistration that writes too much. Nothing bounds what fencing writes, and of a fenced
     broker the registration alone is left (measured on 3.9.2 and 4.3.1, with and without ELR)."""
     return beyond_bound(
         records,

@@ -66,7 +66,7 @@ def downgrade_floor(release: Release, level: int) -> int:
 
 
 def is_reversible(release: Release, feature: str, before: int, after: int) -> bool:
-    """Whether the cluster can return from `after` to `before` once the change is made, with nothing lost.
+    """Return True if the cluster can return from `after` to `before` once the change is made, with nothing lost.
 
     False where kafkactl does not know the level: `how_to_undo` then says that it is unknown.
     """

@@ -33,7 +33,7 @@ class NodeRange:
 
 @frozen
 class FeatureSeen:
-    """One feature. `supported` is what all nodes that could be asked have in common, None where that is nothing.
+    """A feature. `supported` is what all nodes that could be asked have in common, None where that is nothing.
 
     `finalized` is None where no node shows its levels and the log was not read.
     """

@@ -1,4 +1,4 @@
-"""How the registration of a controller that no longer exists is renewed, by the kind of quorum.
+"""Renewal of the registration of a controller that no longer exists, by the kind of quorum.
 
 Measured on 3.9.2 and 4.3.1. A controller registers only if it is an observer of a dynamic quorum, or believes to be a
 voter of a static one: with controller.quorum.bootstrap.servers alone it follows a static quorum and never registers.

@@ -185,7 +185,7 @@ class FeatureState:
 
     @property
     def is_static(self) -> bool | None:
-        """Whether the voters are those of each node's configuration; None if no level is known.
+        """Return True if the voters are those of each node's configuration; None if no level is known.
 
         3.9 finalizes kraft.version 1 on request and stays static: then no voter has a directory id (KAFKA-18979).
         """

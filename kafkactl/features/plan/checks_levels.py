@@ -139,7 +139,7 @@ def check_semantics(case: Case) -> Iterator[Finding]:
 
 
 def _loses(case: Case, change: FeatureChange) -> bool:
-    """Whether no command takes the feature there, because metadata would be lost."""
+    """Return True if no command takes the feature there, because metadata would be lost."""
     return change.name == METADATA_VERSION and bool(metadata_changes(case.release, change.after, change.before))
 
 

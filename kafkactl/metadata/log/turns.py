@@ -1,4 +1,4 @@
-"""How a log came to its state: broker ids that two processes use in turns, and snapshots without end."""
+"""Warnings about how a log came to its state: broker ids that two processes use in turns, and snapshots without end."""
 
 from __future__ import annotations
 

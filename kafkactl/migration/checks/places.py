@@ -66,7 +66,7 @@ def _directories(node: NodeSeen) -> tuple[str, ...]:
 
 
 def _is_of_containers(nodes: list[NodeSeen]) -> bool:
-    """Whether paths are not those of one machine: two nodes live, and Kafka locks a directory for one of them."""
+    """Return True if paths are not of one machine: two nodes live, and Kafka locks a directory for one of them."""
     alive = [frozenset(_directories(node)) for node in nodes if node.alive is True]
     return any(first & second for first, second in combinations(alive, 2))
 

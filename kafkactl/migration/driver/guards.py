@@ -187,7 +187,7 @@ class ForwardGuard:
     def objections(
         self, seen: Observation, earlier: Observation | None, route: StepPlan, step: Step
     ) -> tuple[Finding, ...]:
-        """All that speaks against it, blockers first. Nothing else is judged while a node could not be asked."""
+        """Return the objections to the step, blockers first. Nothing else is judged while a node could not be asked."""
         if closed := closed_to_kafkactl(seen, step):
             return closed
         if risks := majority_at_risk(seen, step):

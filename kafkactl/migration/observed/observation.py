@@ -83,12 +83,12 @@ class QuorumSeen:
 
     @property
     def is_follower(self) -> bool:
-        """Whether the node answered that it does not lead. Every other error leaves unknown who leads."""
+        """Return True if the node answered that it does not lead. Every other error leaves unknown who leads."""
         return self.error_code == 0 and self.partition_error == _NOT_LEADER
 
     @property
     def is_denied(self) -> bool:
-        """Whether the user of kafkactl has no right to ask."""
+        """Return True if the user of kafkactl has no right to ask."""
         return _DENIED in (self.error_code, self.partition_error)
 
 

@@ -1,4 +1,4 @@
-"""What the rows of the table of states ask of the evidence (table.py): a function for each condition."""
+"""Conditions of the rows of the table of states (table.py) on the evidence: a function for each condition."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def all_controllers_final(e: Evidence) -> bool:
 
 
 def may_have(controller: NodeSeen, e: Evidence) -> bool | None:
-    """Whether a controller that does not say so itself has the flag: by its file, else by its last registration."""
+    """Return True if a controller that does not say so itself has the flag by its file, else its last registration."""
     in_file = file_has_flag(controller)
     held = None if e.log is None else e.log.controllers.get(controller.id)
     return (held is not None and held.zk_migration_ready) if in_file is None else in_file
@@ -113,7 +113,7 @@ def claimed_uncopied(e: Evidence) -> bool:
 
 
 def crashed(e: Evidence) -> bool:
-    """The same, and the controllers are gone or gave up the copy again and again."""
+    """Return True if `claimed_uncopied`, and the controllers are gone or gave up the copy again and again."""
     if not claimed_uncopied(e) or (e.copy_marker is CopyMarker.ABSENT and e.controllers is Quorum.DOWN):
         return False
     aborts = 0 if e.log is None else len(e.log.aborted_copies)
@@ -168,7 +168,7 @@ def lost_memory(e: Evidence) -> bool:
 
 
 def is_version_untold(e: Evidence) -> bool:
-    """Whether the saved tree leaves out how often `/migration` was written."""
+    """Return True if the saved tree leaves out how often `/migration` was written."""
     znode = None if e.observation.tree is None else e.observation.tree.get("/migration")
     return znode is not None and "version" in znode.untold
 
@@ -226,7 +226,7 @@ def old_offset(e: Evidence) -> bool:
 
 
 def is_written(e: Evidence) -> bool:
-    """Whether `/migration` is still being written."""
+    """Return True if `/migration` is still being written."""
     return e.dual_write.age_ms is not None and e.dual_write.age_ms <= _WRITTEN_MS
 
 

@@ -128,13 +128,13 @@ class Evidence:
 
     @property
     def controllers_refuse_client(self) -> bool:
-        """Whether a controller answered and did not let kafkactl in: then a process runs there."""
+        """Return True if a controller answered and did not let kafkactl in: then a process runs there."""
         names = refusing(self.observation)
         return any(controller.name in names for controller in self.observation.controllers)
 
     @property
     def controllers_ended(self) -> bool:
-        """Whether controllers were started, which made `/migration`, and ended before a broker had entered.
+        """Return True if controllers were started, which made `/migration`, and ended before a broker had entered.
 
         Their disks are there: a rollback has wiped them, or is at liberty to go back as from M2.
         """

@@ -68,7 +68,7 @@ class LogVerification:
 
     @property
     def is_one_history(self) -> bool:
-        """Whether the logs differ in nothing that is or may be committed: only then one of them is the best."""
+        """Return True if the logs differ in nothing that is or may be committed: only then one of them is the best."""
         return not any(finding.id in log_histories.CONTRADICTIONS for finding in self.findings)
 
     @property

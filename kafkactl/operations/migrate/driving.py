@@ -104,7 +104,7 @@ class DriveResult:
 
     @property
     def is_not_let_in(self) -> bool:
-        """Whether the run was refused because nodes did not let kafkactl in, or denied it a question."""
+        """Return True if the run was refused because nodes did not let kafkactl in, or denied it a question."""
         return self.outcome is Outcome.REFUSED and any(
             finding.id in NOT_LET_IN or (finding.id == "node-not-identified" and finding.evidence.get("denied"))
             for finding in self.findings

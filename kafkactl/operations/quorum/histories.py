@@ -1,4 +1,4 @@
-"""Whether disks that are shown with a quorum hold its history, or another one that a start would cut."""
+"""Comparison of disks with the quorum they are shown with: its history, or another one that a start would cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is observed before a node is formatted: its directories, and the quorum where a controller's disk is blank."""
+"""The observation of a node before its format: its directories, and the quorum where a controller's disk is blank."""
 
 from __future__ import annotations
 

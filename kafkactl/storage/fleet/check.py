@@ -48,7 +48,7 @@ class NodeHere:
 
 @frozen
 class ApplyRequest:
-    """What the operator adds to the plan. `reformats` are (node id, directory) pairs to be formatted again.
+    """The operator's additions to the plan. `reformats` are (node id, directory) pairs to be formatted again.
 
     `elsewhere` are the ids of chosen nodes whose host in the plan is neither a name nor an address of this machine.
     """

@@ -89,7 +89,7 @@ def needs_log(config: NodeConfig, observed: ObservedNode) -> bool:
 def _never_starts(
     config: NodeConfig, observed: ObservedNode, release: Release, log: MetadataLogFacts | None
 ) -> Iterator[Finding]:
-    """What keeps a formatted node from its quorum indefinitely, although its disks could be as asked."""
+    """Yield what keeps a formatted node from its quorum indefinitely, although its disks could be as asked."""
     context = start_context(config, observed, release, log or MetadataLogFacts(path="", state="missing"))
     yield from (result.finding for result in unexpected_metadata_log(context))
     if log is not None:

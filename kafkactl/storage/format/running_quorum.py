@@ -45,12 +45,12 @@ class BlankController:
 
     @property
     def founds_alone(self) -> bool:
-        """Whether the format makes a quorum of this controller alone."""
+        """Return True if the format makes a quorum of this controller alone."""
         return self.request.voter_mode is VoterMode.STANDALONE
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the operator said that the disk is a new one, and that the quorum does without it."""
+        """Return True if the operator said that the disk is a new one, and that the quorum does without it."""
         overrides = self.request.overrides
         return overrides.replace_lost_metadata_disk and overrides.verified_quorum
 
@@ -165,7 +165,7 @@ def _reason(node: BlankController, seen: QuorumSeen, epoch: int) -> str | None:
 
 
 def _has_run(node_id: int, seen: QuorumSeen, epoch: int) -> bool | None:
-    """Whether the quorum has met this controller, None where the answers do not show it.
+    """Return True if the quorum has met this controller, None where the answers do not show it.
 
     A controller registers when it first follows a leader (metadata.version 3.7 on), and stays registered. A leader
     knows who fetched from it; the first one of a cluster knows everyone who ever did.

@@ -42,7 +42,7 @@ class SegmentFacts:
 
     @property
     def is_wiped(self) -> bool:
-        """Whether zeros stand in place of the first batch.
+        """Return True if zeros stand in place of the first batch.
 
         Zeros behind batches may be all that was written there. A segment is made when its first batch is appended, so
         that a segment without one has lost what it held.
@@ -80,7 +80,7 @@ class SnapshotFacts:
 
     @property
     def is_readable_to_cut(self) -> bool:
-        """Whether a node reads the file up to its early end and continues; any other damage ends the node."""
+        """Return True if a node reads the file up to its early end and continues; any other damage ends the node."""
         stops_quietly = self.stop is None or self.stop.reason in ("cut", "tiny")
         return self.is_cut and stops_quietly and self.damage is None
 
@@ -93,7 +93,7 @@ class SnapshotFacts:
 
     @property
     def damage(self) -> str | None:
-        """What is wrong with the content other than an early end; None for a file that was not read."""
+        """Return the problem of the content other than an early end; None for a file that was not read."""
         contents = self.contents
         if contents is None:
             return None

@@ -65,13 +65,13 @@ def loss_rules(context: StartContext) -> Iterator[RuleResult]:
 
 
 def _has_metadata(context: StartContext) -> bool:
-    """Whether the log or a snapshot, in whatever state, holds more than a format writes."""
+    """Return True if the log or a snapshot, in whatever state, holds more than a format writes."""
     snapshots = any(not snapshot.is_first for snapshot in context.log.snapshots)
     return snapshots or context.log.contents.records > 0 or not log_looks_empty(context)
 
 
 def is_first_start_unfinished(context: StartContext) -> bool:
-    """Whether an empty log is that of a first start that was interrupted, by what the disk shows.
+    """Return True if an empty log is that of a first start that was interrupted, by what the disk shows.
 
     Segment 0 is there and whole, and holds at most the control records of elections, none of a later epoch than
     quorum-state. Where it holds none, quorum-state knows no leader, this node included. No other file, and no
@@ -91,7 +91,7 @@ def is_first_start_unfinished(context: StartContext) -> bool:
 
 
 def _known_offsets_beyond(context: StartContext) -> bool:
-    """Whether leader-epoch-checkpoint or a producer snapshot knows an offset that the log does not reach."""
+    """Return True if leader-epoch-checkpoint or a producer snapshot knows an offset that the log does not reach."""
     end = context.log.end_offset
     file = context.log.small_files.get(LEADER_EPOCH_CHECKPOINT)
     lines = (file.content or b"").decode(errors="replace").splitlines()[2:] if file is not None else []

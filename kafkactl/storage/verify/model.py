@@ -124,7 +124,7 @@ class DirectoryFacts:
 
 @frozen
 class StartContext:
-    """Everything a rule may look at. `directories` are those of `observed`, sorted by path as a node sorts them.
+    """The facts that a rule may look at. `directories` are those of `observed`, sorted by path as a node sorts them.
 
     `partition_ids` are the topic ids in its partition folders, None where they were not read.
     """

@@ -1,4 +1,4 @@
-"""What a start of a KRaft broker does to partition folders whose `partition.metadata` does not fit the metadata log.
+"""Effects of a start of a KRaft broker on partition folders whose `partition.metadata` does not fit the metadata log.
 
 Sources: core `LogManager.isStrayKraftReplica`, KAFKA-16814; measured on 3.9.2: all messages of the folder were gone.
 """

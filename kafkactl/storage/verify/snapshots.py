@@ -66,7 +66,7 @@ def _loader_needs_header(context: StartContext, snapshot: SnapshotFacts) -> bool
 
 
 def _may_have_leader(context: StartContext) -> bool:
-    """Whether the node knows a voter or an address to ask for one: with a leader the loader reads the snapshot."""
+    """Return True if the node knows a voter, or where to ask for one: with a leader the loader reads the snapshot."""
     known = context.config.static_voters or last_voters(context)
     return bool(known or bootstrap_servers_elsewhere(context) or not context.rules.reads_voters)
 
@@ -180,7 +180,7 @@ def _cut_snapshot(context: StartContext, snapshot: SnapshotFacts) -> Iterator[Ru
 
 
 def _loader_ends(context: StartContext, snapshot: SnapshotFacts) -> bool:
-    """Whether a controller ends that has read up to the end of the log: records follow, and none sets a level.
+    """Return True if a controller ends that has read up to the end of the log: records follow, and none sets a level.
 
     The other voters, if there are any, have written some, or will.
     """

@@ -52,7 +52,7 @@ def log_looks_empty(context: StartContext) -> bool:
 
 
 def ends_in_snapshot(context: StartContext) -> bool:
-    """Whether the newest snapshot, the one of a format apart, is damaged so that a node does not get beyond it."""
+    """Return True if the newest snapshot, the one of a format apart, is damaged so that a node does not pass it."""
     newest = context.log.latest_snapshot
     if newest is None or newest.is_first or newest.problem is None or newest.is_readable_to_cut:
         return False
@@ -60,5 +60,5 @@ def ends_in_snapshot(context: StartContext) -> bool:
 
 
 def has_records_behind(context: StartContext, snapshot: SnapshotFacts) -> bool:
-    """Whether the log has data records from the end of a snapshot on."""
+    """Return True if the log has data records from the end of a snapshot on."""
     return context.log.contents.data_end > snapshot.offset

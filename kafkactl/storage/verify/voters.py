@@ -128,7 +128,7 @@ def _no_voters(context: StartContext) -> Iterator[RuleResult]:
 
 
 def ran_static(context: StartContext) -> bool:
-    """Whether the node has run in a quorum whose voters are those of the configuration, and none are on the disk.
+    """Return True if the node has run in a quorum whose voters are those of the configuration, and none are on disk.
 
     The metadata log has records, or quorum-state names voters, and no kraft.version of 1 and no voter set is anywhere:
     a dynamic quorum has its voters before it has records.

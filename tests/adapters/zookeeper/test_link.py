@@ -116,7 +116,7 @@ def test_other_refusal_of_the_first_question_about_the_tree_is_typed() -> None:
 
 
 def test_session_of_a_silent_server_is_given_up_before_the_time_for_the_tree() -> None:
-    """As plaintext against a TLS port: `dryrun zk-migration` has an hour for a tree, and seconds for a session."""
+    """Connect as plaintext to a TLS port: `dryrun zk-migration` has an hour for a tree, and seconds for a session."""
     from kafkactl.adapters.zookeeper.client import SESSION_MS
 
     assert SESSION_MS <= 15_000

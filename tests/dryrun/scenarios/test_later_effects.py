@@ -1,4 +1,4 @@
-"""What the controller does automatically within minutes of a request is part of the answer to that request."""
+"""Automatic actions of the controller within minutes of a request, which are part of the answer to that request."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_unclean_elections_by_a_setting_come_with_3_9() -> None:
 
 
 def test_deleted_override_gives_way_to_the_cluster_default() -> None:
-    """Of `lost`, whose elections come without this change, nothing is said."""
+    """Report nothing about `lost`, whose elections come without this change."""
     image, facts = cluster(f"cluster {UNCLEAN}=true\n{LOST}")
     found = alter_config(image, facts, parse_entity("topic:kept"), {}, [UNCLEAN])
     assert (found.verdict, unclean(found)) == (Verdict.DEGRADED, ["kept-0"])

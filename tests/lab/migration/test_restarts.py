@@ -1,4 +1,4 @@
-"""What does no harm before a node is restarted, on real nodes: a name in an ip quota, and its remedy."""
+"""Settings that do no harm before a node is restarted, on real nodes: a name in an ip quota, and its remedy."""
 
 from __future__ import annotations
 

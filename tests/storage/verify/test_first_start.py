@@ -1,4 +1,4 @@
-"""What verify says of nodes that ran before and have no record in their metadata log: interrupted, or lost."""
+"""Findings of verify on nodes that ran before and have no record in their metadata log: interrupted, or lost."""
 
 from __future__ import annotations
 

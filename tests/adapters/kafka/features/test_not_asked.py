@@ -1,4 +1,4 @@
-"""What could not be asked is unknown: a right, a login or an address is missing, and no other conclusion is drawn."""
+"""Unknown answers to questions not asked: a right, login or address is missing, and no other conclusion is drawn."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FOLLOWER = 2
 
 
 class Bastion(FakeCluster):
-    """One address of a node leads to it; addresses that nodes advertise do not."""
+    """A cluster that one address of a node leads to; addresses that nodes advertise do not."""
 
     def __init__(self, to: int = FOLLOWER, *, names_itself: bool = True) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ _FETCH = (1).to_bytes(2, "big")
 
 
 class Forwarding:
-    """Whether followers may fetch: with `fetch` False a connection ends at its first Fetch, and votes still pass."""
+    """A switch of followers' fetches: with `fetch` False a connection ends at its first Fetch, and votes still pass."""
 
     fetch = True
 

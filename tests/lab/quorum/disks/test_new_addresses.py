@@ -1,4 +1,4 @@
-"""All controllers of a dynamic quorum get new addresses: no leader, why, and the two ways out."""
+"""New addresses of all controllers of a dynamic quorum: no leader, why, and the two ways out."""
 
 from __future__ import annotations
 
