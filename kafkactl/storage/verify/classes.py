@@ -13,6 +13,7 @@ from typing import Final
 
 from kafkactl.findings import Severity
 from kafkactl.frozen import frozen
+from kafkactl.metadata.image.redact import is_secret_text
 from kafkactl.protocol.text.java_text import split_list, trim
 from kafkactl.storage.config.keys import server_keys
 from kafkactl.storage.config.node_config import NodeConfig
@@ -21,6 +22,7 @@ from kafkactl.storage.config.values import PROVIDERS
 from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, finding, informs, stops
 
 _ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
+_CLASS_NAME: Final = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*")
 _LISTENER_KEY: Final = re.compile(r"listener\.name\.([^.]+)\.(.+)")
 
 
@@ -33,6 +35,12 @@ class NamedClass:
     phase: Phase
     class_path: str | None = None
 
+    @property
+    def shown(self) -> str:
+        """The name as answers show it: a value that is not the name of a class may be a password."""
+        is_name = _CLASS_NAME.fullmatch(self.name) is not None and not is_secret_text(self.name)
+        return self.name if is_name else "[hidden]"
+
 
 def class_rules(context: StartContext) -> Iterator[RuleResult]:
     """Yield the classes that are not there, and at last those of which nothing is known."""
@@ -40,7 +48,7 @@ def class_rules(context: StartContext) -> Iterator[RuleResult]:
     for named in _named_classes(context):
         yield from _judged(context, named)
         if not is_named_as_kafkas(named.name) and named.class_path is None:
-            unknown.append(f"{named.key} ({named.name})")
+            unknown.append(f"{named.key} ({named.shown})")
     if unknown:
         yield informs(
             "classes-not-checked",
@@ -122,7 +130,7 @@ def _judged(context: StartContext, named: NamedClass) -> Iterator[RuleResult]:
             context,
             "class-not-in-release",
             named,
-            f"{named.key} names {named.name}, which Kafka {known[0]} to {known[-1]} have and {context.release.name}"
+            f"{named.key} names {named.shown}, which Kafka {known[0]} to {known[-1]} have and {context.release.name}"
             " does not.",
         )
     elif releases_with(named.name):
@@ -131,14 +139,14 @@ def _judged(context: StartContext, named: NamedClass) -> Iterator[RuleResult]:
         yield from _on_class_path(context, named)
     elif is_named_as_kafkas(named.name):
         text = (
-            f"{named.key} names {named.name}, which no known release has: the node ends unless its class path has it."
+            f"{named.key} names {named.shown}, which no known release has: the node ends unless its class path has it."
         )
         found = finding("class-not-known", Severity.WARNING, context.config.file, text, key=named.key)
         yield RuleResult(finding=found, unknown=True)
 
 
 def _stops(context: StartContext, id: str, named: NamedClass, message: str) -> RuleResult:
-    return stops(id, named.phase, context.config.file, message, says=named.name, key=named.key, class_name=named.name)
+    return stops(id, named.phase, context.config.file, message, says=named.shown, key=named.key, class_name=named.shown)
 
 
 def _needs_zookeeper(context: StartContext, named: NamedClass) -> Iterator[RuleResult]:
@@ -158,7 +166,7 @@ def _on_class_path(context: StartContext, named: NamedClass) -> Iterator[RuleRes
     if facts is None or facts.has_class:
         return
     if facts.unreadable:
-        text = f"{named.key} names {named.name}; of its class path {', '.join(facts.unreadable)} cannot be read"
+        text = f"{named.key} names {named.shown}; of its class path {', '.join(facts.unreadable)} cannot be read"
         found = finding("class-path-not-readable", Severity.WARNING, context.config.file, f"{text}.", key=named.key)
         yield RuleResult(finding=found, unknown=True)
         return
@@ -167,5 +175,5 @@ def _on_class_path(context: StartContext, named: NamedClass) -> Iterator[RuleRes
         context,
         "class-not-on-class-path",
         named,
-        f"{named.key} names {named.name}, and the class path {named.class_path} does not have it{missing}.",
+        f"{named.key} names {named.shown}, and the class path {named.class_path} does not have it{missing}.",
     )

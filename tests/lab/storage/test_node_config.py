@@ -42,6 +42,7 @@ OTHER_WORDS = {
     "provided listener name is null or empty": "No security protocol defined for listener|Listener with name ",
     "Duplicate key": "Duplicate key ListenerName(CONTROLLER)",
     "must contain exactly one assignor": "Class a cannot be found|Class cannot be found",
+    "Class a cannot be found": "Class a cannot be found|Class cannot be found",
     "Duplicate role names": "Duplicate role names",
     "Unknown compression type id": "is an unknown compression codec",  # 3.3
     "(Kafka fails with: / by zero)": "/ by zero",

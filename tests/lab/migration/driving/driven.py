@@ -112,7 +112,11 @@ class Driven:
     @property
     def names(self) -> dict[str, str]:
         """What the runbook's words for the reader's own things stand for here."""
-        return {"CLUSTER_ID": self.cluster.cluster_id(), "BROKER:9092": self.cluster.bootstrap_server}
+        return {
+            "CLUSTER_ID": self.cluster.cluster_id(),
+            "BROKER:9092": self.cluster.bootstrap_server,
+            "RELEASE": ".".join(self.cluster.release.split(".")[:2]),
+        }
 
     # --- the hooks ---
 
