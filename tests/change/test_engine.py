@@ -204,6 +204,14 @@ def test_the_journal_has_the_six_words() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("reaction", "outcome"), [(OK, "done"), (REFUSED, "failed"), (NEVER_KNOWN, "unknown")])
+def test_journal_has_one_end_with_the_outcome(reaction: str, outcome: str) -> None:
+    """An unknown outcome is written with the request that it is about; the next run finds out what that did."""
+    journal = RunJournal()
+    engine_of(Stacking(Shelf(reactions=[reaction]), "a"), journal).to_the_end()
+    assert [entry.data["outcome"] for entry in journal.entries if entry.entry == "end"] == [outcome]
+
+
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), FailedError("no room", id="journal-not-written")])
 def test_stopped_before_anything_began_it_is_raised(stop: BaseException) -> None:
     shelf = Shelf()

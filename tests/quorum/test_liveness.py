@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kafkactl.frozen import changed
-from kafkactl.quorum.liveness import FETCH_WAIT_MS, LifeSign, Observation, Sample, lives, watch, with_lives
+from kafkactl.quorum.liveness import FETCH_WAIT_MS, FRESH_MS, LifeSign, Observation, Sample, lives, watch, with_lives
 from kafkactl.quorum.state import Replica
 from tests.fakes.living_quorum import Event, LivingQuorum
 from tests.quorum.worlds import directory, key
@@ -159,3 +159,26 @@ def test_two_processes_under_one_id_are_both_alive():
     judged = lives(Observation(samples=samples, before=found.before))
     assert judged[key(3)].alive is True
     assert judged[twin.key].alive is True
+
+
+def _last_seen(observation, advanced_ms, after_ms):
+    """Return the observation with voter 3 last advancing in a sample, and one more sample `after_ms` later."""
+    last = observation.last
+
+    def at(sample, time_ms):
+        voters = tuple(
+            changed(voter, last_fetch_timestamp_ms=advanced_ms) if voter.id == 3 else voter
+            for voter in sample.state.voters
+        )
+        return changed(sample, at_ms=time_ms, state=changed(last.state, voters=voters))
+
+    return changed(observation, samples=(*observation.samples, at(last, last.at_ms), at(last, last.at_ms + after_ms)))
+
+
+@pytest.mark.parametrize(("after_ms", "alive"), [(FRESH_MS, True), (FRESH_MS + 1, False)])
+def test_advance_counts_for_so_long_only_and_is_not_seen_again_in_a_later_sample(after_ms, alive):
+    assert FRESH_MS < FETCH_WAIT_MS, "a node that stopped after its last fetch is not counted for a whole wait"
+    quorum = LivingQuorum(events=[Event(0, "kill", 3)], no_ops=False)
+    found = _watched(quorum)
+    began_ms = found.first.state.leader.last_fetch_timestamp_ms
+    assert (_alive(_last_seen(found, began_ms + FETCH_WAIT_MS + 1, after_ms))[3] is True) is alive

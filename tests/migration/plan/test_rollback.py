@@ -361,6 +361,12 @@ def test_a_controller_that_hangs_is_still_to_be_stopped(reason: str | None, stat
     assert step.state is state
 
 
+@pytest.mark.parametrize(("controllers", "highest"), [({3001: True}, 12), (_DOWN, 10)])
+def test_epoch_of_the_quorum_counts_only_while_a_controller_may_stamp_it(controllers, highest: int) -> None:
+    seen = _M6.but(controllers=controllers, epoch=12, state_epoch=10, zk_epoch=5)
+    assert epoch_gate(evidence_of(seen.observation())).highest == highest
+
+
 @pytest.mark.parametrize(
     ("zk_epoch", "state_epoch", "holder", "needed", "after_election"),
     [
