@@ -15,14 +15,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from kazoo.client import KazooClient
-
 from kafkactl.adapters.migration.observe import observe
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.migration.saved import observation_from
 from kafkactl.errors import RefusedError
 from kafkactl.migration.state.table import observed_state
 from tests.lab.migration.cluster import MigrationCluster
+from tests.lab.migration.kazoo_session import kazoo_session
 from tests.lab.migration.test_ways import inventory_of
 
 INTO = Path(__file__).parents[2] / "golden" / "states"
@@ -175,13 +174,8 @@ def three_of_each(cluster: MigrationCluster) -> None:
 
 def poison(cluster: MigrationCluster) -> None:
     """A quota that is not a number: harmless until the copy, and the end of every controller in it."""
-    client = KazooClient(hosts=cluster.connect)
-    client.start()
-    try:
+    with kazoo_session(cluster.connect) as client:
         client.create(_POISON, b'{"version":1,"config":{"producer_byte_rate":"abc"}}', makepath=True)
-    finally:
-        client.stop()
-        client.close()
 
 
 def restart_blank(cluster: MigrationCluster) -> None:

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from kazoo.client import KazooClient
 
 from kafkactl.adapters.migration.observe import observe
 from kafkactl.adapters.migration.saved import observation_from
@@ -20,6 +19,7 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.migration.checks.case import Stage, case_of
 from kafkactl.migration.checks.registry import UNKNOWN_ID, check
 from tests.lab.migration.cluster import MigrationCluster
+from tests.lab.migration.kazoo_session import kazoo_session
 from tests.lab.migration.test_observe import inventory_of
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1_200)]
@@ -84,11 +84,8 @@ def delete(cluster: MigrationCluster, path: str) -> None:
 
 
 def create(cluster: MigrationCluster, path: str, data: bytes) -> None:
-    client = KazooClient(hosts=cluster.connect)
-    client.start()
-    client.create(path, data)
-    client.stop()
-    client.close()
+    with kazoo_session(cluster.connect) as client:
+        client.create(path, data)
 
 
 def test_one_cluster_forward_with_every_mistake_on_the_way(tmp_path: Path):

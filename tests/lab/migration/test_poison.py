@@ -24,6 +24,7 @@ from kafkactl.migration.zktree.values import KafkaTree
 from tests.lab.migration import log as migration_log
 from tests.lab.migration.cluster import FIRST_CONTROLLER, MigrationCluster
 from tests.lab.migration.configs import ENCODER_SECRET
+from tests.lab.migration.kazoo_session import kazoo_session
 from tests.migration.copy.proof import assert_same_batches, assert_same_records
 
 pytestmark = [pytest.mark.campaign, pytest.mark.timeout(1200)]
@@ -126,44 +127,41 @@ def test_each_poison_does_what_is_said_of_it(release: str, tmp_path: Path) -> No
         cluster.reach("M0")
         cluster.fill()
         cluster.reach("M4")
-        client = KazooClient(cluster.connect, timeout=20)
-        client.start(20)
-        for number, poison in enumerate(LETHAL):
-            with poisoned(client, poison):
-                _, found = forecast(cluster, release)
-                if found.outcome is not CopyOutcome.EXITS or poison[0] not in [said.id for said in found.findings]:
-                    wrong.append(f"{poison[:2]} is foretold as {found.outcome}")
-                if number == 0:
-                    cluster.restart(2, "migration")
-                else:
-                    cluster.start(FIRST_CONTROLLER, wait=False)
-                try:
-                    exits(cluster)
-                except Exception as error:
-                    wrong.append(f"{poison[:2]}: {str(error)[:300]}")
-                    break
-        assert not wrong
-        cluster.write(FIRST_CONTROLLER, "migration", password_encoder_secret="another-secret")
-        cluster.start(FIRST_CONTROLLER, wait=False)
-        exits(cluster)
-        cluster.write(FIRST_CONTROLLER, "migration")
-        for poison in WAITED_FOR:
-            with poisoned(client, poison):
-                _, found = forecast(cluster, release)
-                assert found.outcome is CopyOutcome.NEVER_STARTS, poison
-                assert poison[0] in [said.id for said in found.findings]
-                cluster.start(FIRST_CONTROLLER)
-                waits(cluster)
-                cluster.kill(FIRST_CONTROLLER)
-        put(client, *SILENT)
-        tree, found = forecast(cluster, release)
-        assert found.outcome is CopyOutcome.LOSES
-        assert {id_ for id_, _, _ in SILENT} <= {said.id for said in found.findings}
-        cluster.start(FIRST_CONTROLLER)
-        cluster.wait_dual_write()
-        real = migration_log.copied_batches(cluster.metadata_log())
-        assert client.exists("/config/topics/ghost") is None  # the first sync deletes it
-        client.stop()
-        client.close()
+        with kazoo_session(cluster.connect) as client:
+            for number, poison in enumerate(LETHAL):
+                with poisoned(client, poison):
+                    _, found = forecast(cluster, release)
+                    if found.outcome is not CopyOutcome.EXITS or poison[0] not in [said.id for said in found.findings]:
+                        wrong.append(f"{poison[:2]} is foretold as {found.outcome}")
+                    if number == 0:
+                        cluster.restart(2, "migration")
+                    else:
+                        cluster.start(FIRST_CONTROLLER, wait=False)
+                    try:
+                        exits(cluster)
+                    except Exception as error:
+                        wrong.append(f"{poison[:2]}: {str(error)[:300]}")
+                        break
+            assert not wrong
+            cluster.write(FIRST_CONTROLLER, "migration", password_encoder_secret="another-secret")
+            cluster.start(FIRST_CONTROLLER, wait=False)
+            exits(cluster)
+            cluster.write(FIRST_CONTROLLER, "migration")
+            for poison in WAITED_FOR:
+                with poisoned(client, poison):
+                    _, found = forecast(cluster, release)
+                    assert found.outcome is CopyOutcome.NEVER_STARTS, poison
+                    assert poison[0] in [said.id for said in found.findings]
+                    cluster.start(FIRST_CONTROLLER)
+                    waits(cluster)
+                    cluster.kill(FIRST_CONTROLLER)
+            put(client, *SILENT)
+            tree, found = forecast(cluster, release)
+            assert found.outcome is CopyOutcome.LOSES
+            assert {id_ for id_, _, _ in SILENT} <= {said.id for said in found.findings}
+            cluster.start(FIRST_CONTROLLER)
+            cluster.wait_dual_write()
+            real = migration_log.copied_batches(cluster.metadata_log())
+            assert client.exists("/config/topics/ghost") is None  # the first sync deletes it
     assert_same_records(tree, release, real)
     assert_same_batches(tree, release, real)

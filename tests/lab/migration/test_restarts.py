@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
-from kazoo.client import KazooClient
 
 from kafkactl.migration.checks.restarts import ROWS
 from kafkactl.schema.explanations import explanations
 from tests.lab.migration.cluster import FIRST_CONTROLLER, MigrationCluster
 from tests.lab.migration.driving.driven import Driven
+from tests.lab.migration.kazoo_session import kazoo_session
 
 NAME = "gateway.invalid"
 PATH = f"/kafka/config/ips/{NAME}"
@@ -26,31 +26,29 @@ def test_name_of_an_ip_quota_ends_a_restart_until_its_znode_is_deleted(tmp_path:
     quota = json.dumps({"version": 1, "config": {"connection_creation_rate": "10"}}).encode()
     with MigrationCluster("3.9.2", tmp_path, brokers=2) as cluster:
         cluster.reach("M0")
-        zookeeper = KazooClient(cluster.zookeeper.connect)
-        zookeeper.start()
-        zookeeper.create(PATH, quota, makepath=True)
-        cluster.stop(2)
-        cluster.start(2, wait=False)
-        cluster.wait_for(lambda: REFUSED in cluster.node(2).log_text(), "refused the name", 60)
-        assert "Fatal error during KafkaServer startup" in cluster.node(2).log_text()
+        with kazoo_session(cluster.zookeeper.connect) as zookeeper:
+            zookeeper.create(PATH, quota, makepath=True)
+            cluster.stop(2)
+            cluster.start(2, wait=False)
+            cluster.wait_for(lambda: REFUSED in cluster.node(2).log_text(), "refused the name", 60)
+            assert "Fatal error during KafkaServer startup" in cluster.node(2).log_text()
 
-        zookeeper.delete(PATH)  # the remedy
-        cluster.kill(2)
-        cluster.start(2)
+            zookeeper.delete(PATH)  # the remedy
+            cluster.kill(2)
+            cluster.start(2)
 
-        # Brokers enter, the name comes, then the quorum: the copy takes it, and a broker on KRaft starts with it.
-        for broker in cluster.broker_ids:
-            cluster.restart(broker, "migration")
-        zookeeper.create(PATH, quota)
-        cluster.format_controllers()
-        cluster.start(FIRST_CONTROLLER)
-        cluster.wait_dual_write()
-        zookeeper.stop()
-        cluster.restart(1, "kraft")
-        deadline = time.monotonic() + 30
-        while REFUSED not in cluster.node(1).log_text() and time.monotonic() < deadline:
-            time.sleep(0.5)
-        assert "metadata publishing fault" in cluster.node(1).log_text()
+            # Brokers enter, the name comes, then the quorum: the copy takes it, and a broker on KRaft starts with it.
+            for broker in cluster.broker_ids:
+                cluster.restart(broker, "migration")
+            zookeeper.create(PATH, quota)
+            cluster.format_controllers()
+            cluster.start(FIRST_CONTROLLER)
+            cluster.wait_dual_write()
+            cluster.restart(1, "kraft")
+            deadline = time.monotonic() + 30
+            while REFUSED not in cluster.node(1).log_text() and time.monotonic() < deadline:
+                time.sleep(0.5)
+            assert "metadata publishing fault" in cluster.node(1).log_text()
 
 
 @pytest.mark.timeout(900)
@@ -77,13 +75,11 @@ def test_ended_controllers_are_started_and_a_broker_that_ends_is_reported(tmp_pa
         driven.inventory.write_text(
             text.replace("timeout_s = 120", f"timeout_s = 120\nlogs = {logs}"), encoding="utf-8"
         )
-        zookeeper = KazooClient(cluster.zookeeper.connect)
-        zookeeper.start()
-        zookeeper.create(PATH, b'{"version":1,"config":{}}', makepath=True)
+        with kazoo_session(cluster.zookeeper.connect) as zookeeper:
+            zookeeper.create(PATH, b'{"version":1,"config":{}}', makepath=True)
         # A broker registers half a second before it ends, so gates one second apart would not observe its end.
         began = time.monotonic()
         answer = driven.run("--until", "M4", "--gate-interval", "5s", "--accept", "C-63a", code=5)
         ended = {finding["id"]: finding for finding in answer["findings"]}["started-node-ended"]
         assert time.monotonic() - began < 150
         assert REFUSED in ended["message"]
-        zookeeper.stop()

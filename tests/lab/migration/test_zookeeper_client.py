@@ -22,6 +22,7 @@ from tests.conftest import Run
 from tests.lab.harness.pool import Pool
 from tests.lab.harness.ports import free_port
 from tests.lab.harness.zookeeper import ZooKeeperNode
+from tests.lab.migration.kazoo_session import kazoo_session
 from tests.lab.migration.zookeeper_seed import seeded
 
 USER = "kafka"
@@ -69,11 +70,8 @@ def zookeeper(node: ZooKeeperNode) -> Iterator[ZooKeeper]:
 
 @pytest.fixture
 def kazoo(node: ZooKeeperNode) -> Iterator[KazooClient]:
-    client = KazooClient(f"{node.connect}/kafka")
-    client.start()
-    yield client
-    client.stop()
-    client.close()
+    with kazoo_session(f"{node.connect}/kafka") as client:
+        yield client
 
 
 def tls(folder: Path, client: str = "client", **more: str) -> ZooKeeperSettings:

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from kazoo.client import KazooClient
-
 from kafkactl.values import Uuid
+from tests.lab.migration.kazoo_session import kazoo_session
 
 _AT_ONCE = 400  # creations in one transaction
 
 
 def seeded(connect: str, chroot: str = "", *, topics: int = 3, partitions: int = 4, replicas: int = 3) -> int:
     """Make the tree and return how many znodes it has."""
-    client = KazooClient(connect, timeout=60)
-    client.start(60)
     count = 0
-    try:
+    with kazoo_session(connect, timeout_s=60) as client:
         if chroot:
             client.ensure_path(chroot)
         waiting = client.transaction()
@@ -28,9 +25,6 @@ def seeded(connect: str, chroot: str = "", *, topics: int = 3, partitions: int =
                 _commit(waiting)
                 waiting = client.transaction()
         _commit(waiting)
-    finally:
-        client.stop()
-        client.close()
     return count
 
 
