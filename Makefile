@@ -85,6 +85,7 @@ demo: setup
 	@$(BIN)/python -m scripts.demo
 
 docs: setup
+	$(BIN)/python -m scripts.make_answers
 	$(BIN)/python -m scripts.make_reference
 	$(BIN)/python -m scripts.make_man
 	$(BIN)/python -m scripts.make_layers

@@ -1,4 +1,4 @@
-"""`kafkactl schema`: the JSON Schema of what a command prints, made from the published models."""
+"""`kafkactl schema`: the JSON Schema of what a command prints (schemas/answers/)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import click
 from click.shell_completion import CompletionItem
 
 from kafkactl.commands.framework.leaf import leaf_command
-from kafkactl.commands.models import kinds
 from kafkactl.commands.rendering import output
 from kafkactl.commands.rendering.page import Page
 from kafkactl.errors import InputError
+from kafkactl.operations.answer_kinds import answer_kinds, answer_schema
 from kafkactl.wording import did_you_mean
-
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(kind) for kind in kinds() if kind.startswith(incomplete)]
+    return [CompletionItem(kind) for kind in answer_kinds() if kind.startswith(incomplete)]
 
 
 @leaf_command(
@@ -46,7 +44,7 @@ def command(kind: str | None, all_kinds: bool) -> None:
 
 
 def _tell_all() -> NoReturn:
-    rows = [(name, (model.__doc__ or "").strip().splitlines()[0]) for name, model in kinds().items()]
+    rows = [(kind, answer_schema(kind)["description"]) for kind in answer_kinds()]
     output.emit(
         "schema.list",
         {"kinds": [{"name": name, "about": about} for name, about in rows]},
@@ -56,8 +54,8 @@ def _tell_all() -> NoReturn:
 
 
 def json_schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema of one kind of answer. Raises InputError `unknown-kind`."""
-    if kind not in kinds():
-        raise InputError(f"there is no answer of the kind {kind!r}.{did_you_mean(kind, kinds())}", id="unknown-kind")
-    schema: dict[str, Any] = kinds()[kind].model_json_schema()
-    return {"$schema": DIALECT, "title": kind, **{key: value for key, value in schema.items() if key != "title"}}
+    """Return the JSON Schema of one kind of answer. Raise InputError `unknown-kind`."""
+    kinds = answer_kinds()
+    if kind not in kinds:
+        raise InputError(f"there is no answer of the kind {kind!r}.{did_you_mean(kind, kinds)}", id="unknown-kind")
+    return answer_schema(kind)

@@ -15,6 +15,7 @@ from kafkactl.commands.framework.lazy_group import LazyGroup
 from kafkactl.commands.framework.leaf import LeafCommand
 from kafkactl.commands.framework.options import CommonOption, ConnectionOption
 from kafkactl.commands.main import CONTEXT, PROGRAM, cli
+from kafkactl.operations.answer_kinds import answer_kinds, answer_schema
 from kafkactl.report.metrics import Metric, metrics
 from kafkactl.schema.explanations import explanations
 from scripts import make_api
@@ -132,13 +133,10 @@ def _ids_page() -> str:
 
 
 def _kinds_page() -> str:
-    from kafkactl.commands.models import kinds
-    from kafkactl.commands.schema import json_schema
-
     text = "What commands print under `-o json`, `yaml` and `jsonl`; `kafkactl schema KIND` prints the JSON Schema.\n"
     parts = [GENERATED, "# Kinds of answers\n", text]
-    for kind in kinds():
-        schema = json_schema(kind)
+    for kind in answer_kinds():
+        schema = answer_schema(kind)
         parts += [f"## {kind}\n", f"{schema['description']}\n", *_fields(schema), ""]
         for name, shape in schema.get("$defs", {}).items():
             if name != "Finding" and "properties" in shape:

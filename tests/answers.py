@@ -7,8 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kafkactl.commands.models import kinds
-from kafkactl.commands.schema import json_schema
+from kafkactl.operations.answer_kinds import answer_kinds, answer_schema
 from tests.schema_checker import jsonschema
 
 OF_THE_TESTS = {"sample"}
@@ -19,14 +18,14 @@ def check_answer(text: str) -> None:
     answer = json.loads(text)
     assert list(answer)[:2] == ["kind", "schema_version"]
     if answer["kind"] not in OF_THE_TESTS:
-        assert answer["kind"] in kinds(), f"{answer['kind']} has no schema"
+        assert answer["kind"] in answer_kinds(), f"{answer['kind']} has no schema"
         trouble = [f"{error.json_path}: {error.message}" for error in _validator(answer["kind"]).iter_errors(answer)]
         assert not trouble, trouble
 
 
 @functools.cache
 def _validator(kind: str) -> jsonschema.Draft202012Validator:
-    schema = json_schema(kind)  # which tests/commands/test_schema.py checks
+    schema = answer_schema(kind)  # which tests/commands/test_schema.py checks
     if kind != "schema":  # a JSON Schema in answer form: any keyword may stand in it
         for shape in (schema, *schema.get("$defs", {}).values()):
             _close(shape)
@@ -60,5 +59,5 @@ def _close(shape: dict[str, Any]) -> None:
 
 def published() -> Iterator[tuple[str, dict[str, Any]]]:
     """Every kind and its schema."""
-    for kind in kinds():
-        yield kind, json_schema(kind)
+    for kind in answer_kinds():
+        yield kind, answer_schema(kind)

@@ -5,12 +5,12 @@ import json
 import jsonschema
 import pytest
 
-from kafkactl.commands.models import kinds
+from kafkactl.operations.answer_kinds import answer_kinds
 from tests.answers import published
 from tests.sampling import one_in
 
 
-@pytest.mark.parametrize("kind", one_in(4, kinds()))
+@pytest.mark.parametrize("kind", one_in(4, answer_kinds()))
 def test_every_schema_is_one_and_names_its_kind(kafkactl, kind):
     run = kafkactl("schema", kind)
     assert run.code == 0
@@ -49,5 +49,5 @@ def test_readers_may_ignore_fields_that_are_added():
 
 def test_kinds_are_listed(kafkactl):
     lines = [json.loads(line) for line in kafkactl("schema", "--list", "-o", "jsonl").stdout.splitlines()]
-    assert [line["name"] for line in lines] == list(kinds())
+    assert [line["name"] for line in lines] == list(answer_kinds())
     assert "storage.format" in kafkactl("schema", "--list").stdout

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kafkactl.commands.framework.leaf import LeafCommand
-from kafkactl.commands.models import kinds
+from kafkactl.operations.answer_kinds import answer_schema
 from kafkactl.playground.quorum import FakeQuorum
 from kafkactl.report.metrics import Metric, ending_text, metrics, metrics_text
 from scripts.make_reference import every_command
@@ -45,7 +45,7 @@ def alternatives(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> I
 
 @pytest.mark.parametrize("metric", metrics(), ids=lambda metric: metric.name)
 def test_every_field_is_one_of_the_answer(metric: Metric):
-    whole = kinds()[metric.kind].model_json_schema()
+    whole = answer_schema(metric.kind)
     schema = {**whole, "$defs_of_all": whole.get("$defs", {})}
     if metric.each is not None:
         found = [part for part in properties(schema, metric.each) if part.get("type") != "null"]

@@ -20,8 +20,8 @@ from kafkactl.adapters.kafka.cluster_view import Role
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.migration.saved import load_observation
 from kafkactl.bundle.parts import PartKind
-from kafkactl.commands.models import kinds
 from kafkactl.errors import UnknownOutcomeError
+from kafkactl.operations.answer_kinds import answer_kinds
 from kafkactl.operations.bundle import gather
 from kafkactl.operations.log.image import load_image
 from kafkactl.playground.broker import SILENCE
@@ -106,7 +106,7 @@ def test_every_document_has_a_schema(kafkactl: Callable[..., Run], node: FleetOn
     made(kafkactl, tmp_path / "a.zip", "-c", node.config(1))
     for name, data in contents(tmp_path / "a.zip").items():
         if name.endswith(".json"):
-            assert json.loads(data)["kind"] in kinds()
+            assert json.loads(data)["kind"] in answer_kinds()
             check_answer(data.decode())
 
 

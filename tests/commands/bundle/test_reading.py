@@ -16,8 +16,8 @@ import pytest
 from kafkactl.adapters.bundle.writing import StagedMembers, write_bundle
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.bundle.manifest import Manifest, PartError, PartResult
-from kafkactl.commands.models.quorum import QuorumDescribe, Replica
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
+from kafkactl.operations.answer_kinds import answer_schema
 from kafkactl.values import Uuid
 from tests.adapters.kafka.quorum_nodes import Quorum, running
 from tests.commands import test_secrets_hidden as planted
@@ -256,8 +256,13 @@ def test_an_answer_of_another_shape(
 
 def test_a_saved_quorum_whose_ids_are_none(kafkactl: Kafkactl, tmp_path: Path) -> None:
     """It has the published structure, in which a directory id is any text."""
-    unknown = dict.fromkeys(QuorumDescribe.model_fields)
-    voter = dict.fromkeys(Replica.model_fields) | {"id": 1, "directory_id": "disk one", "endpoints": []}
+    schema = answer_schema("quorum.describe")
+    unknown = dict.fromkeys(schema["properties"])
+    voter = dict.fromkeys(schema["$defs"]["Replica"]["properties"]) | {
+        "id": 1,
+        "directory_id": "disk one",
+        "endpoints": [],
+    }
     lists = {name: [] for name in ("observers", "nodes", "disks", "findings")}
     document = unknown | lists | {"kind": "quorum.describe", "schema_version": 1, "leader_id": 1, "time_ms": 0}
     path = kept(tmp_path / "a.zip", *STORED["quorum describe"], document | {"voters": [voter], "sources": {}})

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.answers import plain_values
-from kafkactl.commands.models.quorum import QuorumDescribe
 from kafkactl.commands.quorum.kafka_text import replication_lines, status_lines
 from kafkactl.commands.quorum.page import kafka_page, quorum_page
 from kafkactl.commands.rendering.page import Page
 from kafkactl.commands.rendering.plain import render
 from kafkactl.commands.rendering.terminal import show
+from kafkactl.operations.answer_kinds import has_published_shape
 from kafkactl.operations.quorum import QuorumDescription
 from kafkactl.playground.broker import FakeBroker, Raw
 from kafkactl.protocol.api_versions import NodeVersions
@@ -236,7 +236,7 @@ def test_any_answer_of_a_leader_becomes_an_answer_of_ours(seed, version):
     state = quorum_state(cluster_id=CLUSTER_ID, answers=[answer], nodes=nodes)
     seen = QuorumDescription(state=state, nodes=(), disks=(), findings=tuple(check_health(state)), time_ms=0)
     payload = plain_values(seen)
-    QuorumDescribe.model_validate({"kind": "quorum.describe", "schema_version": 1, **payload})
+    assert has_published_shape("quorum.describe", {"kind": "quorum.describe", "schema_version": 1, **payload})
     page = Page()
     quorum_page(page, seen)
     kafka_page(page, seen, replication=True, human_readable=True)

@@ -13,7 +13,7 @@ import tomli
 
 from kafkactl._version import __version__
 from kafkactl.commands.framework.lazy_group import LazyGroup
-from kafkactl.commands.models import kinds
+from kafkactl.operations.answer_kinds import answer_kinds
 from kafkactl.schema.explanations import explanations
 from scripts import make_man, make_reference, try_dist
 from tests.repository.tree import ROOT, product_files, shown
@@ -93,7 +93,7 @@ def test_what_is_released_is_sound_and_works_in_a_fresh_environment(dist, tmp_pa
     (wheel,) = dist.glob("*.whl")
     tried = list(try_dist.try_wheel(wheel, tmp_path, installed_dependencies=True))
     counts = json.loads(tried[-1].partition(": ")[2])
-    assert counts == {"ids": len(explanations()), "kinds": len(kinds())}
+    assert counts == {"ids": len(explanations()), "kinds": len(answer_kinds())}
     assert json.loads(make_sbom.bill(wheel))["metadata"]["component"]["version"] == __version__
 
 

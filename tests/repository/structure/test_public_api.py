@@ -31,9 +31,9 @@ FOR_COMMANDS = (
 LEAVES = [
     (ctx.command_path, command) for ctx, command in make_reference.every_command() if isinstance(command, LeafCommand)
 ]
-WITHOUT_THE_LIBRARY = ("kafkactl schema", "kafkactl completion")
+WITHOUT_THE_LIBRARY = ("kafkactl completion",)
 # Commands about kafkactl itself: its contexts, its catalogue, its demonstration.
-WITHOUT_API = (*WITHOUT_THE_LIBRARY, "kafkactl config ", "kafkactl demo", "kafkactl explain")
+WITHOUT_API = (*WITHOUT_THE_LIBRARY, "kafkactl schema", "kafkactl config ", "kafkactl demo", "kafkactl explain")
 
 
 def _operations(group: str):
