@@ -1,11 +1,12 @@
 # make demo   sets up and shows the main job        make test   sets up and runs the whole suite, lab included
 # make check  no Kafka, under 2 minutes            make lab    the long campaigns; figures go to docs/proof/
+# make campaigns  those of tests/campaigns alone, which has a page on each
 # make docs   what is generated in docs/            make bench  ratios against Kafka's own tools, on a quiet machine
 # make pictures   screenshots of the report and pictures of terminals in docs/pictures (needs Chromium)
 # make site   the documentation as a site in build/site, links checked
 # make dist   sdist, wheel and bill of materials in dist/, checked, installed and tried in a fresh environment
 # make requirements   newest versions of all dependencies, with hashes, to requirements/
-.PHONY: setup system check unit static ruff layout types layers format test lab bench demo docs pictures site dist requirements clean
+.PHONY: setup system check unit static ruff layout types layers format test lab campaigns bench demo docs pictures site dist requirements clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -54,9 +55,12 @@ test: setup system
 	-$(BIN)/python -m tests.lab.harness.class_archive $(ARCHIVED)
 	$(BIN)/python -m pytest -m "not campaign" -n 2
 
-lab: setup
-	@scripts/system_packages.sh $(BIN)/python --campaigns
+lab: campaigns
 	$(BIN)/python -m pytest -m campaign --timeout=0
+
+campaigns: setup
+	@scripts/system_packages.sh $(BIN)/python --campaigns
+	$(BIN)/python -m pytest --timeout=0 tests/campaigns
 
 bench: setup system
 	$(BIN)/python -m bench.noise

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkactl.json_input import JsonInputError, parse_json
-from tests.fuzz.damage import HOSTILE
 from tests.hypothesis_profiles import examples
+from tests.samples.damage import HOSTILE
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

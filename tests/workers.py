@@ -64,7 +64,7 @@ ONE_NODE = frozenset(
 LONG = (
     "tests/dryrun/engine/spark/test_standalone.py",
     "tests/lab/dryrun/test_poisoned_folder.py",
-    "tests/crash/test_fleet_crash.py",
+    "tests/samples/test_fleet_crash.py",
     "tests/lab/dryrun/test_partition_changes.py",
     "tests/lab/storage/test_format_differential.py",
 )

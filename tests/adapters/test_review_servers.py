@@ -29,7 +29,7 @@ from kafkactl.protocol.text.jaas import parse_jaas
 from tests.adapters.kafka.sasl.test_sasl import SECRET, Server, connected
 from tests.adapters.net.certificates import Authority
 from tests.adapters.net.test_tls import server
-from tests.fuzz.talkers import HttpTalker, Talker, ZooKeeperTalker
+from tests.fakes.talkers import HttpTalker, Talker, ZooKeeperTalker
 
 DIGEST = "org.apache.zookeeper.server.auth.DigestLoginModule required"
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"

@@ -23,9 +23,9 @@ from scripts import make_reference
 from tests.commands.path_rows import KINDS, OTHERS, PATHS, ROWS, Reader, Reason, Row
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.commands.test_bounded_inputs import CODE, MOST_BYTES, READERS, SEGMENT, planted
-from tests.fuzz.test_hostile_inputs import STATE, _inventory
 from tests.metadata.goldens import golden
 from tests.migration.zk_trees import small, znodes
+from tests.samples.test_hostile_inputs import STATE, _inventory
 from tests.storage.fleet.fleets import FleetBuilder
 from tests.tiered.logs import TIERED, LogOf, Topic, observed, partition_seen, save_observation
 

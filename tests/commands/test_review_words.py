@@ -13,8 +13,8 @@ import pytest
 from kafkactl.commands.framework.leaf import LeafCommand
 from scripts import make_reference
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
-from tests.fuzz.hostile_inputs import resealed
 from tests.metadata.goldens import golden
+from tests.samples.hostile_inputs import resealed
 from tests.storage.fleet.fleets import FleetBuilder
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from kafkactl.schema.definitions import message
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 BATCH_FILES = sorted(path.name for path in GOLDEN.glob("*.bin") if ".record." not in path.name)
-# Captures of running nodes, and what Kafka's own dump tool prints of them (`tests/lab/make_goldens/dumps.py`).
+# Captures of running nodes, and what Kafka's own dump tool prints of them (`tests/campaigns/goldens/dumps.py`).
 DUMPS = {
     Path("images/4.3.1/00000000000000000000.log.gz"): Path("dumps/4.3.1-log.txt.gz"),
     Path("migrations/3.9.2/metadata.log.gz"): Path("dumps/3.9.2-migration.txt.gz"),

@@ -7,7 +7,6 @@ docs/proof/simulator.md.
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import replace
 
@@ -18,7 +17,6 @@ from kafkactl.quorum.order import VoterKeys
 from kafkactl.quorum.step import Action
 from tests.quorum.faulted_journeys import CASES, Case, Fault, begun, faults, judged, run_case, undisturbed
 from tests.sampling import one_in
-from tests.simulator.figures import Figures
 
 RELEASES = ("3.9", "4.4")
 EVERY = [(case, release) for case in CASES for release in RELEASES if not case.converts or release == "4.4"]
@@ -30,7 +28,7 @@ def _name(value: object) -> str:
     return value.name if isinstance(value, Case) else str(value)
 
 
-def _places(case: Case, release: str, seed: int) -> tuple[bytes, list[Fault], list[Fault]]:
+def places_of(case: Case, release: str, seed: int) -> tuple[bytes, list[Fault], list[Fault]]:
     world = begun(case, release, seed)
     _, asked, other = undisturbed(case, world)
     return world, list(faults(case, asked)), list(faults(case, other))
@@ -48,7 +46,7 @@ def test_a_journey_arrives(case, release):
 
 @pytest.mark.parametrize(("case", "release"), one_in(5, EVERY), ids=_name)
 def test_no_fault_costs_a_majority_that_was_not_announced(case, release):
-    world, asked, other = _places(case, release, 1)
+    world, asked, other = places_of(case, release, 1)
     draw = random.Random(f"{case.name} {release}")
     for fault in [*draw.sample(asked, min(SAMPLE, len(asked))), *draw.sample(other, SAMPLE // 2)]:
         assert judged(case, fault, run_case(case, world, fault)) == "", fault
@@ -66,35 +64,3 @@ def test_a_loss_that_no_plan_announced_is_seen():
     assert "the majority is lost" in judged(case, fault, replace(run, announced=1))
     assert "nothing is committed" in judged(case, fault, replace(run, able=True))
     assert "nothing is committed" in judged(case, fault, replace(run, mended=None))
-
-
-@pytest.mark.campaign
-def test_every_fault_at_every_event_of_a_request():
-    """KAFKACTL_SIMULATED_JOURNEYS says how many more to make; without it all of seed 1 that were not made yet."""
-    figures = Figures("journeys")
-    left = int(os.environ.get("KAFKACTL_SIMULATED_JOURNEYS") or 10_000_000)
-    begun_at = {each: _drawn(*each) for each in EVERY}
-    wrong, before = [], -1
-    while before != left and left > 0:
-        before = left
-        for (case, release), (world, drawn) in begun_at.items():
-            row = figures.row(case.name, release)
-            row[2] = len(drawn)
-            for fault in drawn[row[0] : row[0] + min(STEP, left)]:
-                verdict = judged(case, fault, run_case(case, world, fault))
-                wrong += [(case.name, release, fault, verdict)] if verdict else []
-                row[0] += 1
-                row[1] += bool(verdict)
-                left -= 1
-            figures.write()
-    assert not wrong
-
-
-def _drawn(case: Case, release: str) -> tuple[bytes, list[Fault]]:
-    """Every fault at an event of a request and as many others, in an order that does not change."""
-    world, asked, other = _places(case, release, 1)
-    draw = random.Random(f"{case.name} {release}")
-    draw.shuffle(other)
-    drawn = [*asked, *other[: len(asked)]]
-    draw.shuffle(drawn)
-    return world, drawn

@@ -8,25 +8,14 @@ from kafkactl.simulator.campaign import Asked, outcome_of, plan_for, quorum_of, 
 from kafkactl.simulator.profiles import as_script
 from kafkactl.simulator.run import run_plan
 from kafkactl.simulator.script import parse_script
+from tests.campaigns.simulator.planted import BUGS, planted, search
 from tests.sampling import one_in
-from tests.simulator.figures import Figures
-from tests.simulator.planted import BUGS, planted, search
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bug", one_in(3, BUGS, pytest.mark.campaign), ids=lambda bug: bug.name)
 def test_a_bug_is_found_soon(bug):
     assert search(bug, 200) is not None
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_a_bug_is_found(bug):
-    figures = Figures("bugs")
-    found = search(bug, 100_000)
-    assert found is not None
-    figures.row(bug.name, f"{bug.profile}, {bug.voters} voters", bug.release)[0] = found.seed + 1
-    figures.write()
 
 
 @pytest.mark.parametrize("name", ["commits what it has alone", "fetches on before it synced"])

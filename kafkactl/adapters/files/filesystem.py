@@ -5,7 +5,7 @@ followed, and the whole path serves for errors and tests only: while root is at 
 replace the folders that a path leads through. `publish` never replaces anything.
 
 Nothing here decides anything. All code that writes to a disk uses `Filesystem`, so that a test can make the nth
-operation fail in every way, or end the process there, and examine what is left (tests/crash/).
+operation fail in every way, or end the process there, and examine what is left (tests/campaigns/crash/).
 Reading needs no port: it changes nothing.
 """
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafkactl.adapters.files.contexts import Context, Contexts, Target, load_contexts, parse_contexts, resolve_target
 from kafkactl.adapters.files.contexts_edit import change_contexts, edited, with_context, without_context
 from kafkactl.errors import FailedError, InputError, KafkactlError, RefusedError
-from tests.crash.faulty import Fault, FaultyFilesystem, Killed
+from tests.fakes.faulty_filesystem import Fault, FaultyFilesystem, Killed
 
 TEXT = """\
 # my clusters

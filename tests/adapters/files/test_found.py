@@ -33,10 +33,10 @@ from kafkactl.storage.fleet.plan_file import render_plan
 from kafkactl.storage.fleet.receipts import Receipt
 from kafkactl.storage.format.unformat import plan_unformat
 from kafkactl.storage.model import META_PROPERTIES
-from tests.crash.scenarios import Scenario
-from tests.crash.test_fleet_crash import planned_world
-from tests.crash.test_recover_crash import planned as planned_recovery
+from tests.campaigns.crash.scenarios import Scenario
 from tests.recover import worlds
+from tests.samples.test_fleet_crash import planned_world
+from tests.samples.test_recover_crash import planned as planned_recovery
 
 NODE = Scenario("node", "4.3", ("d1", "a/b/d2"), static=True)
 CHECKPOINT = "__cluster_metadata-0"

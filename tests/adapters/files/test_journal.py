@@ -13,7 +13,7 @@ from kafkactl.adapters.files import journal as journal_module
 from kafkactl.adapters.files.journal import journal_path, open_journal
 from kafkactl.change.journal_lines import HEADER, TORN, read_journal
 from kafkactl.errors import FailedError, InputError, RefusedError
-from tests.crash.faulty import Fault, FaultyFilesystem, Killed
+from tests.fakes.faulty_filesystem import Fault, FaultyFilesystem, Killed
 
 CLUSTER = "qcW5mzVjTpOjVnxJ0WmYIg"
 STORY = [("begin", {"verb": "reassign", "target": [1, 2, 3]}), ("intent", {"step": 1}), ("done", {"of": 2})]

@@ -15,7 +15,7 @@ from kafkactl.features.catalog.releases import find_release
 from kafkactl.migration.inventory import parse_inventory
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.config.node_config import ConfigError, read_node_config
-from tests.fuzz.hostile_inputs import DIGEST, KERBEROS, PLAIN
+from tests.samples.hostile_inputs import DIGEST, KERBEROS, PLAIN
 
 _NAME = "password"
 _LOGIN = 'username="a" password="hunter2";'

@@ -22,7 +22,7 @@ from kafkactl.protocol.text.client_properties import read_client_properties
 from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.quorum.change.journal import remembered as remembered_change
 from kafkactl.storage.fleet.inventory import parse_inventory as parse_fleet
-from tests.fuzz.hostile_inputs import CHANGE, MIGRATION, chained
+from tests.samples.hostile_inputs import CHANGE, MIGRATION, chained
 
 DEEP = "[" * 100_000
 MANY_DIGITS = "1" * 10_000

@@ -26,8 +26,8 @@ from kafkactl.migration.observed.raw import RawObservation
 from kafkactl.migration.zktree.parse import parse_tree
 from kafkactl.migration.zktree.tree import tree_of
 from kafkactl.migration.zktree.znode import decode_znodes
-from tests.lab.make_goldens.migrations import INTO as GOLDENS
-from tests.lab.make_goldens.migrations import RELEASES
+from tests.campaigns.goldens.migrations import INTO as GOLDENS
+from tests.campaigns.goldens.migrations import RELEASES
 from tests.lab.migration.configs import ENCODER_SECRET as SECRET
 
 STATES = GOLDENS.with_name("states")

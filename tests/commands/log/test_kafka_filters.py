@@ -1,6 +1,6 @@
 """Filters that were written for the output of `kafka-dump-log.sh --cluster-metadata-decoder` work on `log dump`.
 
-The golden texts are what Kafka's tool prints of the same captures (`tests/lab/make_goldens/dumps.py`).
+The golden texts are what Kafka's tool prints of the same captures (`tests/campaigns/goldens/dumps.py`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import yaml
 
 from kafkactl.frozen import changed
 from kafkactl.migration.zktree.znode import Znode, decode_znodes, encode_znodes
-from tests.lab.make_goldens.migrations import INTO as GOLDENS
+from tests.campaigns.goldens.migrations import INTO as GOLDENS
 from tests.lab.migration.configs import ENCODER_SECRET
 
 RELEASE = "3.9.2"

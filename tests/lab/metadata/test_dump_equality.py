@@ -21,10 +21,10 @@ from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.record_batch import BatchHeader, Record, decode_batches
 from kafkactl.schema.definitions import control_record, message
+from tests.campaigns.goldens.formats import CLUSTER_ID, FIRST, SCRAM, VOTERS
 from tests.lab.harness import config, releases
 from tests.lab.harness.node import write_config
 from tests.lab.harness.storage_tool import StorageToolServer
-from tests.lab.make_goldens.formats import CLUSTER_ID, FIRST, SCRAM, VOTERS
 from tests.metadata.goldens import BATCH_FILES, GOLDEN
 
 # (who the node is, what else is asked of the tool), by the first release that knows it.

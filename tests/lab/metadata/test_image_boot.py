@@ -13,11 +13,11 @@ from kafkactl.metadata.image.snapshot_writer import encode_snapshot, snapshot_na
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.replay.batches import replay_runs
 from kafkactl.metadata.replay.reference import replay
+from tests.campaigns.goldens.formats import METADATA_LOG, SNAPSHOT_OFTEN
+from tests.campaigns.goldens.images import CLUSTER_ID
 from tests.lab.harness import config, ports
 from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.storage_tool import StorageToolServer
-from tests.lab.make_goldens.formats import METADATA_LOG, SNAPSHOT_OFTEN
-from tests.lab.make_goldens.images import CLUSTER_ID
 from tests.metadata.image import goldens as image_goldens
 from tests.metadata.records import records_of
 

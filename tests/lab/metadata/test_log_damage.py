@@ -15,12 +15,12 @@ from kafkactl.adapters.logs.image import Point, load_image
 from kafkactl.adapters.logs.source import open_source
 from kafkactl.metadata.image.model import EMPTY, Image
 from kafkactl.protocol.record_batch import decode_batches
+from tests.campaigns.goldens.formats import SNAPSHOT_OFTEN
+from tests.campaigns.goldens.images import CLUSTER_ID
 from tests.commands.captured import unpacked
 from tests.lab.harness import config, ports
 from tests.lab.harness.node import KafkaNode
 from tests.lab.harness.storage_tool import StorageToolServer
-from tests.lab.make_goldens.formats import SNAPSHOT_OFTEN
-from tests.lab.make_goldens.images import CLUSTER_ID
 
 SEGMENT = "00000000000000000000.log"
 WAIT_S = 60

@@ -13,8 +13,7 @@ from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.state.table import observed_state
 from tests.lab.migration.cluster import MigrationCluster
-from tests.lab.migration.test_checks import delete
-from tests.lab.migration.test_ways import Operator
+from tests.lab.migration.plan_operator import Operator, delete
 
 pytestmark = [pytest.mark.timeout(900)]
 

@@ -10,7 +10,7 @@ from kafkactl.findings import Finding
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Observation
 from tests.lab.migration.cluster import MigrationCluster
-from tests.lab.migration.test_ways import Operator
+from tests.lab.migration.plan_operator import Operator
 
 pytestmark = [pytest.mark.timeout(900)]
 

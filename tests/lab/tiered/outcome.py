@@ -15,10 +15,10 @@ FIGURES = "Figures"
 HEAD = """\
 # Tiered storage: what the audit says and what Kafka does
 
-Written by the run of `make lab` (tests/lab/tiered/test_campaign.py), a section an act and release. Three brokers with
-TopicBasedRemoteLogMetadataManager and Kafka's LocalTieredStorage (4.4.0: a store of the same layout, for its test jar
-is not published) behind a storage that holds, refuses and loses copies and deletes. Each scene is a topic; the scenes
-of an act share a cluster and what happens to its brokers. Compared are:
+Written by the run of `make lab` (tests/campaigns/tiered/test_campaign.py), a section an act and release. Three
+brokers with TopicBasedRemoteLogMetadataManager and Kafka's LocalTieredStorage (4.4.0: a store of the same layout, for
+its test jar is not published) behind a storage that holds, refuses and loses copies and deletes. Each scene is a
+topic; the scenes of an act share a cluster and what happens to its brokers. Compared are:
 
 - the findings of `tiered audit` with those that the scene must give, by the disks of all brokers, by the live cluster,
   each with and without a listing of the store, and by a saved observation;

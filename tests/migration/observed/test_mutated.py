@@ -23,8 +23,8 @@ from kafkactl.migration.plan.rollback import rollback_of
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.table import state_of_evidence
 from kafkactl.migration.state.view import observed_view
+from tests.campaigns.goldens.migrations import INTO as GOLDENS
 from tests.hypothesis_profiles import examples
-from tests.lab.make_goldens.migrations import INTO as GOLDENS
 
 STATES = GOLDENS.with_name("states")
 NAMES = ("M4L", "M6", "M7", "M11", "split-brain", "incomplete-rollback-one-rolled")

@@ -1,4 +1,4 @@
-"""States, checks and ways on captures of a real cluster (`tests.lab.make_goldens.states`, Kafka 3.9.2)."""
+"""States, checks and ways on captures of a real cluster (`tests.campaigns.goldens.states`, Kafka 3.9.2)."""
 
 from __future__ import annotations
 

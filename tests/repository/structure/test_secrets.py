@@ -22,8 +22,8 @@ PASSWORD = re.compile(
 NO_PASSWORDS = re.compile(r"\{.*|<redacted>|[A-Z_]+|str\b.*|bytes\b.*|None|True|…|\.\.\.|given\[|secret")
 # Values of tests that only read a text and never run a command, and those of Kafka's own tools at work.
 EXCEPT = {
-    "tests/lab/storage/config_variants.py", "tests/lab/storage/format_cases.py", "tests/lab/make_goldens/formats.py",
-    "tests/lab/make_goldens/images.py", "tests/lab/storage/test_inputs.py", "tests/lab/features/test_release_rules.py",
+    "tests/lab/storage/config_variants.py", "tests/lab/storage/format_cases.py", "tests/campaigns/goldens/formats.py",
+    "tests/campaigns/goldens/images.py", "tests/lab/storage/test_inputs.py", "tests/lab/features/test_release_rules.py",
 }  # fmt: skip
 LOOKED_AT = ("commands", "adapters", "operations", "migration/driver", "quorum/change", "lab", "crash")
 

@@ -14,10 +14,11 @@ from tests.sampling import one_in
 from tests.workers import LONG, ONE_NODE, WITHOUT_NODES, pytest_xdist_make_scheduler, share_of
 
 _NODES = re.compile(r"\b(KafkaNode|new_cluster|lab\.cluster|ZooKeeperServer|migration_cluster)\b")
+_UNSHARED = re.compile(r"tests/(repository|campaigns)/")  # the second is never part of `make test`
 
 
 def test_every_file_with_live_nodes_is_the_live_workers():
-    tests = [path for path in (ROOT / "tests").rglob("test_*.py") if "tests/repository" not in path.as_posix()]
+    tests = [path for path in (ROOT / "tests").rglob("test_*.py") if not _UNSHARED.search(path.as_posix())]
     files = [path.relative_to(ROOT).as_posix() for path in tests if _NODES.search(path.read_text(encoding="utf-8"))]
     assert len(files) >= 25
     assert {share_of(f"{file}::test_it") for file in files} - ONE_NODE == {"live"}

@@ -10,7 +10,7 @@ PAGE = Path(__file__).parents[4] / "docs" / "proof" / "migration.md"
 HEAD = """\
 # Real clusters driven from ZooKeeper to KRaft, and back
 
-Written by the runs of `make lab` (tests/lab/migration/test_driver.py, _faults.py, _runbook.py) and of the campaign
+Written by the runs of `make lab` (tests/lab/migration/test_driver.py, tests/campaigns/migration) and of the campaign
 (test_first.py), a section a journey. Released Kafka with ZooKeeper 3.8.4 on one machine of two shared cores,
 heaps of 256 MB, gates looked at one second apart, nodes touched by hooks only; with the template `manual` a script
 pastes each printed command whole. A canary writes with acks=all, 5 to 25 times a second, through all of it; afterwards
