@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.kafka.fault_cases import CHANGES, EVERY_CHANGE, Case, Change, Ended, cases_of, requests_of, run_case
+from tests.adapters.kafka.fault_cases import EVERY_CHANGE, Case, Change, Ended, cases_of, requests_of, run_case
 from tests.adapters.kafka.fault_proof import record_head
 from tests.fakes.proxy import Fault
 
@@ -56,7 +56,7 @@ def _proof(ended: Sequence[Ended]) -> str:
     lines = [
         "# Changes over a network that fails",
         "",
-        "Written by the run of `make lab` (tests/adapters/kafka/test_change_faults.py).",
+        "Repeat with `make lab` (tests/adapters/kafka/test_change_faults.py), which writes this page.",
         "",
         f"{datetime.now(UTC):%Y-%m-%d}: {len(hit)} cases in which a fault struck, {len(wrong)} with a double effect, "
         "an effect that was not reported, a claim that was not true, an unknown that was known, or a second run that "
@@ -66,19 +66,17 @@ def _proof(ended: Sequence[Ended]) -> str:
         "tests/lab/quorum/test_fake_quorum.py compares it with a real one), "
         "behind a proxy a node, in whose network one request meets one fault.",
         "",
-        "| change | request | cases | done | failed | partly done | unknown | not begun | slowest, s |",
+        "| change | requests | cases | done | failed | partly done | unknown | not begun | slowest, s |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for change in EVERY_CHANGE:
-        for name in sorted({ended.case.request for ended in hit if ended.case.change is change}):
-            rows = [ended for ended in hit if ended.case.change is change and ended.case.request == name]
-            counted = Counter(ended.outcome for ended in rows)
-            known = [counted.pop(outcome, 0) for outcome in ("done", "failed", "partial", "unknown")]
-            figures = [*known, sum(counted.values())]
-            bold = f"**{name}**" if name in CHANGES else name
-            slowest = max(ended.seconds for ended in rows)
-            cells = " | ".join(map(str, [len(rows), *figures]))
-            lines.append(f"| {change.name} | {bold} | {cells} | {slowest:.1f} |")
+        rows = [ended for ended in hit if ended.case.change is change]
+        counted = Counter(ended.outcome for ended in rows)
+        known = [counted.pop(outcome, 0) for outcome in ("done", "failed", "partial", "unknown")]
+        cells = " | ".join(map(str, [len(rows), *known, sum(counted.values())]))
+        requests = ", ".join(sorted({ended.case.request for ended in rows}))
+        slowest = max((ended.seconds for ended in rows), default=0.0)
+        lines.append(f"| {change.name} | {requests} | {cells} | {slowest:.1f} |")
     lines += ["", "The faults:", "", *(f"- `{fault.name.lower()}`: {fault.value}" for fault in Fault), ""]
     lines += [f"- wrong: {ended.case}: {'; '.join(ended.wrong)}" for ended in wrong]
     return "\n".join(lines)

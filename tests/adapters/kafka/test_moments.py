@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.kafka.fault_cases import CHANGES, EVERY_CHANGE
+from tests.adapters.kafka.fault_cases import EVERY_CHANGE
 from tests.adapters.kafka.fault_proof import MOMENTS, record
 from tests.adapters.kafka.kept_cases import CaseEnd, KeptCases
 from tests.adapters.kafka.moment_cases import QUESTIONS, MomentCase, every_case, run_case
@@ -78,20 +78,18 @@ def _proof(ended: Sequence[CaseEnd], left: int) -> str:
         "would get it. For changes the cluster is sound again before the second run. Commands that only read meet the "
         "faults of a single request, too.",
         "",
-        "| command | request | cases | done or answered | refused | not begun or not answered | partly done | failed "
+        "| command | cases | done or answered | refused | not begun or not answered | partly done | failed "
         "| unknown | slowest, s |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    rows: dict[tuple[str, str], list[CaseEnd]] = {}
+    rows: dict[str, list[CaseEnd]] = {}
     for end in hit:
-        command, _, what = end.case.rpartition(", ")
-        rows.setdefault((command, what.split()[0]), []).append(end)
-    for (command, request), ends in rows.items():
+        rows.setdefault(end.case.rpartition(", ")[0], []).append(end)
+    for command, ends in rows.items():
         counted = Counter(_COLUMN.get(end.outcome, "exit") for end in ends)
         cells = " | ".join(str(counted[word]) for word in ("done", "refused", "exit", "partial", "failed", "unknown"))
-        name = f"**{request}**" if request in CHANGES else request
         slowest = max(end.seconds for end in ends)
-        lines.append(f"| {command} | {name} | {len(ends)} | {cells} | {slowest:.1f} |")
+        lines.append(f"| {command} | {len(ends)} | {cells} | {slowest:.1f} |")
     lines += ["", "What happens:", "", *(f"- `{moment.name.lower()}`: {moment.value}" for moment in Moment), ""]
     lines += [f"- wrong: {end.case}: {'; '.join(end.wrong)}" for end in wrong]
     counts = Counter(end.case.rpartition(": ")[2] for end in hit)

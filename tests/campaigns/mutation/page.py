@@ -16,7 +16,7 @@ GOAL = 0.98
 PAGE = ROOT / "docs" / "proof" / "mutation.md"
 HEAD = """# Mutation testing
 
-Written by `make lab` (`tests/campaigns/mutation/test_campaign.py`); in pieces by `python -m
+Repeat with `make lab` (`tests/campaigns/mutation/test_campaign.py`), or in pieces: `python -m
 tests.campaigns.mutation.campaign SECONDS`, which lists the survivors as well, and then `python -m
 tests.campaigns.mutation.page`. `python -m tests.campaigns.mutation.again FILE…` is the quick way after a change of
 tests: it runs these files alone, and records only what they catch.
@@ -40,7 +40,7 @@ mutant is tried again when its module, the test that caught it or, if it survive
 COUNTED = """
 - **made**: what the operators make of these modules; **sample**: how many of them are to be tried; **tried**: so far.
 - **tests**: a test failed; **mypy**: all tests passed, and `mypy --strict`, a part of `make check`, refuses the module.
-- **same**: the mutant behaves as the original, or the difference is none that is promised: the reasons are below.
+- **same**: the mutant behaves as the original, or the difference is none that is promised: `explained.toml` says why.
 - **open**: survived, and neither is true: tests are missing.
 - **caught**: by tests and mypy, of those tried without the ones that are the same.
 """
@@ -62,8 +62,7 @@ COLUMNS = (
 def write() -> list[Mutant]:
     """Write the page; returns the survivors that nothing explains."""
     reasons = explained()
-    rows, open_mutants, same, seconds = [], [], [], 0.0
-    operators: dict[str, Counter[str]] = {}
+    rows, open_mutants, seconds = [], [], 0.0
     for package in packages():
         known = verdicts(package)
         ways: Counter[str] = Counter()
@@ -73,16 +72,11 @@ def write() -> list[Mutant]:
             verdict = known[mutant.id]
             way = way_of(verdict, reasons)
             ways[way] += 1
-            operators.setdefault(mutant.operator, Counter())[way] += 1
             seconds += verdict.seconds
             open_mutants += [mutant] if way == "open" else []
-            same += [mutant] if way == "same" else []
         rows.append(_row(package, ways))
     total = _total(rows)
-    parts = [_head(seconds, total), _table(COLUMNS, [*rows, total]), COUNTED, "\n## By operator\n\n"]
-    by_operator = [(name, *_numbers(ways)) for name, ways in sorted(operators.items())]
-    parts += [_table(("operator", "tried", "tests", "mypy", "same", "open", "caught"), by_operator)]
-    parts += [_list("Same as the original", same, reasons), _list("Open", open_mutants, {})]
+    parts = [_head(seconds, total), _table(COLUMNS, [*rows, total]), COUNTED, _list("Open", open_mutants)]
     PAGE.write_text("".join(parts), encoding="utf-8")
     return open_mutants
 
@@ -142,15 +136,13 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _list(title: str, mutants: list[Mutant], reasons: dict[str, dict[str, str]]) -> str:
+def _list(title: str, mutants: list[Mutant]) -> str:
     if not mutants:
         return ""
     lines = []
     for mutant in mutants:
         place = f"{mutant.path.removeprefix('kafkactl/')}, {mutant.function}"
         lines.append(f"- `{mutant.id}` {place}: `` {mutant.was} `` → `` {mutant.now} ``")
-        if mutant.id in reasons:
-            lines.append(f"  {reasons[mutant.id]['why']}")
     return f"\n## {title}\n\n" + "\n".join(lines) + "\n"
 
 

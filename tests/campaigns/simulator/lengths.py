@@ -1,4 +1,6 @@
-"""How soon runs of each length find planted bugs: `python -m tests.campaigns.simulator.lengths [BUG]...`, to the page.
+"""Time in which runs of each length find planted bugs.
+
+`python -m tests.campaigns.simulator.lengths [BUG]...` prints a table.
 
 The measure is the time of a processor for each run that breaks, all runs counted: it does not depend on what else the
 machine does, and says whether many short runs are as good as few long ones.
@@ -11,17 +13,11 @@ import time
 
 from kafkactl.simulator.campaign import plan_for, quorum_of
 from kafkactl.simulator.run import run_plan
-from tests.campaigns.simulator.figures import table, write_section
 from tests.campaigns.simulator.ledger import PROFILES, Cell, Length, quorum_for
 from tests.campaigns.simulator.planted import BUGS, Bug, planted
 
-TITLE = "Planted bugs by length of the runs"
 FOUND, MOST_S = 5, 15.0
 SHOWN = list(dict.fromkeys(length.shown for lengths in PROFILES.values() for length in lengths))
-ABOUT = f"""Written by `python -m tests.campaigns.simulator.lengths`: milliseconds of a processor for each run that a
-planted bug breaks, those of all other runs included. Until {FOUND} runs broke, or for {MOST_S:.0f} s: "none" where
-none broke. Where disks are lost, faults do not come denser.
-"""
 
 
 def measured(bug: Bug, length: Length) -> str:
@@ -40,15 +36,13 @@ def measured(bug: Bug, length: Length) -> str:
 
 
 def main(names: list[str]) -> None:
-    """Measure the bugs with these names, or all, and write the section."""
-    rows = []
+    """Measure the bugs with these names, or all; print ms of a processor for each run that breaks."""
+    print("bug", "profile", *SHOWN, sep=" | ")
     for bug in BUGS:
         if bug.name in names or not names:
             by_length = {length.shown: measured(bug, length) for length in PROFILES[bug.profile]}
-            rows.append((bug.name, f"{bug.profile}, {bug.voters} voters", *(by_length.get(each, "") for each in SHOWN)))
-            print(*rows[-1], sep=" | ", flush=True)
-    if not names:
-        write_section(TITLE, f"{ABOUT}\n{table(('bug', 'profile', *SHOWN), rows)}")
+            shown = (by_length.get(each, "") for each in SHOWN)
+            print(bug.name, f"{bug.profile}, {bug.voters} voters", *shown, sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

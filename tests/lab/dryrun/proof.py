@@ -1,36 +1,34 @@
-"""docs/proof/dryrun.md: what the campaign of predictions found, a section a cluster, written by the campaign itself."""
+"""The page docs/proof/dryrun.md, written by the campaign of predictions: a row a cluster."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.proof_page import record_part
+
 PAGE = Path(__file__).parents[3] / "docs" / "proof" / "dryrun.md"
 HEAD = """\
-# Predictions from the log, made true on live clusters
+# Predictions from the log, compared with live clusters
 
-Written by the run of `make lab` (tests/lab/dryrun/test_reality.py), a section a cluster. Four brokers, 20
+Repeat with `make lab` (tests/lab/dryrun/test_reality.py), which writes this page: a row a cluster. Four brokers, 20
 partitions of one to three replicas, some of which allow unclean elections. Before each experiment the metadata log
-is read from the disk and `kafkactl dryrun` predicts; then it is done, the log is read again, and all are compared:
-of every partition replicas, leader, ISR, ELR, last known leader, recovery state, what is being added or removed,
-and, where the order of events is known, the leader epoch; the records that were appended, one by one and in bytes
-(their kinds only, where followers catch up in steps); who was elected without being in sync; error codes and texts.
-Where the order decides, the outcome must be one of those told.
+is read from the disk and `kafkactl dryrun` predicts; then the experiment is carried out, the log is read again, and
+both are compared: of every partition replicas, leader, ISR, ELR, last known leader, recovery state, what is being
+added or removed, and, where the order of events is known, the leader epoch; the appended records, one by one and in
+bytes (only their kinds where followers catch up in steps); replicas that were elected without being in sync; error
+codes and texts. Where the order decides, the outcome must be one of those that were predicted.
 
-Under "hazards": `dryrun report`, run as an operator runs it, against `kafka-topics --describe`; the worst set of two
-brokers; brokers that come back in the wrong order; a rolling restart from one prediction; a broker with an empty
-disk; a live broker that is unregistered; partitions that a touched `min.insync.replicas` strands; configurations of a
-removed topic and records of an aborted transaction that a restart brings back, asked of each broker. Under "growth":
-one node with its own limits. Under "commit bound": a leader cut off from its followers, all three folders read, and
-what was left when the followers went on.
-
-Under "returns" and "clean returns": two or three brokers that are down are started in each order with pauses of 0 to 4
-seconds, again and again, and what came about has to be one of the outcomes that were predicted; all that were seen to
-differ were shown as uncertain. Then a broker that was unregistered while it was down and comes back, one that was
-unregistered while it was alive and is asked to stop (it ended 301 and 302 s after SIGTERM on 3.9.2 and 4.3.1), and a
-reassignment that is taken back.
+- A release alone: kills, returns, elections, reassignments, configurations, unregistrations, one after the other.
+- *hazards*: `dryrun report` against `kafka-topics --describe`; the worst set of two brokers; brokers that return in the
+  wrong order; a rolling restart; a broker with an empty disk; a live broker that is unregistered; partitions that a
+  touched `min.insync.replicas` strands; configurations of a removed topic and records of an aborted transaction that a
+  restart brings back.
+- *growth*: one node with its own limits. *commit bound*: a leader cut off from its followers, all three folders read.
+- *returns*, *clean returns*: two or three brokers that are down are started in each order with pauses of 0 to 4 s.
+  Then a broker that was unregistered while it was down, one that was unregistered while alive and is asked to stop (it
+  ended 301 and 302 s after SIGTERM on 3.9.2 and 4.3.1), and a reassignment that is cancelled.
 """
 
 
@@ -43,15 +41,7 @@ class Row(NamedTuple):
 
 
 def write_section(title: str, rows: Sequence[Row]) -> None:
-    """Put the section of a cluster in place of the one that is there."""
-    right = sum(row.right for row in rows)
-    lines = [f"## {title}", "", f"{right} of {len(rows)} as predicted.", "", "| experiment | | s |", "|---|---|---|"]
-    lines += [
-        f"| {row.name} | {'as predicted' if row.right else '**not as predicted**'} | {row.seconds:.0f} |"
-        for row in rows
-    ]
-    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    sections = dict(re.findall(r"(?ms)^## ([^\n]+)\n(.*?)(?=^## |\Z)", text))
-    sections[title] = "\n".join(lines[1:]) + "\n"
-    bodies = [f"## {name}\n{body.rstrip()}\n" for name, body in sorted(sections.items())]
-    PAGE.write_text("\n".join([HEAD, *bodies]), encoding="utf-8")
+    """Put the row of a cluster in place of its last run."""
+    wrong = [f"{row.name}: not as predicted" for row in rows if not row.right]
+    result = f"{len(rows) - len(wrong)} of {len(rows)} as predicted; {sum(row.seconds for row in rows):.0f} s"
+    record_part(PAGE, HEAD, title, result, wrong)

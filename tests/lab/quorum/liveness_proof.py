@@ -1,25 +1,23 @@
-"""docs/proof/liveness.md: what gates did about nodes that were killed, paused or alive, written by the campaign itself.
-
-A section a kind of gate and release; `write_section` puts one in place of the one that is there.
-"""
+"""The page docs/proof/liveness.md, written by the campaign: a row a kind of gate and release."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.proof_page import record_part
+
 PAGE = Path(__file__).parents[3] / "docs" / "proof" / "liveness.md"
 HEAD = """\
-# Who is alive: gates on real clusters while nodes fail
+# Liveness: gates on real clusters while nodes fail
 
-Written by the run of `make lab` (tests/lab/quorum/test_liveness.py and test_liveness_nodes.py), a section a kind of
-gate and release. A node is killed (SIGKILL), paused (SIGSTOP) or left alone, so many seconds before the command, or
-while it observes ("during"). Commands of `quorum` run as an operator runs them, in a process of their own, and their
-seconds include its start; those of `features` and `nodes` run in the process of the test. "expected" is what must come
-of it; "commits after" says whether the high watermark advanced after the command and, where it was gone, the node's
-return.
+Repeat with `make lab` (tests/lab/quorum/test_liveness.py and test_liveness_nodes.py), which writes this page: a row a
+kind of gate and release. Each node in turn is killed (SIGKILL), paused (SIGSTOP) or left alone, 0 to 5 s before the
+command or while it observes. Commands of `quorum` run as an operator runs them, in a process of their own, and their
+seconds include its start; those of `features` and `nodes` run in the process of the test. A command is as expected if
+its outcome and exit code are (refused, planned, done), and the high watermark advances after it and after the return of
+a node that had failed.
 """
 
 
@@ -41,24 +39,19 @@ class Row(NamedTuple):
 
 
 def write_section(title: str, rows: Sequence[Row]) -> None:
-    """Put the rows of a gate and release in place of those that are there."""
+    """Put the row of a gate and release in place of its last run."""
     right = sum(row.is_right for row in rows)
-    lines = [
-        "",
-        f"{right} of {len(rows)} as expected.",
-        "",
-        "| event | s before | command | expected | found | s | commits after |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        found = row.found if row.found == row.expected else f"**{row.found}**"
-        commits = "yes" if row.commits_after else "**no**"
-        lines.append(
-            f"| {row.event} | {row.seconds_before} | {row.command} | {row.expected} | {found} | {row.seconds:.1f} "
-            f"| {commits} |"
-        )
-    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    sections = dict(re.findall(r"(?ms)^## ([^\n]+)\n(.*?)(?=^## |\Z)", text))
-    sections[title] = "\n".join(lines) + "\n"
-    bodies = [f"## {name}\n{body.rstrip()}\n" for name, body in sorted(sections.items())]
-    PAGE.write_text("\n".join([HEAD, *bodies]), encoding="utf-8")
+    slowest = max((row.seconds for row in rows), default=0)
+    record_part(
+        PAGE,
+        HEAD,
+        title,
+        f"{right} of {len(rows)} as expected; at most {slowest:.1f} s",
+        [_shown(row) for row in rows if not row.is_right],
+    )
+
+
+def _shown(row: Row) -> str:
+    commits = "" if row.commits_after else "; nothing commits afterwards"
+    moment = f"{row.event}, {row.seconds_before} s before `{row.command}`"
+    return f"{moment}: expected {row.expected}, found {row.found}{commits}"

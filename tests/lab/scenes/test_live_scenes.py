@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ from tests.lab.harness.storage_tool import StorageToolServer
 from tests.lab.scenes import features as scenes_features
 from tests.lab.scenes import quorum as scenes_quorum
 from tests.lab.scenes.scene import Course, Seen, Stage, run_course
+from tests.proof_page import record_part
 
 PROOF = Path(__file__).parents[3] / "docs" / "proof" / "live.md"
 COURSES = (*scenes_features.ALL, *scenes_quorum.ALL)
@@ -79,43 +78,26 @@ def test_what_is_predicted_happens_in_every_scene(course: Course, course_run: Ru
 
 
 def record(course: Course, seen: Sequence[Seen], seconds: float) -> None:
-    """Put a course into the page, in place of its last run; the rest of the page is what the other courses left."""
-    sections = _sections() | {course.name: _section(course, seen, seconds)}
-    known = [course.name for course in COURSES if course.name in sections]
-    body = "\n\n".join(f"## {name}\n\n{sections[name].strip()}" for name in known)
-    rows = [line for name in known for line in sections[name].splitlines() if line.startswith("| ")]
-    scenes = [line for line in rows if not line.startswith("| scene ")]
-    differ = sum("**differs**" in line for line in scenes)
-    head = _HEAD.format(scenes=len(scenes), same=len(scenes) - differ, clusters=len(known), courses=len(COURSES))
-    PROOF.write_text(f"{head}\n{body}\n", encoding="utf-8")
-
-
-_HEAD = """# What is predicted of a live cluster is what happens
-
-Written by the run of `make lab` (tests/lab/scenes/test_live_scenes.py), a section a cluster.
-
-{scenes} scenes on {clusters} of {courses} clusters; the prediction was right in {same}. In each scene `--dry-run`
-predicts, then the change is made: by kafkactl where it would make it, and where it refuses by Kafka's own tool or
-request, so that a refusal is judged by what would have happened. The truth is read from the nodes.
-"""
-
-
-def _sections() -> dict[str, str]:
-    text = PROOF.read_text(encoding="utf-8") if PROOF.exists() else ""
-    parts = re.split(r"(?m)^## (.+)\n", text)[1:]
-    return dict(zip(parts[::2], parts[1::2], strict=True))
-
-
-def _section(course: Course, seen: Sequence[Seen], seconds: float) -> str:
+    """Put the row of a course in place of its last run."""
     releases = ", ".join(sorted({course.release, *dict(course.shape.get("releases", {})).values()}))
     agreed = sum(run.agrees for run in seen)
-    lines = [
-        f"Kafka {releases}; {datetime.now(UTC):%Y-%m-%d}; {agreed} of {len(course.scenes)} agree; {seconds:.0f} s.",
-        "",
-        "| scene | predicted | happened | done by | s |",
-        "|---|---|---|---|---|",
-    ]
-    for run in seen:
-        remark = "" if run.agrees else f" **differs** {'; '.join(run.remarks)}"
-        lines.append(f"| {run.scene} | {run.predicted} | {run.happened}{remark} | {run.by} | {run.seconds:.0f} |")
-    return "\n".join(lines)
+    record_part(
+        PROOF,
+        _HEAD,
+        course.name,
+        f"{agreed} of {len(course.scenes)} agree; Kafka {releases}; {seconds:.0f} s",
+        [
+            f"{run.scene}: predicted {run.predicted}, happened {run.happened} (by {run.by}); {'; '.join(run.remarks)}"
+            for run in seen
+            if not run.agrees
+        ],
+    )
+
+
+_HEAD = """# Changes of live clusters, predicted and made
+
+Repeat with `make lab` (tests/lab/scenes/test_live_scenes.py), which writes this page: a row a cluster. The scenes are
+in tests/lab/scenes/features.py and quorum.py. In each scene `--dry-run` predicts, then the change is made: by kafkactl
+if it would make the change, and by Kafka's own tool or request if it refuses, so that a refusal is judged by what would
+have happened. The truth is read from the nodes.
+"""
