@@ -12,15 +12,15 @@ from pathlib import Path
 from textwrap import wrap
 
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.row import Band, Row
-from kafkactl.migration.state.table import TABLE
+from kafkactl.migration.steps.definition import Band, Row
+from kafkactl.migration.steps.table import TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "migration-states.md"
 PICTURE = ROOT / "docs" / "pictures" / "migration-states.svg"
 
 GENERATED = (
-    "<!-- Made by scripts/make_states.py from kafkactl/migration/state/table.py; `make docs` writes it again. -->"
+    "<!-- Made by scripts/make_states.py from kafkactl/migration/steps/table.py; `make docs` writes it again. -->"
 )
 INTRODUCTION = """\
 `kafkactl migrate` determines the state from what all nodes and ZooKeeper show together, never from its journal. The

@@ -47,7 +47,7 @@ from kafkactl.migration.checks.numbers import (
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import Evidence
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import state_of_evidence
+from kafkactl.migration.steps.table import state_of_evidence
 
 STATE_CHECK: Final = "X-STATE"
 # C-34, C-35: what is under way is carried over, what waits for its deletion is dropped; both may be wanted.

@@ -23,8 +23,8 @@ from kafkactl.migration.plan.rollback import rollback_of, wipes
 from kafkactl.migration.plan.step import Barrier, File, Move, Progress, Step, Way
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import ObservedState, state_of_evidence
 from kafkactl.migration.state.unknown import several_clusters
+from kafkactl.migration.steps.table import ObservedState, state_of_evidence
 
 _RESTARTABLE: Final = (State.COPY_CRASHED, State.LOST_QUORUM)
 # Started again on its old disk, a controller continues with the old log: a split brain within seconds.

@@ -25,7 +25,7 @@ from kafkactl.migration.plan.gate_progress import (
 )
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import state_of_evidence
+from kafkactl.migration.steps.table import state_of_evidence
 
 APART_MS: Final = 10_000
 Gate = Callable[[Evidence], Iterable[Finding]]

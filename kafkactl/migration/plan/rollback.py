@@ -27,7 +27,7 @@ from kafkactl.migration.plan.step import File, Move, Progress, Step, Way
 from kafkactl.migration.state.brokers import answers
 from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, evidence_of, has_flag
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import ObservedState, state_of_evidence
+from kafkactl.migration.steps.table import ObservedState, state_of_evidence
 
 __all__ = ["Step", "Way", "plan_rollback", "rollback_of", "wipes"]
 

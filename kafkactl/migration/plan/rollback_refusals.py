@@ -17,8 +17,8 @@ from kafkactl.migration.observed.observation import Mode
 from kafkactl.migration.plan.rollback_epoch import epoch_gate
 from kafkactl.migration.state.evidence import CopyMarker, Evidence, Holder, Quorum, has_flag, is_finalized_by_flag
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import ObservedState
 from kafkactl.migration.state.unknown import different_clusters, several_clusters
+from kafkactl.migration.steps.table import ObservedState
 from kafkactl.wording import some
 
 ACCEPTABLE: Final = frozenset(

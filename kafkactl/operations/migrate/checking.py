@@ -13,7 +13,7 @@ from kafkactl.migration.checks.numbers import UNKNOWN_ID, accept_word, ids_of, m
 from kafkactl.migration.driver.files import hand_edit_findings
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import state_of_evidence
+from kafkactl.migration.steps.table import state_of_evidence
 from kafkactl.operations.migrate.observing import Lacking, lacking
 from kafkactl.schema.explanations import explanations, renamed_ids
 

@@ -23,7 +23,7 @@ from kafkactl.migration.render.hand_edits import edit_answers
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_of
-from kafkactl.migration.state.table import state_of_evidence
+from kafkactl.migration.steps.table import state_of_evidence
 from kafkactl.operations.callbacks import NoteCallback
 from kafkactl.operations.migrate import driver
 from kafkactl.operations.migrate.observing import NOT_LET_IN

@@ -17,7 +17,7 @@ from kafkactl.migration.driver.steps import RunContext, StepPlan
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
 from kafkactl.migration.state.soak import soak_findings, soak_of
-from kafkactl.migration.state.table import observed_state
+from kafkactl.migration.steps.table import observed_state
 from kafkactl.operations.callbacks import NoteCallback, ignore_note
 from kafkactl.operations.migrate.driving import (
     AskCallback,

@@ -13,7 +13,7 @@ from kafkactl.migration.plan.forward import forward_of
 from kafkactl.migration.plan.step import Move, Way
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import state_of_evidence
+from kafkactl.migration.steps.table import state_of_evidence
 from kafkactl.operations.migrate.observing import Lacking, lacking
 
 if TYPE_CHECKING:

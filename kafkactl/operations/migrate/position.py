@@ -16,8 +16,8 @@ from kafkactl.migration.plan.gate import APART_MS, gates_seen
 from kafkactl.migration.plan.rollback import rollback_of
 from kafkactl.migration.state.evidence import Evidence, evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import ObservedState, state_of_evidence
 from kafkactl.migration.state.view import ObservedDict, observed_view
+from kafkactl.migration.steps.table import ObservedState, state_of_evidence
 from kafkactl.operations.migrate.checking import edits_of
 from kafkactl.operations.migrate.observing import Lacking, lacking
 

@@ -19,7 +19,7 @@ from kafkactl.adapters.migration.observe import observe
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.migration.saved import observation_from
 from kafkactl.errors import RefusedError
-from kafkactl.migration.state.table import observed_state
+from kafkactl.migration.steps.table import observed_state
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.kazoo_session import kazoo_session
 from tests.lab.migration.plan_operator import inventory_of

@@ -21,7 +21,7 @@ from kafkactl.migration.plan.forward import plan_forward
 from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.plan.step import Move
-from kafkactl.migration.state.table import State, observed_state
+from kafkactl.migration.steps.table import State, observed_state
 from kafkactl.migration.zktree.parse import parse_tree
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.plan_operator import STEP_S, Operator

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from kafkactl.migration.state.table import State
+from kafkactl.migration.steps.table import State
 from tests.migration.saved_folder import save
 from tests.migration.state.states_seen import HEALTHY
 from tests.repository.tree import ROOT

@@ -15,7 +15,7 @@ from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.forward import plan_forward
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.plan.step import File, Move, Step, Way
-from kafkactl.migration.state.table import observed_state
+from kafkactl.migration.steps.table import observed_state
 from tests.lab.migration.cluster import MigrationCluster
 
 _PHASES = {File.ORIGINAL: "zk", File.MIGRATION: "migration", File.KRAFT: "kraft", File.FINAL: "final"}

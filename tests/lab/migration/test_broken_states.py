@@ -11,7 +11,7 @@ from kafkactl.findings import Finding
 from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.rollback import plan_rollback
-from kafkactl.migration.state.table import observed_state
+from kafkactl.migration.steps.table import observed_state
 from tests.lab.migration.cluster import MigrationCluster
 from tests.lab.migration.plan_operator import Operator, delete
 

@@ -12,7 +12,7 @@ from kafkactl.migration.observed.silence import leader_unknown, refusing, silent
 from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import observed_state
+from kafkactl.migration.steps.table import observed_state
 from kafkactl.migration.zktree.tree import tree_of
 from kafkactl.migration.zktree.znode import Hidden, Znode
 from tests.migration.observations import STATES, World, state, world

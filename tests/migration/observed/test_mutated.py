@@ -21,8 +21,8 @@ from kafkactl.migration.plan.forward import forward_of, next_step
 from kafkactl.migration.plan.gate import gates_seen
 from kafkactl.migration.plan.rollback import rollback_of
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.state.table import state_of_evidence
 from kafkactl.migration.state.view import observed_view
+from kafkactl.migration.steps.table import state_of_evidence
 from tests.campaigns.goldens.migrations import INTO as GOLDENS
 from tests.hypothesis_profiles import examples
 

@@ -15,8 +15,8 @@ from kafkactl.migration.checks.registry import check
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.state.table import State, observed_state
 from kafkactl.migration.state.view import observed_view
+from kafkactl.migration.steps.table import State, observed_state
 from kafkactl.migration.zktree.tree import tree_of
 from kafkactl.migration.zktree.znode import decode_znodes, parse_znode, render_znode
 from tests.migration.saved_folder import save

@@ -15,7 +15,7 @@ from kafkactl.migration.plan.gate import gates_of, is_open
 from kafkactl.migration.plan.gate_progress import witnesses
 from kafkactl.migration.plan.step import Barrier, File, Move, Way
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.state.table import State, state_of_evidence
+from kafkactl.migration.steps.table import State, state_of_evidence
 from kafkactl.schema.explanations import explanations
 from tests.migration.observations import world
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen

@@ -19,7 +19,7 @@ from kafkactl.migration.plan.rollback_epoch import epoch_gate
 from kafkactl.migration.plan.rollback_memory import Remembered
 from kafkactl.migration.plan.step import File, Move, Progress, Way
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.state.table import State, observed_state
+from kafkactl.migration.steps.table import State, observed_state
 from kafkactl.schema.explanations import explanations
 from kafkactl.values import Uuid
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, ZK, Seen, without

@@ -6,7 +6,7 @@ from kafkactl.findings import Outcome, Severity
 from kafkactl.frozen import changed
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.plan.rollback import plan_rollback
-from kafkactl.migration.state.table import observed_state
+from kafkactl.migration.steps.table import observed_state
 from tests.migration.observations import state, world
 from tests.migration.zk_trees import text
 

@@ -11,7 +11,7 @@ from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.plan.step import Move, Progress
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import observed_state
+from kafkactl.migration.steps.table import observed_state
 from kafkactl.operations.migrate.position import status
 from tests.migration.state.states_seen import HEALTHY, MIG, ZK, Seen
 

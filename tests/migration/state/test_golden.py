@@ -18,7 +18,7 @@ from kafkactl.migration.plan.gate import gates_of
 from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.plan.step import Move
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.state.table import State, observed_state, state_of_evidence
+from kafkactl.migration.steps.table import State, observed_state, state_of_evidence
 
 _FOLDER = Path(__file__).parents[2] / "golden" / "states"
 _END = ["stop-controllers", "delete-migration-znode", "wait-zookeeper-controller"]

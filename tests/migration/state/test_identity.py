@@ -14,7 +14,7 @@ from kafkactl.migration.plan.rollback import plan_rollback
 from kafkactl.migration.state.evidence import evidence_of
 from kafkactl.migration.state.identity import identities_of
 from kafkactl.migration.state.names import State
-from kafkactl.migration.state.table import observed_state, state_of_evidence
+from kafkactl.migration.steps.table import observed_state, state_of_evidence
 from kafkactl.schema.explanations import explanations
 from tests.migration.observations import uuid
 from tests.migration.state.states_seen import HEALTHY, KR, MIG, Seen, answering, properties

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kafkactl.frozen import changed
 from kafkactl.migration.observed.observation import Observation
 from kafkactl.migration.state.evidence import evidence_of
-from kafkactl.migration.state.row import Band, Row
-from kafkactl.migration.state.table import TABLE, State, observed_state
+from kafkactl.migration.steps.definition import Band, Row
+from kafkactl.migration.steps.table import TABLE, State, observed_state
 from kafkactl.schema.explanations import explanations
 from tests.migration.state.states_seen import COPY_END, HEALTHY, KR, MIG, ZK, Seen, without
 

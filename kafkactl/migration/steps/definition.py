@@ -1,4 +1,4 @@
-"""What the table of states is made of (table.py): rows that each decide for a state, under headings."""
+"""The parts of a state's file: rows of the table of states, and the headings between them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkactl.migration.state.names import State
 
 @frozen(kw_only=False)
 class Row:
-    """A state, the question to the evidence that decides for it, and what an operator reads then."""
+    """A state, the condition on the evidence that decides for it, and the text that an operator reads then."""
 
     state: State
     holds: Callable[[Evidence], bool]
@@ -20,7 +20,7 @@ class Row:
 
 @frozen(kw_only=False)
 class Band:
-    """The heading of the rows below it, up to the next one: what they have in common, and why they stand there."""
+    """The heading of the rows below it, up to the next one: their common trait, and the reason for their place."""
 
     name: str
     reason: str
