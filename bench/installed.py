@@ -21,19 +21,16 @@ _DIGEST_LETTERS = 12
 _held: dict[Path, int] = {}
 
 
-def installed_bin(extra: str = "") -> Path:
-    """The `bin` folder of a virtual environment with the wheel of this tree; built where there is none yet.
-
-    `extra` names one of the package's extras that is installed, too.
-    """
+def installed_bin() -> Path:
+    """Return the `bin` folder of a virtual environment with the wheel of this tree; build it if there is none yet."""
     HOME.mkdir(parents=True, exist_ok=True)
     with (HOME / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wheel = _built_wheel()
-        place = HOME / f"venv-{_content_digest(wheel)[:_DIGEST_LETTERS]}{extra and '-' + extra}"
+        place = HOME / f"venv-{_content_digest(wheel)[:_DIGEST_LETTERS]}"
         _hold(place)
         _remove_unused()
-        _install(f"{wheel}[{extra}]" if extra else str(wheel), place)
+        _install(str(wheel), place)
     return place / "bin"
 
 

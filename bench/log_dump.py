@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> None:
     """Measure, print and record; the number of records and of runs can be given."""
     records = int(arguments[0]) if arguments else RECORDS
     runs = int(arguments[1]) if len(arguments) > 1 else RUNS
-    head = f"Installed wheel with numpy (`kafkactl[fast]`), Kafka {_newest()}; medians of {runs} interleaved runs"
+    head = f"Installed wheel, Kafka {_newest()}; medians of {runs} interleaved runs"
     text = [f"{head}; {circumstances()}."]
     text += _measured("regular", reference_shape(records, max(records // 5, 100)), runs)
     text += _measured("diverse", diverse_shape(records, max(records * 3 // 20, 100)), runs)
@@ -71,7 +71,7 @@ def commands(segment: Path) -> Mapping[str, list[str]]:
 
     row = releases.release(_newest())
     tool = [str(java.java_binary()), *JVM, "-cp", maven.class_path(row.version), row.dump_class]
-    program = str(installed_bin("fast") / "kafkactl")
+    program = str(installed_bin() / "kafkactl")
     return {
         THEIRS: [*tool, "--cluster-metadata-decoder", "--files", str(segment)],
         DUMP: [program, "log", "dump", str(segment)],

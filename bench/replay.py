@@ -82,7 +82,7 @@ def measured(section: str, shape: Shape) -> None:
             raise RuntimeError("the replays do not end where the generator says, or not in the same")
         del columns
         image = by_columns(file).image
-        program = str(installed_bin("fast") / "kafkactl")
+        program = str(installed_bin() / "kafkactl")
         command, dry_run = ([program, *words, str(file)] for words in (("log", "image"), ("dryrun", "replay")))
         works: dict[str, Callable[[], float]] = {
             "CRC pass": lambda: _timed(lambda: crc_pass(file)),

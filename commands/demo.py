@@ -73,8 +73,7 @@ def command(
         color=settings.color,
     )
     demo = run_demo(request, audience)
-    scenes_shown = [{**scene, "left_out": demo.left_out.get(scene["name"])} for scene in audience.scenes]
-    answer = {**demo.to_dict(), "scenes": scenes_shown, "findings": []}
+    answer = {**demo.to_dict(), "scenes": audience.scenes, "findings": []}
     output.emit("demo", answer, render=lambda page, _: _show_end(page, demo), listing="scenes")
 
 

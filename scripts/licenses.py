@@ -53,14 +53,15 @@ def below(package: Distribution, extras: Iterable[str] = ()) -> list[Requirement
 def license_expression(package: Distribution) -> str:
     """The licence of a package in the words of SPDX as far as `WORDS` has them; empty if it declares none.
 
-    PEP 639's License-Expression, else the field License, else the classifiers.
+    PEP 639's License-Expression, else the field License unless it holds a whole text, else the classifiers.
     """
     fields = package.metadata
     if (expression := fields.get("License-Expression")) is not None:
         return str(expression)
     classifiers = [line.rpartition(" :: ")[2] for line in fields.get_all("Classifier") or () if "License ::" in line]
     stated = (fields.get("License") or "").strip()
-    return " AND ".join(WORDS.get(word, word) for word in ([stated] if stated else classifiers))
+    is_name = stated and "\n" not in stated
+    return " AND ".join(WORDS.get(word, word) for word in ([stated] if is_name else classifiers))
 
 
 def licenses(package: Distribution) -> set[str]:

@@ -23,11 +23,10 @@ FIRST: Final = "dev"
 FILES: Final = {
     FIRST: ("dev",),
     CORE: (),
-    "dryrun": ("dryrun",),
-    "fast": ("fast",),
     "gssapi": ("gssapi",),
     "oauth": ("oauth",),
     "pkcs12": ("pkcs12",),
+    "spark": ("spark",),
     "zookeeper-sasl": ("zookeeper-sasl",),
 }
 # pip fetches what builds a source archive without looking at hashes, so it is locked, too, and installed before.
@@ -47,7 +46,7 @@ def locked(name: str) -> dict[Requirement, list[str]]:
 def head(name: str) -> str:
     """The first lines of a file: what it is for, and how it is renewed."""
     # An extra that has a source archive among its dependencies is built with what build.txt has installed.
-    needs_build = name in ("dryrun", "gssapi", "dev")
+    needs_build = name in ("spark", "gssapi", "dev")
     way = "--no-build-isolation" if needs_build else "--only-binary :all:"
     after = ", after build.txt" if needs_build else ""
     what = "what builds kafkactl and source archives" if name == "build" else f"kafkactl: {name}"

@@ -44,7 +44,7 @@ TRIED: Final = (
     ("quorum describe --log-dir disk -o json", 7, "voters"),
     ("nodes verify --config controller.properties -o json", 4, "settings"),
     (f"log image {LOG} -o json", 0, "image"),
-    (f"dryrun replay {LOG} -o json", 0, "verdict"),
+    (f"dryrun replay {LOG} --html replay.html -o json", 0, "verdict"),
     ("migrate status --observation observation -o json", 0, "state"),
     ("tiered segments remote -o json", 6, "segments"),
     ("demo --scene wedge --scene mount -o json", 0, "scenes"),

@@ -24,7 +24,6 @@ class Scene(Shape):
 
     name: Literal["wedge", "mount", "dryrun", "report"]
     title: str
-    left_out: str | None = Field(description="Why it could not be shown, where it could not.")
     steps: list[Step]
 
 

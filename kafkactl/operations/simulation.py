@@ -155,9 +155,8 @@ def check_page(path: str | None) -> None:
     """Refuse what could not be written in the end, before anything runs; nothing where no file was named."""
     if path is not None:
         from kafkactl.adapters.files.report_files import check_report_target
-        from kafkactl.report.html import MARK, check_installed
+        from kafkactl.report.html import MARK
 
-        check_installed()
         check_report_target(Path(path), MARK)
 
 

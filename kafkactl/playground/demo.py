@@ -41,7 +41,6 @@ class Demo:
     release: str | None
     folder: str | None
     report: str | None
-    left_out: dict[str, str]
 
     to_dict = json_of("cluster", "release", "folder", "report")
 
@@ -52,7 +51,6 @@ def run_demo(request: DemoRequest, audience: Audience) -> Demo:
     Raises FailedError `demo-command-differs` where a command does not end as it has to, and what `find_kafka` and
     `open_released` raise.
     """
-    left_out: dict[str, str] = {}
     kafka = None if request.kafka is None else find_kafka(request.kafka)
     with _folder(keeps=request.keeps) as folder, _Clusters(kafka, folder, audience) as clusters:
         audience.open(folder, keeps=request.keeps)
@@ -60,11 +58,7 @@ def run_demo(request: DemoRequest, audience: Audience) -> Demo:
         for name in request.scenes:
             scene = SCENES[name]
             audience.begin(name, scene.title)
-            if reason := scene.missing():
-                left_out[name] = reason
-                audience.say(f"Left out: {reason}")
-            else:
-                scene.run(stage)
+            scene.run(stage)
         audience.close()
         running = clusters.running
     kept = str(folder / REPORT) if request.keeps and (folder / REPORT).exists() else None
@@ -73,7 +67,6 @@ def run_demo(request: DemoRequest, audience: Audience) -> Demo:
         release=None if running is None else running.release,
         folder=str(folder) if request.keeps else None,
         report=request.report or kept,
-        left_out=left_out,
     )
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from kafkactl.extras import install_advice
 from kafkactl.frozen import frozen
 from kafkactl.playground.stage import Stage
 
@@ -20,12 +18,11 @@ REPORT: Final = "report.html"
 
 @frozen
 class Scene:
-    """A scene. `missing` gives the reason why it cannot be shown here, or an empty text."""
+    """A scene of the demo."""
 
     name: str
     title: str
     run: Callable[[Stage], None]
-    missing: Callable[[], str] = str
 
 
 def _wedge(stage: Stage) -> None:
@@ -114,16 +111,12 @@ def _report(stage: Stage) -> None:
         )
 
 
-def _no_jinja() -> str:
-    return "" if find_spec("jinja2") else f"a report needs the extra dryrun: {install_advice('dryrun')}"
-
-
 SCENES: Final = {
     scene.name: scene
     for scene in (
         Scene(name="wedge", title="A change of voters that would stop the quorum is refused", run=_wedge),
         Scene(name="mount", title="A disk that is not mounted is not formatted", run=_mount),
         Scene(name="dryrun", title="The loss of a broker is predicted", run=_dryrun),
-        Scene(name="report", title="All predictions become an HTML report", run=_report, missing=_no_jinja),
+        Scene(name="report", title="All predictions become an HTML report", run=_report),
     )
 }

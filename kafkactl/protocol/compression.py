@@ -1,6 +1,6 @@
 """What a batch's records are wrapped in. Kafka never compresses its metadata log; topics may be compressed.
 
-gzip comes with Python; snappy, lz4 and zstd are pyarrow's, which the extra `dryrun` brings. Without it a batch in one
+gzip comes with Python; snappy, lz4 and zstd are pyarrow's, which the extra `spark` brings. Without it a batch in one
 of them is an error that says so, never a guess. The output is bounded, absolutely and by the input: a few bytes can
 otherwise stand for gigabytes.
 
@@ -66,7 +66,7 @@ def decompressed(
         return _CODECS[name](data, most)
     except ImportError:
         message = f"the batch is compressed with {name}, and without pyarrow only gzip can be decompressed"
-        raise refuse(message, "unsupported-compression", install_advice("dryrun")) from None
+        raise refuse(message, "unsupported-compression", install_advice("spark")) from None
     except _TooLargeError:
         message = f"the batch has {len(data)} bytes and more than {most} when decompressed, which is the limit"
         raise refuse(message, "decompressed-too-large", _NOT_KAFKAS) from None

@@ -1,7 +1,7 @@
 """`index.html` of a bundle: what is in it, what is not and why, and what was found. One file, no script, no network.
 
-A bundle is made on hosts where kafkactl has no extras, so the page is written without jinja2; its style and its
-Content-Security-Policy are those of the other reports.
+The page has plain tables only and needs no template. Its style and its Content-Security-Policy are those of the other
+reports.
 """
 
 from __future__ import annotations

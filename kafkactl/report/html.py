@@ -1,6 +1,6 @@
 """A report as one HTML file that needs nothing else: no network, no font, and no script to be read.
 
-jinja2 (extra `dryrun`) fills schemas/report/page.html; everything is escaped but the pictures, which escape their own.
+jinja2 fills schemas/report/page.html; everything is escaped but the pictures, which escape their own.
 A Content-Security-Policy in the page forbids whatever would load or run, except schemas/report/page.js, by its hash:
 it sorts and filters tables. Where scripts are switched off the page shows the same.
 """
@@ -11,8 +11,6 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.errors import InputError
-from kafkactl.extras import install_advice
 from kafkactl.report.model import TONES, Block, Facts, Picture, Report, Table
 from kafkactl.report.numbers import numbers_of
 from kafkactl.report.svg import draw
@@ -27,7 +25,7 @@ TIERED_MARK = "<!-- written by kafkactl tiered -->"
 
 
 def render_html(report: Report, mark: str = MARK) -> bytes:
-    """The page in UTF-8, `mark` at its head. Raises InputError `reports-not-installed` without jinja2."""
+    """Return the page in UTF-8, with `mark` at its head."""
     environment = _environment()
     page = environment.from_string(read_data("report/page.html").decode("utf-8"))
     script = read_data("report/page.js")
@@ -43,20 +41,7 @@ def render_html(report: Report, mark: str = MARK) -> bytes:
     return text.encode("utf-8")
 
 
-def check_installed() -> None:
-    """Raise InputError `reports-not-installed` where jinja2 is missing: before the work, not after it."""
-    try:
-        import jinja2  # noqa: F401
-    except ImportError as error:
-        raise InputError(
-            "reports need jinja2, which is not installed",
-            id="reports-not-installed",
-            next_step=f"{install_advice('dryrun')}",
-        ) from error
-
-
 def _environment() -> Environment:
-    check_installed()
     from jinja2 import Environment, StrictUndefined
 
     return Environment(

@@ -183,7 +183,6 @@ def test_what_does_not_go_together_is_wrong_usage(kafkactl, words):
 
 
 def test_the_page_has_a_lane_for_each_node(kafkactl, tmp_path):
-    pytest.importorskip("jinja2")
     page = tmp_path / "run.html"
     run = kafkactl("simulate", "--script", str(RESTART), "--html", str(page), "-o", "json")
     assert (run.code, run.json["html"]) == (0, str(page))

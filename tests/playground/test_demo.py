@@ -78,7 +78,7 @@ def test_every_scene_shows_what_it_promises_and_changes_no_quorum(listener, clus
     assert [fake._quorum.effects for fake in clusters] == [[]]
     assert "report.html" in listener.files_at_the_end
     assert not listener.folder.exists()
-    assert (done.cluster, done.folder, done.report, done.left_out) == ("fake", None, None, {})
+    assert (done.cluster, done.folder, done.report) == ("fake", None, None)
 
 
 PROMISED = (
@@ -95,13 +95,6 @@ def test_a_scene_without_a_cluster_starts_none_and_a_kept_folder_stays(listener,
     assert done.folder is not None and Path(done.folder).parent == tmp_path
     assert (Path(done.folder) / "disks" / "metadata" / "meta.properties").is_file()
     assert Path(done.folder).stat().st_mode & 0o77 == 0
-
-
-def test_the_report_is_left_out_where_its_extra_is_not_installed(listener, clusters, monkeypatch):
-    monkeypatch.setattr(scenes, "find_spec", lambda name: None)
-    done = run_demo(DemoRequest(scenes=("report",)), listener)
-    assert "extra dryrun" in done.left_out["report"] and "Left out" in listener.texts[-1]
-    assert listener.runs == [] and clusters == []
 
 
 def test_a_command_that_ends_otherwise_ends_the_demo(listener, monkeypatch):

@@ -165,7 +165,7 @@ class TestCompression:
         error = refused(batch(self.BODY, count=2, attributes=bits))
         assert error.id == "unsupported-compression"
         assert name in error.reason
-        assert "[dryrun]" in str(error.next_step)
+        assert "[spark]" in str(error.next_step)
 
     def test_unknown_codecs(self):
         assert refused(batch(self.BODY, count=2, attributes=7)).id == "unknown-compression"

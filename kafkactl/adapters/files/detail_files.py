@@ -39,7 +39,7 @@ def check_details_target(path: Path) -> None:
         raise InputError(
             "--details writes Parquet, and pyarrow cannot be imported",
             id="details-need-extra",
-            next_step=f"{install_advice('dryrun')}, or leave out --details.",
+            next_step=f"{install_advice('spark')}, or leave out --details.",
         )
     try:
         check_place(path.resolve())

@@ -21,7 +21,7 @@ from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.metadata.log.stretches import Course, walk_stretches
-from kafkactl.metadata.log.worth import worth_bytes
+from kafkactl.metadata.log.worth import WORTH_BYTES
 from kafkactl.progress import counted
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify.log import (
@@ -144,7 +144,7 @@ def _segment(path: str, name: str, base_offset: int, expected: int, contents: Co
     size, pieces = _pieces(file)
     course, stop = Course(base_offset, expected), None
     scan: ContentScan | None = None
-    for found in walk_stretches(pieces, size, file=file, worth_bytes=worth_bytes()):
+    for found in walk_stretches(pieces, size, file=file, worth_bytes=WORTH_BYTES):
         if isinstance(found, Stop):
             stop = found
         elif isinstance(found, BatchRun):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
 
 LOCAL_MASTER: Final = "local[*]"
-_NEEDED: Final = ("pyspark", "pyarrow", "numpy")
+_NEEDED: Final = ("pyspark", "pyarrow")
 _STANDALONE = re.compile(r"spark://(.+)")
 _LOCAL: Final = re.compile(r"local(\[([1-9]\d*|\*)(\s*,\s*\d+)?\]|-cluster\[.*\])?")
 _OLDEST_JAVA: Final = 17
@@ -170,9 +170,9 @@ def check_spark(master: str | None) -> None:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise InputError(
-            f"the Spark engine needs the extra `dryrun`: {', '.join(missing)} cannot be imported",
+            f"the Spark engine needs the extra `spark`: {', '.join(missing)} cannot be imported",
             id="spark-needs-extra",
-            next_step=f"{install_advice('dryrun')}, or leave out --engine spark and --master.",
+            next_step=f"{install_advice('spark')}, or leave out --engine spark and --master.",
         )
     java = _java()
     if java is None:

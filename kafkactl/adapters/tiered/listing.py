@@ -216,5 +216,5 @@ def _pyarrow(what: str, module: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise InputError(
-            f"{what} needs pyarrow, which is not installed", id="missing-extra", next_step=install_advice("dryrun")
+            f"{what} needs pyarrow, which is not installed", id="missing-extra", next_step=install_advice("spark")
         ) from error

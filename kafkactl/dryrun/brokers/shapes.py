@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kafkactl.dryrun.compare import changes_of
 from kafkactl.dryrun.controller.active_controller import ActiveController, Key
-from kafkactl.dryrun.controller.appended import Appended, Changed, LaterOperations, Operation, measured
+from kafkactl.dryrun.controller.appended import Appended, Changed, LaterOperations, Operation
 from kafkactl.dryrun.controller.facts import Facts
 from kafkactl.dryrun.controller.rules import Rules
 from kafkactl.dryrun.prediction import Change, Counts, Placed
@@ -148,10 +148,6 @@ class ShapedController(ActiveController):
 
     def _measured(self, rules: Rules) -> Appended:
         """As `appended.measured` of the operations of the whole cluster."""
-        from kafkactl.metadata.log.worth import has_numpy
-
-        if not has_numpy():
-            return measured(self.spread_operations(), rules)
         from kafkactl.dryrun.brokers.spread_size import spread_size
 
         return spread_size(list(zip(self.operations, self._runs_of, strict=True)), self.members, rules)

@@ -27,12 +27,12 @@ from kafkactl.dryrun.engine.local import LogFile, Start, records_in, start_of
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.model import Image
 from kafkactl.metadata.log.batch_runs import BatchRun, walk_runs
-from kafkactl.metadata.log.worth import has_numpy
 from kafkactl.metadata.replay.batches import no_collection
 from kafkactl.metadata.replay.fast import FastReplaying
 from kafkactl.progress import heard_by
 from kafkactl.protocol.batch_scan import Damage
 
+TIMES_READ: Final = 2  # How often `started` reads the segments of a usual log; progress is announced with it.
 _ODD: Final = frozenset({"transaction-inside-transaction", "transaction-not-open"})
 
 
@@ -53,18 +53,11 @@ def started(segments: Sequence[LogFile], checkpoints: Sequence[LogFile], *, keep
     """
     with no_collection():
         begin = start_of(segments, checkpoints, None)
-        if not has_numpy():
-            return by_the_record(segments, begin, keeps_configs=keeps_configs)
         found = _quickly(segments, begin, keeps_configs=keeps_configs)
         if found is not None:
             return found
         with heard_by(None):  # what was announced may have been read already
             return by_the_record(segments, begin, keeps_configs=keeps_configs)
-
-
-def times_read() -> int:
-    """How often `started` reads the segments, for those who announce its progress."""
-    return 2 if has_numpy() else 1
 
 
 def by_the_record(segments: Sequence[LogFile], begin: Start, *, keeps_configs: bool = True) -> Started:

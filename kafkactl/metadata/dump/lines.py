@@ -21,7 +21,7 @@ from kafkactl.metadata.dump.text import MAY_GIVE_UP, TextMaker, compact_json, re
 from kafkactl.metadata.log.batch_runs import BatchRun, end_offset, walk_runs
 from kafkactl.metadata.log.frame import FRAME_VERSION, decode_record
 from kafkactl.metadata.log.keys import KeyFilter
-from kafkactl.metadata.log.worth import WORTH_BYTES, has_numpy
+from kafkactl.metadata.log.worth import WORTH_BYTES
 from kafkactl.protocol.batch_scan import Damage
 from kafkactl.protocol.compiled_runtime import IrregularError
 from kafkactl.protocol.control_records import ControlRecord, ControlType, decode_control_record
@@ -83,7 +83,7 @@ class LineMaker:
     `tail` is what the log ends with where that is not a whole batch, which is harmless as long as nothing follows;
     `tails` are those of the logs before it.
     With `hide` secrets are left out of the lines. `worth_bytes` is the size from which a run of batches is printed by
-    columns, which needs numpy; None for never. The lines are the same.
+    columns; None for never. The lines are the same.
     """
 
     def __init__(self, wanted: Wanted, *, hide: bool, worth_bytes: int | None = WORTH_BYTES) -> None:
@@ -101,7 +101,7 @@ class LineMaker:
         self._takes_all = wanted.key is None and wanted.from_offset is None and wanted.to_offset is None
         self._hide = hide
         self._makers = _Makers(wanted.types, hide)
-        self._worth_bytes = worth_bytes if self._takes_all and has_numpy() else None
+        self._worth_bytes = worth_bytes if self._takes_all else None
         self._columns: ColumnLines | None = None
 
     def end_log(self) -> None:

@@ -19,16 +19,16 @@ _GAPS_REPORTED: Final = 10
 
 
 def walk_stretches(
-    pieces: Iterable[bytes], size_bytes: int, *, file: str, worth_bytes: int | None
+    pieces: Iterable[bytes], size_bytes: int, *, file: str, worth_bytes: int
 ) -> Iterator[BatchRun | FoundBatch | Stop]:
-    """The batches of a file of `size_bytes`, then a `Stop` if it is not whole; in runs where a piece is worth it.
+    """Return the batches of a file of `size_bytes`, then a `Stop` if it is not whole. Never raises.
 
-    `worth_bytes` is the size from which a piece is; None for never. Never raises.
+    Batches come in runs while pieces have at least `worth_bytes`, and one by one from then on.
     """
     source, data, base = iter(pieces), b"", 0
     for piece in source:
         data = data + piece if data else piece
-        if worth_bytes is None or len(data) < worth_bytes:
+        if len(data) < worth_bytes:
             break
         piece = b""  # noqa: PLW2901  # it need not stand in memory twice
         run, rest = sound_run(data, base)

@@ -1,4 +1,4 @@
-"""From which size on a piece of a log is read by columns, which needs numpy."""
+"""Size from which a piece of a log is read by columns."""
 
 from __future__ import annotations
 
@@ -12,8 +12,3 @@ def has_numpy() -> bool:
     from importlib.util import find_spec
 
     return find_spec("numpy") is not None
-
-
-def worth_bytes() -> int | None:
-    """The size; None where nothing is read by columns."""
-    return WORTH_BYTES if has_numpy() else None

@@ -14,7 +14,7 @@ from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.logs.places import fetched, needs_fetch, plain_paths
 from kafkactl.adapters.logs.source import LogSource, announce
 from kafkactl.dryrun.controller.facts import facts_of
-from kafkactl.dryrun.engine.loader import Started, started, times_read
+from kafkactl.dryrun.engine.loader import TIMES_READ, Started, started
 from kafkactl.dryrun.engine.local import GAP, Loaded, load
 from kafkactl.dryrun.engine.replicas import Replica, compared, farthest, proved, replica_of
 from kafkactl.dryrun.engine.spark.fetched import fetched_folder
@@ -169,10 +169,10 @@ def _voters(loaded: Loaded) -> dict[int, Uuid | None]:
 
 def _started(log: LogSource, *, keeps_configs: bool, is_whole: bool) -> Iterator[Started]:
     """From the newest checkpoint, and from offset 0 where nothing is missing since."""
-    announce([*log.checkpoints[-1:], *log.segments * times_read()])
+    announce([*log.checkpoints[-1:], *log.segments * TIMES_READ])
     yield started(log.segments, log.checkpoints, keeps_configs=keeps_configs)
     if is_whole and log.checkpoints and log.segments and log.segments[0].base_offset == 0:
-        announce(log.segments * times_read())
+        announce(log.segments * TIMES_READ)
         yield started(log.segments, (), keeps_configs=keeps_configs)
 
 

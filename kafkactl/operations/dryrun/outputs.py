@@ -118,9 +118,8 @@ def check_html(path: str | None) -> None:
     if path is None:
         return
     from kafkactl.adapters.files.report_files import check_report_target
-    from kafkactl.report.html import MARK, check_installed
+    from kafkactl.report.html import MARK
 
-    check_installed()
     check_report_target(Path(path), MARK)
 
 

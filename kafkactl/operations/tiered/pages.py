@@ -78,14 +78,13 @@ def report(loaded: Loaded, filters: Filters = ALL) -> TieredReport:
 def check_html(path: str | None) -> None:
     """Refuse what could not be written in the end, before anything is read; nothing where no file was named.
 
-    Raises InputError `reports-not-installed`, RefusedError `not-a-report-file`, FailedError `report-not-written`.
+    Raises RefusedError `not-a-report-file`, FailedError `report-not-written`.
     """
     if path is None:
         return
     from kafkactl.adapters.files.report_files import check_report_target
-    from kafkactl.report.html import TIERED_MARK, check_installed
+    from kafkactl.report.html import TIERED_MARK
 
-    check_installed()
     check_report_target(Path(path), TIERED_MARK)
 
 

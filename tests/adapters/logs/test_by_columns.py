@@ -28,6 +28,7 @@ from tests.sampling import one_in
 SEEDS = st.integers(0, 1 << 32)
 PLACES = st.integers(0, 1 << 30)
 BASE = f"{0:020}.log"
+NEVER = 1 << 60  # bytes, more than any piece has
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +43,9 @@ def many_batches_at_once() -> Iterator[None]:
         yield
 
 
-def read(path: Path, worth_bytes: int | None, piece: int) -> MetadataLogFacts:
+def read(path: Path, worth_bytes: int, piece: int) -> MetadataLogFacts:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(metadata_log, "worth_bytes", lambda: worth_bytes)
+        patched.setattr(metadata_log, "WORTH_BYTES", worth_bytes)
         patched.setattr(metadata_log, "PIECE_BYTES", piece)
         return scan_segment_file(str(path)) if path.is_file() else scan_log_folder(str(path))
 
@@ -52,11 +53,11 @@ def read(path: Path, worth_bytes: int | None, piece: int) -> MetadataLogFacts:
 def assert_same(folder: Path, data: bytes, piece: int = 1 << 24, name: str = BASE) -> MetadataLogFacts:
     file = folder / name
     file.write_bytes(data)
-    expected = read(file, None, 1 << 24)
+    expected = read(file, NEVER, 1 << 24)
     found = read(file, 0, piece)
     assert found.segments == expected.segments
     assert found == expected
-    assert read(folder, 0, piece) == read(folder, None, 1 << 24)  # not every record decoded
+    assert read(folder, 0, piece) == read(folder, NEVER, 1 << 24)  # not every record decoded
     return expected
 
 

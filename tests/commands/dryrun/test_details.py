@@ -176,4 +176,4 @@ def test_without_pyarrow(
     monkeypatch.setattr(detail_files, "find_spec", lambda name: None)
     run = kafkactl("dryrun", "replay", generated[0], "--details", tmp_path / "out", "-o", "json")
     assert (run.code, run.error["id"]) == (2, "details-need-extra")
-    assert "-py3-none-any.whl[dryrun]'" in run.error["next_step"]
+    assert "-py3-none-any.whl[spark]'" in run.error["next_step"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from pickle import loads
@@ -143,13 +142,3 @@ def test_a_full_disk_leaves_the_earlier_report_whole(
     assert (run.code, run.error["id"]) == (1, "report-not-written")
     assert "No space left" in run.error["message"]
     assert page.read_bytes() == before and list(tmp_path.iterdir()) == [page]
-
-
-def test_without_jinja2_the_extra_is_named(
-    kafkactl: Kafkactl, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    run = kafkactl("dryrun", "growth", log, "--html", tmp_path / "page.html", "-o", "json")
-    assert (run.code, run.error["id"]) == (2, "reports-not-installed")
-    assert "whl[dryrun]" in run.error["next_step"]
-    assert kafkactl("dryrun", "growth", log).code == 0

@@ -177,13 +177,11 @@ def test_batches_that_are_not_usual_between_others():
     assert text.count("\n") == len(odd) * (len(plain) + 2)
 
 
-def test_what_is_worth_it_and_a_machine_without_numpy(monkeypatch):
+def test_small_runs_and_parts_of_a_log_are_printed_record_by_record():
     (run,) = walk_runs([generated(1)])
     assert LineMaker(Wanted(), hide=True, worth_bytes=0).prepared(run) is not None
     assert LineMaker(Wanted(), hide=True).prepared(run) is None
     assert LineMaker(Wanted(from_offset=3), hide=True, worth_bytes=0).prepared(run) is None
-    monkeypatch.setattr(dump_lines, "has_numpy", lambda: False)
-    assert LineMaker(Wanted(), hide=True, worth_bytes=0).prepared(run) is None
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from kafkactl.metadata.log import worth
 from kafkactl.metadata.log.batch_runs import BatchRun
 from kafkactl.metadata.log.scan import FoundBatch, Stop
 from kafkactl.metadata.log.stretches import Course, walk_stretches
@@ -23,7 +22,7 @@ def course_of(*batches: tuple[int, int]) -> Course:
     return course
 
 
-def seen(data: bytes, piece: int, worth_bytes: int | None) -> tuple[list[int], int, int, Stop | None]:
+def seen(data: bytes, piece: int, worth_bytes: int) -> tuple[list[int], int, int, Stop | None]:
     """Where batches begin, how many of them came in runs, how many alone, and the stop."""
     runs, alone, stop = [], [], None
     for found in walk_stretches(in_pieces(data, piece), len(data), file="f", worth_bytes=worth_bytes):
@@ -38,13 +37,13 @@ def seen(data: bytes, piece: int, worth_bytes: int | None) -> tuple[list[int], i
 
 
 @pytest.mark.parametrize("piece", [300, 1_000, 10**6])
-@pytest.mark.parametrize("worth_bytes", [None, 1, 200, 2_000, 10**7])
-def test_every_batch_comes_once_in_runs_or_alone(piece: int, worth_bytes: int | None):
+@pytest.mark.parametrize("worth_bytes", [1, 200, 2_000, 10**7])
+def test_every_batch_comes_once_in_runs_or_alone(piece: int, worth_bytes: int):
     data = log_of(random.Random(1), 30)
     positions, in_runs, alone, stop = seen(data, piece, worth_bytes)
     assert (positions, stop) == (expected(data)[0], None)
     assert in_runs + alone == 30
-    if worth_bytes is None or worth_bytes > len(data):
+    if worth_bytes > len(data):
         assert in_runs == 0
     if worth_bytes == 1:
         assert alone == 0
@@ -93,11 +92,3 @@ def test_batches_at_once_only_where_an_index_holds_them(offset: int, last: int, 
     assert course.add_next(offset, last) is taken
     assert (course.first is None) is not taken
     assert course_of((offset, last)).out_of_range == out_of_range
-
-
-def test_columns_are_worth_a_mebibyte_where_numpy_is(monkeypatch: pytest.MonkeyPatch):
-    asked: list[str] = []
-    monkeypatch.setattr("importlib.util.find_spec", asked.append)
-    assert (worth.has_numpy(), worth.worth_bytes(), asked) == (False, None, ["numpy", "numpy"])
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    assert worth.worth_bytes() == 1024 * 1024

@@ -12,7 +12,7 @@ from scripts.licenses import licenses, needed
 from tests.repository.tree import ROOT
 
 PROJECT = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-EXTRAS = tuple(name for name in PROJECT["optional-dependencies"] if name not in ("test", "dev"))
+EXTRAS = tuple(name for name in PROJECT["optional-dependencies"] if name not in ("dryrun", "dev"))
 ALLOWED = frozenset(
     {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0", "PSF-2.0", "Zlib"}
 )
@@ -50,3 +50,8 @@ def test_the_licence_of_another_kind_is_seen() -> None:
     assert licenses(Package(**{"License-Expression": "MIT OR GPL-2.0-only"})) - ALLOWED == {"GPL-2.0-only"}
     assert licenses(Package()) == set()
     assert licenses(Package(License="Apache 2.0")) == {"Apache-2.0"}
+    whole_text = {
+        "License": "BSD 3-Clause License\n\nRedistribution",
+        "Classifier": "License :: OSI Approved :: BSD License",
+    }
+    assert licenses(Package(**whole_text)) == {"BSD-3-Clause"}

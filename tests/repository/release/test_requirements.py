@@ -69,7 +69,7 @@ def test_all_files_agree_so_that_several_can_be_installed(python: str) -> None:
 
 
 def test_there_is_a_file_for_every_extra_and_no_other() -> None:
-    extras = set(PROJECT["optional-dependencies"]) - {"test"}  # which is a part of dev
+    extras = set(PROJECT["optional-dependencies"]) - {"dryrun"}  # the same as spark
     assert {path.stem for path in FILES} == extras | {make_requirements.CORE, "build"}
     assert set(make_requirements.FILES) == extras | {make_requirements.CORE}
 
@@ -89,5 +89,11 @@ def test_what_builds_kafkactl_is_locked() -> None:
         assert requirement.specifier.contains(versions("build", PYTHONS[0])[canonicalize_name(requirement.name)])
 
 
-def test_an_installation_for_a_broker_host_brings_no_sasl_of_zookeeper_and_no_spark() -> None:
-    assert not {"pure-sasl", "pyspark", "numpy"} & set(versions(make_requirements.CORE, PYTHONS[0]))
+def test_dryrun_is_another_name_of_spark() -> None:
+    assert PROJECT["optional-dependencies"]["dryrun"] == [f"{PROJECT['name']}[spark]"]
+
+
+def test_core_has_what_one_machine_needs_and_neither_spark_nor_logins() -> None:
+    core = set(versions(make_requirements.CORE, PYTHONS[0]))
+    assert {"numpy", "jinja2"} <= core
+    assert not {"pure-sasl", "cryptography", "pyspark", "pyarrow", "pandas"} & core

@@ -74,7 +74,7 @@ def test_every_locked_package_with_version_licence_and_hashes(
     core = {requirement.name for requirement in locked(CORE)}
     assert {part["name"] for part in document["components"] if part["scope"] == "required"} == core
     spark = next(part for part in document["components"] if part["name"] == "pyspark")
-    assert spark["properties"] == [{"name": "kafkactl:extra", "value": "dryrun"}] and spark["scope"] == "optional"
+    assert spark["properties"] == [{"name": "kafkactl:extra", "value": "spark"}] and spark["scope"] == "optional"
     _every_component_is_required(document)
 
 

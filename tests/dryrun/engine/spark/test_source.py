@@ -133,7 +133,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="pyspark") as caught:
         sessions.check_spark(None)
     assert (caught.value.id, caught.value.exit_code) == ("spark-needs-extra", 2)
-    assert ".whl[dryrun]" in str(caught.value.next_step)
+    assert ".whl[spark]" in str(caught.value.next_step)
 
 
 def test_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
