@@ -28,13 +28,13 @@ from unittest import mock
 from bench.side_by_side import circumstances, record
 from bench.spark import Peak, timed
 from bench.tiered_generator import SHAPES, Expected, found_by, write_logs
-from kafkactl.adapters.tiered.listing import read_listing
-from kafkactl.adapters.tiered.sources import open_sources
 from kafkactl.metadata.log.batch_runs import walk_runs
-from kafkactl.operations.tiered import Audit, Loaded, Request, audit, each_segment, load
 from kafkactl.protocol.crc32c import crc32c
+from kafkactl.tiered.api import Audit, Loaded, Request, audit, each_segment, load
 from kafkactl.tiered.audit.object_findings import object_findings
 from kafkactl.tiered.bucket import Bucket
+from kafkactl.tiered.io.listing import read_listing
+from kafkactl.tiered.io.sources import open_sources
 
 MOST_RATIO = 8.0  # of an audit to a CRC pass
 MOST_MIB_OF_A_MILLION, MOST_MIB_ON_TOP = 500.0, 150.0
@@ -124,13 +124,13 @@ def _side_by_side(shape: str, segments: int) -> str:
     lines = [
         f"{shape}: {expected.records:,} records, {expected.bytes:,} bytes, {expected.segments:,} segments that are not"
         f" deleted, {expected.partitions:,} partitions.\n",
+        "| work | wall s | CPU s | CPU s, least to most | × CRC pass |\n|---|---|---|---|---|",
     ]
-    taken = []
     for name, engine in works.items():
         wall = statistics.median(each[engine][name] for each in rounds)
-        cpu = statistics.median(each[engine][f"{name} CPU"] for each in rounds)
-        taken.append(f"{titles[name]} {wall:.2f} s, {cpu:.2f} s CPU ({cpu / crc:.1f} × the CRC pass)")
-    lines.append(f"- {'; '.join(taken)}.")
+        took = sorted(each[engine][f"{name} CPU"] for each in rounds)
+        cpu = statistics.median(took)
+        lines.append(f"| {titles[name]} | {wall:.2f} | {cpu:.2f} | {took[0]:.2f} to {took[-1]:.2f} | {cpu / crc:.1f} |")
     apart = max(
         max(each[engine][f"{name} CPU"] for each in rounds) / min(each[engine][f"{name} CPU"] for each in rounds)
         for name, engine in works.items()
@@ -143,8 +143,9 @@ def _side_by_side(shape: str, segments: int) -> str:
     most = MOST_MIB_OF_DELETED if shape == "deleting" else most
     if len(rounds) > 1:
         doubt = ": too far to set the constants of `auto` by" if apart > MOST_APART else ""
-        lines.append(f"- CPU time of one work differs by up to {apart:.1f} times between rounds{doubt}.")
+        lines += ["", f"Processor time of one work differs by up to {apart:.1f} times between rounds{doubt}."]
     lines += [
+        "",
         _goal("One process to a CRC pass", ratio, MOST_RATIO),
         _goal("Its peak memory in MiB", memory, most),
         _goal("Spark's time to that of one process", spark, MOST_OF_SPARK if expected.records >= 10_000_000 else None),

@@ -20,9 +20,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kafkactl.operations.tiered import Audit
 from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.primitives import base128
+from kafkactl.tiered.api import Audit
 from kafkactl.tiered.partitioner import metadata_partition_of
 from kafkactl.tiered.records import PartitionKey
 

@@ -118,7 +118,7 @@ def _inventory(path: str | None) -> Any:
 
 
 def _tiered(folders: tuple[str, ...], logs: tuple[str, ...]) -> Any:
-    from kafkactl.operations.tiered import Request
+    from kafkactl.tiered.api import Request
 
     return Request(sources=folders, metadata=logs[0] if logs else None) if folders else None
 

@@ -14,7 +14,7 @@ import kafkactl
 GENERATED = "<!-- Made by scripts/make_api.py from the docstrings; `make docs` writes it again. -->\n"
 GROUPS = ("storage", "log", "dryrun", "features", "quorum", "nodes", "migrate", "tiered", "bundle", "simulate")
 # Where commands use shorter names than a package of the library has free.
-HOMES = {"tiered": "kafkactl.operations.tiered.api"}
+HOMES = {"tiered": "kafkactl.tiered.api.calls"}
 _INTRODUCTION = """\
 What is named on this page is the public API: it is what the commands call, and its results are what they print
 (`to_dict()` gives the JSON of `-o json`, described under [kinds of answers](kinds.md)). Every other module, function

@@ -20,7 +20,7 @@ from kafkactl.commands.rendering.progress import shown_progress
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.tiered import Audit, Filters, LiveObservation, Loaded
+    from kafkactl.tiered.api import Audit, Filters, LiveObservation, Loaded
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 CODES = exit_codes.READING
@@ -163,8 +163,8 @@ def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     """Everything that the options name. Raises UsageError where they name nothing."""
     from kafkactl.frozen import changed
     from kafkactl.operations.bundle.reading import unpacked_tiered
-    from kafkactl.operations.tiered import Request, load
-    from kafkactl.operations.tiered.details import check_details
+    from kafkactl.tiered.api import Request, load
+    from kafkactl.tiered.api.details import check_details
 
     if not (inputs.sources or inputs.observation is not None or inputs.from_cluster or inputs.bundle is not None):
         raise click.UsageError(f"Give a SOURCE, --observation, {FROM_CLUSTER}, or --bundle.")
@@ -205,7 +205,7 @@ def stored_audit(inputs: Inputs) -> tuple[Audit, Mapping[str, Any]] | None:
         return None
     from kafkactl.answers import read_fields
     from kafkactl.operations.bundle.reading import has_tiered_records
-    from kafkactl.operations.tiered import Audit
+    from kafkactl.tiered.api import Audit
 
     if has_tiered_records(inputs.bundle):
         return None
@@ -215,7 +215,7 @@ def stored_audit(inputs: Inputs) -> tuple[Audit, Mapping[str, Any]] | None:
 
 def says_empty(findings: Iterable[Finding]) -> bool:
     """Whether there was no record to judge when an audit was made."""
-    from kafkactl.operations.tiered import EMPTY
+    from kafkactl.tiered.api import EMPTY
 
     return any(finding.id == EMPTY for finding in findings)
 
@@ -233,7 +233,7 @@ def written_details(inputs: Inputs, everything: Loaded, filters: Filters) -> str
     """Write the tables of --details and say where they are; the folder, None where none was named."""
     if inputs.details is None:
         return None
-    from kafkactl.operations.tiered.details import write_details
+    from kafkactl.tiered.api.details import write_details
 
     folder = write_details(inputs.details, everything, filters)
     say(f"The tables are in {folder}.")
@@ -242,7 +242,7 @@ def written_details(inputs: Inputs, everything: Loaded, filters: Filters) -> str
 
 def observed(connection: ConnectionArguments) -> LiveObservation:
     """What the live cluster that is meant answers."""
-    from kafkactl.operations.tiered import observe
+    from kafkactl.tiered.api import observe
 
     with open_client(connection) as client:
         return observe(client)
@@ -250,7 +250,7 @@ def observed(connection: ConnectionArguments) -> LiveObservation:
 
 def filters_of(wanted: Wanted) -> Filters:
     """The filters as the library takes them."""
-    from kafkactl.operations.tiered import Filters
+    from kafkactl.tiered.api import Filters
 
     return Filters(topics=wanted.topic, partitions=wanted.partition, segments=wanted.segment, states=wanted.state)
 

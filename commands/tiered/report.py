@@ -42,7 +42,7 @@ def command(*, inputs: Inputs, wanted: Wanted, fail_on: str, html: str | None) -
     counted. Without a source that names the replicas there is no forecast, which the answer says. Exit
     code 7 if a finding of either is a blocker, 6 if there was no record to judge.
     """
-    from kafkactl.operations.tiered.pages import check_html, report, write_html
+    from kafkactl.tiered.api.pages import check_html, report, write_html
 
     check_html(html)
     everything = loaded(inputs)

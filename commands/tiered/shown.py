@@ -10,14 +10,14 @@ from kafkactl.answers import json_of
 from kafkactl.commands.rendering.page import Cell, Page, Word
 from kafkactl.findings import Severity
 from kafkactl.frozen import frozen
-from kafkactl.report.tiered.verdict import PROBLEMS, SOUND, WARNINGS, meaning_of, verdict_of
+from kafkactl.tiered.page.verdict import PROBLEMS, SOUND, WARNINGS, meaning_of, verdict_of
 from kafkactl.wording import counted, size_text
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.tiered import Audit, Forecast
-    from kafkactl.operations.tiered.pages import TieredReport
     from kafkactl.tiered.answers import RemoteSegment
+    from kafkactl.tiered.api import Audit, Forecast
+    from kafkactl.tiered.api.pages import TieredReport
     from kafkactl.tiered.audit.run import AuditTotals, PartitionStatus
     from kafkactl.tiered.forecast import Candidate, PartitionForecast
 

@@ -39,7 +39,6 @@ from kafkactl.metadata.image.diff import Difference
 from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.plan.step import Step as MigrationStep
 from kafkactl.operations import contexts
-from kafkactl.operations import tiered as tiered_operations
 from kafkactl.operations.bundle.create import BundleResult
 from kafkactl.operations.features.description import FeatureDescription
 from kafkactl.operations.log import difference as log_difference
@@ -55,9 +54,6 @@ from kafkactl.operations.storage.fleet_apply import AppliedNode, FleetApplyResul
 from kafkactl.operations.storage.format import FormatResult, FormattedDirectory, WrittenFile
 from kafkactl.operations.storage.reading import DumpResult, InfoResult
 from kafkactl.operations.storage.unformat import UnformatResult, UnformattedDirectory
-from kafkactl.operations.tiered import Forecast as Forecasts
-from kafkactl.operations.tiered import Saved
-from kafkactl.operations.tiered import pages as tiered_pages
 from kafkactl.quorum.change.ports import ChangeResult
 from kafkactl.quorum.forecast import Forecast
 from kafkactl.quorum.state import QuorumState, Replica
@@ -71,7 +67,11 @@ from kafkactl.storage import log_check
 from kafkactl.storage.format.scram import ScramCredential
 from kafkactl.storage.verify.model import Failure, Loss
 from kafkactl.tiered import answers as tiered_answers
+from kafkactl.tiered import api as tiered_operations
 from kafkactl.tiered import bucket, forecast, pictures
+from kafkactl.tiered.api import Forecast as Forecasts
+from kafkactl.tiered.api import Saved
+from kafkactl.tiered.api import pages as tiered_pages
 from kafkactl.tiered.audit import coverage
 from kafkactl.tiered.audit import run as tiered_audit
 from kafkactl.values import Endpoint

@@ -20,12 +20,12 @@ from kafkactl.report.build import SimulatedScenario, report_of
 from kafkactl.report.cluster import cluster_of
 from kafkactl.report.html import TIERED_MARK, render_html
 from kafkactl.report.model import Cell, Table
-from kafkactl.report.tiered.build import tiered_report_of
+from kafkactl.tiered.page.build import tiered_report_of
 from tests.conftest import Run
 from tests.dryrun.clusters import cluster
 from tests.report.answers import HOSTILE, answer, finding
 from tests.report.browser import Tab, find_browser, opened
-from tests.report.tiered_answers import tiered_report
+from tests.tiered.page.answers import tiered_report
 
 BROWSER = find_browser()
 PICTURES = os.environ.get("KAFKACTL_REPORT_PICTURES")

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.findings import blocker, note
-from kafkactl.operations.tiered import Request, load
-from kafkactl.operations.tiered.pages import TieredReport, report
+from kafkactl.tiered.api import Request, load
+from kafkactl.tiered.api.pages import TieredReport, report
 from kafkactl.tiered.pictures import MOST_PARTITIONS, MOST_QUIET, MOST_TOPICS, Lane, LocalLog, few, worth_drawing
-from tests.report.tiered_answers import status
 from tests.tiered.logs import (
     BEGIN_MS,
     DELETING,
@@ -23,6 +22,7 @@ from tests.tiered.logs import (
     save_observation,
     save_replica,
 )
+from tests.tiered.page.answers import status
 
 TOPIC = Topic("orders", 1)
 HOUR_MS = 3_600_000

@@ -10,7 +10,7 @@ from kafkactl.frozen import frozen
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
     from kafkactl.migration.inventory import Inventory
-    from kafkactl.operations.tiered.load import Request
+    from kafkactl.tiered.api.load import Request
 
 
 @frozen

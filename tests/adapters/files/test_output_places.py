@@ -18,9 +18,9 @@ from kafkactl.adapters.files.plan_files import check_plan_target
 from kafkactl.adapters.files.report_files import check_report_target
 from kafkactl.adapters.recover.collect import collect
 from kafkactl.adapters.recover.target import look_at
-from kafkactl.adapters.tiered.observation import check_observation_target
 from kafkactl.errors import KafkactlError
-from kafkactl.operations.tiered import check_keys_target
+from kafkactl.tiered.api import check_keys_target
+from kafkactl.tiered.io.observation import check_observation_target
 
 CHECKS = {
     "plan-file-not-written": lambda path: check_plan_target(path, overwrite=False),

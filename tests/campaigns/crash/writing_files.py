@@ -19,7 +19,6 @@ from kafkactl.adapters.hooks.local import run_locally
 from kafkactl.adapters.migration.rendered_files import write_rendered
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.recover.collect import collect
-from kafkactl.adapters.tiered.observation import write_observation
 from kafkactl.commands.framework import plugins
 from kafkactl.dryrun.detail_tables import INT, TEXT, Table
 from kafkactl.findings import Outcome
@@ -30,9 +29,10 @@ from kafkactl.migration.render.facts import cluster_facts
 from kafkactl.migration.render.node import render_cluster
 from kafkactl.operations.recover import plan as recovery_plan
 from kafkactl.operations.recover.plan import apply_recovery, recovery_lock
-from kafkactl.operations.tiered import write_keys
 from kafkactl.storage.model import META_PROPERTIES
+from kafkactl.tiered.api import write_keys
 from kafkactl.tiered.bucket import StoredObject
+from kafkactl.tiered.io.observation import write_observation
 from kafkactl.values import Uuid
 from tests.adapters.bundle.test_archives import MANIFEST
 from tests.adapters.migration.test_save import captured

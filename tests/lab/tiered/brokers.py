@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.operations.tiered import Request
+from kafkactl.tiered.api import Request
 from tests.lab.harness import config, java, maven, releases
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.harness.cluster_disks import Disks

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.adapters.net.transport import Address
-from kafkactl.adapters.tiered.leaders import whole_batches
 from kafkactl.errors import KafkactlError
 from kafkactl.protocol.record_batch import decode_batches
+from kafkactl.tiered.io.leaders import whole_batches
 from kafkactl.values import Uuid
 
 TIMESTAMPS = {"earliest": -2, "latest": -1, "earliest_local": -4, "latest_tiered": -5}

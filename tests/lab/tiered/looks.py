@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kafkactl.errors import KafkactlError
 from kafkactl.findings import Finding
-from kafkactl.operations.tiered import Audit, audit, foresee, load, observe, save
+from kafkactl.tiered.api import Audit, audit, foresee, load, observe, save
 from kafkactl.tiered.audit.run import PartitionStatus
 from tests.lab.tiered.leaders import Leaders
 from tests.lab.tiered.stage import COPIED, Hand, Stage

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.frozen import changed
-from kafkactl.operations.tiered import audit, foresee, load, observe, save
+from kafkactl.tiered.api import audit, foresee, load, observe, save
 from kafkactl.values import Uuid
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.node import read_config, write_config

@@ -17,9 +17,9 @@ from typing import Any
 from kafkactl.adapters.kafka.client import Client
 from kafkactl.errors import KafkactlError
 from kafkactl.metadata.log.frame import encode_record
-from kafkactl.operations.tiered import load, segments
 from kafkactl.schema.definitions import message
 from kafkactl.tiered.answers import RemoteSegment
+from kafkactl.tiered.api import load, segments
 from kafkactl.tiered.partitioner import metadata_partition_of
 from kafkactl.tiered.records import PartitionKey
 from kafkactl.values import Uuid

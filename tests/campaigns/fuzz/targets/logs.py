@@ -42,11 +42,11 @@ from kafkactl.schema.definitions import message
 from kafkactl.schema.spec import MessageSpec
 from kafkactl.storage import partition_folders
 from kafkactl.storage.dump import dump_file
+from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
 from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.partition_folders import parse_topic_id
 from kafkactl.storage.verify.files import checkpoint_problem
 from kafkactl.storage.verify.log import parse_snapshot_name
-from kafkactl.tiered.checkpoints import parse_leader_epochs, parse_offsets
 from tests.campaigns.fuzz.target import Feed, Target, UndeclaredError
 from tests.protocol.batches import batch, gzipped, record
 from tests.protocol.outcomes import outcome

@@ -7,9 +7,9 @@ import json
 from collections.abc import Sequence
 
 from bench.fuzz_decoders import with_right_crcs
-from kafkactl.adapters.tiered.listing import read_listing
-from kafkactl.adapters.tiered.observation import read_observation
 from kafkactl.errors import DecodeError, InputError
+from kafkactl.tiered.io.listing import read_listing
+from kafkactl.tiered.io.observation import read_observation
 from kafkactl.tiered.ledger import MetadataLog, fold
 from kafkactl.tiered.observation import observation_document
 from kafkactl.tiered.plain import PlainReader

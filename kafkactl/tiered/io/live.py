@@ -12,20 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.tiered.image import INTERNAL
-from kafkactl.adapters.tiered.leaders import (
-    ALL_TOPICS,
-    EARLIEST,
-    EARLIEST_LOCAL,
-    LATEST,
-    LATEST_TIERED,
-    PENDING_UPLOAD,
-    AnsweredOffset,
-    FetchedMetadataLog,
-    Leaders,
-    PartitionName,
-    batched,
-)
 from kafkactl.errors import UnreachableError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
@@ -42,6 +28,20 @@ from kafkactl.tiered.cluster_view import (
     PartitionView,
     ReplicaLog,
     TopicView,
+)
+from kafkactl.tiered.io.image import INTERNAL
+from kafkactl.tiered.io.leaders import (
+    ALL_TOPICS,
+    EARLIEST,
+    EARLIEST_LOCAL,
+    LATEST,
+    LATEST_TIERED,
+    PENDING_UPLOAD,
+    AnsweredOffset,
+    FetchedMetadataLog,
+    Leaders,
+    PartitionName,
+    batched,
 )
 from kafkactl.tiered.reading import PlacedRecord, read_records
 from kafkactl.values import ZERO_UUID, Uuid

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.dryrun.detail_tables import BOOL, INT, TEXT, Table
-from kafkactl.operations.tiered import Filters, Loaded, audit, each_segment
 from kafkactl.shown import json_text
+from kafkactl.tiered.api import Filters, Loaded, audit, each_segment
 from kafkactl.tiered.audit.findings import place_of
 from kafkactl.values import Uuid
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkactl.adapters.logs.source import PIECE_BYTES
-from kafkactl.adapters.tiered.sources import MetadataReplica
 from kafkactl.dryrun.engine.spark.fetched import FETCHED
 from kafkactl.dryrun.engine.spark.read import bytes_of, opened_anywhere
 from kafkactl.errors import FailedError
 from kafkactl.metadata.replay.batches import no_collection
+from kafkactl.tiered.io.sources import MetadataReplica
 from kafkactl.tiered.ledger import MOST_POISON, Ledger, LogFacts, MetadataLog, fold_log
 from kafkactl.tiered.packed import Part, packed, take_facts, unpacked
 from kafkactl.tiered.plain import PlainReader

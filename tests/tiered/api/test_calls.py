@@ -11,11 +11,11 @@ import pytest
 
 import kafkactl as library
 from kafkactl.answers import read_fields
-from kafkactl.operations.tiered import api
+from kafkactl.tiered.api import calls as api
 from tests.conftest import Run
-from tests.report.tiered_answers import tiered_audit
 from tests.repository.tree import ROOT
 from tests.tiered.logs import TIERED, LogOf, Topic, observed, partition_seen, save_observation
+from tests.tiered.page.answers import tiered_audit
 
 TOPIC = Topic("orders", 1)
 
@@ -38,7 +38,7 @@ def test_every_name_is_there_documented_and_typed():
 
 
 def test_no_name_is_that_of_a_module():
-    folders = (ROOT / "kafkactl/tiered", ROOT / "kafkactl/operations/tiered")
+    folders = (ROOT / "kafkactl/tiered", ROOT / "kafkactl/tiered/api")
     assert not {path.stem for folder in folders for path in folder.iterdir()} & set(api.__all__)
 
 

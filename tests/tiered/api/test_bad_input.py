@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.tiered import sources
-from kafkactl.adapters.tiered.sources import open_sources
 from kafkactl.errors import InputError
-from kafkactl.operations.tiered import Audit, Filters, Request, audit, foresee, history, left_over, load, segments
-from kafkactl.operations.tiered.pages import report
-from tests.operations.test_tiered import GONE, TOPIC, cluster, ids, listed, objects, only, three
+from kafkactl.tiered.api import Audit, Filters, Request, audit, foresee, history, left_over, load, segments
+from kafkactl.tiered.api.pages import report
+from kafkactl.tiered.io import sources
+from kafkactl.tiered.io.sources import open_sources
+from tests.tiered.api.test_answers import GONE, TOPIC, cluster, ids, listed, objects, only, three
 from tests.tiered.logs import (
     BEGIN_MS,
     FINISHED,

@@ -14,15 +14,13 @@ from typing import Any, Final
 
 from kafkactl.adapters.files.whole_file import check_place, write_whole
 from kafkactl.adapters.kafka.client import Client
-from kafkactl.adapters.tiered.live import LiveObservation, observe_cluster
-from kafkactl.adapters.tiered.observation import check_observation_target, write_observation
 from kafkactl.answers import by_fields, json_of
 from kafkactl.errors import FailedError, InputError
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed, frozen
 from kafkactl.metadata.replay.batches import no_collection
-from kafkactl.operations.tiered.load import Loaded, Request, load
 from kafkactl.tiered.answers import RemoteSegment, record_answer, segment_answer
+from kafkactl.tiered.api.load import Loaded, Request, load
 from kafkactl.tiered.audit.case import PartitionCase, by_offset
 from kafkactl.tiered.audit.findings import in_order
 from kafkactl.tiered.audit.metadata_findings import metadata_findings
@@ -30,6 +28,8 @@ from kafkactl.tiered.audit.run import AuditTotals, PartitionStatus, audit_findin
 from kafkactl.tiered.audit.topic_findings import topic_findings
 from kafkactl.tiered.bucket import BucketRead
 from kafkactl.tiered.forecast import LOG_START_JUMPS, UPLOADS_STOP, PartitionForecast, forecast, forecast_findings
+from kafkactl.tiered.io.live import LiveObservation, observe_cluster
+from kafkactl.tiered.io.observation import check_observation_target, write_observation
 from kafkactl.tiered.ledger import Ledger, LogFacts, is_record, merged
 from kafkactl.tiered.leftovers import Leftovers, leftovers
 from kafkactl.tiered.observation import observation_document

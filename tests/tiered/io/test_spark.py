@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from bench.tiered_generator import diverse, write_logs
 from kafkactl.adapters.spark import session
-from kafkactl.adapters.tiered import spark
-from kafkactl.adapters.tiered.sources import MetadataReplica, SegmentFile
-from kafkactl.adapters.tiered.spark import Task, fold_on_spark, tasks_of
 from kafkactl.errors import FailedError, InputError
-from kafkactl.operations.tiered import Loaded, Request, audit, foresee, history, left_over, load, segments
-from kafkactl.operations.tiered.details import tables
+from kafkactl.tiered.api import Loaded, Request, audit, foresee, history, left_over, load, segments
+from kafkactl.tiered.api.details import tables
+from kafkactl.tiered.io import spark
+from kafkactl.tiered.io.sources import MetadataReplica, SegmentFile
+from kafkactl.tiered.io.spark import Task, fold_on_spark, tasks_of
 from kafkactl.tiered.ledger import Ledger, fold, fold_log
 from kafkactl.tiered.packed import packed, unpacked
 from tests.hypothesis_profiles import examples

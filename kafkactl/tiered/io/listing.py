@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_input
-from kafkactl.adapters.tiered.listing_text import ListingText, rows_of, too_large, unpacked_bytes_of
 from kafkactl.errors import InputError, UnreachableError
 from kafkactl.extras import install_advice
 from kafkactl.json_input import JsonInputError, parse_json
 from kafkactl.tiered.bucket import Listing, StoredObject
+from kafkactl.tiered.io.listing_text import ListingText, rows_of, too_large, unpacked_bytes_of
 from kafkactl.tiered.listing import (
     check_form,
     csv_header,

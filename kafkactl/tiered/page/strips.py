@@ -10,7 +10,7 @@ from kafkactl.wording import age_text, counted, first_few, plural, size_text
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.tiered import MetadataPartition
+    from kafkactl.tiered.api import MetadataPartition
     from kafkactl.tiered.pictures import Lane as Offsets
     from kafkactl.tiered.pictures import LocalLog, OrphanAges, OrphansOfAge, OtherSegments, Picture
 

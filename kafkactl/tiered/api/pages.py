@@ -9,8 +9,8 @@ from kafkactl.answers import json_of
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
-from kafkactl.operations.tiered import ALL, Audit, Filters, Forecast, audit, foresee
-from kafkactl.operations.tiered.load import Loaded
+from kafkactl.tiered.api import ALL, Audit, Filters, Forecast, audit, foresee
+from kafkactl.tiered.api.load import Loaded
 from kafkactl.tiered.forecast import PartitionForecast
 from kafkactl.tiered.pictures import OrphanAges, Picture, orphan_ages, picture_of, worth_drawing
 
@@ -93,7 +93,7 @@ def write_html(path: str, found: TieredReport) -> None:
     from kafkactl._version import __version__
     from kafkactl.adapters.files.report_files import write_report
     from kafkactl.report.html import TIERED_MARK, render_html
-    from kafkactl.report.tiered.build import tiered_report_of
+    from kafkactl.tiered.page.build import tiered_report_of
 
     report = tiered_report_of(found, written_by=f"kafkactl {__version__}")
     write_report(Path(path), render_html(report, TIERED_MARK), TIERED_MARK)

@@ -14,7 +14,8 @@ written to a cluster or a store.
 
 from __future__ import annotations
 
-from kafkactl.operations.tiered import (
+from kafkactl.tiered.answers import RemoteSegment
+from kafkactl.tiered.api import (
     Audit,
     Filters,
     Forecast,
@@ -29,10 +30,9 @@ from kafkactl.operations.tiered import (
     save,
     segments,
 )
-from kafkactl.operations.tiered import audit as audit_remote_log
-from kafkactl.operations.tiered import load as load_remote_log
-from kafkactl.operations.tiered.pages import TieredReport, report, write_html
-from kafkactl.tiered.answers import RemoteSegment
+from kafkactl.tiered.api import audit as audit_remote_log
+from kafkactl.tiered.api import load as load_remote_log
+from kafkactl.tiered.api.pages import TieredReport, report, write_html
 from kafkactl.tiered.forecast import Candidate, PartitionForecast
 from kafkactl.tiered.leftovers import Leftover, Leftovers
 

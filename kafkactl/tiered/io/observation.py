@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from kafkactl.adapters.files.input_files import InputKind, read_input, read_whole
 from kafkactl.adapters.files.whole_file import check_place, whole_folder
-from kafkactl.adapters.tiered.sources import MetadataReplica
 from kafkactl.errors import FailedError, InputError
 from kafkactl.frozen import frozen
 from kafkactl.json_input import JsonInputError, parse_json
@@ -19,6 +18,7 @@ from kafkactl.kafka_names import METADATA_LOG, REMOTE_LOG_METADATA
 from kafkactl.storage.verify.log import LEADER_EPOCH_CHECKPOINT
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.cluster_view import ClusterView
+from kafkactl.tiered.io.sources import MetadataReplica
 from kafkactl.tiered.observation import parse_observation
 
 OBSERVATION: Final = "observation.json"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafkactl.adapters.spark import session as spark_session
-from kafkactl.adapters.tiered.sources import MetadataReplica, SegmentFile
 from kafkactl.errors import InputError
-from kafkactl.operations.tiered.engines import chosen_engine, worth_bytes
+from kafkactl.tiered.api.engines import chosen_engine, worth_bytes
+from kafkactl.tiered.io.sources import MetadataReplica, SegmentFile
 
 
 @pytest.fixture(autouse=True)

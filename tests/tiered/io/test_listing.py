@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.tiered.listing import read_listing
 from kafkactl.errors import KafkactlError
 from kafkactl.tiered.bucket import StoredObject
+from kafkactl.tiered.io.listing import read_listing
 from kafkactl.tiered.layouts import AIVEN, LOCAL, aiven_remote_size, guessed, layout_of
 from kafkactl.values import Uuid
 

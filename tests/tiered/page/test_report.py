@@ -7,16 +7,17 @@ import re
 import pytest
 
 from kafkactl.frozen import changed
-from kafkactl.operations.tiered.pages import TieredReport
 from kafkactl.report.html import TIERED_MARK, render_html
-from kafkactl.report.tiered.build import SHOWN_FINDINGS, tiered_report_of
-from kafkactl.report.tiered.strips import LANES, metadata_strip, strip_of
-from kafkactl.report.tiered.verdict import meaning_of, verdict_of
 from kafkactl.shown import is_unsafe
+from kafkactl.tiered.api.pages import TieredReport
+from kafkactl.tiered.page.build import SHOWN_FINDINGS, tiered_report_of
+from kafkactl.tiered.page.strips import LANES, metadata_strip, strip_of
+from kafkactl.tiered.page.verdict import meaning_of, verdict_of
 from kafkactl.tiered.pictures import LocalLog
 from tests.report.answers import HOSTILE
 from tests.report.page_reader import assert_nothing_runs_or_loads, read
-from tests.report.tiered_answers import (
+from tests.sampling import one_in
+from tests.tiered.page.answers import (
     lane,
     metadata_partition,
     picture,
@@ -25,7 +26,6 @@ from tests.report.tiered_answers import (
     tiered_finding,
     tiered_report,
 )
-from tests.sampling import one_in
 
 
 def page_of(report: TieredReport) -> bytes:

@@ -10,8 +10,8 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from kafkactl.adapters.tiered.sources import MetadataReplica
 from kafkactl.operations.dryrun.engines import LOCAL, SPARK, SPARK_START_S, Engine, Weighed, engine_for, weighed
+from kafkactl.tiered.io.sources import MetadataReplica
 from kafkactl.tiered.ledger import Ledger, MetadataLog, fold
 
 AUTO_ENGINE: Final = "auto"
@@ -62,7 +62,7 @@ def folded(
     if engine.name != SPARK:
         return fold([log for _, log in logs], keep_deleted=keep_deleted, watched=watched)
     from kafkactl.adapters.spark.session import spark_context
-    from kafkactl.adapters.tiered.spark import fold_on_spark
+    from kafkactl.tiered.io.spark import fold_on_spark
 
     with spark_context(engine.master) as context:
         return fold_on_spark(context, logs, keep_deleted=keep_deleted, watched=watched)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.tiered.live import LiveObservation, observe_cluster
 from kafkactl.errors import KafkactlError, UnreachableError
 from kafkactl.findings import Severity
-from kafkactl.operations.tiered import Audit, Request, audit, left_over, load, save, segments
 from kafkactl.playground.broker import CLOSE, Action, Asked, Reply
+from kafkactl.tiered.api import Audit, Request, audit, left_over, load, save, segments
 from kafkactl.tiered.audit.run import PartitionStatus
+from kafkactl.tiered.io.live import LiveObservation, observe_cluster
 from tests.conftest import Run
 from tests.fakes.tiered_cluster import METADATA, NOT_AUTHORIZED, NOT_LEADER, TieredBrokers
 from tests.tiered.logs import LogOf, Topic

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.tiered.listing import read_listing
 from kafkactl.errors import InputError
 from kafkactl.tiered.bucket import StoredObject
+from kafkactl.tiered.io.listing import read_listing
 
 A, B = "p/a b-0-id/1.log", "p/c.log"
 ETAG = "0123456789abcdef0123456789abcdef"

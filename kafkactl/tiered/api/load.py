@@ -5,11 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from kafkactl.adapters.tiered.image import removed_topics, view_of_metadata
-from kafkactl.adapters.tiered.listing import read_listing
-from kafkactl.adapters.tiered.live import LiveObservation
-from kafkactl.adapters.tiered.observation import SavedObservation, read_observation
-from kafkactl.adapters.tiered.sources import MetadataReplica, Opened, SegmentFile, open_sources, without_metadata
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import changed, frozen
@@ -17,11 +12,16 @@ from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.metadata.log.batch_runs import walk_runs
 from kafkactl.metadata.log.lineage import BatchIndex, divergence, index_of
 from kafkactl.operations.dryrun.engines import Engine
-from kafkactl.operations.tiered.engines import AUTO_ENGINE, IN_PROCESS, chosen_engine, folded
 from kafkactl.progress import expect
+from kafkactl.tiered.api.engines import AUTO_ENGINE, IN_PROCESS, chosen_engine, folded
 from kafkactl.tiered.audit.case import HOUR_MS, AuditCase, Choices, Replicas
 from kafkactl.tiered.bucket import Bucket
 from kafkactl.tiered.cluster_view import ClusterView, MetadataTopicView, PartitionView, TopicView
+from kafkactl.tiered.io.image import removed_topics, view_of_metadata
+from kafkactl.tiered.io.listing import read_listing
+from kafkactl.tiered.io.live import LiveObservation
+from kafkactl.tiered.io.observation import SavedObservation, read_observation
+from kafkactl.tiered.io.sources import MetadataReplica, Opened, SegmentFile, open_sources, without_metadata
 from kafkactl.tiered.layouts import AUTO, layout_of
 from kafkactl.tiered.ledger import Ledger, MetadataLog
 from kafkactl.values import Uuid
