@@ -22,8 +22,8 @@ from kafkactl.commands.rendering.page import Page, Word
 from kafkactl.wording import size_text
 
 if TYPE_CHECKING:
-    from kafkactl.operations.bundle.create import BundleResult
-    from kafkactl.operations.bundle.sources import Sources
+    from kafkactl.bundle.api.create import BundleResult
+    from kafkactl.bundle.api.sources import Sources
 
 _TONES = {"done": "good", "partial": "warn", "unknown": "bad"}
 
@@ -71,9 +71,9 @@ def command(*, out: str, force: bool, include_log: bool, connection: ConnectionA
     be gathered is listed with the reason, and the exit code is 5; it is 6 if no part could be gathered, and no file
     is written. Without an address only files are read, unless nothing else is named: then the current context is used.
     """
+    from kafkactl.bundle.api.create import create_bundle
     from kafkactl.commands.framework.deadline import stop_clock
     from kafkactl.commands.framework.settings import current_settings
-    from kafkactl.operations.bundle.create import create_bundle
 
     if named["inventory"] is not None and named["observation"] is not None:
         raise click.UsageError("--inventory and --observation exclude each other.")
@@ -93,8 +93,8 @@ def command(*, out: str, force: bool, include_log: bool, connection: ConnectionA
 @contextmanager
 def _sources(connection: ConnectionArguments, named: Mapping[str, Any]) -> Iterator[Sources]:
     """What is named; a cluster where an address or a context is, or nothing else."""
+    from kafkactl.bundle.api.sources import Sources
     from kafkactl.frozen import changed
-    from kafkactl.operations.bundle.sources import Sources
 
     sources = Sources(
         configs=named["configs"],

@@ -130,7 +130,7 @@ def _places(common: Common) -> dict[str, str]:
     else:
         found = until_the_end(fetched(engine.master, common.sources))
     if common.bundle is not None:
-        from kafkactl.operations.bundle.reading import unpacked_logs
+        from kafkactl.bundle.api.reading import unpacked_logs
 
         found = {**found, **until_the_end(unpacked_logs(common.bundle))}
     return {**_live(common), **found} if common.from_cluster else found

@@ -39,7 +39,7 @@ def zk_migration(*, common: Common, chroot: str | None) -> None:
     and its password.encoder.secret is tried on the encrypted passwords; without it, that of the
     controllers' files in the observation. Nothing is written.
     """
-    from kafkactl.operations.bundle.reading import unpacked_observation
+    from kafkactl.bundle.api.reading import unpacked_observation
     from kafkactl.operations.dryrun import predict_copy
     from kafkactl.operations.dryrun.outputs import answer_of, check_details, check_html
 

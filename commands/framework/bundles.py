@@ -16,8 +16,8 @@ import click
 from kafkactl.commands.framework.options import PATH
 
 if TYPE_CHECKING:
+    from kafkactl.bundle.api.reading import OpenBundle
     from kafkactl.errors import InputError
-    from kafkactl.operations.bundle.reading import OpenBundle
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Held = TypeVar("Held")
@@ -41,7 +41,7 @@ def stored(path: str, part: str) -> tuple[dict[str, Any], int]:
 
     Raises as `open_bundle`, InputError `bundle-without-part`, and `invalid-bundle` for an answer of another shape.
     """
-    from kafkactl.operations.bundle.reading import open_bundle, stored_answer
+    from kafkactl.bundle.api.reading import open_bundle, stored_answer
 
     with open_bundle(path) as bundle:
         answer, code = stored_answer(bundle, part)

@@ -78,8 +78,8 @@ def code_of(findings: Iterable[Finding]) -> int:
 
 def stored_without_log(path: str, kind: str) -> dict[str, Any] | None:
     """What a bundle that does not contain its log says of it; None where it does: the log says more."""
+    from kafkactl.bundle.api.reading import open_bundle, stored_log_answer
     from kafkactl.commands.framework.bundles import checked
-    from kafkactl.operations.bundle.reading import open_bundle, stored_log_answer
 
     with open_bundle(path) as bundle:
         return None if bundle.manifest.logs else checked(bundle, stored_log_answer(bundle, kind), kind)
@@ -105,7 +105,7 @@ def log_place(
     check_sources(sources, from_cluster, bundle)
     read_by_columns()
     if bundle is not None:
-        from kafkactl.operations.bundle.reading import bundle_log, open_bundle
+        from kafkactl.bundle.api.reading import bundle_log, open_bundle
 
         with open_bundle(bundle) as opened:
             yield bundle_log(opened)

@@ -69,7 +69,7 @@ def _source(*, bundle: str | None = None, **named: str | None) -> ObservationArg
         return ObservationArguments(**named)
     if any(named.values()):
         raise click.UsageError("--bundle contains an observation: it is used without --inventory and --observation.")
-    from kafkactl.operations.bundle.reading import unpacked_observation
+    from kafkactl.bundle.api.reading import unpacked_observation
 
     return ObservationArguments(observation=until_the_end(unpacked_observation(bundle)))
 

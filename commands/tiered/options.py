@@ -161,8 +161,8 @@ def html_option(function: Function) -> Function:
 
 def loaded(inputs: Inputs, *, keep_deleted: bool = False) -> Loaded:
     """Everything that the options name. Raises UsageError where they name nothing."""
+    from kafkactl.bundle.api.reading import unpacked_tiered
     from kafkactl.frozen import changed
-    from kafkactl.operations.bundle.reading import unpacked_tiered
     from kafkactl.tiered.api import Request, load
     from kafkactl.tiered.api.details import check_details
 
@@ -204,7 +204,7 @@ def stored_audit(inputs: Inputs) -> tuple[Audit, Mapping[str, Any]] | None:
     if inputs.bundle is None or inputs.sources or inputs.observation is not None or inputs.from_cluster:
         return None
     from kafkactl.answers import read_fields
-    from kafkactl.operations.bundle.reading import has_tiered_records
+    from kafkactl.bundle.api.reading import has_tiered_records
     from kafkactl.tiered.api import Audit
 
     if has_tiered_records(inputs.bundle):

@@ -9,6 +9,7 @@ import pytest
 
 from kafkactl.adapters.logs.image import Provenance
 from kafkactl.answers import by_fields
+from kafkactl.bundle.api.create import BundleResult
 from kafkactl.bundle.manifest import SavedLog
 from kafkactl.commands.models import (
     bundle,
@@ -39,7 +40,6 @@ from kafkactl.metadata.image.diff import Difference
 from kafkactl.migration.compare.case import Difference as EntityDifference
 from kafkactl.migration.plan.step import Step as MigrationStep
 from kafkactl.operations import contexts
-from kafkactl.operations.bundle.create import BundleResult
 from kafkactl.operations.features.description import FeatureDescription
 from kafkactl.operations.log import difference as log_difference
 from kafkactl.operations.log import image as log_image

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from kafkactl.adapters.bundle.writing import StagedMembers, write_bundle
 from kafkactl.adapters.files.contexts_edit import change_contexts, with_context, without_context
 from kafkactl.adapters.files.detail_files import write_details
 from kafkactl.adapters.files.plan_files import write_plan
@@ -19,6 +18,7 @@ from kafkactl.adapters.hooks.local import run_locally
 from kafkactl.adapters.migration.rendered_files import write_rendered
 from kafkactl.adapters.migration.save import save_observation
 from kafkactl.adapters.recover.collect import collect
+from kafkactl.bundle.io.writing import StagedMembers, write_bundle
 from kafkactl.commands.framework import plugins
 from kafkactl.dryrun.detail_tables import INT, TEXT, Table
 from kafkactl.findings import Outcome
@@ -34,8 +34,8 @@ from kafkactl.tiered.api import write_keys
 from kafkactl.tiered.bucket import StoredObject
 from kafkactl.tiered.io.observation import write_observation
 from kafkactl.values import Uuid
-from tests.adapters.bundle.test_archives import MANIFEST
 from tests.adapters.migration.test_save import captured
+from tests.bundle.io.test_archives import MANIFEST
 from tests.campaigns.crash.campaign import Command, Mark, Rule, whole
 from tests.campaigns.crash.states import Flat
 from tests.migration.render.files import cluster

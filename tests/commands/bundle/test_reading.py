@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.bundle.writing import StagedMembers, write_bundle
 from kafkactl.adapters.migration.save import save_observation
+from kafkactl.bundle.io.writing import StagedMembers, write_bundle
 from kafkactl.bundle.manifest import Manifest, PartError, PartResult
 from kafkactl.kafka_names import REMOTE_LOG_METADATA
 from kafkactl.operations.answer_kinds import answer_schema

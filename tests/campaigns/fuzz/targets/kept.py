@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from kafkactl.adapters.bundle.reading import open_bundle
 from kafkactl.adapters.files import word_cache
 from kafkactl.adapters.migration.rendered_files import read_manifest as read_rendered
 from kafkactl.adapters.recover.partitions import log_ends, read_folders
+from kafkactl.bundle.io.reading import open_bundle
 from kafkactl.bundle.manifest import parse_manifest
 from kafkactl.change.journal_lines import read_journal
 from kafkactl.change.plan_document import CHECKSUM, sealed

@@ -30,9 +30,9 @@ from kafkactl.schema.spec import Versions
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.bundle.writing import StagedMembers
+    from kafkactl.bundle.api.sources import Sources
+    from kafkactl.bundle.io.writing import StagedMembers
     from kafkactl.features.catalog.releases import Release
-    from kafkactl.operations.bundle.sources import Sources
 
 PROBLEMS, EMPTY, SOUND = 7, 6, 0
 """Exit codes as the commands of the same names end with them."""

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.bundle import writing
-from kafkactl.adapters.bundle.reading import open_bundle
-from kafkactl.adapters.bundle.writing import StagedMembers, write_bundle
 from kafkactl.adapters.files import whole_file
 from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.bundle.io import writing
+from kafkactl.bundle.io.reading import open_bundle
+from kafkactl.bundle.io.writing import StagedMembers, write_bundle
 from kafkactl.bundle.manifest import Manifest, PartResult, render_manifest
 from kafkactl.bundle.members import FREE_BYTES
 from kafkactl.errors import FailedError, InputError, KafkactlError, RefusedError
@@ -32,7 +32,7 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, os.getcwd())
 from pathlib import Path
-from tests.adapters.bundle import test_archives as tests
+from tests.bundle.io import test_archives as tests
 name, calls = sys.argv[2], [int(sys.argv[3])]
 real = getattr(os, name)
 def killing(*arguments, **more):

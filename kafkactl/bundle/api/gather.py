@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkactl._version import __version__
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.answers import plain_values
+from kafkactl.bundle.api.logs import PROBLEMS, SOUND, Logs
 from kafkactl.bundle.manifest import PartError, PartResult
 from kafkactl.bundle.parts import Part, PartKind
 from kafkactl.errors import KafkactlError, limit_behind
 from kafkactl.findings import blockers
 from kafkactl.metadata.image.redact import redacted_text
 from kafkactl.migration.observed.redact import redact_config
-from kafkactl.operations.bundle.logs import PROBLEMS, SOUND, Logs
 from kafkactl.operations.nodes.patience import patience_ms
 from kafkactl.operations.storage.node_files import release_of
 from kafkactl.remedies import remedy_of
 from kafkactl.shown import json_text
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.bundle.writing import StagedMembers
     from kafkactl.adapters.kafka.client import Client
-    from kafkactl.operations.bundle.sources import Sources
+    from kafkactl.bundle.api.sources import Sources
+    from kafkactl.bundle.io.writing import StagedMembers
 
 ANSWERS: Final = "answers"
 MIGRATION: Final = "migration"

@@ -22,15 +22,15 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from kafkactl.adapters.bundle.reading import OpenBundle, open_bundle
+    from kafkactl.bundle.api.create import BundleResult, create_bundle
+    from kafkactl.bundle.api.sources import Sources
+    from kafkactl.bundle.io.reading import OpenBundle, open_bundle
     from kafkactl.bundle.manifest import Manifest
-    from kafkactl.operations.bundle.create import BundleResult, create_bundle
-    from kafkactl.operations.bundle.sources import Sources
 else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "kafkactl.adapters.bundle.reading": ("OpenBundle", "open_bundle"),
+            "kafkactl.bundle.io.reading": ("OpenBundle", "open_bundle"),
             "kafkactl.bundle.manifest": ("Manifest",),
             f"{__name__}.create": ("BundleResult", "create_bundle"),
             f"{__name__}.sources": ("Sources",),

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Final
 
 from kafkactl._version import __version__
-from kafkactl.adapters.bundle.writing import StagedMembers, check_bundle_target, write_bundle
 from kafkactl.answers import json_of
+from kafkactl.bundle.api.gather import Gatherer
+from kafkactl.bundle.api.sources import Sources
+from kafkactl.bundle.io.writing import StagedMembers, check_bundle_target, write_bundle
 from kafkactl.bundle.manifest import Manifest, PartResult
 from kafkactl.bundle.members import INDEX
+from kafkactl.bundle.page import index_page
 from kafkactl.bundle.parts import PartKind, plan_parts
 from kafkactl.errors import InputError
 from kafkactl.findings import Finding, Outcome, warning
 from kafkactl.frozen import changed, frozen
-from kafkactl.operations.bundle.gather import Gatherer
-from kafkactl.operations.bundle.sources import Sources
 from kafkactl.operations.callbacks import NoteCallback, ignore_moment, ignore_note
-from kafkactl.report.bundle import index_page
 
 _TIMEOUT_MS: Final = 480_000.0
 _ALWAYS: Final = PartKind.VERSIONS.word
