@@ -34,9 +34,9 @@ from kafkactl.protocol.crc32c import crc32c
 from kafkactl.protocol.form import Form, default_value
 from kafkactl.protocol.primitives import base128
 from kafkactl.protocol.record_batch import decode_batches
+from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.schema.spec import FieldSpec, MessageSpec
-from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.values import ZERO_UUID
 from tests.protocol.batches import batch, gzipped, record
 from tests.protocol.random_messages import every_version, mutated, random_message

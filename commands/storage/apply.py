@@ -72,7 +72,7 @@ def command(
     from kafkactl.commands.framework.settings import current_settings
     from kafkactl.findings import Outcome
     from kafkactl.frozen import changed
-    from kafkactl.operations.storage.fleet_apply import apply_fleet, check_fleet
+    from kafkactl.storage.api.fleet_apply import apply_fleet, check_fleet
 
     if bool(reformats) != bool(reason and reason.strip()):
         raise click.UsageError("--reformat and --reason go together.")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.storage.fleet_apply import AppliedNode, FleetApplyResult
-    from kafkactl.operations.storage.format import FormattedDirectory, WrittenFile
+    from kafkactl.storage.api.fleet_apply import AppliedNode, FleetApplyResult
+    from kafkactl.storage.api.format import FormattedDirectory, WrittenFile
 
 _TITLES = {
     "done": ("Formatted as planned", "good"),

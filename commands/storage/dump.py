@@ -14,7 +14,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.storage.reading import DumpResult
+    from kafkactl.storage.api.reading import DumpResult
     from kafkactl.storage.dump import Record, Snapshot
     from kafkactl.values import Endpoint
 
@@ -35,7 +35,7 @@ def command(files: tuple[str, ...], show_secrets: bool) -> None:
     The kind of a file is derived from its name, or else from its content. A damaged file is shown as
     far as it can be read, with the position of each damage; the exit code is then 7.
     """
-    from kafkactl.operations.storage.reading import dump_files
+    from kafkactl.storage.api.reading import dump_files
 
     dumped = dump_files(files, show_secrets=show_secrets)
     emit(

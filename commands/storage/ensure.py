@@ -31,7 +31,7 @@ def command(config: str, kafka_version: str | None, dry_run: bool, **given: Any)
     voters) is refused, and so is an empty disk that `format` would refuse.
     """
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.operations.storage.format import plan_ensure
+    from kafkactl.storage.api.format import plan_ensure
 
     del given["yes"]  # an entry point cannot ask
     request, notes = build_request(given, ignore_formatted=True)

@@ -35,7 +35,7 @@ def command(config: str, kafka_version: str | None, ignore_formatted: bool, dry_
     written. A directory that is not empty, or only appears to be empty, is refused.
     """
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.operations.storage.format import plan_format
+    from kafkactl.storage.api.format import plan_format
 
     del given["yes"]  # like Kafka's tool this one never asks
     request, notes = build_request(given, ignore_formatted=ignore_formatted)

@@ -12,7 +12,7 @@ from kafkactl.values import host_port
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
     from kafkactl.metadata.log.voters import Voter
-    from kafkactl.operations.storage.format import FormatResult, FormattedDirectory
+    from kafkactl.storage.api.format import FormatResult, FormattedDirectory
 
 _TONES = {
     "done": "good",
@@ -35,7 +35,7 @@ _TITLES = {
 def carry_out(kind: str, planned: FormatResult, notes: Sequence[Finding], *, dry_run: bool) -> NoReturn:
     """Apply a planned format unless it is a dry run, and print the answer with the notes on its options."""
     from kafkactl.frozen import changed
-    from kafkactl.operations.storage.format import apply_format
+    from kafkactl.storage.api.format import apply_format
 
     result = changed(planned if dry_run else apply_format(planned), notes=tuple(notes))
     emit(kind, result, render=show_format, exit_code=result.outcome.exit_code)

@@ -13,7 +13,7 @@ from kafkactl.commands.framework import completing, completing_live
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.storage.request import FormatRequest, GuardOverrides, Owner
+    from kafkactl.storage.api.request import FormatRequest, GuardOverrides, Owner
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -106,7 +106,7 @@ def build_request(given: dict[str, Any], *, ignore_formatted: bool) -> tuple[For
 
     Raises InputError for a file that cannot be read or an unknown owner, UsageError for flags that exclude each other.
     """
-    from kafkactl.operations.storage.request import FormatRequest
+    from kafkactl.storage.api.request import FormatRequest
 
     request = FormatRequest(
         cluster_id=given["cluster_id"],
@@ -124,7 +124,7 @@ def build_request(given: dict[str, Any], *, ignore_formatted: bool) -> tuple[For
 
 def build_overrides(given: dict[str, Any]) -> GuardOverrides:
     """What `guard_options` say to the guard."""
-    from kafkactl.operations.storage.request import GuardOverrides
+    from kafkactl.storage.api.request import GuardOverrides
 
     return GuardOverrides(
         allow_failed_dirs=frozenset(given["allow_failed_dir"]),
@@ -140,13 +140,13 @@ def build_owner(given: dict[str, Any]) -> Owner | None:
     """Who `--owner` names. Raises InputError for an unknown one."""
     if not given["owner"]:
         return None
-    from kafkactl.operations.storage.request import named_owner
+    from kafkactl.storage.api.request import named_owner
 
     return named_owner(given["owner"])
 
 
 def _voter_mode(given: dict[str, Any]) -> Any:
-    from kafkactl.operations.storage.request import VoterMode
+    from kafkactl.storage.api.request import VoterMode
 
     flags = {
         "--standalone": (given["standalone"], VoterMode.STANDALONE),
@@ -160,7 +160,7 @@ def _voter_mode(given: dict[str, Any]) -> Any:
 
 
 def _scram_of_environment() -> tuple[str, ...]:
-    from kafkactl.operations.storage.request import parse_scram_users
+    from kafkactl.storage.api.request import parse_scram_users
 
     text = os.environ.get(SCRAM_VARIABLE)
     return parse_scram_users(os.fsencode(text), source=f"the variable {SCRAM_VARIABLE}") if text else ()
@@ -168,7 +168,7 @@ def _scram_of_environment() -> tuple[str, ...]:
 
 def _scram_of_file(name: str | None) -> tuple[str, ...]:
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.operations.storage.request import parse_scram_users, read_scram_users
+    from kafkactl.storage.api.request import parse_scram_users, read_scram_users
 
     if name is None:
         return ()

@@ -13,7 +13,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.storage.reading import InfoResult
+    from kafkactl.storage.api.reading import InfoResult
 
 
 @leaf_command(
@@ -31,7 +31,7 @@ def command(config: str, kafka_version: str | None) -> None:
     Kafka's tool reports this as a problem, and a finding explains that the node starts with it.
     `storage verify` checks more.
     """
-    from kafkactl.operations.storage.reading import node_info
+    from kafkactl.storage.api.reading import node_info
 
     found = node_info(config, kafka_version=kafka_version)
 

@@ -13,7 +13,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
-    from kafkactl.operations.storage.fleet_plan import FleetPlanResult
+    from kafkactl.storage.api.fleet_plan import FleetPlanResult
     from kafkactl.storage.fleet.plan_file import PlannedNode
 
 
@@ -40,7 +40,7 @@ def command(inventory: str, out: str | None, overwrite: bool, dry_run: bool) -> 
     if (out is None) != dry_run:
         raise click.UsageError("Give --out FILE, or --dry-run.")
     from kafkactl.commands.framework.exposure import tell_exposure
-    from kafkactl.operations.storage.fleet_plan import plan_fleet
+    from kafkactl.storage.api.fleet_plan import plan_fleet
 
     plan = plan_fleet(inventory, out=out, overwrite=overwrite, on_exposure=tell_exposure)
     emit("storage.plan", plan, render=_show, exit_code=plan.outcome.exit_code)

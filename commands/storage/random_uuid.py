@@ -17,7 +17,7 @@ def command() -> None:
     It is a version 4 uuid in 22 characters of URL-safe base64 that never begins with a dash. Make one for the whole
     cluster: a node that makes its own founds a cluster of its own. `storage plan` does that for you.
     """
-    from kafkactl.operations.storage.identity import random_uuid
+    from kafkactl.storage.api.identity import random_uuid
 
     uuid = random_uuid()
     emit("storage.random-uuid", {"uuid": uuid}, render=lambda page, _: page.line(uuid))

@@ -15,7 +15,7 @@ from kafkactl.commands.rendering.page import Page
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding
-    from kafkactl.operations.storage.unformat import UnformatResult
+    from kafkactl.storage.api.unformat import UnformatResult
 
 _TITLES = {
     "done": ("Unformatted node {node_id}", "good"),
@@ -49,7 +49,7 @@ def command(
     """
     from kafkactl.findings import Outcome
     from kafkactl.frozen import changed
-    from kafkactl.operations.storage.unformat import apply_unformat, plan_unformat
+    from kafkactl.storage.api.unformat import apply_unformat, plan_unformat
 
     result = plan_unformat(config, only=only, kafka_version=kafka_version)
     if result.outcome is Outcome.PLANNED and not dry_run:

@@ -13,7 +13,7 @@ from kafkactl.commands.rendering.output import emit
 from kafkactl.commands.rendering.page import Page, Word
 
 if TYPE_CHECKING:
-    from kafkactl.operations.storage.reading import NodeVerification
+    from kafkactl.storage.api.reading import NodeVerification
 
 _VERDICTS: dict[bool | None, tuple[str, str]] = {
     True: ("starts", "good"),
@@ -42,7 +42,7 @@ def command(config: str, kafka_version: str | None) -> None:
     The exit code is 7 for each of them. Run it as the user that runs Kafka, because permissions are
     checked for that user. Other nodes of the cluster are assumed to be running and healthy.
     """
-    from kafkactl.operations.storage.reading import verify_node
+    from kafkactl.storage.api.reading import verify_node
 
     verified = verify_node(config, kafka_version=kafka_version)
     emit(

@@ -18,6 +18,7 @@ from kafkactl.metadata.image.digest import image_sha256
 from kafkactl.metadata.image.model import Image, Topic
 from kafkactl.metadata.image.snapshot_writer import snapshot_batches, snapshot_name
 from kafkactl.metadata.log.voters import Voter
+from kafkactl.protocol.text.meta_properties import render_meta_properties
 from kafkactl.recover.checks import Case, check
 from kafkactl.recover.folders import (
     Adoptable,
@@ -45,7 +46,6 @@ from kafkactl.recover.repairs import Repairs, merged, raised, repairs_of, with_t
 from kafkactl.recover.request import Read, Request
 from kafkactl.recover.seen import DiskSeen, PartitionFolder, all_folders
 from kafkactl.recover.settings import AdoptedSettings, expiring, settings_of_adopted, tiered_topics, untiered
-from kafkactl.storage.meta_properties import render_meta_properties
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.values import Endpoint, Uuid
 

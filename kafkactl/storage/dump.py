@@ -30,8 +30,8 @@ from kafkactl.metadata.log.quorum_state import decode_quorum_state
 from kafkactl.metadata.log.voters import Voter
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, BatchHeader
+from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.schema.definitions import message
-from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
 
 CHECKPOINT: Final = "checkpoint"

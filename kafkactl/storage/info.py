@@ -19,8 +19,7 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.protocol.text.java_text import parse_int
-from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.storage.meta_properties import (
+from kafkactl.protocol.text.meta_properties import (
     BROKER_ID,
     CLUSTER_ID,
     DIRECTORY_ID,
@@ -29,6 +28,7 @@ from kafkactl.storage.meta_properties import (
     MetaProperties,
     parse_meta_properties,
 )
+from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.model import META_PROPERTIES, DirectoryState, ObservedDirectory, ObservedNode
 
 _LEGACY_FILES = (

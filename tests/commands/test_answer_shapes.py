@@ -50,10 +50,6 @@ from kafkactl.operations.nodes.settings import SettingsVerification
 from kafkactl.operations.quorum.change import QuorumChange
 from kafkactl.operations.quorum.observation import AskedNode, QuorumDescription, ReadDisk
 from kafkactl.operations.recover.collect import RecoveryCopy
-from kafkactl.operations.storage.fleet_apply import AppliedNode, FleetApplyResult
-from kafkactl.operations.storage.format import FormatResult, FormattedDirectory, WrittenFile
-from kafkactl.operations.storage.reading import DumpResult, InfoResult
-from kafkactl.operations.storage.unformat import UnformatResult, UnformattedDirectory
 from kafkactl.quorum.change.ports import ChangeResult
 from kafkactl.quorum.forecast import Forecast
 from kafkactl.quorum.state import QuorumState, Replica
@@ -64,6 +60,10 @@ from kafkactl.recover.steps import Step as RecoveryStep
 from kafkactl.schema.spec import Versions
 from kafkactl.simulator.study import Electing, SecondFailure, Study
 from kafkactl.storage import log_check
+from kafkactl.storage.api.fleet_apply import AppliedNode, FleetApplyResult
+from kafkactl.storage.api.format import FormatResult, FormattedDirectory, WrittenFile
+from kafkactl.storage.api.reading import DumpResult, InfoResult
+from kafkactl.storage.api.unformat import UnformatResult, UnformattedDirectory
 from kafkactl.storage.format.scram import ScramCredential
 from kafkactl.storage.verify.model import Failure, Loss
 from kafkactl.tiered import answers as tiered_answers

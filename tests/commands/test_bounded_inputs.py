@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.disks.directories import read_file
 from kafkactl.adapters.files.config_providers import resolve
 from kafkactl.adapters.files.contexts import load_contexts
 from kafkactl.adapters.files.journal import open_journal
@@ -30,8 +29,9 @@ from kafkactl.adapters.migration.operator_files import FilesOfOperator
 from kafkactl.adapters.migration.rendered_files import MANIFEST, read_manifest
 from kafkactl.adapters.zookeeper import settings as zookeeper_settings
 from kafkactl.errors import KafkactlError
-from kafkactl.storage.config.values import ConfigProvider
+from kafkactl.protocol.text.config_values import ConfigProvider
 from kafkactl.storage.fleet.receipts import receipt_name
+from kafkactl.storage.io.directories import read_file
 from tests.metadata.goldens import golden
 
 ENDLESS, FIFO, SPARSE = "device", "fifo", "sparse"

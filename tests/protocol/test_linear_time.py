@@ -19,6 +19,7 @@ from kafkactl.commands.framework import failure
 from kafkactl.commands.rendering import page, terminal
 from kafkactl.dryrun.controller.setting_checks import _COMMA
 from kafkactl.errors import KafkactlError
+from kafkactl.protocol.text.config_values import resolve_values
 from kafkactl.protocol.text.config_variables import Variable, has_variable, variables
 from kafkactl.protocol.text.jaas import parse_jaas
 from kafkactl.protocol.text.java_text import parse_double
@@ -26,7 +27,6 @@ from kafkactl.protocol.text.pem import read_pem
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.quorum.voters import parse_host_port
 from kafkactl.shown import visible
-from kafkactl.storage.config.values import resolve_values
 
 KAFKAS_VARIABLE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 LENGTH = 200_000

@@ -12,9 +12,9 @@ import pytest
 from kafkactl.adapters.recover import partitions
 from kafkactl.metadata.image.diff import diff
 from kafkactl.playground.broker import FakeBroker
+from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch
 from kafkactl.recover.seen import FolderKind
-from kafkactl.storage.meta_properties import parse_meta_properties
 from tests.conftest import Run
 from tests.recover import worlds
 from tests.recover.worlds import (
@@ -314,7 +314,7 @@ def test_a_directory_that_is_in_use(recover: Recovery, tmp_path: Path, monkeypat
     ):
         lock = str(path / ".lock")
         monkeypatch.setattr(
-            "kafkactl.adapters.disks.directories.lock_holder", lambda at, lock=lock: 7 if at == lock else None
+            "kafkactl.storage.io.directories.lock_holder", lambda at, lock=lock: 7 if at == lock else None
         )
         if found:
             assert recover.refused(*LOST, *words, disks=disks) == found

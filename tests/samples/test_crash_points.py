@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.disks.apply_format import apply_plan
-from kafkactl.adapters.disks.apply_unformat import apply_unformat
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome, Severity
+from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.storage.format.unformat import UnformatPlan, plan_unformat
-from kafkactl.storage.meta_properties import parse_meta_properties
+from kafkactl.storage.io.apply_format import apply_plan
+from kafkactl.storage.io.apply_unformat import apply_unformat
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import (
     KAFKACTL_LOCK,
     LOST_AND_FOUND,

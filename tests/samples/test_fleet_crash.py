@@ -14,7 +14,7 @@ import pytest
 from kafkactl.adapters.files.filesystem import Filesystem, OsFilesystem
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Outcome
-from kafkactl.operations.storage.fleet import Context, apply_nodes, observe_nodes, whole_outcome
+from kafkactl.storage.api.fleet import Context, apply_nodes, observe_nodes, whole_outcome
 from kafkactl.storage.fleet.check import ApplyRequest, check_apply
 from kafkactl.storage.fleet.plan import plan_fleet
 from kafkactl.storage.fleet.plan_file import FleetPlan

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.errors import DecodeError
+from kafkactl.protocol.text.config_values import ConfigProvider
 from kafkactl.protocol.text.properties import parse_properties
-from kafkactl.storage.config.values import ConfigProvider
 
 _PACKAGE = "org.apache.kafka.common.config.provider."
 

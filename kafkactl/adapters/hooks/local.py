@@ -6,8 +6,6 @@ import hashlib
 import stat
 from pathlib import Path
 
-from kafkactl.adapters.disks.apply_format import apply_plan
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.files.config_providers import resolve
 from kafkactl.adapters.files.entropy import SystemSource
@@ -26,6 +24,8 @@ from kafkactl.migration.inventory import InventoryNode
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.format.ensure import plan_ensure
+from kafkactl.storage.io.apply_format import apply_plan
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import META_PROPERTIES, FormatRequest, VoterMode
 
 _PUT_ASIDE = ".before-"

@@ -183,7 +183,7 @@ def _resolved(given: Mapping[str, str], file: str, lines: Mapping[str, int]) -> 
     if "config.providers" not in given:
         return given
     from kafkactl.adapters.files.config_providers import resolve
-    from kafkactl.storage.config.values import resolve_values
+    from kafkactl.protocol.text.config_values import resolve_values
 
     found = resolve_values(given, resolve)
     for problem in found.problems + found.warnings:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.disks.directories import read_file
 from kafkactl.adapters.files.input_files import irregular
 from kafkactl.adapters.logs.deleted import name_now, open_of_log
 from kafkactl.kafka_names import METADATA_LOG
@@ -23,6 +22,7 @@ from kafkactl.metadata.log.scan import Contents, FoundBatch, Stop, walk_batches
 from kafkactl.metadata.log.stretches import Course, walk_stretches
 from kafkactl.metadata.log.worth import WORTH_BYTES
 from kafkactl.progress import counted
+from kafkactl.storage.io.directories import read_file
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify.log import (
     LEADER_EPOCH_CHECKPOINT,

@@ -26,7 +26,7 @@ from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.progress import counted, expect
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import HEADER_BYTES, MAGIC, MAGIC_POSITION, decode_header, decode_records
-from kafkactl.storage.meta_properties import parse_meta_properties
+from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.storage.verify.log import PARTITION_METADATA, parse_snapshot_name
 from kafkactl.values import METADATA_TOPIC_ID, Uuid

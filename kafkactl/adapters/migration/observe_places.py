@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from kafkactl.adapters.disks.partition_ids import read_partition_ids
 from kafkactl.adapters.files.input_files import InputKind, read_whole
 from kafkactl.adapters.hooks.call import call_hook
 from kafkactl.adapters.hooks.run_hook import HookLimits
@@ -26,6 +25,7 @@ from kafkactl.migration.hooks.words import Value, Verb, directory_of_node
 from kafkactl.migration.inventory import Inventory, InventoryNode
 from kafkactl.migration.observed.observation import DirectorySeen, NodeRole
 from kafkactl.protocol.text.properties import parse_properties
+from kafkactl.storage.io.partition_ids import read_partition_ids
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.storage.partition_folders import PartitionIds, parse_topic_id, partition_ids
 from kafkactl.storage.verify.log import PARTITION_METADATA

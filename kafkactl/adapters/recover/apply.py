@@ -26,9 +26,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.disks.apply_format import appeared_finding, failure_finding
-from kafkactl.adapters.disks.directories import read_file
-from kafkactl.adapters.disks.format_folders import Folders, identity
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.adapters.files.found import sync_found_file
 from kafkactl.adapters.files.input_files import InputKind, read_whole
@@ -38,9 +35,12 @@ from kafkactl.errors import DecodeError, InputError, RefusedError
 from kafkactl.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.recover.answer import read_kept_plan
 from kafkactl.recover.plan import Result
-from kafkactl.storage.meta_properties import parse_meta_properties
+from kafkactl.storage.io.apply_format import appeared_finding, failure_finding
+from kafkactl.storage.io.directories import read_file
+from kafkactl.storage.io.format_folders import Folders, identity
 from kafkactl.storage.model import META_PROPERTIES, Owner, staged_name
 
 PART: Final = ".part"

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.disks.directories import observe_directory
 from kafkactl.adapters.files.input_files import open_regular
 from kafkactl.adapters.logs.check import read_node_log
 from kafkactl.adapters.logs.image import LoadedImage, Point, load_image
@@ -25,10 +24,11 @@ from kafkactl.findings import Finding, warning
 from kafkactl.frozen import changed
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.quorum_state import QuorumStateFile, decode_quorum_state
+from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.recover.candidate import Candidate, Snapshot, candidate_of
 from kafkactl.recover.seen import DiskImage, DiskSeen, SourceFile
+from kafkactl.storage.io.directories import observe_directory
 from kafkactl.storage.log_check import NodeLog
-from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.model import QUORUM_STATE, DirectoryState, FileRead, ObservedDirectory
 
 _READ_BYTES: Final = 4 * 1024 * 1024

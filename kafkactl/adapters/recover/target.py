@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.disks.format_folders import identity
-from kafkactl.adapters.disks.locks import file_lock
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.adapters.files.whole_file import check_place
 from kafkactl.errors import InputError
 from kafkactl.frozen import frozen
 from kafkactl.recover.answer import PLAN_SUFFIX, plan_file_of
+from kafkactl.storage.io.format_folders import identity
+from kafkactl.storage.io.locks import file_lock
 
 _LOCK_SUFFIX: Final = f"{PLAN_SUFFIX}.lock"
 _STAGED_SUFFIX: Final = ".tmp"

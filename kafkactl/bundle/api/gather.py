@@ -20,9 +20,9 @@ from kafkactl.findings import blockers
 from kafkactl.metadata.image.redact import redacted_text
 from kafkactl.migration.observed.redact import redact_config
 from kafkactl.operations.nodes.patience import patience_ms
-from kafkactl.operations.storage.node_files import release_of
 from kafkactl.remedies import remedy_of
 from kafkactl.shown import json_text
+from kafkactl.storage.api.node_files import release_of
 
 if TYPE_CHECKING:
     from kafkactl.adapters.kafka.client import Client
@@ -99,7 +99,7 @@ class Gatherer:
 
     def storage_info(self, part: Part) -> int:
         """What is on the node's log directories, as `kafkactl storage info` reports it."""
-        from kafkactl.operations.storage.reading import node_info
+        from kafkactl.storage.api.reading import node_info
 
         assert part.source is not None
         found = node_info(part.source, kafka_version=self._sources.kafka_version)
@@ -108,7 +108,7 @@ class Gatherer:
 
     def storage_verify(self, part: Part) -> int:
         """Whether the node starts on them."""
-        from kafkactl.operations.storage.reading import verify_node
+        from kafkactl.storage.api.reading import verify_node
 
         assert part.source is not None
         found = verify_node(part.source, kafka_version=self._sources.kafka_version)

@@ -25,8 +25,8 @@ from kafkactl.migration.observed.log_redact import Replacements, redact_runs
 from kafkactl.operations.log.image import image_summary, lint, load_image
 from kafkactl.operations.log.places import says_empty
 from kafkactl.operations.log.verify import LogVerification, compare_logs
-from kafkactl.operations.storage.node_files import read_node
 from kafkactl.schema.spec import Versions
+from kafkactl.storage.api.node_files import read_node
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
 
 if TYPE_CHECKING:

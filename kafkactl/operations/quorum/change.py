@@ -52,7 +52,7 @@ def addition(config: str | os.PathLike[str], *, overrides: Iterable[str] = (), m
     `overrides` are flags of `kafkactl quorum add-controller` such as --allow-unstable, `max_lag` is how many records
     it may be behind the leader. Raises InputError for a file or a disk that is not a controller's.
     """
-    from kafkactl.adapters.disks.quorum_candidate import read_candidate
+    from kafkactl.quorum.io.candidate import read_candidate
 
     found = read_candidate(os.fspath(config))
     return Candidate(

@@ -19,9 +19,9 @@ from kafkactl.values import Uuid
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from kafkactl.adapters.disks.quorum_disks import DiskReading
     from kafkactl.adapters.kafka.client import Client
     from kafkactl.adapters.kafka.quorum_visit import Visit
+    from kafkactl.quorum.io.disks import DiskReading
     from kafkactl.quorum.observation import DiskSeen
 
 LEAST_PATIENCE_MS: Final = 3_000.0
@@ -156,7 +156,7 @@ class QuorumWatch:
     def _readings(self) -> tuple[DiskReading, ...]:
         if not self._log_dirs:
             return ()
-        from kafkactl.adapters.disks.quorum_disks import read_disks
+        from kafkactl.quorum.io.disks import read_disks
 
         return read_disks(self._log_dirs)
 

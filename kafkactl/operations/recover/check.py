@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.disks.directories import observe_directory
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.files.named import each_once, named_twice
 from kafkactl.adapters.kafka.client import Client
@@ -28,6 +27,7 @@ from kafkactl.recover.verify import (
     check_live,
     check_strays,
 )
+from kafkactl.storage.io.directories import observe_directory
 from kafkactl.storage.model import DirectoryState
 
 

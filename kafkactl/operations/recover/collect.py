@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kafkactl.adapters.disks.directories import observe_directory
 from kafkactl.adapters.recover import collect as copying
 from kafkactl.adapters.recover.collect import Copied
 from kafkactl.answers import json_of
 from kafkactl.findings import Finding, warning
 from kafkactl.frozen import frozen
+from kafkactl.storage.io.directories import observe_directory
 from kafkactl.wording import counted, first_few
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from kafkactl.adapters.disks.quorum_candidate import read_controller_config
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.adapters.kafka.client_config import load_client_config
 from kafkactl.adapters.recover.probe import PATIENCE_MS, who_answers
 from kafkactl.operations.nodes.patience import NO_LIMIT, patience_ms
+from kafkactl.quorum.io.candidate import read_controller_config
 from kafkactl.quorum.voters import parse_host_port
 from kafkactl.recover.request import RecoveryOverrides
 from kafkactl.recover.seen import Answering, RecoveryTarget

@@ -22,6 +22,7 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.kafka_names import MIGRATION_ENABLE
 from kafkactl.metadata.image.redact import is_secret_text
+from kafkactl.protocol.text.config_values import Resolve, named_variables, resolve_values
 from kafkactl.protocol.text.config_variables import has_variable
 from kafkactl.protocol.text.properties import NOTHING, Properties, PropertyWarning, parse_properties
 from kafkactl.quorum.voters import StaticVoter
@@ -36,7 +37,6 @@ from kafkactl.storage.config.keys import (
 from kafkactl.storage.config.listeners import Listener
 from kafkactl.storage.config.release_rules import reading_rules
 from kafkactl.storage.config.rules import check_config
-from kafkactl.storage.config.values import Resolve, named_variables, resolve_values
 from kafkactl.storage.config.view import ConfigView
 from kafkactl.values import Endpoint
 

@@ -15,8 +15,8 @@ from kafkactl.features.catalog.releases import Release
 from kafkactl.findings import Finding, Severity, blocker, warning
 from kafkactl.frozen import frozen
 from kafkactl.protocol.text.java_text import hash_map_order, string_hash
+from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.leftovers import has_own_traces, is_only_formatted
-from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES, DirectoryState, GuardOverrides, ObservedDirectory
 from kafkactl.values import Uuid
 

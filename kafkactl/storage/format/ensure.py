@@ -19,9 +19,9 @@ from kafkactl.frozen import frozen
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.metadata.log.checkpoint import Checkpoint, decode_checkpoint
 from kafkactl.metadata.log.voters import Voter
+from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.plan import plan_format
-from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,

@@ -18,13 +18,13 @@ from kafkactl.kafka_names import METADATA_LOG, METADATA_VERSION
 from kafkactl.metadata.log.checkpoint import decode_checkpoint, encode_bootstrap_checkpoint, encode_first_checkpoint
 from kafkactl.metadata.log.frame import MetadataRecord
 from kafkactl.metadata.log.voters import Voter
-from kafkactl.schema.definitions import message
-from kafkactl.storage.format.scram import ScramCredential
-from kafkactl.storage.meta_properties import (
+from kafkactl.protocol.text.meta_properties import (
     FIRST_LAYOUT_WITH_DIRECTORY_ID,
     parse_meta_properties,
     render_meta_properties,
 )
+from kafkactl.schema.definitions import message
+from kafkactl.storage.format.scram import ScramCredential
 from kafkactl.storage.model import (
     BOOTSTRAP_CHECKPOINT,
     FIRST_CHECKPOINT,

@@ -14,11 +14,11 @@ from typing import Final
 from kafkactl.findings import Severity
 from kafkactl.frozen import frozen
 from kafkactl.metadata.image.redact import is_secret_text
+from kafkactl.protocol.text.config_values import PROVIDERS
 from kafkactl.protocol.text.java_text import split_list, trim
 from kafkactl.storage.config.keys import server_keys
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.config.plugin_classes import is_missing, is_named_as_kafkas, releases_with
-from kafkactl.storage.config.values import PROVIDERS
 from kafkactl.storage.verify.model import Phase, RuleResult, StartContext, finding, informs, stops
 
 _ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"

@@ -14,8 +14,8 @@ from kafkactl.findings import Finding, Severity
 from kafkactl.frozen import frozen
 from kafkactl.metadata.log.quorum_state import QuorumStateFile
 from kafkactl.protocol.text.java_text import split_list
+from kafkactl.protocol.text.meta_properties import MetaProperties
 from kafkactl.storage.config.node_config import NodeConfig
-from kafkactl.storage.meta_properties import MetaProperties
 from kafkactl.storage.model import ObservedDirectory, ObservedNode
 from kafkactl.storage.partition_folders import PartitionIds
 from kafkactl.storage.verify.log import MetadataLogFacts

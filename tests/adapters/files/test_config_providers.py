@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkactl.adapters.files.config_providers import resolve
-from kafkactl.storage.config.values import ConfigProvider
+from kafkactl.protocol.text.config_values import ConfigProvider
 
 PACKAGE = "org.apache.kafka.common.config.provider."
 

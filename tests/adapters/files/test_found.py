@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.disks.apply_format import apply_plan
-from kafkactl.adapters.disks.apply_unformat import apply_unformat
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.contexts_edit import change_contexts, with_context
 from kafkactl.adapters.files.detail_files import make_folder
 from kafkactl.adapters.files.filesystem import OsFilesystem
@@ -28,10 +25,13 @@ from kafkactl.migration.driver.ports import Request
 from kafkactl.migration.hooks.run import HookEnd
 from kafkactl.migration.hooks.words import Verb
 from kafkactl.operations.recover.plan import apply_recovery, kept_bytes
-from kafkactl.operations.storage.fleet_apply import apply_fleet, check_fleet
+from kafkactl.storage.api.fleet_apply import apply_fleet, check_fleet
 from kafkactl.storage.fleet.plan_file import render_plan
 from kafkactl.storage.fleet.receipts import Receipt
 from kafkactl.storage.format.unformat import plan_unformat
+from kafkactl.storage.io.apply_format import apply_plan
+from kafkactl.storage.io.apply_unformat import apply_unformat
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import META_PROPERTIES
 from tests.campaigns.crash.scenarios import Scenario
 from tests.recover import worlds

@@ -7,9 +7,9 @@ import pwd
 
 import pytest
 
-from kafkactl.adapters.disks.owner import find_owner
 from kafkactl.adapters.files.entropy import SystemSource, random_uuid
 from kafkactl.errors import InputError
+from kafkactl.storage.io.owner import find_owner
 from kafkactl.storage.model import Owner
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.disks.apply_format import apply_plan
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.features.catalog.releases import Release, find_release
 from kafkactl.findings import Outcome
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.plan import plan_format
+from kafkactl.storage.io.apply_format import apply_plan
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import FormatPlan, FormatRequest, Owner, Source, VoterMode
 from tests.storage.nodes import CLUSTER_ID, FixedSource, a_config
 

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from kafkactl.adapters.disks.locks import directory_lock
 from kafkactl.adapters.files.filesystem import OsFilesystem
+from kafkactl.storage.io.locks import directory_lock
 from tests.commands.storage.fleet_on_disk import FleetOnDisk
 from tests.storage.fleet.fleets import FleetBuilder
 

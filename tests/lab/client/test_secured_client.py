@@ -16,13 +16,13 @@ from kafkactl.adapters.files.clock import SystemClock
 from kafkactl.adapters.kafka.client import Client, Limits
 from kafkactl.adapters.kafka.client_config import read_client_config
 from kafkactl.adapters.kafka.cluster_view import Role
-from kafkactl.adapters.kafka.lost_disk_quorum import controller_client_config, see_quorum
 from kafkactl.adapters.kafka.retries import Backoff
 from kafkactl.adapters.net.transport import Address
 from kafkactl.change.clock import Deadline
 from kafkactl.errors import UnreachableError
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.storage.config.node_config import read_node_config
+from kafkactl.storage.io.lost_disk_quorum import controller_client_config, see_quorum
 from kafkactl.storage.model import QuorumSeen
 from tests.conftest import Run
 from tests.lab.harness.services import oidc, secured

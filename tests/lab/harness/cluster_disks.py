@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkactl.adapters.disks.apply_format import apply_plan
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.config_providers import resolve
 from kafkactl.adapters.files.entropy import SystemSource, random_uuid
 from kafkactl.adapters.files.filesystem import OsFilesystem
@@ -16,6 +14,8 @@ from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Outcome
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.format.plan import plan_format
+from kafkactl.storage.io.apply_format import apply_plan
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import FormatRequest, VoterMode
 from tests.lab.harness import config, releases
 from tests.lab.harness.errors import LabError

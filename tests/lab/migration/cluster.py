@@ -23,8 +23,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from kafkactl.adapters.disks.apply_format import apply_plan
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.config_providers import resolve
 from kafkactl.adapters.files.entropy import SystemSource
 from kafkactl.adapters.files.filesystem import OsFilesystem
@@ -34,6 +32,8 @@ from kafkactl.findings import Outcome
 from kafkactl.migration.zktree.znode import Znode
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.format.plan import plan_format
+from kafkactl.storage.io.apply_format import apply_plan
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import FormatRequest, VoterMode
 from tests.lab.harness.errors import LabError
 from tests.lab.harness.node import KafkaNode, write_config

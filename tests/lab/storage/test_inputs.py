@@ -23,11 +23,11 @@ from kafkactl.protocol.text.java_text import (
     split_list,
     trim,
 )
+from kafkactl.protocol.text.meta_properties import parse_meta_properties, render_meta_properties
 from kafkactl.protocol.text.properties import parse_properties, render_property
 from kafkactl.quorum.voters import hash_order, parse_voters, socket_host
 from kafkactl.storage.format.cluster_id import check_cluster_id
 from kafkactl.storage.format.scram import parse_scram
-from kafkactl.storage.meta_properties import parse_meta_properties, render_meta_properties
 from kafkactl.values import Uuid
 from tests.lab.harness import releases
 from tests.lab.harness.pool import Pool

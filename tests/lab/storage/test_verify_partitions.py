@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.operations.storage.reading import verify_node
+from kafkactl.storage.api.reading import verify_node
 from tests.lab.harness.cluster import KafkaCluster
 from tests.lab.quorum.lost_majority import admin
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.logs.metadata_log import scan_metadata_log
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.storage.config.node_config import read_node_config
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.verify.model import Verification
 from kafkactl.storage.verify.node import verify_node
 from tests.conftest import Run

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kafkactl.errors import DecodeError
 from kafkactl.features.catalog.releases import release_names
 from kafkactl.findings import Severity
+from kafkactl.protocol.text.config_values import ConfigProvider
 from kafkactl.storage.config.node_config import ConfigError
-from kafkactl.storage.config.values import ConfigProvider
 from kafkactl.values import Endpoint
 from tests.storage.config.node_configs import BROKER, COMBINED, CONTROLLER, read, refused, text
 

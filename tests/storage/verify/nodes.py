@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.logs.metadata_log import scan_metadata_log
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.metadata.log.frame import encode_record
@@ -17,6 +16,7 @@ from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
 from kafkactl.schema.definitions import metadata_record
 from kafkactl.storage.config.node_config import NodeConfig, read_node_config
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.verify.model import Verification
 from kafkactl.storage.verify.node import verify_node
 from kafkactl.values import Uuid

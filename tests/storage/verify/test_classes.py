@@ -6,8 +6,8 @@ import zipfile
 
 import pytest
 
-from kafkactl.adapters.files.class_paths import look_for_class
 from kafkactl.storage.config.plugin_classes import is_missing, releases_with
+from kafkactl.storage.io.class_paths import look_for_class
 from kafkactl.storage.verify.classes import classes_with_path
 from tests.storage.config.node_configs import COMBINED, read, refused, text
 from tests.storage.verify.test_addresses import one

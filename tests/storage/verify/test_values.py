@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.logs.metadata_log import scan_metadata_log
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Severity
 from kafkactl.metadata.log.scan import Contents
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import FileRead
 from kafkactl.storage.verify.node import verify_node
 from tests.storage.verify.nodes import blocker_ids, two

@@ -36,6 +36,7 @@ from kafkactl.protocol.control_records import decode_control_record
 from kafkactl.protocol.framing import Framing
 from kafkactl.protocol.json_form import to_json
 from kafkactl.protocol.record_batch import decode_batches
+from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.recover.folders import parse_folder_name, parse_largest_epoch
 from kafkactl.schema.definitions import message
@@ -43,7 +44,6 @@ from kafkactl.schema.spec import MessageSpec
 from kafkactl.storage import partition_folders
 from kafkactl.storage.dump import dump_file
 from kafkactl.storage.epoch_checkpoints import parse_leader_epochs, parse_offsets
-from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.partition_folders import parse_topic_id
 from kafkactl.storage.verify.files import checkpoint_problem
 from kafkactl.storage.verify.log import parse_snapshot_name

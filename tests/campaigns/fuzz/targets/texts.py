@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from kafkactl.adapters.disks.quorum_candidate import read_controller_config
 from kafkactl.adapters.files.contexts import parse_contexts
 from kafkactl.adapters.files.contexts_edit import edited as edited_contexts
 from kafkactl.adapters.files.contexts_edit import with_context, without_context
@@ -32,7 +31,6 @@ from kafkactl.operations.dryrun.events import read_events
 from kafkactl.operations.exposure import client_exposure
 from kafkactl.operations.recover.words import parse_address, parse_listener
 from kafkactl.operations.simulation import _read as read_script
-from kafkactl.operations.storage.request import parse_scram_users
 from kafkactl.protocol.sasl.oauthbearer import OAuthBearer
 from kafkactl.protocol.sasl.scram import Scram
 from kafkactl.protocol.text.client_properties import read_client_properties
@@ -41,8 +39,10 @@ from kafkactl.protocol.text.java_text import decode_base64, parse_boolean, parse
 from kafkactl.protocol.text.pem import read_pem
 from kafkactl.protocol.text.properties import parse_properties
 from kafkactl.protocol.text.toml_lines import key_lines
+from kafkactl.quorum.io.candidate import read_controller_config
 from kafkactl.quorum.target import parse_target
 from kafkactl.quorum.voters import parse_host_port, parse_static_voters, parse_voter, parse_voters
+from kafkactl.storage.api.request import parse_scram_users
 from kafkactl.storage.config.node_config import read_node_config
 from kafkactl.storage.fleet.inventory import parse_inventory as parse_fleet
 from kafkactl.storage.format.scram import parse_scram

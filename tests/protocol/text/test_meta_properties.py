@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkactl.errors import DecodeError
-from kafkactl.storage.meta_properties import parse_meta_properties, render_meta_properties
+from kafkactl.protocol.text.meta_properties import parse_meta_properties, render_meta_properties
 from kafkactl.values import Uuid
 
 CLUSTER = "XgM8cvG1S-mQ3k4wGhkVpQ"

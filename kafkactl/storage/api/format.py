@@ -9,9 +9,9 @@ from kafkactl.adapters.files.entropy import SystemSource
 from kafkactl.answers import json_of
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
-from kafkactl.operations.storage.node_files import FilePath, read_node
-from kafkactl.operations.storage.observation import NO_LIMIT, observe_for_format
-from kafkactl.operations.storage.release import (
+from kafkactl.storage.api.node_files import FilePath, read_node
+from kafkactl.storage.api.observation import NO_LIMIT, observe_for_format
+from kafkactl.storage.api.release import (
     ChosenRelease,
     check_zookeeper,
     choose_release,
@@ -198,7 +198,7 @@ def apply_format(planned: FormatResult) -> FormatResult:
     A directory that changed since it was planned is not written to; a kill at any instant leaves nothing that a node
     would start from. Failures are part of the result.
     """
-    from kafkactl.adapters.disks.apply_format import apply_plan
     from kafkactl.adapters.files.filesystem import OsFilesystem
+    from kafkactl.storage.io.apply_format import apply_plan
 
     return changed(planned, applied=apply_plan(planned.plan, OsFilesystem()))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.disks.locks import directory_lock
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.errors import RefusedError
+from kafkactl.storage.io.locks import directory_lock
 from kafkactl.storage.model import KAFKACTL_LOCK
 
 

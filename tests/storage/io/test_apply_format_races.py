@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.disks.apply_format import apply_plan
-from kafkactl.adapters.disks.apply_unformat import apply_unformat
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Outcome
 from kafkactl.storage.format.plan import plan_format
 from kafkactl.storage.format.unformat import plan_unformat
+from kafkactl.storage.io.apply_format import apply_plan
+from kafkactl.storage.io.apply_unformat import apply_unformat
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import (
     FormatPlan,
     FormatRequest,

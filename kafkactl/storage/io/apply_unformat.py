@@ -10,16 +10,16 @@ import contextlib
 import os
 from pathlib import Path
 
-from kafkactl.adapters.disks.apply_format import failure_finding
-from kafkactl.adapters.disks.directories import observe_directory
-from kafkactl.adapters.disks.format_folders import identity
-from kafkactl.adapters.disks.locks import directory_lock
-from kafkactl.adapters.disks.settle import settle_directory
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.errors import RefusedError
 from kafkactl.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.kafka_names import METADATA_LOG
 from kafkactl.storage.format.unformat import UnformatDirectory, UnformatPlan, signs_of_a_start
+from kafkactl.storage.io.apply_format import failure_finding
+from kafkactl.storage.io.directories import observe_directory
+from kafkactl.storage.io.format_folders import identity
+from kafkactl.storage.io.locks import directory_lock
+from kafkactl.storage.io.settle import settle_directory
 from kafkactl.storage.model import Applied, Progress
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from kafkactl.adapters.disks.partition_ids import read_partition_ids
 from kafkactl.adapters.migration.observe_places import _ids_and_paths
 from kafkactl.migration.hooks.templates import TEMPLATES
 from kafkactl.migration.hooks.words import Verb
+from kafkactl.storage.io.partition_ids import read_partition_ids
 from kafkactl.storage.partition_folders import PartitionIds
 
 A, B = "3DQ5fs2iR1mUsgN7o0xA9g", "q8jYpF3nTeKz0g2GQ2hVcw"

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.answers import json_of
 from kafkactl.findings import Finding, blockers
 from kafkactl.frozen import changed, frozen
-from kafkactl.operations.storage.node_files import FilePath, read_node
-from kafkactl.operations.storage.release import ChosenRelease, check_zookeeper, choose_release
+from kafkactl.storage.api.node_files import FilePath, read_node
+from kafkactl.storage.api.release import ChosenRelease, check_zookeeper, choose_release
+from kafkactl.storage.io.directories import observe_node
 
 if TYPE_CHECKING:
     from kafkactl.storage.config.node_config import NodeConfig
@@ -110,9 +110,9 @@ def verify_node(config: FilePath, *, kafka_version: str | None = None) -> NodeVe
     nodes of the cluster are taken to be healthy. A configuration that the node itself would refuse is an answer, too;
     InputError is raised for a file that cannot be read, and for a release that is not known.
     """
-    from kafkactl.adapters.disks.partition_ids import read_partition_ids
     from kafkactl.adapters.logs.metadata_log import scan_metadata_log
     from kafkactl.storage.config.node_config import ConfigError
+    from kafkactl.storage.io.partition_ids import read_partition_ids
     from kafkactl.storage.verify import node as verify
 
     chosen = choose_release(kafka_version, config)
@@ -141,7 +141,7 @@ def _noted(verification: Verification, chosen: ChosenRelease, node: NodeConfig) 
 
 def _class_paths(node: NodeConfig) -> dict[str, ClassPathFacts]:
     """Look at the class paths that the file gives plugins of tiered storage."""
-    from kafkactl.adapters.files.class_paths import look_for_class
+    from kafkactl.storage.io.class_paths import look_for_class
     from kafkactl.storage.verify.classes import classes_with_path
 
     return {key: look_for_class(path, name) for key, name, path in classes_with_path(node)}

@@ -6,13 +6,13 @@ import errno
 import os
 from pathlib import Path
 
-from kafkactl.adapters.disks.apply_format import apply_plan
-from kafkactl.adapters.disks.apply_unformat import apply_unformat
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.unformat import UnformatPlan, plan_unformat
+from kafkactl.storage.io.apply_format import apply_plan
+from kafkactl.storage.io.apply_unformat import apply_unformat
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import KAFKACTL_LOCK, Progress, VoterMode
 from tests.storage.format.planning import plan
 from tests.storage.nodes import a_config

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from kafkactl.adapters.disks import apply_unformat as applying
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.answers import json_of
 from kafkactl.findings import Outcome
 from kafkactl.frozen import changed, frozen
-from kafkactl.operations.storage.node_files import FilePath, read_node
-from kafkactl.operations.storage.release import choose_release
+from kafkactl.storage.api.node_files import FilePath, read_node
+from kafkactl.storage.api.release import choose_release
 from kafkactl.storage.format import unformat as planning
+from kafkactl.storage.io import apply_unformat as applying
+from kafkactl.storage.io.directories import observe_node
 
 if TYPE_CHECKING:
     from kafkactl.findings import Finding

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from kafkactl.adapters.files.host_release import HostRelease, releases_on_host
 from kafkactl.features.catalog.releases import Release, find_release, newest_release
 from kafkactl.findings import Finding, Severity, blocker
 from kafkactl.frozen import changed, frozen
 from kafkactl.kafka_names import MIGRATION_ENABLE
-from kafkactl.operations.storage.node_files import FilePath
+from kafkactl.storage.api.node_files import FilePath
 from kafkactl.storage.config.node_config import NodeConfig
+from kafkactl.storage.io.host_release import HostRelease, releases_on_host
 
 _ASSUMED = "kafka-release-assumed"
 _NAME_IT = "Name the release that will start on these disks with --kafka-version{more}."

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkactl.adapters.disks.directories import observe_node
 from kafkactl.frozen import changed
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.quorum.voters import DynamicVoter, parse_voters
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.format.lost_disk import needs_quorum
 from kafkactl.storage.format.running_quorum import needs_answer
+from kafkactl.storage.io.directories import observe_node
 from kafkactl.storage.model import FormatRequest, ObservedNode
 
 NO_LIMIT: Final = float("inf")
@@ -34,15 +34,15 @@ def observe_for_format(
     is_confirmed = needs_quorum(config, observed, request.overrides)
     if not is_confirmed and not needs_answer(config, observed, request):
         return observed
-    from kafkactl.adapters.kafka.lost_disk_quorum import (
+    from kafkactl.errors import InputError
+    from kafkactl.operations.exposure import client_exposure
+    from kafkactl.storage.io.lost_disk_quorum import (
         BRIEF_MS,
         PATIENCE_MS,
         controller_client_config,
         sample_quorum,
         see_quorum,
     )
-    from kafkactl.errors import InputError
-    from kafkactl.operations.exposure import client_exposure
     from kafkactl.storage.model import QuorumSeen
 
     try:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.disks.apply_format import apply_plan, failure_finding
 from kafkactl.adapters.files.filesystem import OsFilesystem
 from kafkactl.findings import Outcome
+from kafkactl.storage.io.apply_format import apply_plan, failure_finding
 from kafkactl.storage.model import (
     KAFKACTL_LOCK,
     Action,

@@ -15,8 +15,8 @@ from kafkactl.adapters.files.input_files import InputKind, read_input
 from kafkactl.errors import InputError
 from kafkactl.features.catalog.releases import known_releases
 from kafkactl.frozen import frozen
+from kafkactl.protocol.text.meta_properties import parse_meta_properties
 from kafkactl.storage.config.node_config import ConfigError, NodeConfig, read_node_config
-from kafkactl.storage.meta_properties import parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES
 from kafkactl.values import ZERO_UUID, Endpoint, ReplicaKey
 

@@ -23,14 +23,14 @@ import errno
 import os
 from pathlib import Path
 
-from kafkactl.adapters.disks.directories import read_file
-from kafkactl.adapters.disks.format_folders import Folders, identity
-from kafkactl.adapters.disks.locks import directory_lock
-from kafkactl.adapters.disks.settle import settle_directory
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.errors import RefusedError
 from kafkactl.findings import Finding, Outcome, Severity, error_finding
 from kafkactl.kafka_names import METADATA_LOG
+from kafkactl.storage.io.directories import read_file
+from kafkactl.storage.io.format_folders import Folders, identity
+from kafkactl.storage.io.locks import directory_lock
+from kafkactl.storage.io.settle import settle_directory
 from kafkactl.storage.model import (
     KAFKACTL_LOCK,
     META_PROPERTIES,

@@ -42,11 +42,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from kafkactl.operations.features.levels import feature_dependencies, version_mapping
-    from kafkactl.operations.storage.fleet_apply import FleetApplyResult, apply_fleet, check_fleet
-    from kafkactl.operations.storage.fleet_plan import FleetPlanResult, plan_fleet
-    from kafkactl.operations.storage.format import FormatResult, apply_format, plan_ensure, plan_format
-    from kafkactl.operations.storage.identity import random_uuid
-    from kafkactl.operations.storage.reading import (
+    from kafkactl.storage.api.fleet_apply import FleetApplyResult, apply_fleet, check_fleet
+    from kafkactl.storage.api.fleet_plan import FleetPlanResult, plan_fleet
+    from kafkactl.storage.api.format import FormatResult, apply_format, plan_ensure, plan_format
+    from kafkactl.storage.api.identity import random_uuid
+    from kafkactl.storage.api.reading import (
         DumpResult,
         InfoResult,
         NodeVerification,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         node_info,
         verify_node,
     )
-    from kafkactl.operations.storage.request import (
+    from kafkactl.storage.api.request import (
         FormatRequest,
         GuardOverrides,
         Owner,
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         parse_scram_users,
         read_scram_users,
     )
-    from kafkactl.operations.storage.unformat import UnformatResult, apply_unformat, plan_unformat
+    from kafkactl.storage.api.unformat import UnformatResult, apply_unformat, plan_unformat
 else:
     __getattr__ = lazy_names(
         __name__,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkactl.adapters.disks.directories import observe_directory, observe_node, read_file
+from kafkactl.storage.io.directories import observe_directory, observe_node, read_file
 from kafkactl.storage.model import DirectoryState
 from tests.storage.nodes import a_config
 

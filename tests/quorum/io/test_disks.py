@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from kafkactl.adapters.disks.quorum_disks import read_disk, read_disks
 from kafkactl.adapters.kafka.quorum_view import assembled
 from kafkactl.errors import InputError
 from kafkactl.metadata.log.checkpoint import encode_first_checkpoint
@@ -15,6 +14,7 @@ from kafkactl.metadata.log.quorum_state import QuorumStateFile, encode_quorum_st
 from kafkactl.metadata.log.voters import Voter, voters_data
 from kafkactl.protocol.control_records import ControlType, encode_control_record
 from kafkactl.protocol.record_batch import encode_batch
+from kafkactl.quorum.io.disks import read_disk, read_disks
 from kafkactl.schema.definitions import metadata_record
 from kafkactl.values import Endpoint, Uuid
 from tests.metadata.goldens import golden

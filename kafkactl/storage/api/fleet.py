@@ -13,8 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from kafkactl.adapters.disks.apply_format import apply_plan
-from kafkactl.adapters.disks.directories import observe_directory, observe_node
 from kafkactl.adapters.files.config_providers import resolve
 from kafkactl.adapters.files.filesystem import Filesystem
 from kafkactl.adapters.files.input_files import InputKind, read_input
@@ -27,6 +25,8 @@ from kafkactl.storage.config.node_config import NodeConfig, read_node_config
 from kafkactl.storage.fleet.check import ApplyRequest, NodeHere
 from kafkactl.storage.fleet.plan_file import FleetPlan, PlannedNode
 from kafkactl.storage.fleet.receipts import Receipt, Reformat
+from kafkactl.storage.io.apply_format import apply_plan
+from kafkactl.storage.io.directories import observe_directory, observe_node
 from kafkactl.storage.model import Applied, FormatPlan, ObservedNode
 
 # Writing waits for disks, not for us.

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from kafkactl.adapters.files.entropy import SystemSource, random_uuid
-from kafkactl.adapters.files.fleet_inputs import read_fleet
 from kafkactl.adapters.files.plan_files import check_plan_target, write_plan
 from kafkactl.findings import Finding, Outcome, blockers
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
 from kafkactl.operations.exposure import file_exposure
-from kafkactl.operations.storage.node_files import FilePath
-from kafkactl.operations.storage.release import choose_release
+from kafkactl.storage.api.node_files import FilePath
+from kafkactl.storage.api.release import choose_release
 from kafkactl.storage.fleet import plan as planning
 from kafkactl.storage.fleet.plan import FleetRequest
 from kafkactl.storage.fleet.plan_file import FleetPlan, render_plan, shown_plan
+from kafkactl.storage.io.fleet_inputs import read_fleet
 
 
 @frozen

@@ -22,8 +22,8 @@ from kafkactl.metadata.log.scan import FoundBatch, Stop, walk_batches
 from kafkactl.metadata.log.voters import Voter, voters_of
 from kafkactl.protocol.control_records import ControlType, decode_control_record
 from kafkactl.protocol.record_batch import decode_records
+from kafkactl.protocol.text.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.quorum.observation import DiskSeen
-from kafkactl.storage.meta_properties import MetaProperties, parse_meta_properties
 from kafkactl.storage.model import META_PROPERTIES, QUORUM_STATE
 from kafkactl.storage.verify.log import parse_snapshot_name
 

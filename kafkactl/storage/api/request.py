@@ -43,6 +43,6 @@ def read_scram_users(path: str, *, on_exposure: ExposureCallback = ignore_exposu
 
 def named_owner(text: str) -> Owner:
     """The owner that `USER:GROUP`, `USER` or numbers name on this host. Raises InputError for an unknown one."""
-    from kafkactl.adapters.disks.owner import find_owner
+    from kafkactl.storage.io.owner import find_owner
 
     return find_owner(text)

@@ -15,7 +15,7 @@ from kafkactl.features.catalog.releases import find_release
 from kafkactl.findings import Finding, Outcome
 from kafkactl.frozen import changed, frozen
 from kafkactl.operations.callbacks import ExposureCallback, ignore_exposure
-from kafkactl.operations.storage.fleet import (
+from kafkactl.storage.api.fleet import (
     Context,
     apply_nodes,
     is_this_host,
@@ -23,9 +23,9 @@ from kafkactl.operations.storage.fleet import (
     observe_nodes,
     whole_outcome,
 )
-from kafkactl.operations.storage.format import FormattedDirectory, formatted_directories
-from kafkactl.operations.storage.node_files import FilePath
-from kafkactl.operations.storage.observation import NO_LIMIT, observe_for_format
+from kafkactl.storage.api.format import FormattedDirectory, formatted_directories
+from kafkactl.storage.api.node_files import FilePath
+from kafkactl.storage.api.observation import NO_LIMIT, observe_for_format
 from kafkactl.storage.config.node_config import NodeConfig
 from kafkactl.storage.fleet.check import ApplyRequest, NodeHere, check_apply, choose_nodes, requested_reformats
 from kafkactl.storage.fleet.plan import of_node, together
